@@ -1,0 +1,205 @@
+//! The command line of `cargo dev`.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use lexopt::{Arg, Parser, ValueExt};
+
+use crate::failure::Failure;
+
+/// What `cargo dev --help` prints.
+pub const HELP: &str = "\
+Runs every function of this workspace on this machine, on an embedded DynamoDB.
+
+Usage: cargo dev [options]
+
+  --port N           where the functions answer (default 9000)
+  --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
+  --data DIR         keep the tables in DIR from run to run (default: in memory, gone at the end)
+  --endpoint URL     use the DynamoDB at URL instead of the embedded one. AWS_REGION, and AWS_ACCESS_KEY_ID or
+                     AWS_PROFILE, are taken from the environment; without them placeholders are sent
+  --help             print this
+
+Tables and environment come from template.yaml. Edits to the functions are picked up; Ctrl-C stops everything.
+";
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Print [`HELP`].
+    Help,
+    /// Run the functions.
+    Run(Args),
+}
+
+/// How to run the functions.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Args {
+    /// Where the functions answer.
+    pub port: u16,
+    /// Which DynamoDB they use.
+    pub engine: Engine,
+}
+
+/// Which DynamoDB the functions use.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// The one inside this process.
+    Embedded {
+        /// Where it answers.
+        port: u16,
+        /// The folder that keeps the tables; in memory without one.
+        data: Option<PathBuf>,
+    },
+    /// One that runs already.
+    Existing {
+        /// Its address, with `http://` or `https://`.
+        endpoint: String,
+    },
+}
+
+/// Reads the arguments that follow the program's name.
+///
+/// # Errors
+/// A usage failure for anything unknown, malformed or contradictory.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
+    let mut port = 9000;
+    let mut dynamodb_port = None;
+    let mut data = None;
+    let mut endpoint = None;
+
+    let mut parser = Parser::from_args(arguments);
+    while let Some(argument) = parser.next().map_err(Failure::usage)? {
+        match argument {
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Long("port") => port = port_number(&mut parser, "--port")?,
+            Arg::Long("dynamodb-port") => {
+                dynamodb_port = Some(port_number(&mut parser, "--dynamodb-port")?);
+            }
+            Arg::Long("data") => {
+                data = Some(PathBuf::from(parser.value().map_err(Failure::usage)?));
+            }
+            Arg::Long("endpoint") => endpoint = Some(address(&mut parser)?),
+            unknown => return Err(Failure::usage(unknown.unexpected())),
+        }
+    }
+
+    let engine = match endpoint {
+        Some(_) if data.is_some() || dynamodb_port.is_some() => {
+            return Err(Failure::usage(
+                "--endpoint uses a DynamoDB that runs already, so --data and --dynamodb-port have no meaning beside it",
+            ));
+        }
+        Some(endpoint) => Engine::Existing { endpoint },
+        None => Engine::Embedded {
+            port: dynamodb_port.unwrap_or(8000),
+            data,
+        },
+    };
+    Ok(Command::Run(Args { port, engine }))
+}
+
+fn port_number(parser: &mut Parser, option: &str) -> Result<u16, Failure> {
+    let value = parser.value().map_err(Failure::usage)?;
+    match value.parse::<u16>() {
+        Ok(port) if port > 0 => Ok(port),
+        _ => Err(Failure::usage(format!(
+            "{option} takes a number from 1 to 65535"
+        ))),
+    }
+}
+
+fn address(parser: &mut Parser) -> Result<String, Failure> {
+    let url = parser
+        .value()
+        .and_then(ValueExt::string)
+        .map_err(Failure::usage)?;
+    let host = url
+        .strip_prefix("http://")
+        .or_else(|| url.strip_prefix("https://"));
+    match host {
+        Some(host) if !host.is_empty() => Ok(url),
+        _ => Err(Failure::usage(
+            "--endpoint takes a URL such as http://127.0.0.1:8000",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, Failure> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    fn refused(line: &str) -> String {
+        let failure = parsed(line).expect_err("must be refused");
+        assert_eq!(failure.exit_code(), 2);
+        failure.to_string()
+    }
+
+    #[test]
+    fn without_options_the_engine_is_embedded_and_in_memory() {
+        let engine = Engine::Embedded {
+            port: 8000,
+            data: None,
+        };
+        assert_eq!(
+            parsed("").expect("parses"),
+            Command::Run(Args { port: 9000, engine })
+        );
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let engine = Engine::Embedded {
+            port: 2,
+            data: Some("there".into()),
+        };
+        assert_eq!(
+            parsed("--port 1 --dynamodb-port=2 --data there").expect("parses"),
+            Command::Run(Args { port: 1, engine })
+        );
+        let engine = Engine::Existing {
+            endpoint: "http://db:8000".into(),
+        };
+        assert_eq!(
+            parsed("--endpoint http://db:8000").expect("parses"),
+            Command::Run(Args { port: 9000, engine })
+        );
+    }
+
+    #[test]
+    fn help_wins_over_what_follows() {
+        assert_eq!(parsed("--help --nonsense").expect("parses"), Command::Help);
+        assert_eq!(parsed("-h").expect("parses"), Command::Help);
+    }
+
+    #[test]
+    fn an_unknown_option_is_named() {
+        assert!(refused("--prot 1").contains("--prot"));
+        assert!(refused("watch").contains("watch"));
+    }
+
+    #[test]
+    fn values_are_checked() {
+        for line in [
+            "--port",
+            "--port 0",
+            "--port 65536",
+            "--port x",
+            "--dynamodb-port -1",
+        ] {
+            assert!(refused(line).contains("port"), "{line}");
+        }
+        for line in ["--endpoint", "--endpoint db:8000", "--endpoint http://"] {
+            assert!(refused(line).contains("--endpoint"), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_existing_engine_takes_neither_a_port_nor_a_folder() {
+        assert!(refused("--endpoint http://db --data there").contains("--data"));
+        assert!(refused("--endpoint http://db --dynamodb-port 1").contains("--dynamodb-port"));
+    }
+}

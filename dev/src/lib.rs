@@ -1,0 +1,46 @@
+//! `cargo dev`: every function of the workspace on this machine, on an embedded DynamoDB, with one command.
+//!
+//! In the order of a run: [`args`] reads the command line, [`template`] says what `template.yaml` declares,
+//! [`cargo_lambda`] finds or gets cargo-lambda, [`dynamodb`] starts the embedded engine, [`tables`] creates the tables,
+//! [`build`] compiles the functions and [`watch`] serves them. Everything that runs beside this process belongs to a
+//! [`process::Group`], which ends with it; everything that goes wrong is a [`failure::Failure`].
+//!
+//! Runs on Linux and macOS (process groups and Unix signals).
+
+#![allow(
+    clippy::print_stderr,
+    reason = "this is a command-line tool: what it says goes to the terminal"
+)]
+
+use std::path::{Path, PathBuf};
+
+pub mod args;
+pub mod build;
+pub mod cargo_lambda;
+pub mod dynamodb;
+pub mod failure;
+pub mod process;
+pub mod tables;
+pub mod template;
+pub mod watch;
+mod yaml;
+
+/// The root of the workspace: where `template.yaml` and `Cargo.toml` are.
+///
+/// # Panics
+/// Never: this crate is a folder of the workspace.
+#[must_use]
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the dev crate is a folder of the workspace")
+}
+
+/// The folder for tools this crate fetches: `tools` in the target directory that holds the running program.
+#[must_use]
+pub fn tools() -> PathBuf {
+    std::env::current_exe()
+        .ok()
+        .and_then(|exe| Some(exe.parent()?.parent()?.join("tools")))
+        .unwrap_or_else(|| workspace().join("target/tools"))
+}

@@ -1,0 +1,93 @@
+//! Runs every function of this workspace on this machine: `cargo dev`.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is a command-line tool: what it says goes to the terminal"
+)]
+
+use std::process::ExitCode;
+
+use dev::{
+    args::{self, Args, Command},
+    build, cargo_lambda,
+    dynamodb::DynamoDb,
+    failure::Failure,
+    tables,
+    template::Template,
+    watch::{self, Watch},
+};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let outcome = match args::parse(std::env::args_os().skip(1)) {
+        Ok(Command::Help) => {
+            print!("{}", args::HELP);
+            Ok(())
+        }
+        Ok(Command::Run(args)) => tokio::select! {
+            failure = run(&args) => failure,
+            asked = asked_to_stop() => asked,
+        },
+        Err(failure) => Err(failure),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// Runs until something fails. Dropping the future stops everything it has started.
+async fn run(args: &Args) -> Result<(), Failure> {
+    let workspace = dev::workspace();
+    let template = Template::load(workspace)?;
+    let environment = template.environment()?;
+    watch::check_port(args.port).await?;
+
+    let dynamodb = DynamoDb::start(&args.engine).await?;
+    tables::create(&dynamodb, &template.tables).await?;
+    let cargo_lambda = cargo_lambda::find_or_get(&dev::tools()).await?;
+    build::functions(workspace, &template.functions).await?;
+
+    let mut watch = Watch::start(&cargo_lambda, workspace, args.port, &environment, &dynamodb)?;
+    watch.serving().await?;
+    say_what_is_there(args.port, &dynamodb, &template);
+    Err(watch.ended().await)
+}
+
+/// Waits for Ctrl-C, `kill`, or the terminal to close.
+async fn asked_to_stop() -> Result<(), Failure> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| Failure::new(format!("Signals cannot be received: {error}.")))
+    };
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut hangup = listen(SignalKind::hangup())?;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+    Ok(())
+}
+
+fn say_what_is_there(port: u16, dynamodb: &DynamoDb, template: &Template) {
+    let url = format!("http://127.0.0.1:{port}");
+    println!(
+        "\nThe functions answer at {url}, {} at {}.\n",
+        dynamodb.kind, dynamodb.endpoint
+    );
+    for function in &template.functions {
+        for route in &function.routes {
+            println!("  {:<6} {:<36} {}", route.method, route.path, function.name);
+        }
+    }
+    println!(
+        "\nIn another terminal:\n\n  curl -i -X PUT {url}/devices/lamp-1 -H 'content-type: application/json' \
+         -d '{{\"state\":{{\"brightness\":50}}}}'\n\nEdits are picked up. Ctrl-C stops everything.\n"
+    );
+}

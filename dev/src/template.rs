@@ -1,0 +1,253 @@
+//! What `template.yaml` declares, as far as running the functions needs it: tables, and functions with their
+//! environment and routes.
+
+use std::{collections::BTreeMap, path::Path};
+
+use crate::{
+    failure::Failure,
+    yaml::{self, Place},
+};
+
+/// The file's name, in the root of the workspace.
+pub const FILE: &str = "template.yaml";
+
+/// The tables and functions of a SAM template, in the order of the file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Template {
+    /// Every `AWS::DynamoDB::Table`.
+    pub tables: Vec<Table>,
+    /// Every `AWS::Serverless::Function`.
+    pub functions: Vec<Function>,
+}
+
+/// One table. Outside AWS its name is its logical id.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The logical id.
+    pub name: String,
+    /// The key, partition key first.
+    pub key: Vec<KeyAttribute>,
+    /// The attribute that holds the time to live, if the table has one.
+    pub ttl_attribute: Option<String>,
+}
+
+/// One attribute of a table's key, in the template's own words.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KeyAttribute {
+    /// The attribute's name.
+    pub name: String,
+    /// `HASH` or `RANGE`.
+    pub role: String,
+    /// `S`, `N` or `B`.
+    pub kind: String,
+}
+
+/// One function.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Function {
+    /// The logical id.
+    pub logical_id: String,
+    /// The binary it is built from: folder, package and binary have this one name.
+    pub name: String,
+    /// Its environment, every `!Ref` resolved: a table to its name, a parameter to its default.
+    pub environment: BTreeMap<String, String>,
+    /// Its HTTP routes, in the order of the file.
+    pub routes: Vec<Route>,
+}
+
+/// One HTTP route.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Route {
+    /// The path, with parameters in braces.
+    pub path: String,
+    /// The method, in capitals.
+    pub method: String,
+}
+
+impl Template {
+    /// Reads `template.yaml` from the root of the workspace.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, and as [`Template::parse`].
+    pub fn load(workspace: &Path) -> Result<Self, Failure> {
+        let file = workspace.join(FILE);
+        let text = std::fs::read_to_string(&file).map_err(|error| {
+            Failure::new(format!(
+                "{} cannot be read, restore it: {error}.",
+                file.display()
+            ))
+        })?;
+        Self::parse(&text)
+    }
+
+    /// Reads the text of a template.
+    ///
+    /// # Errors
+    /// The first thing that is missing, misshapen or refers to something that cannot be resolved on this machine.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        yaml::read(FILE, text, read_template)
+    }
+
+    /// One environment for all functions, which is what `cargo lambda watch` can give them.
+    ///
+    /// # Errors
+    /// Where two functions give one variable different values.
+    pub fn environment(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let mut all = BTreeMap::new();
+        for (name, value) in self
+            .functions
+            .iter()
+            .flat_map(|function| &function.environment)
+        {
+            match all.insert(name.clone(), value.clone()) {
+                Some(other) if other != *value => {
+                    return Err(Failure::new(format!(
+                        "{FILE} sets {name} to both {other} and {value}, but all functions share one environment in \
+                         `cargo dev`: give the variables different names."
+                    )));
+                }
+                _ => {}
+            }
+        }
+        Ok(all)
+    }
+}
+
+fn read_template(root: &Place<'_>) -> Result<Template, Failure> {
+    let resources = root.require(&["Resources"])?.entries()?;
+    let of_type = |wanted: &str| -> Result<Vec<(&str, &Place<'_>)>, Failure> {
+        let mut found = Vec::new();
+        for (id, resource) in &resources {
+            if resource.require(&["Type"])?.text()? == wanted {
+                found.push((*id, resource));
+            }
+        }
+        Ok(found)
+    };
+
+    let tables = of_type("AWS::DynamoDB::Table")?
+        .into_iter()
+        .map(|(id, table)| read_table(id, table))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    let mut referents = read_parameters(root)?;
+    referents.extend(
+        tables
+            .iter()
+            .map(|table| (table.name.clone(), table.name.clone())),
+    );
+    let globals = root.get(&["Globals", "Function", "Environment", "Variables"]);
+    let functions = of_type("AWS::Serverless::Function")?
+        .into_iter()
+        .map(|(id, function)| read_function(id, function, globals.as_ref(), &referents))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    Ok(Template { tables, functions })
+}
+
+/// Every parameter with its default: what a `!Ref` to it means on this machine.
+fn read_parameters(root: &Place<'_>) -> Result<BTreeMap<String, String>, Failure> {
+    let Some(parameters) = root.get(&["Parameters"]) else {
+        return Ok(BTreeMap::new());
+    };
+    parameters
+        .entries()?
+        .into_iter()
+        .map(|(id, parameter)| Ok((id.to_owned(), parameter.require(&["Default"])?.text()?)))
+        .collect()
+}
+
+fn read_table(id: &str, table: &Place<'_>) -> Result<Table, Failure> {
+    let properties = table.require(&["Properties"])?;
+    for index in ["GlobalSecondaryIndexes", "LocalSecondaryIndexes"] {
+        if let Some(index) = properties.get(&[index]) {
+            return Err(
+                index.wrong("is not known to `cargo dev`, teach dev/src/tables.rs to create it")
+            );
+        }
+    }
+
+    let mut kinds = BTreeMap::new();
+    for definition in properties.require(&["AttributeDefinitions"])?.items()? {
+        let name = definition.require(&["AttributeName"])?.text()?;
+        kinds.insert(name, definition.require(&["AttributeType"])?.text()?);
+    }
+
+    let mut key = Vec::new();
+    for attribute in properties.require(&["KeySchema"])?.items()? {
+        let name = attribute.require(&["AttributeName"])?.text()?;
+        let role = attribute.require(&["KeyType"])?.text()?;
+        let kind = kinds.get(&name).cloned().ok_or_else(|| {
+            attribute.wrong(&format!("names {name}, add it to AttributeDefinitions"))
+        })?;
+        key.push(KeyAttribute { name, role, kind });
+    }
+
+    let ttl_attribute = match properties.get(&["TimeToLiveSpecification"]) {
+        Some(ttl) if ttl.require(&["Enabled"])?.text()? == "true" => {
+            Some(ttl.require(&["AttributeName"])?.text()?)
+        }
+        _ => None,
+    };
+    Ok(Table {
+        name: id.to_owned(),
+        key,
+        ttl_attribute,
+    })
+}
+
+fn read_function(
+    id: &str,
+    function: &Place<'_>,
+    globals: Option<&Place<'_>>,
+    referents: &BTreeMap<String, String>,
+) -> Result<Function, Failure> {
+    let name = function
+        .require(&["Metadata", "BuildProperties", "Binary"])?
+        .text()?;
+
+    let own = function.get(&["Properties", "Environment", "Variables"]);
+    let mut environment = BTreeMap::new();
+    for variables in globals.into_iter().chain(own.as_ref()) {
+        for (variable, value) in variables.entries()? {
+            environment.insert(variable.to_owned(), resolve(&value, referents)?);
+        }
+    }
+
+    let mut routes = Vec::new();
+    if let Some(events) = function.get(&["Properties", "Events"]) {
+        for (_, event) in events.entries()? {
+            if event.require(&["Type"])?.text()? == "HttpApi" {
+                routes.push(Route {
+                    path: event.require(&["Properties", "Path"])?.text()?,
+                    method: event
+                        .require(&["Properties", "Method"])?
+                        .text()?
+                        .to_uppercase(),
+                });
+            }
+        }
+    }
+    Ok(Function {
+        logical_id: id.to_owned(),
+        name,
+        environment,
+        routes,
+    })
+}
+
+fn resolve(value: &Place<'_>, referents: &BTreeMap<String, String>) -> Result<String, Failure> {
+    let Some(id) = value.reference() else {
+        return value
+            .text()
+            .map_err(|_| value.wrong("must be a plain value or the short form `!Ref Id`"));
+    };
+    referents.get(id).cloned().ok_or_else(|| {
+        value.wrong(&format!(
+            "refers to {id}, which is neither a table nor a parameter of this template"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+use super::*;
+
+const SMALL: &str = r#"
+Parameters:
+  Seconds: { Type: Number, Default: 300 }
+Globals:
+  Function:
+    Environment:
+      Variables: { LOG: info, SHARED: "1" }
+Resources:
+  Api:
+    Type: AWS::Serverless::HttpApi
+  Things:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      AttributeDefinitions:
+        - { AttributeName: at, AttributeType: N }
+        - { AttributeName: thingId, AttributeType: S }
+      KeySchema:
+        - { AttributeName: thingId, KeyType: HASH }
+        - { AttributeName: at, KeyType: RANGE }
+      TimeToLiveSpecification: { AttributeName: _purgeAt, Enabled: true }
+  ThingFunction:
+    Type: AWS::Serverless::Function
+    Metadata: { BuildProperties: { Binary: thing } }
+    Properties:
+      Environment:
+        Variables: { TABLE: !Ref Things, SECONDS: !Ref Seconds, LOG: debug }
+      Policies:
+        - Statement: [{ Effect: Allow, Action: dynamodb:GetItem, Resource: !GetAtt Things.Arn }]
+      Events:
+        Put: { Type: HttpApi, Properties: { ApiId: !Ref Api, Method: put, Path: "/things/{thingId}" } }
+        Queue: { Type: SQS, Properties: { Queue: !GetAtt Queue.Arn } }
+"#;
+
+/// What is said of the small template after one replacement.
+fn refused(find: &str, replacement: &str) -> String {
+    assert!(SMALL.contains(find), "the small template has no {find:?}");
+    let failure =
+        Template::parse(&SMALL.replacen(find, replacement, 1)).expect_err("must be refused");
+    assert_eq!(failure.exit_code(), 1);
+    failure.to_string()
+}
+
+#[test]
+fn tables_are_read_with_key_and_ttl() {
+    let template = Template::parse(SMALL).expect("parses");
+    let key = |name: &str, role: &str, kind: &str| KeyAttribute {
+        name: name.into(),
+        role: role.into(),
+        kind: kind.into(),
+    };
+    let things = Table {
+        name: "Things".into(),
+        key: vec![key("thingId", "HASH", "S"), key("at", "RANGE", "N")],
+        ttl_attribute: Some("_purgeAt".into()),
+    };
+    assert_eq!(template.tables, [things]);
+}
+
+#[test]
+fn a_function_has_its_binary_its_routes_and_a_resolved_environment() {
+    let template = Template::parse(SMALL).expect("parses");
+    let [function] = &template.functions[..] else {
+        panic!("one function, not {:?}", template.functions);
+    };
+    assert_eq!(function.logical_id, "ThingFunction");
+    assert_eq!(function.name, "thing");
+    let variables: Vec<(&str, &str)> = function
+        .environment
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    assert_eq!(
+        variables,
+        [
+            ("LOG", "debug"),
+            ("SECONDS", "300"),
+            ("SHARED", "1"),
+            ("TABLE", "Things")
+        ]
+    );
+    let route = Route {
+        path: "/things/{thingId}".into(),
+        method: "PUT".into(),
+    };
+    assert_eq!(function.routes, [route]);
+}
+
+#[test]
+fn a_table_without_ttl_or_with_ttl_switched_off_has_none() {
+    for text in [
+        SMALL.replace("Enabled: true", "Enabled: false"),
+        SMALL.replace("TimeToLiveSpecification", "Tags"),
+    ] {
+        let template = Template::parse(&text).expect("parses");
+        assert_eq!(template.tables[0].ttl_attribute, None);
+    }
+}
+
+#[test]
+fn what_is_not_yaml_is_refused_with_the_place() {
+    let said = refused("Parameters:", "Parameters: [");
+    assert!(
+        said.contains("template.yaml is not valid YAML") && said.contains("line"),
+        "{said}"
+    );
+    assert!(Template::parse("").is_err());
+    assert!(Template::parse("just text").is_err());
+}
+
+#[test]
+fn a_key_given_twice_is_refused() {
+    assert!(refused("  Api:", "  Things:").contains("duplicated key"));
+}
+
+#[test]
+fn a_reference_to_nothing_is_named() {
+    let said = refused("!Ref Things", "!Ref Thinks");
+    assert!(
+        said.contains("Thinks") && said.contains("Variables.TABLE"),
+        "{said}"
+    );
+}
+
+#[test]
+fn only_plain_values_and_short_references_are_resolved() {
+    for other in ["!Sub Things", "!GetAtt Things.Arn", "{ Ref: Things }"] {
+        assert!(refused("!Ref Things", other).contains("!Ref Id"), "{other}");
+    }
+}
+
+#[test]
+fn a_parameter_without_a_default_is_named() {
+    let said = refused(", Default: 300", "");
+    assert!(
+        said.contains("Parameters.Seconds") && said.contains("Default"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_function_without_a_binary_is_named() {
+    let said = refused("Metadata: { BuildProperties: { Binary: thing } }", "");
+    assert!(
+        said.contains("ThingFunction") && said.contains("Binary"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_table_is_complete_or_refused() {
+    assert!(
+        refused(
+            "AttributeName: at, AttributeType: N",
+            "AttributeName: ta, AttributeType: N"
+        )
+        .contains("at")
+    );
+    assert!(refused("KeySchema:", "Schema:").contains("KeySchema"));
+    assert!(refused("KeyType: HASH", "Type: HASH").contains("KeyType"));
+    let said = refused("TimeToLiveSpecification", "GlobalSecondaryIndexes");
+    assert!(said.contains("GlobalSecondaryIndexes"), "{said}");
+}
+
+#[test]
+fn a_variable_with_two_values_cannot_be_shared() {
+    let other = "
+  OtherFunction:
+    Type: AWS::Serverless::Function
+    Metadata: { BuildProperties: { Binary: other } }
+    Properties: { Environment: { Variables: { SECONDS: VALUE, LOG: debug } } }
+";
+    let environment = |value: &str| {
+        Template::parse(&format!("{SMALL}{}", other.replace("VALUE", value)))
+            .expect("parses")
+            .environment()
+    };
+    assert_eq!(
+        environment("300").expect("the same value")["SECONDS"],
+        "300"
+    );
+    let said = environment("301").expect_err("two values").to_string();
+    assert!(said.contains("SECONDS"), "{said}");
+}
+
+#[test]
+fn the_template_of_this_workspace_is_understood() {
+    let template = Template::load(crate::workspace()).expect("template.yaml");
+    assert!(!template.tables.is_empty() && !template.functions.is_empty());
+    template.environment().expect("one environment");
+}

@@ -1,0 +1,132 @@
+//! Serves the functions with `cargo lambda watch`.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    process::Command,
+    time::sleep,
+};
+
+use crate::{dynamodb::DynamoDb, failure::Failure, process::Group};
+
+/// Functions answer on this machine only.
+const HOST: &str = "127.0.0.1";
+
+/// A running `cargo lambda watch`; dropping it stops it and the functions.
+pub struct Watch {
+    group: Group,
+    port: u16,
+}
+
+/// Makes sure, before anything slow is done, that nobody listens where the functions are to answer.
+///
+/// # Errors
+/// Where the port is taken.
+pub async fn check_port(port: u16) -> Result<(), Failure> {
+    match TcpListener::bind((HOST, port)).await {
+        Ok(_free) => Ok(()),
+        Err(error) => Err(Failure::new(format!(
+            "The functions cannot have port {port} ({error}): stop what listens there or choose another with --port."
+        ))),
+    }
+}
+
+impl Watch {
+    /// Starts it, with the environment that the template and the engine give.
+    ///
+    /// # Errors
+    /// Where the program cannot be started.
+    pub fn start(
+        program: &Path,
+        workspace: &Path,
+        port: u16,
+        functions_environment: &BTreeMap<String, String>,
+        dynamodb: &DynamoDb,
+    ) -> Result<Self, Failure> {
+        let mut command = Command::new(program);
+        command
+            .current_dir(workspace)
+            .args([
+                "lambda",
+                "watch",
+                "--invoke-address",
+                HOST,
+                "--invoke-port",
+                &port.to_string(),
+            ])
+            .envs(functions_environment)
+            .envs(dynamodb.environment())
+            .stdin(Stdio::null());
+        for name in dynamodb.hidden_environment() {
+            command.env_remove(name);
+        }
+        let ignore_file = write_ignore_file(workspace, dynamodb).map_err(|error| {
+            Failure::new(format!(
+                "The target directory cannot be written ({error}): make it writable."
+            ))
+        })?;
+        command.env("CARGO_LAMBDA_IGNORE_FILE", ignore_file);
+        match Group::spawn(&mut command) {
+            Ok(group) => Ok(Self { group, port }),
+            Err(error) => Err(Failure::new(format!(
+                "{} does not start ({error}): remove it and run this again.",
+                program.display()
+            ))),
+        }
+    }
+
+    /// Waits until requests are answered.
+    ///
+    /// # Errors
+    /// Where it ends before that.
+    pub async fn serving(&mut self) -> Result<(), Failure> {
+        let port = self.port;
+        let answers = async {
+            while TcpStream::connect((HOST, port)).await.is_err() {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::select! {
+            ended = self.group.ended() => Err(failure(ended)),
+            () = answers => Ok(()),
+        }
+    }
+
+    /// Waits until it ends, which it should not do by itself.
+    pub async fn ended(&mut self) -> Failure {
+        failure(self.group.ended().await)
+    }
+}
+
+/// Lists what changes without being an edit; a change to anything else restarts the functions.
+fn write_ignore_file(workspace: &Path, dynamodb: &DynamoDb) -> io::Result<PathBuf> {
+    let mut patterns = vec!["/.git/".to_owned(), "*.md".to_owned()];
+    if let Some(file) = &dynamodb.file {
+        let file = file.canonicalize()?;
+        if let Ok(inside) = file.strip_prefix(workspace.canonicalize()?) {
+            patterns.push(format!("/{}*", inside.display()));
+        }
+    }
+    let folder = crate::tools();
+    let list = folder.join("watch-ignore");
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(&list, patterns.join("\n") + "\n")?;
+    Ok(list)
+}
+
+fn failure(ended: io::Result<std::process::ExitStatus>) -> Failure {
+    let how = match ended {
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    Failure::new(format!(
+        "`cargo lambda watch` has ended ({how}): correct what it says above and run this again."
+    ))
+}

@@ -1,0 +1,120 @@
+//! A place in a YAML file that knows its own path, so that every complaint says where.
+
+use saphyr::{LoadableYamlNode, Scalar, Yaml};
+
+use crate::failure::Failure;
+
+/// One node of the file, with the keys that lead to it.
+pub(crate) struct Place<'a> {
+    file: &'a str,
+    path: String,
+    node: &'a Yaml<'a>,
+}
+
+/// Reads `text` and hands its first document to `read`.
+pub(crate) fn read<T>(
+    file: &str,
+    text: &str,
+    read: impl FnOnce(&Place<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let documents = Yaml::load_from_str(text)
+        .map_err(|error| Failure::new(format!("{file} is not valid YAML, correct it: {error}.")))?;
+    let node = documents.first().unwrap_or(&Yaml::BadValue);
+    read(&Place {
+        file,
+        path: String::new(),
+        node,
+    })
+}
+
+impl<'a> Place<'a> {
+    /// The value at a path of keys, where every step is there.
+    pub(crate) fn get(&self, keys: &[&str]) -> Option<Place<'a>> {
+        let mut place = Place {
+            file: self.file,
+            path: self.path.clone(),
+            node: self.node,
+        };
+        for key in keys {
+            let node = place.node.as_mapping_get(key)?;
+            place = place.below(key, node);
+        }
+        Some(place)
+    }
+
+    /// The value at a path of keys.
+    pub(crate) fn require(&self, keys: &[&str]) -> Result<Place<'a>, Failure> {
+        self.get(keys)
+            .ok_or_else(|| self.wrong(&format!("has no {}, add it", keys.join("."))))
+    }
+
+    /// The entries of a mapping, in the order of the file.
+    pub(crate) fn entries(&self) -> Result<Vec<(&'a str, Place<'a>)>, Failure> {
+        let mapping = self
+            .node
+            .as_mapping()
+            .ok_or_else(|| self.wrong("must be a mapping"))?;
+        mapping
+            .iter()
+            .map(|(key, node)| match key.as_str() {
+                Some(key) => Ok((key, self.below(key, node))),
+                None => Err(self.wrong("has a key that is not text")),
+            })
+            .collect()
+    }
+
+    /// The items of a list.
+    pub(crate) fn items(&self) -> Result<Vec<Place<'a>>, Failure> {
+        let list = self
+            .node
+            .as_vec()
+            .ok_or_else(|| self.wrong("must be a list"))?;
+        Ok(list
+            .iter()
+            .enumerate()
+            .map(|(index, node)| self.below(&index.to_string(), node))
+            .collect())
+    }
+
+    /// A plain value as text; numbers and booleans as a stack would get them.
+    pub(crate) fn text(&self) -> Result<String, Failure> {
+        match self.node {
+            Yaml::Value(Scalar::String(text)) => Ok(text.to_string()),
+            Yaml::Value(Scalar::Integer(number)) => Ok(number.to_string()),
+            Yaml::Value(Scalar::FloatingPoint(number)) => Ok(number.to_string()),
+            Yaml::Value(Scalar::Boolean(truth)) => Ok(truth.to_string()),
+            _ => Err(self.wrong("must be a plain value")),
+        }
+    }
+
+    /// The logical id in `!Ref Id`, if this is one.
+    pub(crate) fn reference(&self) -> Option<&'a str> {
+        match self.node {
+            Yaml::Tagged(tag, value) if tag.handle == "!" && tag.suffix == "Ref" => value.as_str(),
+            _ => None,
+        }
+    }
+
+    /// A failure that names the file and this place in it.
+    pub(crate) fn wrong(&self, problem: &str) -> Failure {
+        let Self { file, path, .. } = self;
+        if path.is_empty() {
+            Failure::new(format!("{file} {problem}."))
+        } else {
+            Failure::new(format!("{path} in {file} {problem}."))
+        }
+    }
+
+    fn below(&self, key: &str, node: &'a Yaml<'a>) -> Place<'a> {
+        let path = if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        };
+        Place {
+            file: self.file,
+            path,
+            node,
+        }
+    }
+}
