@@ -26,109 +26,74 @@ pub async fn find_or_get(tools: &Path) -> Result<PathBuf, Failure> {
             return Ok(candidate.to_owned());
         }
     }
-    for way in ways(tools) {
-        if !present(&way).await {
+    for way in ways() {
+        if !succeeds(
+            command(way.probe)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
+        )
+        .await
+        {
             continue;
         }
-        eprintln!(
-            "Getting cargo-lambda {VERSION} with {} ({}).",
-            way.name, way.duration
-        );
-        if run(&way).await && works(&fetched).await {
+        let Way { name, duration, .. } = way;
+        eprintln!("Getting cargo-lambda {VERSION} with {name} ({duration}).");
+        if succeeds(command(&way.install).arg(tools)).await && works(&fetched).await {
             return Ok(fetched);
         }
     }
     Err(Failure::new(format!(
-        "cargo-lambda {VERSION} is not to be had (the lines above say why): install it so that `cargo lambda --version` \
-         answers, as https://www.cargo-lambda.info describes, and run this again."
+        "cargo-lambda {VERSION} is not to be had (the lines above say why): install it so that \
+         `cargo lambda --version` answers, as https://www.cargo-lambda.info describes."
     )))
 }
 
-/// One way to get the program into `tools/bin`.
+/// One way to get the program into the folder `bin` of a folder.
 struct Way {
     name: &'static str,
     /// Said beforehand.
     duration: &'static str,
-    program: &'static str,
-    /// Asked first, quietly: is this way open on this machine?
-    probe: &'static [&'static str],
-    arguments: Vec<String>,
+    /// A command that succeeds where this way is open.
+    probe: &'static str,
+    /// The command that gets it, but for its last word: the folder.
+    install: String,
 }
 
 /// The quick ways first. The Python wheel holds the finished program; its only dependency (zig, for cross-compiling)
 /// is of no use to `watch` and is left out.
-fn ways(tools: &Path) -> [Way; 3] {
-    let requirement = format!("cargo-lambda=={VERSION}");
-    let folder = tools.display().to_string();
-    let arguments = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+fn ways() -> [Way; 3] {
+    let wheel = format!("--no-deps --only-binary :all: cargo-lambda=={VERSION} --target");
     [
         Way {
             name: "uv",
             duration: "about 15 MB, some seconds",
-            program: "uv",
-            probe: &["--version"],
-            arguments: arguments(&[
-                "pip",
-                "install",
-                "--no-deps",
-                "--target",
-                &folder,
-                &requirement,
-            ]),
+            probe: "uv --version",
+            install: format!("uv pip install {wheel}"),
         },
         Way {
             name: "pip",
             duration: "about 15 MB, some seconds",
-            program: "python3",
-            probe: &["-m", "pip", "--version"],
-            arguments: arguments(&[
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--no-deps",
-                "--upgrade",
-                "--target",
-                &folder,
-                &requirement,
-            ]),
+            probe: "python3 -m pip --version",
+            install: format!("python3 -m pip install --quiet --upgrade {wheel}"),
         },
         Way {
             name: "cargo install",
             duration: "it compiles several hundred crates, once: five to fifteen minutes",
-            program: "cargo",
-            probe: &["--version"],
-            arguments: arguments(&[
-                "install",
-                "--locked",
-                "cargo-lambda",
-                "--version",
-                VERSION,
-                "--root",
-                &folder,
-            ]),
+            probe: "cargo --version",
+            install: format!("cargo install --locked cargo-lambda --version {VERSION} --root"),
         },
     ]
 }
 
-async fn present(way: &Way) -> bool {
-    let mut probe = Command::new(way.program);
-    probe
-        .args(way.probe)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    succeeds(&mut probe).await
-}
-
-async fn run(way: &Way) -> bool {
-    let mut command = Command::new(way.program);
+fn command(words: &str) -> Command {
+    let mut words = words.split(' ');
+    let mut command = Command::new(words.next().unwrap_or_default());
     command
-        .args(&way.arguments)
+        .args(words)
         .env("PIP_ROOT_USER_ACTION", "ignore")
+        .env("PIP_DISABLE_PIP_VERSION_CHECK", "1")
         .stdin(Stdio::null());
-    succeeds(&mut command).await
+    command
 }
 
 async fn succeeds(command: &mut Command) -> bool {

@@ -88,6 +88,6 @@ fn say_what_is_there(port: u16, dynamodb: &DynamoDb, template: &Template) {
     }
     println!(
         "\nIn another terminal:\n\n  curl -i -X PUT {url}/devices/lamp-1 -H 'content-type: application/json' \
-         -d '{{\"state\":{{\"brightness\":50}}}}'\n\nEdits are picked up. Ctrl-C stops everything.\n"
+         -d '{{\"state\":{{\"brightness\":50}}}}'\n\nEdits to the functions are picked up. Ctrl-C stops everything.\n"
     );
 }
