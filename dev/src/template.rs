@@ -244,7 +244,7 @@ fn resolve(value: &Place<'_>, referents: &BTreeMap<String, String>) -> Result<St
     };
     referents.get(id).cloned().ok_or_else(|| {
         value.wrong(&format!(
-            "refers to {id}, which is neither a table nor a parameter of this template"
+            "refers to {id}, which is neither a table nor a parameter here, correct the name or declare it"
         ))
     })
 }
