@@ -1,0 +1,157 @@
+//! Small errors by outcome: what happened to the data, and what the caller can do about it.
+//!
+//! `Display` never prints the source; walk [`std::error::Error::source`] for the whole chain.
+
+use crate::version::Versioned;
+use std::error::Error;
+use std::fmt;
+
+/// What lies under an error: the SDK's error, or a sentence of ours.
+pub type Source = Box<dyn Error + Send + Sync>;
+
+/// Why a call gave no answer of its own kind. Every variant but [`Failure::OutcomeUnknown`] proves
+/// that **nothing was applied**.
+#[derive(Debug)]
+pub enum Failure {
+    /// Attempts or time were used up by conflicts. The same call may win: repeat it.
+    Contention {
+        /// How many observe-decide-write rounds were made.
+        attempts: u32,
+    },
+    /// `DynamoDB` throttled, or did not answer a read, until the deadline. Repeat the call later.
+    Unavailable {
+        /// The last answer, or what stood in its place.
+        source: Source,
+    },
+    /// A write was sent, its answer was lost, and it cannot be proved whether it was applied, or
+    /// still will be. Read the item, or repeat with an idempotency key where there is one.
+    OutcomeUnknown {
+        /// What stood in the place of the lost answer.
+        source: Source,
+    },
+    /// The item would be larger than an item may be. Nothing was sent.
+    TooLarge {
+        /// Its size in bytes, by `DynamoDB`'s rules, rounded up.
+        bytes: usize,
+        /// The most that it may be.
+        limit: usize,
+    },
+    /// The row does not carry this crate's attributes, or breaks their rules, or does not decode.
+    /// Somebody else writes to the table; repair the row.
+    CorruptItem {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A value encodes to attributes that its [`Record`](crate::Record) does not declare, or not at all: a bug.
+    InvalidRecord {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// `DynamoDB` refused the request itself (denied, no such table, invalid). Repeating is useless.
+    Rejected {
+        /// The refusal.
+        source: Source,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Contention { attempts } => {
+                write!(f, "nothing was applied: {attempts} attempts each lost to another writer, or time ran out")
+            }
+            Failure::Unavailable { .. } => f.write_str("nothing was applied: the table did not answer in time"),
+            Failure::OutcomeUnknown { .. } => {
+                f.write_str("outcome unknown: an answer was lost and it cannot be proved whether the write was applied")
+            }
+            Failure::TooLarge { bytes, limit } => {
+                write!(f, "the item would take {bytes} bytes, more than the {limit} that it may")
+            }
+            Failure::CorruptItem { reason } => write!(f, "the stored item is not usable: {reason}"),
+            Failure::InvalidRecord { reason } => write!(f, "the value cannot be stored: {reason}"),
+            Failure::Rejected { .. } => f.write_str("nothing was applied: the table rejected the request"),
+        }
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Failure::Unavailable { source } | Failure::OutcomeUnknown { source } | Failure::Rejected { source } => {
+                Some(source.as_ref())
+            }
+            Failure::Contention { .. }
+            | Failure::TooLarge { .. }
+            | Failure::CorruptItem { .. }
+            | Failure::InvalidRecord { .. } => None,
+        }
+    }
+}
+
+/// How [`create`](crate::Table::create) did not create.
+#[derive(Debug)]
+pub enum CreateError<T> {
+    /// The key is taken; this is what is there.
+    Exists(Box<Versioned<T>>),
+    /// See [`Failure`].
+    Failed(Failure),
+}
+
+/// How [`update_with_retry`](crate::Table::update_with_retry) did not update.
+#[derive(Debug)]
+pub enum UpdateError<R> {
+    /// Nothing is there. Nothing was written.
+    NotFound,
+    /// The decision was no, for this reason. Nothing was written.
+    Refused(R),
+    /// See [`Failure`].
+    Failed(Failure),
+}
+
+/// How [`update_at_version`](crate::Table::update_at_version) did not update.
+#[derive(Debug)]
+pub enum VersionedUpdateError<T, R> {
+    /// Nothing is there. Nothing was written.
+    NotFound,
+    /// The item is at another version by now: this one. Nothing was written.
+    Conflict(Box<Versioned<T>>),
+    /// The decision was no, for this reason. Nothing was written.
+    Refused(R),
+    /// See [`Failure`].
+    Failed(Failure),
+}
+
+/// How a delete did not delete.
+#[derive(Debug)]
+pub enum DeleteError<T> {
+    /// Nothing is there (any more). Nothing was written.
+    NotFound,
+    /// The item is at another version by now: this one. Nothing was written.
+    Conflict(Box<Versioned<T>>),
+    /// See [`Failure`].
+    Failed(Failure),
+}
+
+impl<T> From<Failure> for CreateError<T> {
+    fn from(failure: Failure) -> Self {
+        CreateError::Failed(failure)
+    }
+}
+
+impl<R> From<Failure> for UpdateError<R> {
+    fn from(failure: Failure) -> Self {
+        UpdateError::Failed(failure)
+    }
+}
+
+impl<T, R> From<Failure> for VersionedUpdateError<T, R> {
+    fn from(failure: Failure) -> Self {
+        VersionedUpdateError::Failed(failure)
+    }
+}
+
+impl<T> From<Failure> for DeleteError<T> {
+    fn from(failure: Failure) -> Self {
+        DeleteError::Failed(failure)
+    }
+}

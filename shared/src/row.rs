@@ -1,0 +1,105 @@
+//! The attributes we own beside the caller's, and a row read through them.
+
+use crate::error::Failure;
+use crate::table::Attributes;
+use crate::version::{Incarnation, ItemVersion, Version};
+use crate::write_id::{SeenRow, WriteId, slot_of};
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use std::collections::{BTreeMap, HashMap};
+
+/// Number: the version of the last committed write.
+pub(crate) const VERSION: &str = "_version";
+/// Binary: which row this is.
+pub(crate) const INCARNATION: &str = "_incarnation";
+/// Map of slot to binary: the ids of recent writes.
+pub(crate) const WRITES: &str = "_writes";
+/// Number, epoch seconds: a tombstone, and when TTL may remove it. The table's TTL attribute.
+pub(crate) const PURGE_AT: &str = "_purgeAt";
+
+/// Every attribute that no caller's value may have.
+pub(crate) const OWNED: [&str; 4] = [VERSION, INCARNATION, WRITES, PURGE_AT];
+
+/// A row as it was read or as a refusal returned it.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub at: ItemVersion,
+    /// When TTL may remove it; `Some` makes it a tombstone, which is believed for as long as it is there.
+    pub purge_at: Option<u64>,
+    /// Everything, ours and the caller's.
+    pub attributes: Attributes,
+}
+
+impl Row {
+    /// Reads our attributes.
+    ///
+    /// # Errors
+    /// [`Failure::CorruptItem`] where one is missing or malformed: the row is not one of ours.
+    pub(crate) fn read(attributes: Attributes) -> Result<Self, Failure> {
+        let seen = seen(&attributes).ok_or_else(|| corrupt(VERSION, INCARNATION))?;
+        if seen.slots.is_none() {
+            return Err(corrupt(WRITES, WRITES));
+        }
+        let purge_at = match attributes.get(PURGE_AT) {
+            None => None,
+            Some(value) => Some(read_number(value).ok_or_else(|| corrupt(PURGE_AT, PURGE_AT))?),
+        };
+        let at = ItemVersion { version: seen.version, incarnation: seen.incarnation };
+        Ok(Row { at, purge_at, attributes })
+    }
+}
+
+fn corrupt(one: &str, other: &str) -> Failure {
+    let names = if one == other { one.to_owned() } else { format!("{one} or {other}") };
+    Failure::CorruptItem { reason: format!("{names} is missing or malformed, so it was not written by this crate") }
+}
+
+/// What the judge needs of a row; `None` where version or incarnation cannot be read.
+pub(crate) fn seen(attributes: &Attributes) -> Option<SeenRow> {
+    let version = Version::new(read_number(attributes.get(VERSION)?)?).filter(|v| *v != Version::ABSENT)?;
+    let incarnation = Incarnation::from_bytes(read_id(attributes.get(INCARNATION)?)?);
+    let slots = attributes.get(WRITES).and_then(read_slots);
+    Some(SeenRow { version, incarnation, slots })
+}
+
+fn read_number(value: &AttributeValue) -> Option<u64> {
+    value.as_n().ok()?.parse().ok()
+}
+
+fn read_id(value: &AttributeValue) -> Option<[u8; 8]> {
+    value.as_b().ok()?.as_ref().try_into().ok()
+}
+
+fn read_slots(value: &AttributeValue) -> Option<BTreeMap<u64, WriteId>> {
+    let slots = value.as_m().ok()?;
+    slots.iter().map(|(slot, id)| Some((slot.parse().ok()?, WriteId::from_bytes(read_id(id)?)))).collect()
+}
+
+pub(crate) fn number(value: u64) -> AttributeValue {
+    AttributeValue::N(value.to_string())
+}
+
+pub(crate) fn bytes(value: [u8; 8]) -> AttributeValue {
+    AttributeValue::B(Blob::new(value))
+}
+
+/// Our attributes of a row that the write `id` creates where nothing was.
+pub(crate) fn first_attributes(id: WriteId) -> Attributes {
+    let version = Version::ABSENT.next();
+    let slot = (slot_of(version).to_string(), bytes(*id.as_bytes()));
+    HashMap::from([
+        (VERSION.to_owned(), number(version.get())),
+        (INCARNATION.to_owned(), bytes(*id.as_bytes())),
+        (WRITES.to_owned(), AttributeValue::M(HashMap::from([slot]))),
+    ])
+}
+
+/// Sets our attributes in a whole item that replaces the row: version on by one, the slot ours, alive.
+pub(crate) fn advance(item: &mut Attributes, at: ItemVersion, id: WriteId) {
+    let next = at.version.next();
+    item.insert(VERSION.to_owned(), number(next.get()));
+    item.remove(PURGE_AT);
+    if let Some(AttributeValue::M(slots)) = item.get_mut(WRITES) {
+        slots.insert(slot_of(next).to_string(), bytes(*id.as_bytes()));
+    }
+}
