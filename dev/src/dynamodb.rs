@@ -34,24 +34,24 @@ impl DynamoDb {
     /// # Errors
     /// Where the port is taken or the data folder cannot be used.
     pub async fn start(engine: &Engine) -> Result<Self, Failure> {
-        let region = env::var("AWS_REGION").unwrap_or_else(|_| "us-east-1".to_owned());
-        let (port, data) = match engine {
-            Engine::Existing { endpoint } => {
-                let own_credentials = ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"]
-                    .iter()
-                    .any(|name| env::var_os(name).is_some());
-                let (endpoint, kind) = (endpoint.clone(), "DynamoDB".to_owned());
-                return Ok(Self {
-                    endpoint,
-                    kind,
-                    file: None,
-                    region,
-                    own_credentials,
-                });
-            }
-            Engine::Embedded { port, data } => (*port, data),
-        };
+        match engine {
+            Engine::Existing { endpoint } => Ok(Self::existing(endpoint.clone())),
+            Engine::Embedded { port, data } => Self::embedded(*port, data.as_deref()).await,
+        }
+    }
 
+    fn existing(endpoint: String) -> Self {
+        let named = |name: &&str| env::var_os(name).is_some();
+        Self {
+            endpoint,
+            kind: "DynamoDB".to_owned(),
+            file: None,
+            region: region(),
+            own_credentials: ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"].iter().any(named),
+        }
+    }
+
+    async fn embedded(port: u16, data: Option<&Path>) -> Result<Self, Failure> {
         let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(|error| {
             Failure::new(format!(
                 "The embedded DynamoDB cannot have port {port} ({error}): choose another with --dynamodb-port, or use \
@@ -62,20 +62,16 @@ impl DynamoDb {
             None => (in_memory()?, "DynamoDB in memory".to_owned(), None),
             Some(folder) => {
                 let (database, file) = on_disk(folder)?;
-                (
-                    database,
-                    format!("DynamoDB in {}", folder.display()),
-                    Some(file),
-                )
+                let kind = format!("DynamoDB in {}", folder.display());
+                (database, kind, Some(file))
             }
         };
         tokio::spawn(dynoxide::server::serve_on(listener, database));
-        let endpoint = format!("http://127.0.0.1:{port}");
         Ok(Self {
-            endpoint,
+            endpoint: format!("http://127.0.0.1:{port}"),
             kind,
             file,
-            region,
+            region: region(),
             own_credentials: false,
         })
     }
@@ -126,6 +122,10 @@ impl DynamoDb {
     }
 }
 
+fn region() -> String {
+    env::var("AWS_REGION").unwrap_or_else(|_| "us-east-1".to_owned())
+}
+
 fn in_memory() -> Result<Database, Failure> {
     Database::memory().map_err(|error| {
         Failure::new(format!(
@@ -148,4 +148,39 @@ fn on_disk(folder: &Path) -> Result<(Database, PathBuf), Failure> {
         .ok_or_else(|| unusable(&"its path is not UTF-8"))?;
     let database = Database::new(path).map_err(|error| unusable(&error))?;
     Ok((database, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reached(own_credentials: bool) -> DynamoDb {
+        DynamoDb {
+            endpoint: "http://127.0.0.1:8000".to_owned(),
+            kind: "DynamoDB".to_owned(),
+            file: None,
+            region: "us-east-1".to_owned(),
+            own_credentials,
+        }
+    }
+
+    #[test]
+    fn placeholders_replace_the_users_account_entirely() {
+        let dynamodb = reached(false);
+        let variables = dynamodb.environment();
+        assert!(variables.contains(&("AWS_ACCESS_KEY_ID", PLACEHOLDER.to_owned())));
+        assert!(dynamodb.hidden_environment().contains(&"AWS_PROFILE"));
+    }
+
+    #[test]
+    fn the_users_own_credentials_are_left_alone() {
+        let dynamodb = reached(true);
+        let names: Vec<&str> = dynamodb
+            .environment()
+            .iter()
+            .map(|(name, _)| *name)
+            .collect();
+        assert_eq!(names, ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_REGION"]);
+        assert!(dynamodb.hidden_environment().is_empty());
+    }
 }
