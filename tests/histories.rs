@@ -1,0 +1,398 @@
+//! Histories: writers, a deleter-and-recreator and every fault at once, and what must hold after each.
+//!
+//! `FENCEPOST_HISTORIES=10000` says how many (a plain `cargo test` runs a sample), `FENCEPOST_SEED=7` replays one.
+
+use crate::engine::Engine;
+use crate::faults::{Applied, Broken, Freezing, Network, Rates, Wire};
+use fencepost::error::{CreateError, DeleteError, UpdateError, VersionedUpdateError};
+use fencepost::{
+    Ambient, Call, Deadline, Decision, Failure, ItemVersion, Key, Record, RetryPolicy, Table, Versioned,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+const TABLE: &str = "Ledgers";
+
+/// Every change leaves the number of its operation, so that one applied twice is seen in the value itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Ledger {
+    operations: Vec<u64>,
+}
+
+impl Record for Ledger {
+    const PARTITION_KEY: &'static str = "id";
+    const ATTRIBUTES: &'static [&'static str] = &["operations"];
+}
+
+/// What an operation was told.
+#[derive(Clone, Debug, PartialEq)]
+enum Told {
+    /// Applied, and this is the state that it left.
+    Applied(ItemVersion),
+    /// Not applied, and nothing is claimed about the row.
+    NotApplied,
+    /// Not applied (or only read); this was the row's state at some moment of the call.
+    Saw(ItemVersion),
+    /// Not applied (or only read); at some moment of the call nothing was there.
+    SawNothing,
+    /// Nobody knows.
+    Unknown,
+}
+
+#[derive(Debug)]
+struct Operation {
+    number: u64,
+    what: &'static str,
+    began: Instant,
+    ended: Instant,
+    told: Told,
+}
+
+fn by_failure(failure: &Failure) -> Told {
+    match failure {
+        Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
+        Failure::OutcomeUnknown { .. } => Told::Unknown,
+        Failure::TooLarge { .. } | Failure::CorruptItem { .. } | Failure::InvalidRecord { .. } => {
+            panic!("no such thing happens here: {failure}")
+        }
+    }
+}
+
+fn at<T>(versioned: &Versioned<T>) -> Told {
+    Told::Saw(versioned.at)
+}
+
+/// One client: its own SDK client, table handle and wire.
+struct Writer {
+    table: Table<Ledger>,
+    wire: Wire,
+    network: Arc<Network>,
+    numbers: Arc<AtomicU64>,
+    done: Arc<Mutex<Vec<Operation>>>,
+    known: Option<ItemVersion>,
+}
+
+impl Writer {
+    fn new(network: &Arc<Network>, numbers: &Arc<AtomicU64>, done: &Arc<Mutex<Vec<Operation>>>, start: Instant) -> Self {
+        let wire = Wire::new(network);
+        let chance = network.clone();
+        let base = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let ambient = Ambient::new(
+            move || base + start.elapsed(),
+            move || chance.rng.lock().expect("no panic while drawing").u64(..),
+        );
+        let policy = RetryPolicy { max_attempts: 12, ..RetryPolicy::default() };
+        let table = Table::new(wire.client(), TABLE).with_ambient(ambient).with_policy(policy);
+        let (network, numbers, done) = (network.clone(), numbers.clone(), done.clone());
+        Writer { table, wire, network, numbers, done, known: None }
+    }
+
+    async fn work(mut self, operations: u64, deletes: bool) {
+        for turn in 0..operations {
+            sleep(Duration::from_millis(self.network.below(60))).await;
+            let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+            self.wire.works_on(number);
+            let drawn = self.network.below(10);
+            let what = match (deletes, drawn) {
+                (true, _) if turn % 2 == 1 => "create",
+                (true, 0..=6) => "delete at version",
+                (true, _) => "delete",
+                (false, 0..=6) => "update",
+                (false, 7..=8) => "update at version",
+                (false, _) => "get",
+            };
+            let began = Instant::now();
+            let network = self.network.clone();
+            let told = Freezing::new(&network, self.perform(what, number)).await;
+            let operation = Operation { number, what, began, ended: Instant::now(), told };
+            self.done.lock().expect("no panic").push(operation);
+        }
+    }
+
+    async fn perform(&mut self, what: &str, number: u64) -> Told {
+        let key = Key::from(self.network.key.as_str());
+        let call = Call::new(Deadline::within(Duration::from_millis(300 + self.network.below(6000))));
+        let append = |ledger: &Ledger| {
+            let mut next = ledger.clone();
+            next.operations.push(number);
+            Decision::<Ledger, ()>::Put(next)
+        };
+        let told = match what {
+            "update" => match self.table.update_with_retry(&key, &call, append).await {
+                Ok(written) => Told::Applied(written.at),
+                Err(UpdateError::NotFound) => Told::SawNothing,
+                Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
+                Err(UpdateError::Failed(failure)) => by_failure(&failure),
+            },
+            "get" => match self.table.get(&key, &call).await {
+                Ok(Some(current)) => at(&current),
+                Ok(None) => Told::SawNothing,
+                Err(failure) => by_failure(&failure),
+            },
+            "create" => {
+                let value = Ledger { operations: vec![number] };
+                match self.table.create(&key, &value, &call).await {
+                    Ok(written) => Told::Applied(written.at),
+                    Err(CreateError::Exists(current)) => at(&current),
+                    Err(CreateError::Failed(failure)) => by_failure(&failure),
+                }
+            }
+            "update at version" => {
+                let Some(known) = self.known_version(&key, &call).await else { return Told::NotApplied };
+                match self.table.update_at_version(&key, known, &call, append).await {
+                    Ok(written) => Told::Applied(written.at),
+                    Err(VersionedUpdateError::NotFound) => Told::SawNothing,
+                    Err(VersionedUpdateError::Conflict(current)) => at(&current),
+                    Err(VersionedUpdateError::Refused(())) => unreachable!("the decision never refuses"),
+                    Err(VersionedUpdateError::Failed(failure)) => by_failure(&failure),
+                }
+            }
+            "delete at version" => {
+                let Some(known) = self.known_version(&key, &call).await else { return Told::NotApplied };
+                deleted(known, self.table.delete_at_version(&key, known, &call).await)
+            }
+            _ => match self.table.delete(&key, &call).await {
+                // Which state it deleted is its own affair; the timeline knows the incarnation.
+                Ok(version) => {
+                    let incarnation = self.incarnation_of(version.get());
+                    Told::Applied(ItemVersion { version, incarnation })
+                }
+                Err(error) => deleted_not(error),
+            },
+        };
+        if let Told::Applied(at) | Told::Saw(at) = &told {
+            self.known = Some(*at);
+        }
+        told
+    }
+
+    async fn known_version(&self, key: &Key, call: &Call) -> Option<ItemVersion> {
+        match self.known {
+            Some(known) => Some(known),
+            None => self.table.get(key, call).await.ok().flatten().map(|current| current.at),
+        }
+    }
+
+    fn incarnation_of(&self, version: u64) -> fencepost::Incarnation {
+        let applied = self.network.applied.lock().expect("no panic");
+        let number = version.to_string();
+        let same = |applied: &&Applied| applied.row["_version"]["N"].as_str() == Some(&number);
+        state_of(&applied.iter().rev().find(same).expect("a delete that was told applied was applied").row)
+            .expect("a row")
+            .incarnation
+    }
+}
+
+fn deleted(known: ItemVersion, result: Result<fencepost::Version, DeleteError<Ledger>>) -> Told {
+    match result {
+        Ok(version) => Told::Applied(ItemVersion { version, ..known }),
+        Err(error) => deleted_not(error),
+    }
+}
+
+fn deleted_not(error: DeleteError<Ledger>) -> Told {
+    match error {
+        DeleteError::NotFound => Told::SawNothing,
+        DeleteError::Conflict(current) => at(&current),
+        DeleteError::Failed(failure) => by_failure(&failure),
+    }
+}
+
+/// The state that a stored row is in; `None` for no row and for a tombstone's reader.
+fn state_of(row: &Value) -> Option<ItemVersion> {
+    let version = row["_version"]["N"].as_str()?.parse().ok().and_then(fencepost::Version::new)?;
+    let base64 = row["_incarnation"]["B"].as_str()?;
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&aws_smithy_types::base64::decode(base64).ok()?);
+    Some(ItemVersion { version, incarnation: fencepost::Incarnation::from_bytes(bytes) })
+}
+
+fn is_live(row: &Value) -> bool {
+    row.is_object() && row.get("_purgeAt").is_none()
+}
+
+/// Runs the history of a seed and checks it; the number of requests it took.
+fn run(engine: &Engine, seed: u64, broken: Broken) -> Result<usize, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    engine.take_log();
+    let (network, done) = runtime.block_on(play(engine, seed, broken));
+    let requests = engine.take_log().len();
+    let applied = network.applied.lock().expect("no panic");
+    let done = done.lock().expect("no panic");
+    let row = engine.row(TABLE, "id", &network.key);
+    check(&applied, &done, &row).map(|()| requests)
+}
+
+async fn play(engine: &Engine, seed: u64, broken: Broken) -> (Arc<Network>, Arc<Mutex<Vec<Operation>>>) {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let storm = rng.u32(1..=8);
+    let mut rate = |most: u32| rng.u32(0..=most) * storm / 8;
+    let rates = Rates {
+        dropped: rate(60),
+        answer_lost: rate(150),
+        applied_500: rate(80),
+        refused_500: rate(40),
+        held: rate(60),
+        second_copy: rate(80),
+        throttled: rate(120),
+        transaction_conflict: rate(80),
+        frozen: rate(25),
+    };
+    let writers = rng.u64(2..=8);
+    let operations = rng.u64(2..=5);
+    let network = Arc::new(Network {
+        engine: engine.clone(),
+        rates,
+        broken,
+        applied: Mutex::default(),
+        rng: Mutex::new(rng),
+        table: TABLE,
+        key: format!("ledger-{seed}-{broken:?}"),
+    });
+    let (numbers, done, start) = (Arc::new(AtomicU64::new(1)), Arc::default(), Instant::now());
+    // The first create sees faults too: it is part of the history.
+    let mut first = Writer::new(&network, &numbers, &done, start);
+    first.wire.works_on(0);
+    let began = Instant::now();
+    let told = first.perform("create", 0).await;
+    done.lock().expect("no panic").push(Operation { number: 0, what: "create", began, ended: Instant::now(), told });
+    let mut working = tokio::task::JoinSet::new();
+    for index in 0..writers {
+        let writer = Writer::new(&network, &numbers, &done, start);
+        working.spawn(writer.work(operations, index == 0));
+    }
+    while let Some(ended) = working.join_next().await {
+        ended.expect("a writer does not panic");
+    }
+    // Until the last copy that was held has arrived.
+    sleep(Duration::from_secs(700)).await;
+    (network, done)
+}
+
+/// Every invariant of a history, from what the engine applied, what the writers were told and what is stored.
+fn check(applied: &[Applied], done: &[Operation], row: &Value) -> Result<(), String> {
+    let timeline = Timeline::of(applied)?;
+    for operation in done {
+        let mine: Vec<_> = applied.iter().filter(|applied| applied.op == operation.number).collect();
+        let fail = |why: String| Err(format!("operation {operation:?}: {why}; it was applied {} times", mine.len()));
+        if mine.len() > 1 {
+            return fail("a change was applied twice".to_owned());
+        }
+        match &operation.told {
+            Told::Unknown => {}
+            Told::Applied(at) => {
+                let Some(applied) = mine.first() else { return fail("told applied, but it was not".to_owned()) };
+                if state_of(&applied.row) != Some(*at) {
+                    return fail(format!("told a state that it did not make: {}", applied.row));
+                }
+                if applied.time < operation.began || applied.time > operation.ended {
+                    return fail("applied outside its call, and told so".to_owned());
+                }
+            }
+            _ if !mine.is_empty() => return fail("told not applied, but it was".to_owned()),
+            Told::NotApplied => {}
+            Told::Saw(at) if timeline.was(operation, |row| is_live(row) && state_of(row) == Some(*at)) => {}
+            Told::SawNothing if timeline.was(operation, |row| !is_live(row)) => {}
+            Told::Saw(_) | Told::SawNothing => return fail("told a state that never was during its call".to_owned()),
+        }
+    }
+    let stored = if is_live(row) { row["operations"]["L"].as_array().cloned().unwrap_or_default() } else { Vec::new() };
+    for (index, number) in stored.iter().enumerate() {
+        if stored[..index].contains(number) {
+            return Err(format!("the stored value holds an operation twice: {stored:?}"));
+        }
+    }
+    let commits = u64::try_from(applied.len()).expect("small");
+    match state_of(row) {
+        Some(at) if at.version.get() == commits => Ok(()),
+        None if commits == 0 => Ok(()),
+        other => Err(format!("{commits} commits, but the row is at {other:?}")),
+    }
+}
+
+/// The states that the row went through, in order.
+struct Timeline<'a>(&'a [Applied]);
+
+impl<'a> Timeline<'a> {
+    /// Checks on the way that every commit raised the version by one.
+    fn of(applied: &'a [Applied]) -> Result<Self, String> {
+        for (index, one) in applied.iter().enumerate() {
+            let version = state_of(&one.row).map(|at| at.version.get());
+            if version != u64::try_from(index + 1).ok() {
+                return Err(format!("commit {} left version {version:?}", index + 1));
+            }
+        }
+        Ok(Timeline(applied))
+    }
+
+    /// Whether the row was in such a state at some moment of the operation.
+    fn was(&self, operation: &Operation, such: impl Fn(&Value) -> bool) -> bool {
+        let states = std::iter::once((None, &Value::Null)).chain(self.0.iter().map(|one| (Some(one.time), &one.row)));
+        let ends = self.0.iter().map(|one| Some(one.time)).chain([None]);
+        states.zip(ends).any(|((from, row), until)| {
+            from.is_none_or(|from| from <= operation.ended) && until.is_none_or(|until| until >= operation.began) && such(row)
+        })
+    }
+}
+
+/// The first seed from `first` on whose history breaks, and how.
+fn first_violation(first: u64, histories: u64, broken: Broken) -> Option<(u64, String)> {
+    let engine = Engine::with_tables(&[(TABLE, "id")]);
+    (first..first + histories).find_map(|seed| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(&engine, seed, broken)));
+        let outcome = outcome.unwrap_or_else(|_| Err("it panicked, see above".to_owned()));
+        outcome.err().map(|why| (seed, why))
+    })
+}
+
+fn asked(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} takes a whole number")))
+}
+
+#[test]
+fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
+    if let Some(seed) = asked("FENCEPOST_SEED") {
+        assert_eq!(first_violation(seed, 1, Broken::default()), None);
+        return;
+    }
+    let histories = asked("FENCEPOST_HISTORIES").unwrap_or(300);
+    let threads = 2;
+    let each = histories.div_ceil(threads);
+    let violations: Vec<_> = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            (0..threads).map(|thread| scope.spawn(move || first_violation(thread * each, each, Broken::default()))).collect();
+        running.into_iter().filter_map(|thread| thread.join().expect("no panic outside a history")).collect()
+    });
+    assert!(violations.is_empty(), "replay with FENCEPOST_SEED=<seed>: {violations:#?}");
+}
+
+fn is_noticed(broken: Broken, how: &str) {
+    let (seed, why) = first_violation(0, 3000, broken).expect("the histories do not notice that the rule is gone");
+    assert!(why.contains(how), "seed {seed} broke otherwise than expected: {why}");
+}
+
+#[test]
+fn without_the_judge_changes_are_applied_twice() {
+    is_noticed(Broken { no_judge: true, ..Broken::default() }, "applied");
+}
+
+#[test]
+fn judging_by_the_last_writer_alone_applies_changes_twice() {
+    is_noticed(Broken { last_writer_only: true, ..Broken::default() }, "applied");
+}
+
+#[test]
+fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
+    is_noticed(Broken { rows_deleted: true, ..Broken::default() }, "");
+}
+
+#[test]
+fn a_throttled_resend_that_clears_a_lost_answer_makes_false_verdicts() {
+    is_noticed(Broken { throttling_clears: true, ..Broken::default() }, "told not applied, but it was");
+}
