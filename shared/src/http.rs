@@ -1,0 +1,355 @@
+//! The only file with HTTP status codes: what an outcome looks like to an HTTP client.
+//!
+//! A function says what *kind* of answer it gives ([`Problem::refused`], [`Response::created`]) and a
+//! stable code; the numbers are here. Problems are RFC 9457 `application/problem+json`.
+
+mod condition;
+
+pub use condition::{IfMatch, IfNoneMatch, etag};
+
+use crate::error::{Failure, Source};
+use crate::json::Invalid;
+use crate::version::{ItemVersion, Version};
+use serde_json::{Map, Value, json};
+use std::error::Error;
+use std::time::Duration;
+
+const JSON: &str = "application/json";
+const PROBLEM_JSON: &str = "application/problem+json";
+
+/// The kinds of problem that there are. Each has one status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Invalid,
+    NotFound,
+    MethodNotAllowed,
+    Refused,
+    VersionConflict,
+    TooLarge,
+    UnsupportedMediaType,
+    ConditionRequired,
+    Internal,
+    Unavailable,
+    OutcomeUnknown,
+}
+
+impl Kind {
+    /// The status and its title.
+    fn status(self) -> (u16, &'static str) {
+        match self {
+            Kind::Invalid => (400, "Bad Request"),
+            Kind::NotFound => (404, "Not Found"),
+            Kind::MethodNotAllowed => (405, "Method Not Allowed"),
+            Kind::Refused => (409, "Conflict"),
+            Kind::VersionConflict => (412, "Precondition Failed"),
+            Kind::TooLarge => (413, "Content Too Large"),
+            Kind::UnsupportedMediaType => (415, "Unsupported Media Type"),
+            Kind::ConditionRequired => (428, "Precondition Required"),
+            Kind::Internal => (500, "Internal Server Error"),
+            Kind::Unavailable => (503, "Service Unavailable"),
+            Kind::OutcomeUnknown => (504, "Gateway Timeout"),
+        }
+    }
+}
+
+/// An answer that is not the one hoped for, by kind, with a stable code.
+#[derive(Debug)]
+pub struct Problem {
+    kind: Kind,
+    code: &'static str,
+    detail: String,
+    members: Map<String, Value>,
+    headers: Vec<(&'static str, String)>,
+    source: Option<Source>,
+}
+
+impl Problem {
+    fn new(kind: Kind, code: &'static str, detail: impl Into<String>) -> Self {
+        Problem { kind, code, detail: detail.into(), members: Map::new(), headers: Vec::new(), source: None }
+    }
+
+    /// The request is wrong in `field`: a JSON Pointer into the body, `path:x`, `query:x` or `header:x`.
+    pub fn invalid(field: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(Kind::Invalid, code, detail).with("field", field.into())
+    }
+
+    /// The path names a thing that is not there.
+    pub fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(Kind::NotFound, code, detail)
+    }
+
+    /// No route has this path.
+    #[must_use]
+    pub fn no_such_route() -> Self {
+        Self::new(Kind::NotFound, "no_such_route", "no route has this path")
+    }
+
+    /// The path is there, but not with this method; `allow` lists those that are.
+    #[must_use]
+    pub fn method_not_allowed(allow: String) -> Self {
+        let detail = format!("this path takes {allow}");
+        Self::new(Kind::MethodNotAllowed, "method_not_allowed", detail).with_header("allow", allow)
+    }
+
+    /// The state of things says no. Nothing was written.
+    pub fn refused(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(Kind::Refused, code, detail)
+    }
+
+    /// The item is at another version than the client demands; `current` is where it is.
+    #[must_use]
+    pub fn version_conflict(current: ItemVersion) -> Self {
+        Self::new(Kind::VersionConflict, "version_conflict", "the item is at another version; nothing was changed")
+            .with("currentVersion", current.version.get())
+            .with_header("etag", etag(current))
+    }
+
+    /// The route demands a condition that the request does not have.
+    pub fn condition_required(detail: impl Into<String>) -> Self {
+        Self::new(Kind::ConditionRequired, "condition_required", detail)
+    }
+
+    /// The body, or the item that it would make, is too large. Nothing was written.
+    pub fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(Kind::TooLarge, "too_large", detail)
+    }
+
+    /// The body is of a media type that the route does not take.
+    pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
+        Self::new(Kind::UnsupportedMediaType, "unsupported_media_type", detail).with("field", "header:content-type")
+    }
+
+    /// Adds a member to the body.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.members.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Says when the same request may do better: whole seconds, rounded up, at least 1.
+    #[must_use]
+    pub fn retry_after(self, time: Duration) -> Self {
+        let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+        self.with_header("retry-after", seconds.max(1).to_string())
+    }
+
+    fn with_header(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// Whether it is the service's fault rather than an answer to the client.
+    #[must_use]
+    pub fn is_fault(&self) -> bool {
+        matches!(self.kind, Kind::Internal | Kind::Unavailable | Kind::OutcomeUnknown)
+    }
+
+    /// What lies under it: for the log, never for the client.
+    #[must_use]
+    pub fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+
+    /// The answer that carries it.
+    #[must_use]
+    pub fn into_response(self) -> Response {
+        let (status, title) = self.kind.status();
+        let mut body = self.members;
+        for (name, value) in [
+            ("type", json!("about:blank")),
+            ("title", json!(title)),
+            ("status", json!(status)),
+            ("detail", json!(self.detail)),
+            ("code", json!(self.code)),
+        ] {
+            body.insert(name.to_owned(), value);
+        }
+        let mut headers = self.headers;
+        headers.push(("content-type", PROBLEM_JSON.to_owned()));
+        Response { status, outcome: self.code, headers, body: Some(Value::Object(body).to_string()), version: None }
+    }
+}
+
+impl From<Invalid> for Problem {
+    fn from(invalid: Invalid) -> Self {
+        Problem::invalid(invalid.pointer, invalid.code, invalid.detail)
+    }
+}
+
+/// One match from every way to fail to its kind. Nothing of the inside is said, only of the outcome.
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        let mut problem = match &failure {
+            Failure::Contention { .. } => Self::new(
+                Kind::Unavailable,
+                "contention",
+                "too many others change this item at once; nothing was applied, the same request may succeed",
+            )
+            .retry_after(Duration::from_secs(1)),
+            Failure::Unavailable { .. } => Self::new(
+                Kind::Unavailable,
+                "unavailable",
+                "the table did not answer in time; nothing was applied, the same request may succeed",
+            )
+            .retry_after(Duration::from_secs(1)),
+            Failure::OutcomeUnknown { .. } => Self::new(
+                Kind::OutcomeUnknown,
+                "outcome_unknown",
+                "the change was sent, but whether it was applied could not be proved; read the item to find out",
+            ),
+            Failure::TooLarge { bytes, limit } => {
+                Self::too_large(format!("the item would take {bytes} bytes of at most {limit}; nothing was written"))
+            }
+            Failure::CorruptItem { .. } | Failure::InvalidRecord { .. } | Failure::Rejected { .. } => {
+                Self::new(Kind::Internal, "internal", "the request could not be answered; nothing was applied")
+            }
+        };
+        problem.source = Some(Box::new(failure));
+        problem
+    }
+}
+
+/// An answer, ready to be sent by whatever transport.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Response {
+    status: u16,
+    outcome: &'static str,
+    headers: Vec<(&'static str, String)>,
+    body: Option<String>,
+    version: Option<Version>,
+}
+
+impl Response {
+    /// The item is this; `at` becomes its `ETag`.
+    #[must_use]
+    pub fn ok(at: ItemVersion, body: &Value) -> Self {
+        Self::shown(200, "ok", at, body)
+    }
+
+    /// The item was created, is this, and is found at `location`.
+    #[must_use]
+    pub fn created(location: String, at: ItemVersion, body: &Value) -> Self {
+        let mut response = Self::shown(201, "created", at, body);
+        response.headers.push(("location", location));
+        response
+    }
+
+    fn shown(status: u16, outcome: &'static str, at: ItemVersion, body: &Value) -> Self {
+        Response {
+            status,
+            outcome,
+            headers: vec![("content-type", JSON.to_owned()), ("etag", etag(at))],
+            body: Some(body.to_string()),
+            version: Some(at.version),
+        }
+    }
+
+    /// The item is gone; its tombstone has this version.
+    #[must_use]
+    pub fn deleted(tombstone: Version) -> Self {
+        Response { status: 204, outcome: "deleted", headers: Vec::new(), body: None, version: Some(tombstone) }
+    }
+
+    /// The client has this version already.
+    #[must_use]
+    pub fn not_modified(at: ItemVersion) -> Self {
+        let headers = vec![("etag", etag(at))];
+        Response { status: 304, outcome: "not_modified", headers, body: None, version: Some(at.version) }
+    }
+
+    /// The status code.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// One word for the log: `ok`, `created`, …, or the code of a problem.
+    #[must_use]
+    pub fn outcome(&self) -> &'static str {
+        self.outcome
+    }
+
+    /// The headers, names in lower case.
+    #[must_use]
+    pub fn headers(&self) -> &[(&'static str, String)] {
+        &self.headers
+    }
+
+    /// The body, where there is one.
+    #[must_use]
+    pub fn body(&self) -> Option<&str> {
+        self.body.as_deref()
+    }
+
+    /// The version that the answer speaks of.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        self.version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(problem: Problem) -> u16 {
+        problem.into_response().status()
+    }
+
+    fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+        response.headers().iter().find(|(n, _)| *n == name).map(|(_, value)| value.as_str())
+    }
+
+    #[test]
+    fn every_failure_has_its_status_and_says_nothing_of_the_inside() {
+        let secret = || -> Source { "arn:aws:secret".into() };
+        for (failure, expected, code) in [
+            (Failure::Contention { attempts: 3 }, 503, "contention"),
+            (Failure::Unavailable { source: secret() }, 503, "unavailable"),
+            (Failure::OutcomeUnknown { source: secret() }, 504, "outcome_unknown"),
+            (Failure::TooLarge { bytes: 500_000, limit: 409_600 }, 413, "too_large"),
+            (Failure::CorruptItem { reason: "arn:aws:secret".to_owned() }, 500, "internal"),
+            (Failure::InvalidRecord { reason: "arn:aws:secret".to_owned() }, 500, "internal"),
+            (Failure::Rejected { source: secret() }, 500, "internal"),
+        ] {
+            let response = Problem::from(failure).into_response();
+            assert_eq!((response.status(), response.outcome()), (expected, code));
+            assert_eq!(header(&response, "retry-after").is_some(), expected == 503, "{code}");
+            assert!(!response.body().is_some_and(|body| body.contains("secret")), "{code}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_whole_seconds_rounded_up_and_at_least_1() {
+        for (millis, seconds) in [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (299_500, "300")] {
+            let response = Problem::refused("x", "x").retry_after(Duration::from_millis(millis)).into_response();
+            assert_eq!(header(&response, "retry-after"), Some(seconds));
+        }
+    }
+
+    #[test]
+    fn a_problem_has_every_member_of_the_contract() {
+        let response = Problem::invalid("/by", "invalid_type", "no").into_response();
+        assert_eq!(header(&response, "content-type"), Some("application/problem+json"));
+        let body: Value = serde_json::from_str(response.body().expect("a body")).expect("JSON");
+        assert_eq!(
+            body,
+            json!({"type": "about:blank", "title": "Bad Request", "status": 400, "detail": "no", "code": "invalid_type", "field": "/by"})
+        );
+    }
+
+    #[test]
+    fn kinds_have_the_statuses_of_the_contract() {
+        assert_eq!(status(Problem::no_such_route()), 404);
+        assert_eq!(status(Problem::method_not_allowed("GET".to_owned())), 405);
+        assert_eq!(status(Problem::refused("x", "x")), 409);
+        assert_eq!(status(Problem::unsupported_media_type("x")), 415);
+        assert_eq!(status(Problem::condition_required("x")), 428);
+    }
+}

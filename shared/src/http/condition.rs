@@ -1,0 +1,161 @@
+//! `ETag`, `If-Match` and `If-None-Match` (RFC 9110, section 13).
+
+use super::Problem;
+use crate::version::{Incarnation, ItemVersion, Version};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// The strong entity tag of one state of one row: `"<version>.<incarnation>"`, opaque to clients.
+#[must_use]
+pub fn etag(at: ItemVersion) -> String {
+    format!("\"{}.{}\"", at.version, URL_SAFE_NO_PAD.encode(at.incarnation.as_bytes()))
+}
+
+/// The state that a tag names; `None` for what [`etag`] never writes.
+fn parse_etag(tag: &str) -> Option<ItemVersion> {
+    let (version, incarnation) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
+    let version = Version::new(version.parse().ok()?).filter(|version| *version > Version::ABSENT)?;
+    let incarnation = URL_SAFE_NO_PAD.decode(incarnation).ok()?;
+    let at = ItemVersion { version, incarnation: Incarnation::from_bytes(incarnation.try_into().ok()?) };
+    (etag(at) == tag).then_some(at)
+}
+
+/// What a request demands of the item that it changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IfMatch {
+    /// Nothing: there is no such header.
+    None,
+    /// `*`: the item must be there.
+    Any,
+    /// Exactly this state.
+    Tag(ItemVersion),
+}
+
+impl IfMatch {
+    /// The demand in this header's value.
+    ///
+    /// # Errors
+    /// `invalid_if_match` for anything but `*` or one strong tag that could be ours: a list, a weak
+    /// tag or an unknown one could never be met, and saying so early is kinder than a 412 for ever.
+    pub fn parse(header: Option<&str>) -> Result<Self, Problem> {
+        match header.map(str::trim) {
+            None => Ok(IfMatch::None),
+            Some("*") => Ok(IfMatch::Any),
+            Some(tag) => parse_etag(tag).map(IfMatch::Tag).ok_or_else(|| {
+                let detail = "If-Match takes * or exactly one ETag, as it was received";
+                Problem::invalid("header:if-match", "invalid_if_match", detail)
+            }),
+        }
+    }
+
+    /// Checks an item that is there.
+    ///
+    /// # Errors
+    /// `version_conflict` when it is in another state.
+    pub fn check(self, current: ItemVersion) -> Result<(), Problem> {
+        match self {
+            IfMatch::Tag(at) if at != current => Err(Problem::version_conflict(current)),
+            IfMatch::None | IfMatch::Any | IfMatch::Tag(_) => Ok(()),
+        }
+    }
+}
+
+/// Which states a request does not want to meet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum IfNoneMatch {
+    /// None: there is no such header.
+    None,
+    /// `*`: the item must not be there.
+    Any,
+    /// These tags, compared weakly: on GET they are what the client has.
+    Tags(Vec<String>),
+}
+
+impl IfNoneMatch {
+    /// The wish in this header's value. Tags may be anything, since they are only compared.
+    ///
+    /// # Errors
+    /// `invalid_if_none_match` for what is neither `*` nor a list of quoted tags.
+    pub fn parse(header: Option<&str>) -> Result<Self, Problem> {
+        match header.map(str::trim) {
+            None => Ok(IfNoneMatch::None),
+            Some("*") => Ok(IfNoneMatch::Any),
+            Some(list) => parse_list(list).map(IfNoneMatch::Tags).ok_or_else(|| {
+                let detail = "If-None-Match takes * or a list of quoted tags";
+                Problem::invalid("header:if-none-match", "invalid_if_none_match", detail)
+            }),
+        }
+    }
+
+    /// Whether the item in this state is one that is not wanted.
+    #[must_use]
+    pub fn matches(&self, current: ItemVersion) -> bool {
+        match self {
+            IfNoneMatch::None => false,
+            IfNoneMatch::Any => true,
+            IfNoneMatch::Tags(tags) => tags.contains(&etag(current)),
+        }
+    }
+}
+
+/// The tags of a comma-separated list, each with its quotes and without `W/`. A tag may contain commas.
+fn parse_list(list: &str) -> Option<Vec<String>> {
+    let mut tags = Vec::new();
+    let mut rest = list;
+    loop {
+        let opened = rest.strip_prefix("W/").unwrap_or(rest).strip_prefix('"')?;
+        let (tag, after) = opened.split_once('"')?;
+        tags.push(format!("\"{tag}\""));
+        match after.trim_start() {
+            "" => return Some(tags),
+            more => rest = more.strip_prefix(',')?.trim_start(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(version: u64) -> ItemVersion {
+        let version = Version::new(version).expect("small");
+        ItemVersion { version, incarnation: Incarnation::from_bytes([0, 1, 2, 250, 251, 252, 253, 255]) }
+    }
+
+    #[test]
+    fn a_tag_that_was_issued_comes_back_as_the_same_state() {
+        let tag = etag(at(42));
+        assert_eq!(tag, "\"42.AAEC-vv8_f8\"");
+        assert_eq!(IfMatch::parse(Some(&tag)).expect("a tag"), IfMatch::Tag(at(42)));
+        assert_eq!(IfMatch::parse(Some(" * ")).expect("any"), IfMatch::Any);
+        assert_eq!(IfMatch::parse(None).expect("none"), IfMatch::None);
+    }
+
+    #[test]
+    fn every_malformed_if_match_is_refused() {
+        let tag = etag(at(42));
+        for header in [
+            String::new(), tag.trim_matches('"').to_owned(), format!("W/{tag}"), format!("{tag}, {tag}"), format!("{tag},"),
+            "\"42\"".to_owned(), "\"\"".to_owned(), "\"42.\"".to_owned(), "\"42.AAEC\"".to_owned(), "\"0.AAEC-vv8_f8\"".to_owned(),
+            "\"042.AAEC-vv8_f8\"".to_owned(), "\"+42.AAEC-vv8_f8\"".to_owned(), "\"-1.AAEC-vv8_f8\"".to_owned(),
+            "\"42.AAEC-vv8_f8=\"".to_owned(), "\"42.AAEC-vv8_f9\"".to_owned(), "\"9007199254740992.AAEC-vv8_f8\"".to_owned(),
+            "\"42.AAEC-vv8_f8".to_owned(), "**".to_owned(), "*, *".to_owned(),
+        ] {
+            let problem = IfMatch::parse(Some(&header)).expect_err(&header);
+            assert_eq!(problem.code(), "invalid_if_match", "{header}");
+        }
+    }
+
+    #[test]
+    fn if_none_match_compares_lists_and_weak_tags() {
+        let parse = |header: &str| IfNoneMatch::parse(Some(header)).expect("tags");
+        let tag = etag(at(42));
+        for header in [tag.clone(), format!("W/{tag}"), format!("\"other, tag\" , W/{tag}"), "*".to_owned()] {
+            assert!(parse(&header).matches(at(42)), "{header}");
+        }
+        assert!(!parse(&tag).matches(at(43)));
+        for header in ["", "x", "\"a", "\"a\" \"b\"", "\"a\","] {
+            assert!(IfNoneMatch::parse(Some(header)).is_err(), "{header}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Free-form JSON, kept exactly: parsing, limits, merge patch, and the way to and from attributes.
+//!
+//! `serde_json` is built with `arbitrary_precision`, so a [`Value`] keeps a number's text. [`parse`]
+//! and [`from_attribute`] bring every number to its one text ([`Decimal`]); from there on values are
+//! equal exactly when they print the same bytes, whether a client has just sent them or a table
+//! has returned them.
+
+mod attribute;
+mod number;
+mod parse;
+
+pub use attribute::{from_attribute, to_attribute};
+pub use number::{Decimal, Exact, NumberError};
+pub use parse::parse;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// How deep a free-form object may nest, counting itself: what a `DynamoDB` item keeps.
+pub const MAX_DEPTH: usize = 32;
+/// The longest name of a member, in bytes.
+const MAX_NAME: usize = 255;
+
+/// What is wrong with a document, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Invalid {
+    /// JSON Pointer (RFC 6901) to the offending value; empty for the whole document.
+    pub pointer: String,
+    /// A stable code.
+    pub code: &'static str,
+    /// A sentence for people.
+    pub detail: String,
+}
+
+impl Invalid {
+    /// This is wrong there.
+    pub fn new(pointer: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Self {
+        Invalid { pointer: pointer.into(), code, detail: detail.into() }
+    }
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.pointer, self.detail)
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// The pointer to the member or element with this name, under `parent`.
+#[must_use]
+pub fn pointer_to(parent: &str, name: &str) -> String {
+    format!("{parent}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+/// This number as a JSON value.
+fn number_value(number: &Decimal) -> Result<Value, serde_json::Error> {
+    number.to_string().parse().map(Value::Number)
+}
+
+/// A free-form JSON object within the limits: at most 32 deep counting itself, names of 1 to 255
+/// bytes, and no name that begins with `_` at its own top level (those are ours).
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Object(Map<String, Value>);
+
+impl Object {
+    /// The object in this value, which stands at `pointer` of its document.
+    ///
+    /// # Errors
+    /// `invalid_type`, `reserved_name`, `invalid_name` or `too_deep`, with the pointer of the culprit.
+    pub fn new(value: Value, pointer: &str) -> Result<Self, Invalid> {
+        let Value::Object(members) = value else {
+            return Err(Invalid::new(pointer, "invalid_type", "this must be a JSON object"));
+        };
+        refuse_reserved(&members, pointer)?;
+        check_members(&members, pointer, 1)?;
+        Ok(Object(members))
+    }
+
+    /// The members.
+    #[must_use]
+    pub fn members(&self) -> &Map<String, Value> {
+        &self.0
+    }
+
+    /// The number that the member of this name holds; `None` when it is missing or something else.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<Decimal> {
+        let Value::Number(number) = self.0.get(name)? else { return None };
+        Decimal::parse(number.as_str()).ok()
+    }
+
+    /// The same object but for this member, which holds this number.
+    #[must_use]
+    pub fn with_number(&self, name: &str, number: &Decimal) -> Self {
+        let mut members = self.0.clone();
+        members.insert(name.to_owned(), value_of(number));
+        Object(members)
+    }
+
+    /// What this merge patch makes of the object (RFC 7396). Within the limits, because both are.
+    #[must_use]
+    pub fn merged(&self, patch: &Object) -> Self {
+        let mut members = self.0.clone();
+        merge_members(&mut members, patch.members());
+        Object(members)
+    }
+}
+
+/// This number as a JSON value.
+#[must_use]
+pub fn value_of(number: &Decimal) -> Value {
+    number_value(number).expect("the text of a Decimal is JSON")
+}
+
+/// What a merge patch makes of a value (RFC 7396).
+#[must_use]
+pub fn merge_patch(target: &Value, patch: &Value) -> Value {
+    let Value::Object(changes) = patch else { return patch.clone() };
+    let mut members = target.as_object().cloned().unwrap_or_default();
+    merge_members(&mut members, changes);
+    Value::Object(members)
+}
+
+fn merge_members(members: &mut Map<String, Value>, changes: &Map<String, Value>) {
+    for (name, change) in changes {
+        if change.is_null() {
+            members.remove(name);
+        } else {
+            let merged = merge_patch(members.get(name).unwrap_or(&Value::Null), change);
+            members.insert(name.clone(), merged);
+        }
+    }
+}
+
+/// Refuses a member whose name begins with `_`: such names are ours.
+///
+/// # Errors
+/// `reserved_name`, with the pointer of the member.
+pub fn refuse_reserved(members: &Map<String, Value>, pointer: &str) -> Result<(), Invalid> {
+    match members.keys().find(|name| name.starts_with('_')) {
+        Some(name) => {
+            Err(Invalid::new(pointer_to(pointer, name), "reserved_name", "a name here must not begin with \"_\""))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_members(members: &Map<String, Value>, pointer: &str, depth: usize) -> Result<(), Invalid> {
+    for (name, value) in members {
+        let pointer = pointer_to(pointer, name);
+        if name.is_empty() || name.len() > MAX_NAME {
+            return Err(Invalid::new(pointer, "invalid_name", "a name has 1 to 255 bytes"));
+        }
+        check(value, &pointer, depth + 1)?;
+    }
+    Ok(())
+}
+
+/// Checks a value that would be the `depth`-th level if it is an object or array.
+fn check(value: &Value, pointer: &str, depth: usize) -> Result<(), Invalid> {
+    if depth > MAX_DEPTH && (value.is_object() || value.is_array()) {
+        let detail = format!("objects and arrays may nest {MAX_DEPTH} deep");
+        return Err(Invalid::new(pointer, "too_deep", detail));
+    }
+    match value {
+        Value::Object(members) => check_members(members, pointer, depth),
+        Value::Array(items) => (0..).zip(items).try_for_each(|(index, item): (usize, _)| {
+            check(item, &pointer_to(pointer, &index.to_string()), depth + 1)
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Value {
+        parse(text.as_bytes()).expect("JSON")
+    }
+
+    fn refused(text: &str) -> (String, &'static str) {
+        let invalid = Object::new(json(text), "/state").expect_err("refused");
+        (invalid.pointer, invalid.code)
+    }
+
+    #[test]
+    fn the_examples_of_rfc_7396_hold() {
+        for (target, patch, result) in [
+            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
+            (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
+            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
+            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
+            (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
+            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
+            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
+            (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
+            (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
+            (r#"{"a":"foo"}"#, "null", "null"),
+            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"a":1,"e":null}"#),
+            ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
+            ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
+        ] {
+            assert_eq!(merge_patch(&json(target), &json(patch)), json(result), "{target} + {patch}");
+        }
+    }
+
+    #[test]
+    fn thirty_two_levels_are_accepted_and_thirty_three_refused() {
+        let nested = |depth: usize| format!("{}{}", r#"{"a":"#.repeat(depth - 1) + "{}", "}".repeat(depth - 1));
+        assert!(Object::new(json(&nested(32)), "").is_ok());
+        assert_eq!(refused(&nested(33)), (format!("/state{}", "/a".repeat(32)), "too_deep"));
+        let arrays = format!(r#"{{"a":{}{}}}"#, "[".repeat(32), "]".repeat(32));
+        assert_eq!(refused(&arrays), (format!("/state/a{}", "/0".repeat(31)), "too_deep"));
+    }
+
+    #[test]
+    fn names_have_1_to_255_bytes() {
+        assert!(Object::new(json(&format!(r#"{{"{}":1}}"#, "n".repeat(255))), "").is_ok());
+        assert_eq!(refused(&format!(r#"{{"{}":1}}"#, "n".repeat(256))).1, "invalid_name");
+        assert_eq!(refused(r#"{"a":[{"":1}]}"#), ("/state/a/0/".to_owned(), "invalid_name"));
+    }
+
+    #[test]
+    fn a_reserved_name_is_refused_at_the_top_and_accepted_below() {
+        assert_eq!(refused(r#"{"_version":1}"#), ("/state/_version".to_owned(), "reserved_name"));
+        assert!(Object::new(json(r#"{"a":{"_b":1}}"#), "").is_ok());
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        for text in ["[]", "1", "null", "\"x\""] {
+            assert_eq!(refused(text), ("/state".to_owned(), "invalid_type"), "{text}");
+        }
+    }
+}

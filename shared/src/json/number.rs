@@ -1,0 +1,257 @@
+//! Exact numbers: one text per value, 38 digits, `DynamoDB`'s range.
+
+use bigdecimal::BigDecimal;
+use bigdecimal::num_bigint::BigInt;
+use std::cmp::Ordering;
+use std::fmt;
+
+/// The most significant digits that a number may have.
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>
+const MAX_DIGITS: usize = 38;
+/// The exponents that the leading digit may have: 1E-130 to 9.99…9E+125.
+const EXPONENTS: std::ops::RangeInclusive<i64> = -130..=125;
+
+/// A decimal number that a `DynamoDB` item keeps exactly.
+///
+/// It has one text (`Display`), so `1.0`, `1` and `1e0` are equal in every way once parsed. The text
+/// is plain as long as at most 38 digits stand on either side of the point (`0.5`, `-1200`), and
+/// scientific beyond (`1e+100`, `1.5e-40`). Both are JSON.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Decimal {
+    negative: bool,
+    /// Significant digits, without zeros at either end; empty for zero.
+    digits: String,
+    /// The value is `digits` times ten to the power of this.
+    exponent: i64,
+}
+
+/// Why a text is no [`Decimal`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NumberError {
+    /// It is a number, but has more than 38 significant digits, or is too large or too small.
+    OutOfRange,
+    /// It is not a number.
+    Malformed,
+}
+
+impl fmt::Display for NumberError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NumberError::OutOfRange => {
+                "a number has at most 38 significant digits and lies between 1e-130 and 9.99e+125, or is 0"
+            }
+            NumberError::Malformed => "not a number",
+        })
+    }
+}
+
+impl std::error::Error for NumberError {}
+
+impl Decimal {
+    const ZERO: Decimal = Decimal { negative: false, digits: String::new(), exponent: 0 };
+
+    /// The number that this text writes: JSON's notation, or any that an engine returns (`1E+2`).
+    ///
+    /// Takes time and memory in proportion to the text, whatever its exponent says.
+    ///
+    /// # Errors
+    /// [`NumberError`]; nothing is ever rounded.
+    pub fn parse(text: &str) -> Result<Self, NumberError> {
+        let (negative, unsigned) = split_sign(text);
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{whole}{fraction}");
+        if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(NumberError::Malformed);
+        }
+        let without_tail = all.trim_end_matches('0');
+        let digits = without_tail.trim_start_matches('0');
+        if digits.is_empty() {
+            return Ok(Self::ZERO);
+        }
+        let exponent = exponent
+            .saturating_add(length(&all) - length(without_tail))
+            .saturating_sub(length(fraction));
+        let leading = exponent.saturating_add(length(digits) - 1);
+        if digits.len() > MAX_DIGITS || !EXPONENTS.contains(&leading) {
+            return Err(NumberError::OutOfRange);
+        }
+        Ok(Decimal { negative, digits: digits.to_owned(), exponent })
+    }
+
+    /// The exact sum, which may have more digits than a [`Decimal`].
+    #[must_use]
+    pub fn plus(&self, other: &Decimal) -> Exact {
+        Exact(self.widen() + other.widen())
+    }
+
+    /// As an arbitrary-precision number; small, because digits and exponent are bounded.
+    fn widen(&self) -> BigDecimal {
+        let digits: BigInt = self.digits.parse().unwrap_or_default();
+        BigDecimal::new(if self.negative { -digits } else { digits }, -self.exponent)
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.widen().cmp(&other.widen())
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.digits.is_empty() {
+            return f.write_str("0");
+        }
+        if self.negative {
+            f.write_str("-")?;
+        }
+        let most = i64::try_from(MAX_DIGITS).unwrap_or(i64::MAX);
+        let before_point = length(&self.digits) + self.exponent;
+        let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
+        if before_point > most || -self.exponent > most {
+            let (first, rest) = self.digits.split_at(1);
+            let point = if rest.is_empty() { "" } else { "." };
+            write!(f, "{first}{point}{rest}e{:+}", before_point - 1)
+        } else if self.exponent >= 0 {
+            write!(f, "{}{}", self.digits, zeros(self.exponent))
+        } else if let Ok(at @ 1..) = usize::try_from(before_point) {
+            let (whole, fraction) = self.digits.split_at(at);
+            write!(f, "{whole}.{fraction}")
+        } else {
+            write!(f, "0.{}{}", zeros(-before_point), self.digits)
+        }
+    }
+}
+
+/// The exact result of an addition, before it is known whether an item can keep it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Exact(BigDecimal);
+
+impl Exact {
+    /// How it compares with a number.
+    #[must_use]
+    pub fn compare(&self, other: &Decimal) -> Ordering {
+        self.0.cmp(&other.widen())
+    }
+
+    /// The same value as a number that an item keeps.
+    ///
+    /// # Errors
+    /// [`NumberError::OutOfRange`]: it takes more than 38 digits, or lies outside the range.
+    pub fn to_decimal(&self) -> Result<Decimal, NumberError> {
+        let (digits, scale) = self.0.as_bigint_and_scale();
+        Decimal::parse(&format!("{digits}e{}", -scale))
+    }
+}
+
+fn split_sign(text: &str) -> (bool, &str) {
+    match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    }
+}
+
+/// The exponent; one with too many digits for an `i64` stands for "far out of range".
+fn parse_exponent(text: &str) -> Result<i64, NumberError> {
+    let (negative, digits) = split_sign(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(NumberError::Malformed);
+    }
+    let magnitude = digits.parse().unwrap_or(i64::MAX);
+    Ok(if negative { -magnitude } else { magnitude })
+}
+
+fn length(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(number: &str) -> String {
+        Decimal::parse(number).expect("a number").to_string()
+    }
+
+    #[test]
+    fn every_notation_of_a_value_becomes_the_same_text() {
+        for (written, one_text) in [
+            ("1.0", "1"), ("1e0", "1"), ("-0", "0"), ("-0.0e5", "0"), ("0e999999999999999999999", "0"),
+            ("1e2", "100"), ("1E+2", "100"), ("1200e-3", "1.2"), ("0.00012", "0.00012"), ("-12.50", "-12.5"),
+            ("1e37", "10000000000000000000000000000000000000"), ("1e38", "1e+38"), ("15e-40", "1.5e-39"),
+            ("1e-38", "0.00000000000000000000000000000000000001"), ("-1e125", "-1e+125"),
+        ] {
+            assert_eq!(text(written), one_text, "{written}");
+        }
+    }
+
+    #[test]
+    fn thirty_eight_digits_survive_and_thirty_nine_are_refused() {
+        let most = "1234567890.1234567890123456789012345678";
+        assert_eq!(text(most), most);
+        assert_eq!(Decimal::parse(&format!("{most}9")), Err(NumberError::OutOfRange));
+        assert_eq!(text(&"9".repeat(38)), "9".repeat(38));
+        assert_eq!(Decimal::parse(&"9".repeat(39)), Err(NumberError::OutOfRange));
+    }
+
+    #[test]
+    fn magnitudes_outside_the_range_are_refused_without_work() {
+        for number in ["1e126", "1e-131", "1e400", "1e999999999", "-1e999999999999999999999", "1e-999999999999999999999"] {
+            assert_eq!(Decimal::parse(number), Err(NumberError::OutOfRange), "{number}");
+        }
+        let longest = format!("0.{}1", "0".repeat(500_000));
+        assert_eq!(Decimal::parse(&longest), Err(NumberError::OutOfRange));
+        assert_eq!(text("9.9999999999999999999999999999999999999e125"), "9.9999999999999999999999999999999999999e+125");
+        assert_eq!(text("1e-130"), "1e-130");
+    }
+
+    #[test]
+    fn what_is_no_number_is_malformed() {
+        for nothing in ["", "-", ".", "e5", "1e", "1e+", "--1", "1x", "1.2.3", "NaN", "1 "] {
+            assert_eq!(Decimal::parse(nothing), Err(NumberError::Malformed), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_sum_is_exact_or_not_representable() {
+        let number = |text: &str| Decimal::parse(text).expect("a number");
+        assert_eq!(number("0.1").plus(&number("0.2")).to_decimal(), Ok(number("0.3")));
+        assert_eq!(number("5").plus(&number("-5.0")).to_decimal(), Ok(number("0")));
+        let sum = number("1e100").plus(&number("1"));
+        assert_eq!(sum.to_decimal(), Err(NumberError::OutOfRange));
+        assert_eq!(sum.compare(&number("1e100")), Ordering::Greater);
+        assert!(number("-1e100") < number("1e-100"));
+    }
+
+    fn decimals() -> impl Strategy<Value = Decimal> {
+        (any::<bool>(), "[0-9]{1,38}", -130_i64..=88).prop_filter_map("in range", |(negative, digits, exponent)| {
+            Decimal::parse(&format!("{}{digits}e{exponent}", if negative { "-" } else { "" })).ok()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_of_a_number_parses_to_the_same_number(number in decimals()) {
+            prop_assert_eq!(Decimal::parse(&number.to_string()), Ok(number));
+        }
+
+        #[test]
+        fn adding_and_taking_away_again_changes_nothing(a in decimals(), b in decimals()) {
+            if let Ok(sum) = a.plus(&b).to_decimal() {
+                let minus_b = Decimal { negative: !b.negative, ..b };
+                prop_assert_eq!(sum.plus(&minus_b).to_decimal(), Ok(a));
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Text to JSON without losing or guessing anything: exact numbers, no duplicate names, bounded depth.
+
+use super::{Invalid, number, pointer_to};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::fmt;
+
+/// Where parsing stops. Above what any body of ours may hold, below `serde_json`'s own limit of 128.
+const MAX_PARSE_DEPTH: usize = 64;
+
+/// The JSON value that these bytes write, with each number in its one text.
+///
+/// # Errors
+/// [`Invalid`] with the pointer of the offending value; `invalid_json` points to the whole document.
+pub fn parse(bytes: &[u8]) -> Result<Value, Invalid> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Invalid::new(String::new(), "invalid_json", "the body is not UTF-8"))?;
+    let reading = Reading::default();
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = ValueSeed(&reading).deserialize(&mut deserializer).and_then(|value| {
+        deserializer.end()?;
+        Ok(value)
+    });
+    value.map_err(|error| {
+        let found = reading.invalid.borrow_mut().take();
+        found.unwrap_or_else(|| Invalid::new(String::new(), "invalid_json", format!("the body is not JSON: {error}")))
+    })
+}
+
+/// Where the parser is, and what it has found wrong.
+#[derive(Default)]
+struct Reading {
+    path: RefCell<Vec<String>>,
+    invalid: RefCell<Option<Invalid>>,
+}
+
+impl Reading {
+    fn refuse<E: Error>(&self, code: &'static str, detail: impl Into<String>) -> E {
+        let pointer = self.path.borrow().iter().fold(String::new(), |pointer, name| pointer_to(&pointer, name));
+        *self.invalid.borrow_mut() = Some(Invalid::new(pointer, code, detail));
+        E::custom("refused")
+    }
+
+    fn enter<E: Error>(&self, name: String) -> Result<(), E> {
+        self.path.borrow_mut().push(name);
+        if self.path.borrow().len() > MAX_PARSE_DEPTH {
+            return Err(self.refuse("too_deep", "the body is nested too deeply"));
+        }
+        Ok(())
+    }
+
+    fn leave(&self) {
+        self.path.borrow_mut().pop();
+    }
+}
+
+struct ValueSeed<'a>(&'a Reading);
+
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueSeed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    // Small whole numbers come like this, all others as a map with a mark: see `NameSeed`. Both are
+    // in their one text already, and have far fewer than 38 digits.
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
+        Ok(Value::from(number))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::from(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::String(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut array = Vec::new();
+        loop {
+            self.0.enter(array.len().to_string())?;
+            let Some(item) = items.next_element_seed(ValueSeed(self.0))? else { break };
+            self.0.leave();
+            array.push(item);
+        }
+        self.0.leave();
+        Ok(Value::Array(array))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(name) = members.next_key_seed(NameSeed)? {
+            let Name::Member(name) = name else {
+                let text: String = members.next_value()?;
+                let number = number::Decimal::parse(&text)
+                    .map_err(|error| self.0.refuse::<A::Error>("number_out_of_range", error.to_string()))?;
+                return super::number_value(&number).map_err(A::Error::custom);
+            };
+            self.0.enter(name.clone())?;
+            if object.contains_key(&name) {
+                return Err(self.0.refuse("duplicate_name", "this name occurs twice in its object"));
+            }
+            let value = members.next_value_seed(ValueSeed(self.0))?;
+            self.0.leave();
+            object.insert(name, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+/// What stands where a member's name stands.
+enum Name {
+    /// `serde_json` announces a number's text, not a member.
+    NumberFollows,
+    /// A member of an object in the text.
+    Member(String),
+}
+
+/// Tells a number from an object whose member has the name that `serde_json` uses as its mark.
+///
+/// With `arbitrary_precision` a number is visited as a map with one reserved name, and a client could
+/// send just that name. Asked for an *option*, a member's name answers `Some`, the mark does not.
+struct NameSeed;
+
+impl<'de> DeserializeSeed<'de> for NameSeed {
+    type Value = Name;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NameSeed {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
+        serde::Deserialize::deserialize(deserializer).map(Name::Member)
+    }
+
+    fn visit_str<E: Error>(self, _mark: &str) -> Result<Name, E> {
+        Ok(Name::NumberFollows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> (String, &'static str) {
+        let invalid = parse(text.as_bytes()).expect_err("refused");
+        (invalid.pointer, invalid.code)
+    }
+
+    #[test]
+    fn numbers_are_kept_exactly_in_one_text() {
+        let value = parse(br#"{"a":[1.0,1e2,-0,12345678901234567890.123456789012345678]}"#).expect("JSON");
+        assert_eq!(value.to_string(), r#"{"a":[1,100,0,12345678901234567890.123456789012345678]}"#);
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_named_by_its_pointer() {
+        assert_eq!(refused(r#"{"state":{"a/b":[0,1e400]}}"#), ("/state/a~1b/1".to_owned(), "number_out_of_range"));
+    }
+
+    #[test]
+    fn an_object_that_imitates_a_number_stays_an_object() {
+        for name in ["$serde_json::private::Number", "\\u0024serde_json::private::Number", "$serde_json::private::RawValue"] {
+            let value = parse(format!(r#"{{"{name}":"5"}}"#).as_bytes()).expect("JSON");
+            assert_eq!(value.as_object().map(Map::len), Some(1), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_points_to_the_whole_document() {
+        for text in ["", " ", "{", "{}x", "nul", "{\"a\":01}", "\u{feff}{}", "{\"a\":\"\\ud800\"}"] {
+            assert_eq!(refused(text), (String::new(), "invalid_json"), "{text}");
+        }
+        assert_eq!(parse(b"\xff").expect_err("refused").code, "invalid_json");
+    }
+
+    #[test]
+    fn a_name_that_occurs_twice_is_refused() {
+        assert_eq!(refused(r#"{"by":1,"by":2}"#), ("/by".to_owned(), "duplicate_name"));
+    }
+
+    #[test]
+    fn nesting_without_end_is_refused_with_a_pointer() {
+        let deep = "[".repeat(100_000);
+        let (pointer, code) = refused(&deep);
+        assert_eq!((pointer.len(), code), (2 * (MAX_PARSE_DEPTH + 1), "too_deep"));
+    }
+}

@@ -1,0 +1,55 @@
+//! [`Id`]: what may stand in a path as a name.
+
+use crate::http::Problem;
+use std::fmt;
+
+/// The longest id.
+const MAX_ID: usize = 128;
+
+/// 1 to 128 of `A-Z a-z 0-9 . _ : -`, and neither `.` nor `..`: the same in a path, in a log and in a
+/// key, whatever decodes it on the way.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Id(String);
+
+impl Id {
+    /// The id that this text is; `field` says where it stood.
+    ///
+    /// # Errors
+    /// `invalid_id`.
+    pub fn parse(text: &str, field: &str) -> Result<Self, Problem> {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+        if (1..=MAX_ID).contains(&text.len()) && text.bytes().all(allowed) && text != "." && text != ".." {
+            Ok(Id(text.to_owned()))
+        } else {
+            let detail = "an id has 1 to 128 of A-Z a-z 0-9 . _ : - and is neither . nor ..";
+            Err(Problem::invalid(field, "invalid_id", detail))
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_1_to_128_safe_characters() {
+        for id in ["a", "lamp-1", "A.b_c:d-9", "...", &"x".repeat(128)] {
+            assert!(Id::parse(id, "path:deviceId").is_ok(), "{id}");
+        }
+        for id in ["", ".", "..", "a/b", "a%2Fb", "a b", "é", "a\n", "a\0", "a+b", &"x".repeat(129)] {
+            assert_eq!(Id::parse(id, "path:deviceId").expect_err("refused").code(), "invalid_id", "{id:?}");
+        }
+    }
+}

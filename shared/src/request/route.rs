@@ -1,0 +1,136 @@
+//! Which of a function's routes a request takes.
+
+use super::{Id, Request};
+use crate::http::Problem;
+use std::collections::BTreeMap;
+
+/// A function's routes: `"PATCH /devices/{deviceId}/state"` and what it calls that.
+pub type Routes<R> = [(&'static str, R)];
+
+/// What stood in the places of a route's template.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parameters(BTreeMap<String, String>);
+
+impl Parameters {
+    /// The id in the place of this name.
+    ///
+    /// # Errors
+    /// `invalid_id`, with the field `path:<name>`.
+    pub fn id(&self, name: &str) -> Result<Id, Problem> {
+        Id::parse(self.0.get(name).map_or("", String::as_str), &format!("path:{name}"))
+    }
+}
+
+impl Request {
+    /// The route that the request takes, and its parameters.
+    ///
+    /// The gateway's own match counts where it names one of `routes`; else (`$default`, a development
+    /// server) method and path are compared with the templates.
+    ///
+    /// # Errors
+    /// `no_such_route`; `method_not_allowed` where the path is there with other methods.
+    pub fn route<R: Copy>(&self, routes: &Routes<R>) -> Result<(R, Parameters), Problem> {
+        if let Some(found) = self.route_of_gateway(routes) {
+            return Ok(found);
+        }
+        let mut allowed = Vec::new();
+        for (template, route) in routes {
+            let Some((method, path)) = template.split_once(' ') else { continue };
+            let Some(parameters) = match_path(path, &self.path) else { continue };
+            if method == self.method {
+                return Ok((*route, parameters));
+            }
+            allowed.push(method);
+        }
+        if allowed.is_empty() { Err(Problem::no_such_route()) } else { Err(Problem::method_not_allowed(allowed.join(", "))) }
+    }
+
+    fn route_of_gateway<R: Copy>(&self, routes: &Routes<R>) -> Option<(R, Parameters)> {
+        let key = self.route_key.as_deref()?;
+        let (template, route) = routes.iter().find(|(template, _)| *template == key)?;
+        let complete = names(template).all(|name| self.path_parameters.contains_key(name));
+        complete.then(|| (*route, Parameters(self.path_parameters.clone())))
+    }
+}
+
+/// The names of a template's places.
+fn names(template: &str) -> impl Iterator<Item = &str> {
+    template.split('/').filter_map(place)
+}
+
+/// The name of the place that this segment is, if it is one.
+fn place(segment: &str) -> Option<&str> {
+    segment.strip_prefix('{')?.strip_suffix('}')
+}
+
+/// What stands in the template's places if the path has its form. Nothing is decoded: ids have no `%`.
+fn match_path(template: &str, path: &str) -> Option<Parameters> {
+    let mut parameters = BTreeMap::new();
+    let mut segments = path.split('/');
+    for part in template.split('/') {
+        let segment = segments.next()?;
+        match place(part) {
+            Some(name) => {
+                parameters.insert(name.to_owned(), segment.to_owned());
+            }
+            None if part == segment => {}
+            None => return None,
+        }
+    }
+    segments.next().is_none().then_some(Parameters(parameters))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROUTES: &Routes<u8> = &[
+        ("PUT /devices/{deviceId}", 1),
+        ("GET /devices/{deviceId}", 2),
+        ("PATCH /devices/{deviceId}/state", 3),
+    ];
+
+    fn route(method: &str, path: &str) -> Result<(u8, String), &'static str> {
+        let request = Request { method: method.to_owned(), path: path.to_owned(), ..Request::default() };
+        let (route, parameters) = request.route(ROUTES).map_err(|problem| problem.code())?;
+        Ok((route, parameters.id("deviceId").map_err(|problem| problem.code())?.to_string()))
+    }
+
+    #[test]
+    fn method_and_path_find_the_route_and_its_id() {
+        assert_eq!(route("GET", "/devices/lamp-1"), Ok((2, "lamp-1".to_owned())));
+        assert_eq!(route("PATCH", "/devices/lamp-1/state"), Ok((3, "lamp-1".to_owned())));
+    }
+
+    #[test]
+    fn other_paths_and_methods_are_told_apart() {
+        for path in ["/", "/devices", "/devices/a/b", "/devices/a/state/", "/Devices/a", "/devices/a/", ""] {
+            assert_eq!(route("GET", path), Err("no_such_route"), "{path}");
+        }
+        assert_eq!(route("GET", "/devices/a/state"), Err("method_not_allowed"));
+        let request = Request { method: "POST".to_owned(), path: "/devices/a".to_owned(), ..Request::default() };
+        let response = request.route(ROUTES).expect_err("refused").into_response();
+        assert!(response.headers().contains(&("allow", "PUT, GET".to_owned())));
+    }
+
+    #[test]
+    fn an_id_is_not_decoded_and_not_empty() {
+        assert_eq!(route("GET", "/devices/"), Err("invalid_id"));
+        assert_eq!(route("GET", "/devices/a%2Fb"), Err("invalid_id"));
+        assert_eq!(route("PATCH", "/devices/../state"), Err("invalid_id"));
+    }
+
+    #[test]
+    fn the_gateways_match_counts_where_it_names_a_route() {
+        let mut request = Request {
+            method: "GET".to_owned(),
+            path: "/a-stage/devices/lamp-1".to_owned(),
+            route_key: Some("GET /devices/{deviceId}".to_owned()),
+            path_parameters: BTreeMap::from([("deviceId".to_owned(), "lamp-1".to_owned())]),
+            ..Request::default()
+        };
+        assert_eq!(request.route(ROUTES).map(|(route, _)| route).ok(), Some(2));
+        request.route_key = Some("$default".to_owned());
+        assert!(request.route(ROUTES).is_err());
+    }
+}

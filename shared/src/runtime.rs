@@ -1,0 +1,202 @@
+//! A function on Lambda: [`serve`] sets everything up, [`respond`] answers one event.
+//!
+//! The only place that knows what an event looks like. An expected outcome is never an `Err` to the
+//! Lambda runtime: clients get problems, and the runtime's error metric counts crashes only.
+#![expect(clippy::disallowed_methods, reason = "measures how long a request took, which no logic depends on")]
+
+use crate::ambient::Ambient;
+use crate::call::Call;
+use crate::error::Source;
+use crate::http::{Problem, Response};
+use crate::request::{Body, Request};
+use crate::retry::Deadline;
+use aws_config::BehaviorVersion;
+use aws_config::retry::RetryConfig;
+use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use aws_lambda_events::encodings;
+use aws_lambda_events::http::{HeaderMap, HeaderName, HeaderValue};
+use aws_sdk_dynamodb::Client;
+use lambda_runtime::{LambdaEvent, service_fn};
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+use tracing_subscriber::EnvFilter;
+
+pub use lambda_runtime::Error;
+
+/// What is kept of Lambda's time for the answer itself: 250 ms.
+///
+/// A call that ends at its deadline still has to be answered, logged and posted to the runtime, on a
+/// small function with a fraction of a processor, and Lambda's clock and ours may differ by some
+/// milliseconds. Killed in that moment, the client would learn nothing.
+pub const MARGIN: Duration = Duration::from_millis(250);
+
+/// Serves HTTP API events until Lambda ends the process.
+///
+/// `init` makes the function's state of a client whose own retries are off: `Table` is the one owner
+/// of retries, so it always knows whether an answer was lost. Nothing is sent during init.
+///
+/// # Errors
+/// `init` failed, or Lambda's runtime API cannot be reached: the process ends, and Lambda says so.
+pub async fn serve<A>(
+    init: impl FnOnce(Client) -> Result<A, Source>,
+    handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
+) -> Result<(), Error> {
+    log_json();
+    let config = aws_config::defaults(BehaviorVersion::latest()).retry_config(RetryConfig::disabled()).load().await;
+    let app = init(Client::new(&config))?;
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {
+        Ok::<_, Infallible>(respond(&app, &handle, event).await)
+    }))
+    .await
+}
+
+/// JSON lines with timestamps: without them Lambda files every line as INFO, whatever its level.
+/// The level is `AWS_LAMBDA_LOG_LEVEL` (set by the function's logging configuration), else `RUST_LOG`, else info.
+fn log_json() {
+    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
+    let filter = EnvFilter::builder()
+        .with_default_directive(tracing::Level::INFO.into())
+        .parse_lossy(level.unwrap_or_default());
+    let lines = tracing_subscriber::fmt().json().flatten_event(true).with_span_list(false).with_target(false);
+    // An error means that somebody has set another subscriber before: then theirs is used.
+    let _ = lines.with_env_filter(filter).try_init();
+}
+
+/// Answers one event and logs one line about it. [`serve`] calls this, and so do the tests.
+pub async fn respond<A>(
+    app: &A,
+    handle: &impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
+    event: LambdaEvent<ApiGatewayV2httpRequest>,
+) -> ApiGatewayV2httpResponse {
+    let start = Instant::now();
+    let function = event.context.env_config.function_name.clone();
+    let call = Call::new(Deadline::within(allowance(event.context.deadline(), Ambient::system().now())));
+    let request = Request::from(event.payload);
+    let result = handle(app, &request, &call).await;
+    let fault = result.as_ref().err().filter(|problem| problem.is_fault()).map(chain);
+    let response = result.unwrap_or_else(Problem::into_response);
+    log_request(&function, &request, &call, &response, fault.as_deref(), start.elapsed());
+    to_event(response)
+}
+
+/// The time that a call may take: until Lambda's deadline, less the margin.
+fn allowance(deadline: SystemTime, now: SystemTime) -> Duration {
+    deadline.duration_since(now).unwrap_or_default().saturating_sub(MARGIN)
+}
+
+/// An error and everything under it, for the log.
+fn chain(problem: &Problem) -> String {
+    let mut text = String::new();
+    let mut next = problem.source();
+    while let Some(error) = next {
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&error.to_string());
+        next = error.source();
+    }
+    text
+}
+
+/// One line per request. 503 and 504 are warnings, for they are the table's trouble; 500 is an error.
+fn log_request(function: &str, request: &Request, call: &Call, response: &Response, fault: Option<&str>, took: Duration) {
+    let tally = call.tally();
+    let key = request.key();
+    let version = response.version().map(crate::version::Version::get);
+    let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    macro_rules! line {
+        ($level:ident $(, $extra:ident)?) => {
+            tracing::$level!(
+                function,
+                key,
+                attempts = tally.attempts,
+                conflicts = tally.conflicts,
+                lost_answers = tally.lost_answers,
+                outcome = response.outcome(),
+                version,
+                duration_ms,
+                $($extra,)?
+                "request"
+            )
+        };
+    }
+    match fault {
+        None => line!(info),
+        Some(error) if response.outcome() == "internal" => line!(error, error),
+        Some(error) => line!(warn, error),
+    }
+}
+
+impl From<ApiGatewayV2httpRequest> for Request {
+    fn from(event: ApiGatewayV2httpRequest) -> Self {
+        Request {
+            method: event.request_context.http.method.to_string(),
+            route_key: event.route_key,
+            path: event.raw_path.unwrap_or_default(),
+            path_parameters: event.path_parameters.into_iter().collect(),
+            query: event.query_string_parameters.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
+            headers: joined(&event.headers),
+            body: Body { text: event.body.unwrap_or_default(), is_base64: event.is_base64_encoded },
+        }
+    }
+}
+
+/// Headers as text, several of one name joined by commas, as RFC 9110 section 5.3 allows.
+fn joined(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let mut joined = BTreeMap::<String, String>::new();
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        joined
+            .entry(name.as_str().to_owned())
+            .and_modify(|all| {
+                all.push_str(", ");
+                all.push_str(&value);
+            })
+            .or_insert_with(|| value.into_owned());
+    }
+    joined
+}
+
+fn to_event(response: Response) -> ApiGatewayV2httpResponse {
+    let mut event = ApiGatewayV2httpResponse::default();
+    event.status_code = i64::from(response.status());
+    for (name, value) in response.headers() {
+        // Every value is made of ids, tags and numbers of ours, so none is ever left out.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            event.headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    event.body = response.body().map(|body| encodings::Body::Text(body.to_owned()));
+    event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Failure;
+
+    #[test]
+    fn the_allowance_ends_a_margin_before_lambdas_deadline_and_is_never_negative() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        assert_eq!(allowance(now + Duration::from_secs(10), now), Duration::from_millis(9750));
+        assert_eq!(allowance(now + Duration::from_millis(100), now), Duration::ZERO);
+        assert_eq!(allowance(SystemTime::UNIX_EPOCH, now), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_log_has_the_whole_chain_of_a_fault() {
+        let problem = Problem::from(Failure::Rejected { source: "no such table".into() });
+        assert_eq!(chain(&problem), "nothing was applied: the table rejected the request: no such table");
+    }
+
+    #[test]
+    fn headers_of_one_name_are_joined() {
+        let mut headers = HeaderMap::new();
+        for tag in ["\"a\"", "\"b\""] {
+            headers.append("if-match", HeaderValue::from_static(tag));
+        }
+        assert_eq!(joined(&headers).get("if-match").map(String::as_str), Some("\"a\", \"b\""));
+    }
+}
