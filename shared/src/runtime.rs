@@ -46,10 +46,9 @@ pub async fn serve<A>(
     log_json();
     let config = aws_config::defaults(BehaviorVersion::latest()).retry_config(RetryConfig::disabled()).load().await;
     let app = init(Client::new(&config))?;
-    lambda_runtime::run(service_fn(async |event: LambdaEvent<ApiGatewayV2httpRequest>| {
-        Ok::<_, Infallible>(respond(&app, &handle, event).await)
-    }))
-    .await
+    // Boxed: the SDK's futures nest so deeply that with the runtime's around them the compiler gives up.
+    let answer = |event| Box::pin(async { Ok::<_, Infallible>(respond(&app, &handle, event).await) });
+    lambda_runtime::run(service_fn(answer)).await
 }
 
 /// JSON lines with timestamps: without them Lambda files every line as INFO, whatever its level.
