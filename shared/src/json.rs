@@ -54,11 +54,6 @@ pub fn pointer_to(parent: &str, name: &str) -> String {
     format!("{parent}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// This number as a JSON value.
-fn number_value(number: &Decimal) -> Result<Value, serde_json::Error> {
-    number.to_string().parse().map(Value::Number)
-}
-
 /// A free-form JSON object within the limits: at most 32 deep counting itself, names of 1 to 255
 /// bytes, and no name that begins with `_` at its own top level (those are ours).
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
@@ -110,9 +105,12 @@ impl Object {
 }
 
 /// This number as a JSON value.
+///
+/// # Panics
+/// Never: every text of a [`Decimal`] is JSON.
 #[must_use]
 pub fn value_of(number: &Decimal) -> Value {
-    number_value(number).expect("the text of a Decimal is JSON")
+    Value::Number(number.to_string().parse().expect("the text of a Decimal is JSON"))
 }
 
 /// What a merge patch makes of a value (RFC 7396).
@@ -167,9 +165,9 @@ fn check(value: &Value, pointer: &str, depth: usize) -> Result<(), Invalid> {
     }
     match value {
         Value::Object(members) => check_members(members, pointer, depth),
-        Value::Array(items) => (0..).zip(items).try_for_each(|(index, item): (usize, _)| {
-            check(item, &pointer_to(pointer, &index.to_string()), depth + 1)
-        }),
+        Value::Array(items) => (0..)
+            .zip(items)
+            .try_for_each(|(index, item): (usize, _)| check(item, &pointer_to(pointer, &index.to_string()), depth + 1)),
         _ => Ok(()),
     }
 }

@@ -177,9 +177,9 @@ impl Body {
         if !self.is_base64 {
             return Ok(self.text.clone().into_bytes());
         }
-        let bytes = STANDARD
-            .decode(&self.text)
-            .map_err(|_| Problem::invalid("", "invalid_json", "the body is not the base64 text that it is said to be"))?;
+        let bytes = STANDARD.decode(&self.text).map_err(|_| {
+            Problem::invalid("", "invalid_json", "the body is not the base64 text that it is said to be")
+        })?;
         if bytes.len() > MAX_BODY { Err(too_large()) } else { Ok(bytes) }
     }
 }
@@ -219,7 +219,9 @@ mod tests {
         assert!(request.object().is_ok());
         assert!(with_header(&request, "content-type", "Application/JSON; charset=utf-8").object().is_ok());
         assert!(with_header(&request, "content-type", "application/merge-patch+json").merge_patch().is_ok());
-        for (content_type, request) in [("application/merge-patch+json", &request), ("text/plain", &request), ("", &request)] {
+        for (content_type, request) in
+            [("application/merge-patch+json", &request), ("text/plain", &request), ("", &request)]
+        {
             let problem = with_header(request, "content-type", content_type).object().expect_err("refused");
             assert_eq!(problem.code(), "unsupported_media_type", "{content_type}");
         }
@@ -227,7 +229,9 @@ mod tests {
 
     #[test]
     fn what_is_no_object_is_refused() {
-        for (body, code) in [("", "invalid_json"), ("[]", "invalid_type"), ("1", "invalid_type"), ("{\"_a\":1}", "reserved_name")] {
+        for (body, code) in
+            [("", "invalid_json"), ("[]", "invalid_type"), ("1", "invalid_type"), ("{\"_a\":1}", "reserved_name")]
+        {
             assert_eq!(with_body(body).fields().expect_err("refused").code(), code, "{body}");
             assert_eq!(with_body(body).merge_patch().expect_err("refused").code(), code, "{body}");
         }

@@ -87,7 +87,10 @@ mod tests {
         assert_eq!(Timestamp::from(time).to_string(), "2026-03-07T10:00:00.000Z");
         let time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_772_877_600_120);
         assert_eq!(Timestamp::from(time).to_string(), "2026-03-07T10:00:00.120Z");
-        assert_eq!(Timestamp::from(SystemTime::UNIX_EPOCH - Duration::from_nanos(1)).to_string(), "1969-12-31T23:59:59.999Z");
+        assert_eq!(
+            Timestamp::from(SystemTime::UNIX_EPOCH - Duration::from_nanos(1)).to_string(),
+            "1969-12-31T23:59:59.999Z"
+        );
     }
 
     #[test]
@@ -100,7 +103,8 @@ mod tests {
 
     #[test]
     fn the_time_between_two_moments_is_never_negative() {
-        let [a, b] = ["2026-03-07T10:00:00.000Z", "2026-03-07T10:00:01.500Z"].map(|text| text.parse::<Timestamp>().expect("a moment"));
+        let [a, b] = ["2026-03-07T10:00:00.000Z", "2026-03-07T10:00:01.500Z"]
+            .map(|text| text.parse::<Timestamp>().expect("a moment"));
         assert_eq!(b.since(a), Duration::from_millis(1500));
         assert_eq!(a.since(b), Duration::ZERO);
     }

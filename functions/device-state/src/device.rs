@@ -132,7 +132,8 @@ impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::LimitReached { current } => {
-                Problem::refused("limit_reached", "the result would be outside the limits").with("current", value_of(&current))
+                Problem::refused("limit_reached", "the result would be outside the limits")
+                    .with("current", value_of(&current))
             }
             Refusal::NotANumber => Problem::refused("not_a_number", "the state has no number of this name"),
             Refusal::NotRepresentable => {

@@ -86,8 +86,12 @@ mod tests {
     fn a_new_device_is_offline_and_not_configured_unless_it_says_so() {
         let now = Timestamp::from(SystemTime::UNIX_EPOCH);
         let device = parse_device(&request(r#"{"state":{}}"#), now).expect("a device");
-        assert_eq!((device.status, device.config.members().len(), device.config_updated_at), (Status::Offline, 0, None));
-        let device = parse_device(&request(r#"{"state":{},"status":"online","config":{"a":1}}"#), now).expect("a device");
+        assert_eq!(
+            (device.status, device.config.members().len(), device.config_updated_at),
+            (Status::Offline, 0, None)
+        );
+        let device =
+            parse_device(&request(r#"{"state":{},"status":"online","config":{"a":1}}"#), now).expect("a device");
         assert_eq!((device.status, device.config.members().len()), (Status::Online, 1));
     }
 

@@ -135,11 +135,25 @@ mod tests {
     fn every_malformed_if_match_is_refused() {
         let tag = etag(at(42));
         for header in [
-            String::new(), tag.trim_matches('"').to_owned(), format!("W/{tag}"), format!("{tag}, {tag}"), format!("{tag},"),
-            "\"42\"".to_owned(), "\"\"".to_owned(), "\"42.\"".to_owned(), "\"42.AAEC\"".to_owned(), "\"0.AAEC-vv8_f8\"".to_owned(),
-            "\"042.AAEC-vv8_f8\"".to_owned(), "\"+42.AAEC-vv8_f8\"".to_owned(), "\"-1.AAEC-vv8_f8\"".to_owned(),
-            "\"42.AAEC-vv8_f8=\"".to_owned(), "\"42.AAEC-vv8_f9\"".to_owned(), "\"9007199254740992.AAEC-vv8_f8\"".to_owned(),
-            "\"42.AAEC-vv8_f8".to_owned(), "**".to_owned(), "*, *".to_owned(),
+            String::new(),
+            tag.trim_matches('"').to_owned(),
+            format!("W/{tag}"),
+            format!("{tag}, {tag}"),
+            format!("{tag},"),
+            "\"42\"".to_owned(),
+            "\"\"".to_owned(),
+            "\"42.\"".to_owned(),
+            "\"42.AAEC\"".to_owned(),
+            "\"0.AAEC-vv8_f8\"".to_owned(),
+            "\"042.AAEC-vv8_f8\"".to_owned(),
+            "\"+42.AAEC-vv8_f8\"".to_owned(),
+            "\"-1.AAEC-vv8_f8\"".to_owned(),
+            "\"42.AAEC-vv8_f8=\"".to_owned(),
+            "\"42.AAEC-vv8_f9\"".to_owned(),
+            "\"9007199254740992.AAEC-vv8_f8\"".to_owned(),
+            "\"42.AAEC-vv8_f8".to_owned(),
+            "**".to_owned(),
+            "*, *".to_owned(),
         ] {
             let problem = IfMatch::parse(Some(&header)).expect_err(&header);
             assert_eq!(problem.code(), "invalid_if_match", "{header}");

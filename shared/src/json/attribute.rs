@@ -3,8 +3,7 @@
 //! Not `serde_dynamo`: with `arbitrary_precision`, `serde_json` hands a number to other serializers
 //! as a private struct that they do not know.
 
-use super::{Object, number_value};
-use crate::json::Decimal;
+use super::{Decimal, Object, value_of};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Map, Value};
 
@@ -35,7 +34,7 @@ pub fn from_attribute(attribute: AttributeValue) -> Result<Value, String> {
         AttributeValue::Bool(value) => Value::Bool(value),
         AttributeValue::N(text) => {
             let number = Decimal::parse(&text).map_err(|error| format!("{text:?}: {error}"))?;
-            number_value(&number).map_err(|error| error.to_string())?
+            value_of(&number)
         }
         AttributeValue::S(text) => Value::String(text),
         AttributeValue::L(items) => Value::Array(items.into_iter().map(from_attribute).collect::<Result<_, _>>()?),
@@ -103,9 +102,8 @@ mod tests {
             Just(Value::Null),
             any::<bool>().prop_map(Value::Bool),
             any::<String>().prop_map(Value::String),
-            ("-?[1-9][0-9]{0,20}", -100_i32..80).prop_map(|(digits, exponent)| {
-                parse(format!("{digits}e{exponent}").as_bytes()).expect("a number")
-            }),
+            ("-?[1-9][0-9]{0,20}", -100_i32..80)
+                .prop_map(|(digits, exponent)| { parse(format!("{digits}e{exponent}").as_bytes()).expect("a number") }),
         ];
         leaf.prop_recursive(4, 32, 4, |inner| {
             prop_oneof![

@@ -72,9 +72,7 @@ impl Decimal {
         if digits.is_empty() {
             return Ok(Self::ZERO);
         }
-        let exponent = exponent
-            .saturating_add(length(&all) - length(without_tail))
-            .saturating_sub(length(fraction));
+        let exponent = exponent.saturating_add(length(&all) - length(without_tail)).saturating_sub(length(fraction));
         let leading = exponent.saturating_add(length(digits) - 1);
         if digits.len() > MAX_DIGITS || !EXPONENTS.contains(&leading) {
             return Err(NumberError::OutOfRange);
@@ -187,10 +185,21 @@ mod tests {
     #[test]
     fn every_notation_of_a_value_becomes_the_same_text() {
         for (written, one_text) in [
-            ("1.0", "1"), ("1e0", "1"), ("-0", "0"), ("-0.0e5", "0"), ("0e999999999999999999999", "0"),
-            ("1e2", "100"), ("1E+2", "100"), ("1200e-3", "1.2"), ("0.00012", "0.00012"), ("-12.50", "-12.5"),
-            ("1e37", "10000000000000000000000000000000000000"), ("1e38", "1e+38"), ("15e-40", "1.5e-39"),
-            ("1e-38", "0.00000000000000000000000000000000000001"), ("-1e125", "-1e+125"),
+            ("1.0", "1"),
+            ("1e0", "1"),
+            ("-0", "0"),
+            ("-0.0e5", "0"),
+            ("0e999999999999999999999", "0"),
+            ("1e2", "100"),
+            ("1E+2", "100"),
+            ("1200e-3", "1.2"),
+            ("0.00012", "0.00012"),
+            ("-12.50", "-12.5"),
+            ("1e37", "10000000000000000000000000000000000000"),
+            ("1e38", "1e+38"),
+            ("15e-40", "1.5e-39"),
+            ("1e-38", "0.00000000000000000000000000000000000001"),
+            ("-1e125", "-1e+125"),
         ] {
             assert_eq!(text(written), one_text, "{written}");
         }
@@ -207,7 +216,9 @@ mod tests {
 
     #[test]
     fn magnitudes_outside_the_range_are_refused_without_work() {
-        for number in ["1e126", "1e-131", "1e400", "1e999999999", "-1e999999999999999999999", "1e-999999999999999999999"] {
+        for number in
+            ["1e126", "1e-131", "1e400", "1e999999999", "-1e999999999999999999999", "1e-999999999999999999999"]
+        {
             assert_eq!(Decimal::parse(number), Err(NumberError::OutOfRange), "{number}");
         }
         let longest = format!("0.{}1", "0".repeat(500_000));

@@ -1,6 +1,6 @@
 //! Text to JSON without losing or guessing anything: exact numbers, no duplicate names, bounded depth.
 
-use super::{Invalid, number, pointer_to};
+use super::{Decimal, Invalid, pointer_to, value_of};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
@@ -14,8 +14,8 @@ const MAX_PARSE_DEPTH: usize = 64;
 /// # Errors
 /// [`Invalid`] with the pointer of the offending value; `invalid_json` points to the whole document.
 pub fn parse(bytes: &[u8]) -> Result<Value, Invalid> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| Invalid::new(String::new(), "invalid_json", "the body is not UTF-8"))?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| Invalid::new(String::new(), "invalid_json", "the body is not UTF-8"))?;
     let reading = Reading::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = ValueSeed(&reading).deserialize(&mut deserializer).and_then(|value| {
@@ -111,9 +111,9 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         while let Some(name) = members.next_key_seed(NameSeed)? {
             let Name::Member(name) = name else {
                 let text: String = members.next_value()?;
-                let number = number::Decimal::parse(&text)
+                let number = Decimal::parse(&text)
                     .map_err(|error| self.0.refuse::<A::Error>("number_out_of_range", error.to_string()))?;
-                return super::number_value(&number).map_err(A::Error::custom);
+                return Ok(value_of(&number));
             };
             self.0.enter(name.clone())?;
             if object.contains_key(&name) {
@@ -187,7 +187,9 @@ mod tests {
 
     #[test]
     fn an_object_that_imitates_a_number_stays_an_object() {
-        for name in ["$serde_json::private::Number", "\\u0024serde_json::private::Number", "$serde_json::private::RawValue"] {
+        for name in
+            ["$serde_json::private::Number", "\\u0024serde_json::private::Number", "$serde_json::private::RawValue"]
+        {
             let value = parse(format!(r#"{{"{name}":"5"}}"#).as_bytes()).expect("JSON");
             assert_eq!(value.as_object().map(Map::len), Some(1), "{name}");
         }

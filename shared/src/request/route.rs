@@ -42,7 +42,11 @@ impl Request {
             }
             allowed.push(method);
         }
-        if allowed.is_empty() { Err(Problem::no_such_route()) } else { Err(Problem::method_not_allowed(allowed.join(", "))) }
+        if allowed.is_empty() {
+            Err(Problem::no_such_route())
+        } else {
+            Err(Problem::method_not_allowed(allowed.join(", ")))
+        }
     }
 
     fn route_of_gateway<R: Copy>(&self, routes: &Routes<R>) -> Option<(R, Parameters)> {
@@ -84,11 +88,8 @@ fn match_path(template: &str, path: &str) -> Option<Parameters> {
 mod tests {
     use super::*;
 
-    const ROUTES: &Routes<u8> = &[
-        ("PUT /devices/{deviceId}", 1),
-        ("GET /devices/{deviceId}", 2),
-        ("PATCH /devices/{deviceId}/state", 3),
-    ];
+    const ROUTES: &Routes<u8> =
+        &[("PUT /devices/{deviceId}", 1), ("GET /devices/{deviceId}", 2), ("PATCH /devices/{deviceId}/state", 3)];
 
     fn route(method: &str, path: &str) -> Result<(u8, String), &'static str> {
         let request = Request { method: method.to_owned(), path: path.to_owned(), ..Request::default() };

@@ -108,14 +108,14 @@ fn an_offline_device_is_not_configured_whatever_else_is_wrong() {
     offline.status = Status::Offline;
     offline.config_updated_at = Some(at(8));
     for config in ["{}", r#"{"fadeMs":200}"#] {
-        let decision = decide_config(&offline, &object(config), Duration::from_secs(300), at(9));
+        let decision = decide_config(&offline, &object(config), Duration::from_mins(5), at(9));
         assert_eq!(decision, Decision::Refuse(Refusal::Offline));
     }
 }
 
 #[test]
 fn creation_does_not_start_the_interval_but_a_change_does() {
-    let interval = Duration::from_secs(300);
+    let interval = Duration::from_mins(5);
     let config = object(r#"{"fadeMs":100}"#);
     let Decision::Put(changed) = decide_config(&device("{}"), &config, interval, at(1)) else {
         panic!("expected a write")
@@ -134,7 +134,7 @@ fn the_same_config_again_is_no_change_and_is_not_too_recent() {
     let mut changed = device("{}");
     changed.config_updated_at = Some(at(8));
     let same = object(r#"{"fadeMs":2e2}"#);
-    assert_eq!(decide_config(&changed, &same, Duration::from_secs(300), at(9)), Decision::Keep);
+    assert_eq!(decide_config(&changed, &same, Duration::from_mins(5), at(9)), Decision::Keep);
 }
 
 #[test]
