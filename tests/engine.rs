@@ -90,7 +90,8 @@ fn run<Q: DeserializeOwned, A: Serialize>(
     let request = match serde_json::from_slice(body) {
         Ok(request) => request,
         Err(error) => {
-            let problem = json!({"__type": "com.amazon.coral.validate#ValidationException", "message": error.to_string()});
+            let problem =
+                json!({"__type": "com.amazon.coral.validate#ValidationException", "message": error.to_string()});
             return (400, problem.to_string());
         }
     };

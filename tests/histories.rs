@@ -5,9 +5,7 @@
 use crate::engine::Engine;
 use crate::faults::{Applied, Broken, Freezing, Network, Rates, Wire};
 use fencepost::error::{CreateError, DeleteError, UpdateError, VersionedUpdateError};
-use fencepost::{
-    Ambient, Call, Deadline, Decision, Failure, ItemVersion, Key, Record, RetryPolicy, Table, Versioned,
-};
+use fencepost::{Ambient, Call, Deadline, Decision, Failure, ItemVersion, Key, Record, RetryPolicy, Table, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,7 +76,12 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(network: &Arc<Network>, numbers: &Arc<AtomicU64>, done: &Arc<Mutex<Vec<Operation>>>, start: Instant) -> Self {
+    fn new(
+        network: &Arc<Network>,
+        numbers: &Arc<AtomicU64>,
+        done: &Arc<Mutex<Vec<Operation>>>,
+        start: Instant,
+    ) -> Self {
         let wire = Wire::new(network);
         let chance = network.clone();
         let base = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
@@ -378,7 +381,9 @@ impl Timeline<'_> {
         let states = std::iter::once((None, &Value::Null)).chain(self.0.iter().map(|one| (Some(one.time), &one.row)));
         let ends = self.0.iter().map(|one| Some(one.time)).chain([None]);
         states.zip(ends).any(|((from, row), until)| {
-            from.is_none_or(|from| from <= operation.ended) && until.is_none_or(|until| until >= operation.began) && such(row)
+            from.is_none_or(|from| from <= operation.ended)
+                && until.is_none_or(|until| until >= operation.began)
+                && such(row)
         })
     }
 }
@@ -418,7 +423,10 @@ fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
     println!("{total:?}");
     let Total { told_applied, told_not_applied, told_unknown, unknown_that_landed, .. } = total;
     assert!(told_applied > total.histories && told_not_applied > total.histories, "little happened: {total:?}");
-    assert!(0 < unknown_that_landed && unknown_that_landed < told_unknown, "unknown was never worth its name: {total:?}");
+    assert!(
+        0 < unknown_that_landed && unknown_that_landed < told_unknown,
+        "unknown was never worth its name: {total:?}"
+    );
 }
 
 /// Breaks a rule and looks for the harm that it prevents, from this seed on.

@@ -6,3 +6,6 @@ mod deadlines;
 mod engine;
 mod faults;
 mod histories;
+mod over_http;
+mod runtime_api;
+mod tidy;

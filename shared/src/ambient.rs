@@ -1,5 +1,8 @@
 //! What the world gives: the wall clock and chance, handed in so that tests can give their own.
-#![expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock; everything else is told the time")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the wall clock; everything else is told the time"
+)]
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +25,7 @@ impl Ambient {
     /// copies of one memory snapshot would otherwise give two changes the same id.
     #[must_use]
     pub fn system() -> Self {
-        Ambient::new(SystemTime::now, || {
-            getrandom::u64().expect("the operating system gives random bytes")
-        })
+        Ambient::new(SystemTime::now, || getrandom::u64().expect("the operating system gives random bytes"))
     }
 
     /// A clock and a source of random bits of the caller's.

@@ -251,8 +251,8 @@ impl<'a, T: Record> Change<'a, T> {
         let purge_at = epoch_seconds(self.table.ambient.now() + self.table.tombstone_retention);
         let everything: BTreeSet<_> = T::ATTRIBUTES.iter().map(|&name| name.to_owned()).collect();
         let diff = Diff { set: BTreeMap::new(), remove: everything };
-        condition::bury_at(self.key.clone(), at, self.id, &diff, purge_at).ok_or_else(|| {
-            Failure::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
+        condition::bury_at(self.key.clone(), at, self.id, &diff, purge_at).ok_or_else(|| Failure::InvalidRecord {
+            reason: "its Record declares more attributes than one request can name".to_owned(),
         })
     }
 }

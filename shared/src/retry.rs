@@ -1,5 +1,8 @@
 //! How long to wait and when to stop: [`RetryPolicy`] (pure) and [`Deadline`].
-#![expect(clippy::disallowed_methods, reason = "the one place that reads the monotonic clock: a Deadline is made of it")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the monotonic clock: a Deadline is made of it"
+)]
 
 use std::time::Duration;
 use tokio::time::Instant;

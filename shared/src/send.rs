@@ -1,5 +1,8 @@
 //! One request to `DynamoDB` and what its answer proves.
-#![expect(clippy::disallowed_methods, reason = "the one door through which writes leave; every other file sends through it")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one door through which writes leave; every other file sends through it"
+)]
 
 use crate::condition::{Action, ConditionalWrite};
 use crate::error::Source;
@@ -209,9 +212,10 @@ enum Meaning {
 /// Reads an unmodelled error by its code and HTTP status, never by its text.
 fn meaning(status: u16, code: Option<&str>) -> Meaning {
     match (code, status) {
-        (Some("InvalidSignatureException" | "RequestExpired" | "RequestTimeTooSkewed" | "ExpiredTokenException"), _) => {
-            Meaning::Expired
-        }
+        (
+            Some("InvalidSignatureException" | "RequestExpired" | "RequestTimeTooSkewed" | "ExpiredTokenException"),
+            _,
+        ) => Meaning::Expired,
         (Some("ThrottlingException" | "Throttling" | "RequestLimitExceeded" | "LimitExceededException"), _) => {
             Meaning::NotNow
         }

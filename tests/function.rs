@@ -1,0 +1,13 @@
+//! Runs one of the functions by name, as its own `main.rs` does: `function device-state`.
+//!
+//! The tests need the functions as processes, and cargo builds a binary for them only from their own package.
+
+use fencepost::runtime::{Error, serve};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    match std::env::args().nth(1).as_deref() {
+        Some("device-state") => serve(device_state::App::from_env, device_state::handle).await,
+        other => Err(format!("no function is called {other:?}").into()),
+    }
+}

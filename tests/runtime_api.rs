@@ -1,0 +1,89 @@
+//! Lambda's Runtime API for one process: hands it events and takes its answers.
+//!
+//! The process runs the real runtime, which polls `…/invocation/next` and posts `…/response`. Source:
+//! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::routing::{get, post};
+use serde_json::Value;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+/// What Lambda allows an invocation, in these tests.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+type Invocation = (Value, oneshot::Sender<Value>);
+
+/// A function in a process of its own.
+pub struct FunctionProcess {
+    events: mpsc::Sender<Invocation>,
+    _process: Child,
+}
+
+struct Api {
+    events: Mutex<mpsc::Receiver<Invocation>>,
+    answered: Mutex<Option<oneshot::Sender<Value>>>,
+}
+
+impl FunctionProcess {
+    /// Starts `name` with this environment beside what Lambda sets.
+    pub async fn start(name: &str, environment: &[(&str, &str)]) -> Self {
+        let (events, receiver) = mpsc::channel(1);
+        let api = Arc::new(Api { events: Mutex::new(receiver), answered: Mutex::default() });
+        let routes = Router::new()
+            .route("/2018-06-01/runtime/invocation/next", get(next))
+            .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
+            .with_state(api);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound").to_string();
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        let process = Command::new(env!("CARGO_BIN_EXE_function"))
+            .arg(name)
+            .envs([
+                ("AWS_LAMBDA_RUNTIME_API", address.as_str()),
+                ("AWS_LAMBDA_FUNCTION_NAME", name),
+                ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"),
+                ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+                ("AWS_REGION", "eu-west-1"),
+                ("AWS_ACCESS_KEY_ID", "test"),
+                ("AWS_SECRET_ACCESS_KEY", "test"),
+            ])
+            .envs(environment.iter().copied())
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the binary is built");
+        FunctionProcess { events, _process: process }
+    }
+
+    /// Sends one event and waits for the function's answer.
+    pub async fn invoke(&self, event: Value) -> Value {
+        let (answered, answer) = oneshot::channel();
+        self.events.send((event, answered)).await.expect("the API runs");
+        answer.await.expect("the function answers")
+    }
+}
+
+async fn next(State(api): State<Arc<Api>>) -> (HeaderMap, String) {
+    let (event, answered) = api.events.lock().await.recv().await.expect("the test is still there");
+    *api.answered.lock().await = Some(answered);
+    let deadline = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970") + TIMEOUT;
+    let headers = [
+        ("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd".to_owned()),
+        ("lambda-runtime-deadline-ms", deadline.as_millis().to_string()),
+        ("lambda-runtime-invoked-function-arn", "arn:aws:lambda:eu-west-1:123456789012:function:f".to_owned()),
+    ];
+    let headers = headers.map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")));
+    (headers.into_iter().collect(), event.to_string())
+}
+
+async fn response(State(api): State<Arc<Api>>, Path(_id): Path<String>, body: String) {
+    let answered = api.answered.lock().await.take().expect("one answer an event");
+    drop(answered.send(serde_json::from_str(&body).expect("answers are JSON")));
+}
