@@ -9,3 +9,4 @@ mod histories;
 mod over_http;
 mod runtime_api;
 mod tidy;
+mod tidy

@@ -1,0 +1,217 @@
+//! What the rules read: the template, the manifests, the events and the sources.
+
+use dev::template::Template;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What is wrong, collected so that one run names everything.
+#[derive(Default)]
+pub struct Complaints(Vec<String>);
+
+impl Complaints {
+    pub fn push(&mut self, complaint: String) {
+        self.0.push(complaint);
+    }
+
+    pub fn unless(&mut self, fine: bool, complaint: impl FnOnce() -> String) {
+        if !fine {
+            self.0.push(complaint());
+        }
+    }
+
+    pub fn difference(&mut self, all: &BTreeSet<String>, but: &BTreeSet<String>, complaint: impl Fn(&str) -> String) {
+        self.0.extend(all.difference(but).map(|one| complaint(one)));
+    }
+
+    pub fn report(self) {
+        let list = self.0.iter().fold(String::new(), |mut list, complaint| {
+            let _ = write!(list, "\n  {complaint}");
+            list
+        });
+        assert!(self.0.is_empty(), "{list}\n");
+    }
+}
+
+/// A Rust file.
+pub struct Source {
+    pub path: String,
+    pub text: String,
+    /// Without comments and without its unit tests; lines keep their numbers.
+    pub code: String,
+}
+
+impl Source {
+    pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        (1..).zip(self.code.lines())
+    }
+
+    /// The file, or the folder of files, right under `src`.
+    pub fn module(&self) -> &str {
+        let inside = self.path.rsplit_once("/src/").map_or("", |(_, inside)| inside);
+        inside.split(['/', '.']).next().unwrap_or_default()
+    }
+}
+
+pub fn root() -> PathBuf {
+    dev::workspace().to_owned()
+}
+
+pub fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path} cannot be read: {error}"))
+}
+
+pub fn toml(path: &str) -> toml::Value {
+    toml::Value::Table(read(path).parse().unwrap_or_else(|error| panic!("{path}: {error}")))
+}
+
+pub fn template() -> Template {
+    Template::load(dev::workspace()).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+pub fn relative(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+/// The folders of `functions/`.
+pub fn functions() -> BTreeSet<String> {
+    let entries = fs::read_dir(root().join("functions")).expect("functions/ is a folder");
+    let folders = entries.map(|entry| entry.expect("an entry")).filter(|entry| entry.path().is_dir());
+    folders.map(|entry| entry.file_name().into_string().expect("a name in UTF-8")).collect()
+}
+
+pub fn is_member(folder: &str) -> bool {
+    let manifest = toml("Cargo.toml");
+    let members = manifest["workspace"]["members"].as_array().expect("a list of members");
+    members.iter().filter_map(toml::Value::as_str).any(|member| match member.strip_suffix("/*") {
+        Some(parent) => folder.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/')),
+        None => member == folder,
+    })
+}
+
+pub fn routes_in_template(template: &Template, name: &str) -> BTreeSet<String> {
+    let functions = template.functions.iter().filter(|function| function.name == name);
+    functions.flat_map(|function| &function.routes).map(|route| format!("{} {}", route.method, route.path)).collect()
+}
+
+/// Whether a batch is among the function's events: then something else than a route calls it.
+pub fn has_other_trigger(name: &str) -> bool {
+    events().iter().any(|(file, event)| file.starts_with(&format!("events/{name}")) && event["Records"].is_array())
+}
+
+/// The routes that `cargo lambda watch` sends to each function.
+pub fn router() -> BTreeMap<String, BTreeSet<String>> {
+    let manifest = toml("Cargo.toml");
+    let router = &manifest["workspace"]["metadata"]["lambda"]["watch"]["router"];
+    let mut routes = BTreeMap::<String, BTreeSet<String>>::new();
+    for (path, targets) in router.as_table().expect("a table of routes") {
+        let targets = targets
+            .as_array()
+            .unwrap_or_else(|| panic!("Cargo.toml: {path} in the router takes a list with a method each"));
+        for target in targets {
+            let text = |name: &str| target.get(name).and_then(toml::Value::as_str);
+            let (Some(function), Some(method)) = (text("function"), text("method")) else {
+                panic!("Cargo.toml: {path} in the router needs `function` and `method` (singular): {target:?}")
+            };
+            routes.entry(function.to_owned()).or_default().insert(format!("{method} {path}"));
+        }
+    }
+    routes
+}
+
+/// Every file of `events/`.
+pub fn events() -> BTreeMap<String, Value> {
+    let parse = |path: PathBuf| {
+        let name = relative(&path);
+        let event = serde_json::from_str(&read(&name)).unwrap_or_else(|error| panic!("{name} is not JSON: {error}"));
+        (name, event)
+    };
+    files(&root().join("events")).into_iter().map(parse).collect()
+}
+
+pub fn has_row(readme: &str, cell: &str) -> bool {
+    readme.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{cell}`")))
+}
+
+/// Every file below a folder, but for what is built or not ours.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        let name = path.file_name().unwrap_or_default();
+        if path.is_dir() && ![".git", "target", ".aws-sam", "node_modules"].iter().any(|skipped| name == *skipped) {
+            found.extend(files(&path));
+        } else if path.is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+pub fn sources(folder: &str) -> Vec<Source> {
+    let rust = files(&root().join(folder))
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    rust.map(|path| {
+        let path = relative(&path);
+        let text = read(&path);
+        let code = code_of(&text);
+        Source { path, text, code }
+    })
+    .collect()
+}
+
+/// What runs on Lambda: the crate and the functions.
+pub fn production() -> Vec<Source> {
+    let mut all = sources("shared/src");
+    all.extend(functions().iter().flat_map(|name| sources(&format!("functions/{name}/src"))));
+    all.retain(|source| source.module() != "tests" && !source.path.ends_with("/tests.rs"));
+    all
+}
+
+pub fn all_rust() -> Vec<Source> {
+    sources(".")
+}
+
+fn code_of(text: &str) -> String {
+    let production = text.split("#[cfg(test)]").next().unwrap_or_default();
+    let lines = production.lines().map(|line| if line.trim_start().starts_with("//") { "" } else { line });
+    lines.map(|line| line.split(" // ").next().unwrap_or_default().to_owned() + "\n").collect()
+}
+
+/// The plain string literals in a text.
+pub fn strings(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('"').skip(1).step_by(2))
+}
+
+pub fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+pub fn is_status(word: &str) -> bool {
+    let known = [
+        "200", "201", "202", "204", "304", "400", "401", "403", "404", "405", "409", "410", "412", "413", "415", "422",
+        "428", "429",
+    ];
+    known.contains(&word) || ["500", "501", "502", "503", "504"].contains(&word)
+}
+
+/// Whether a text looks like the name of an environment variable of ours.
+pub fn is_variable(text: &str) -> bool {
+    text.contains('_') && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+/// The first names after `crate::`, wherever it stands.
+pub fn crate_paths(code: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for after in code.split("crate::").skip(1) {
+        let list = after.strip_prefix('{').and_then(|group| group.split('}').next()).unwrap_or(after);
+        let several = after.starts_with('{');
+        let heads = if several { list.split(',').collect::<Vec<_>>() } else { vec![list] };
+        names.extend(heads.iter().filter_map(|head| words(head).next()).map(str::to_owned));
+    }
+    names
+}
