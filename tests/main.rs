@@ -9,4 +9,3 @@ mod histories;
 mod over_http;
 mod runtime_api;
 mod tidy;
-mod tidy
