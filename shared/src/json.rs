@@ -17,7 +17,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// How deep a free-form object may nest, counting itself: what a `DynamoDB` item keeps.
+/// How many levels a free-form object may have, counting itself: what a `DynamoDB` item keeps.
+/// A plain value is a level too: `{"a":1}` has two. (`DynamoDB` counts so, and rejects the 33rd.)
 pub const MAX_DEPTH: usize = 32;
 /// The longest name of a member, in bytes.
 const MAX_NAME: usize = 255;
@@ -54,7 +55,7 @@ pub fn pointer_to(parent: &str, name: &str) -> String {
     format!("{parent}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// A free-form JSON object within the limits: at most 32 deep counting itself, names of 1 to 255
+/// A free-form JSON object within the limits: at most 32 levels counting itself, names of 1 to 255
 /// bytes, and no name that begins with `_` at its own top level (those are ours).
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
 #[serde(transparent)]
@@ -157,10 +158,10 @@ fn check_members(members: &Map<String, Value>, pointer: &str, depth: usize) -> R
     Ok(())
 }
 
-/// Checks a value that would be the `depth`-th level if it is an object or array.
+/// Checks a value that stands on this level.
 fn check(value: &Value, pointer: &str, depth: usize) -> Result<(), Invalid> {
-    if depth > MAX_DEPTH && (value.is_object() || value.is_array()) {
-        let detail = format!("objects and arrays may nest {MAX_DEPTH} deep");
+    if depth > MAX_DEPTH {
+        let detail = format!("a free-form object has at most {MAX_DEPTH} levels, plain values included");
         return Err(Invalid::new(pointer, "too_deep", detail));
     }
     match value {
@@ -211,6 +212,11 @@ mod tests {
     fn thirty_two_levels_are_accepted_and_thirty_three_refused() {
         let nested = |depth: usize| format!("{}{}", r#"{"a":"#.repeat(depth - 1) + "{}", "}".repeat(depth - 1));
         assert!(Object::new(json(&nested(32)), "").is_ok());
+        assert!(Object::new(json(&nested(32).replace("{}", "[]")), "").is_ok());
+        assert_eq!(
+            refused(&nested(32).replace("{}", r#"{"a":1}"#)),
+            (format!("/state{}", "/a".repeat(32)), "too_deep")
+        );
         assert_eq!(refused(&nested(33)), (format!("/state{}", "/a".repeat(32)), "too_deep"));
         let arrays = format!(r#"{{"a":{}{}}}"#, "[".repeat(32), "]".repeat(32));
         assert_eq!(refused(&arrays), (format!("/state/a{}", "/0".repeat(31)), "too_deep"));

@@ -32,6 +32,9 @@ pub use lambda_runtime::Error;
 /// milliseconds. Killed in that moment, the client would learn nothing.
 pub const MARGIN: Duration = Duration::from_millis(250);
 
+/// What an invocation may take where nobody says: 10 s, the timeout in `template.yaml`.
+const UNKNOWN_DEADLINE: Duration = Duration::from_secs(10);
+
 /// Serves HTTP API events until Lambda ends the process.
 ///
 /// `init` makes the function's state of a client whose own retries are off: `Table` is the one owner
@@ -80,8 +83,13 @@ pub async fn respond<A>(
 }
 
 /// The time that a call may take: until Lambda's deadline, less the margin.
+///
+/// A development server may send no moment but a constant (`cargo lambda watch` says 600,000, ten
+/// minutes into 1970). A deadline of that day is none, and [`UNKNOWN_DEADLINE`] stands in for it.
 fn allowance(deadline: SystemTime, now: SystemTime) -> Duration {
-    deadline.duration_since(now).unwrap_or_default().saturating_sub(MARGIN)
+    let is_moment = deadline > SystemTime::UNIX_EPOCH + Duration::from_hours(24);
+    let left = if is_moment { deadline.duration_since(now).unwrap_or_default() } else { UNKNOWN_DEADLINE };
+    left.saturating_sub(MARGIN)
 }
 
 /// An error and everything under it, for the log.
@@ -184,10 +192,16 @@ mod tests {
 
     #[test]
     fn the_allowance_ends_a_margin_before_lambdas_deadline_and_is_never_negative() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(999);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_877_600);
         assert_eq!(allowance(now + Duration::from_secs(10), now), Duration::from_millis(9750));
         assert_eq!(allowance(now + Duration::from_millis(100), now), Duration::ZERO);
-        assert_eq!(allowance(SystemTime::UNIX_EPOCH, now), Duration::ZERO);
+        assert_eq!(allowance(now - Duration::from_secs(1), now), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_constant_in_place_of_a_deadline_is_not_taken_for_one() {
+        let constant = SystemTime::UNIX_EPOCH + Duration::from_secs(600);
+        assert_eq!(allowance(constant, constant + Duration::from_hours(500_000)), UNKNOWN_DEADLINE - MARGIN);
     }
 
     #[test]
