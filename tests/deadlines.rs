@@ -2,11 +2,15 @@
 
 use crate::budgets::{Account, TABLE, engine, rival};
 use crate::engine::{Engine, body_of, client_over, operation_of, response};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::{Call, Deadline, Decision, Failure, Key, Table};
 use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -45,7 +49,7 @@ impl HttpConnector for Silence {
 }
 
 fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
-    Table::new(client_over(Silence(silent, EngineOf(engine.clone()))), TABLE)
+    Table::new(&client_over(Silence(silent, EngineOf(engine.clone()))), TABLE)
 }
 
 fn add_one(account: &Account) -> Decision<Account, ()> {
@@ -67,7 +71,7 @@ async fn a_table_that_never_answers_is_unavailable_to_a_read_before_the_deadline
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_never_answered_is_unknown_before_the_deadline() {
     let engine = engine();
-    Table::new(engine.client(), TABLE)
+    Table::new(&engine.client(), TABLE)
         .create(&Key::from("a-1"), &Account { balance: 1 }, &Call::new(Deadline::within(ALLOWED)))
         .await
         .expect("a free key");
@@ -97,10 +101,34 @@ async fn a_write_that_is_applied_and_never_answered_is_found_out_by_its_resend()
     assert_eq!((deleted.get(), call.tally().lost_answers), (3, 3));
 }
 
+/// Answers everything with a 500, which the SDK retries on its own unless told not to.
+#[derive(Debug, Default)]
+struct Failing(Arc<AtomicU32>);
+
+impl HttpConnector for Failing {
+    fn call(&self, _: HttpRequest) -> HttpConnectorFuture {
+        self.0.fetch_add(1, Relaxed);
+        let error = json!({"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "on purpose"});
+        HttpConnectorFuture::ready(response(500, error.to_string()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
+    let sent = Arc::new(AtomicU32::new(0));
+    let client = client_over(Failing(sent.clone()));
+    let retrying = client.config().to_builder().retry_config(RetryConfig::standard().with_max_attempts(5)).build();
+    let table: Table<Account> = Table::new(&Client::from_conf(retrying), TABLE);
+    let call = Call::new(Deadline::within(ALLOWED));
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("no answer");
+    assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+    assert_eq!(sent.load(Relaxed), call.tally().lost_answers, "every request was seen by the one owner of retries");
+}
+
 #[tokio::test(start_paused = true)]
 async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     let engine = engine();
-    let table = Table::new(engine.client(), TABLE);
+    let table = Table::new(&engine.client(), TABLE);
     let key = Key::from("a-1");
     table.create(&key, &Account { balance: 0 }, &Call::new(Deadline::within(ALLOWED))).await.expect("a free key");
     let began = Instant::now();

@@ -90,7 +90,7 @@ impl Writer {
             move || chance.rng.lock().expect("no panic while drawing").u64(..),
         );
         let policy = RetryPolicy { max_attempts: 12, ..RetryPolicy::default() };
-        let table = Table::new(wire.client(), TABLE).with_ambient(ambient).with_policy(policy);
+        let table = Table::new(&wire.client(), TABLE).with_ambient(ambient).with_policy(policy);
         let (network, numbers, done) = (network.clone(), numbers.clone(), done.clone());
         Writer { table, wire, network, numbers, done, known: None }
     }

@@ -191,7 +191,7 @@ async fn lost_answers_over_http_apply_no_adjustment_twice() {
     println!("seed {seed}");
     let (engine, address) = engine_over_http().await;
     let (hop, address) = lossy_hop(address, seed).await;
-    let app_at = |address: &str| App::new(Table::new(client_at(address), TABLE), Duration::from_secs(300));
+    let app_at = |address: &str| App::new(Table::new(&client_at(address), TABLE), Duration::from_secs(300));
     let app = app_at(&address);
     for device in 0..DEVICES {
         assert_eq!(answer(&app, create(&format!("lamp-{device}"))).await, 201);

@@ -23,6 +23,9 @@ impl Ambient {
     ///
     /// Write ids come from the operating system each time, not from a generator in this process: two
     /// copies of one memory snapshot would otherwise give two changes the same id.
+    ///
+    /// # Panics
+    /// Asked for randomness, where the operating system gives none: nothing could be written safely.
     #[must_use]
     pub fn system() -> Self {
         Ambient::new(SystemTime::now, || getrandom::u64().expect("the operating system gives random bytes"))

@@ -15,11 +15,11 @@ use tracing::debug;
 
 /// All sends of one change happen within this time of the first. A signature lives about 5 minutes, so
 /// a late copy of the first send is refused before what would recognise it has been forgotten.
-const SEND_WINDOW: Duration = Duration::from_secs(4 * 60);
+const SEND_WINDOW: Duration = Duration::from_mins(4);
 
 /// A tombstone that TTL may remove within this time proves nothing about a create whose answer was
 /// lost: a late copy could find the key free.
-const PURGE_MARGIN: Duration = Duration::from_secs(15 * 60);
+const PURGE_MARGIN: Duration = Duration::from_mins(15);
 
 /// What is known of a key.
 #[derive(Debug)]
@@ -42,7 +42,6 @@ impl<T: Record> Observed<T> {
 }
 
 /// One write, by what it does to what was observed.
-#[derive(Clone, Copy)]
 pub(crate) enum Write<'a, T> {
     /// A value where no row is.
     Create(&'a T),
@@ -96,7 +95,7 @@ impl<'a, T: Record> Change<'a, T> {
     /// speaks about that resend only. While something is pending, whatever ends the loop without a
     /// verdict ends it as [`Failure::OutcomeUnknown`].
     pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {
-        let (request, sent) = self.prepare(write)?;
+        let (request, sent) = self.prepare(&write)?;
         let mut pending: Option<Source> = None;
         let mut lost = 0;
         let mut sends = 0;
@@ -126,11 +125,9 @@ impl<'a, T: Record> Change<'a, T> {
                     pending = Some(source);
                 }
             }
+            // Never past the deadline, and with time left for one more send: it may prove what became of the last.
             let pause = self.table.policy.resend_pause(sends, self.table.ambient.random());
-            if self.call.deadline().remaining() <= pause {
-                return Err(self.out_of_time(pending, not_now));
-            }
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause.min(self.call.deadline().remaining() / 2)).await;
         }
     }
 
@@ -213,8 +210,8 @@ impl<'a, T: Record> Change<'a, T> {
     }
 
     /// The request for `write`, and what the judge must know of it.
-    fn prepare(&self, write: Write<'_, T>) -> Result<(ConditionalWrite, SentWrite), Failure> {
-        let (request, on) = match write {
+    fn prepare(&self, write: &Write<'_, T>) -> Result<(ConditionalWrite, SentWrite), Failure> {
+        let (request, on) = match *write {
             Write::Create(value) => (self.create(value)?, Base::NoRow),
             Write::Revive(row, value) => {
                 (self.change_row(row, &leftovers::<T>(row), &Table::<T>::encode(value)?)?, base(row.at))

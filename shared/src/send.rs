@@ -46,7 +46,7 @@ pub(crate) enum Found {
     Rejected(Source),
 }
 
-/// The way to one table. It sends each request once: the SDK's own retries must be off.
+/// The way to one table. It sends each request once: the client's own retries are off.
 #[derive(Debug)]
 pub(crate) struct Sender {
     client: Client,

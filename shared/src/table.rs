@@ -7,6 +7,7 @@ use crate::row::{OWNED, Row};
 use crate::send::Sender;
 use crate::version::Versioned;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -119,13 +120,14 @@ pub struct Table<T> {
 
 impl<T: Record> Table<T> {
     /// How long a tombstone is kept unless [`Table::with_tombstone_retention`] says otherwise.
-    pub const TOMBSTONE_RETENTION: Duration = Duration::from_secs(7 * 24 * 3600);
+    pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(7 * 24);
 
-    /// The table with this name, reached through `client`, whose own retries **must be off**
-    /// (`RetryConfig::disabled()`): a retry that this crate does not see hides a lost answer from it.
-    pub fn new(client: Client, name: impl Into<String>) -> Self {
+    /// The table with this name, reached as `client` reaches it, but with the SDK's retries switched off: a
+    /// retry that this crate does not see would hide a lost answer from it.
+    pub fn new(client: &Client, name: impl Into<String>) -> Self {
+        let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
         Table {
-            sender: Sender::new(client, name.into()),
+            sender: Sender::new(Client::from_conf(once), name.into()),
             policy: RetryPolicy::default(),
             ambient: Ambient::system(),
             tombstone_retention: Self::TOMBSTONE_RETENTION,
@@ -148,7 +150,7 @@ impl<T: Record> Table<T> {
     /// The same table with tombstones kept this long; at least an hour, so that no request can outlive them.
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
-        Table { tombstone_retention: retention.max(Duration::from_secs(3600)), ..self }
+        Table { tombstone_retention: retention.max(Duration::from_hours(1)), ..self }
     }
 
     /// The clock and the randomness that this table works by.

@@ -38,7 +38,7 @@ impl App {
             Ok(text) => text.parse().map_err(|_| "CONFIG_MIN_INTERVAL_SECONDS must be a whole number of seconds")?,
             Err(_) => 300,
         };
-        Ok(App::new(Table::new(client, table), Duration::from_secs(seconds)))
+        Ok(App::new(Table::new(&client, table), Duration::from_secs(seconds)))
     }
 
     fn now(&self) -> Timestamp {
