@@ -32,13 +32,13 @@ impl App {
     ///
     /// # Errors
     /// A sentence that names the variable.
-    pub fn from_env(client: Client) -> Result<Self, Source> {
+    pub fn from_env(client: &Client) -> Result<Self, Source> {
         let table = std::env::var("DEVICES_TABLE").map_err(|_| "DEVICES_TABLE must name the table of devices")?;
         let seconds = match std::env::var("CONFIG_MIN_INTERVAL_SECONDS") {
             Ok(text) => text.parse().map_err(|_| "CONFIG_MIN_INTERVAL_SECONDS must be a whole number of seconds")?,
             Err(_) => 300,
         };
-        Ok(App::new(Table::new(&client, table), Duration::from_secs(seconds)))
+        Ok(App::new(Table::new(client, table), Duration::from_secs(seconds)))
     }
 
     fn now(&self) -> Timestamp {
