@@ -62,7 +62,9 @@ async fn a_create_costs_one_write_and_two_on_a_tombstone() {
     assert_eq!(engine.take_counts(), (0, 2));
     assert_eq!(anew.version().get(), 3, "the version goes on");
     assert_eq!(anew.at.incarnation, created.at.incarnation, "so the judge stays exact across delete and re-create");
-    let exists = table.create(&key, &Account { balance: 2 }, &call()).await.expect_err("a taken key");
+    let call = call();
+    let exists = table.create(&key, &Account { balance: 2 }, &call).await.expect_err("a taken key");
+    assert_eq!(call.tally(), Tally { attempts: 1, conflicts: 0, lost_answers: 0 }, "a taken key is no lost race");
     assert!(matches!(exists, CreateError::Exists(current) if current.value.balance == 1));
     assert_eq!(engine.take_counts(), (0, 1));
 }

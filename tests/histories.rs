@@ -289,7 +289,7 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> (Arc<Network>, Arc<
         frozen: rate(25),
     };
     let writers = rng.u64(2..=8);
-    let operations = rng.u64(2..=5);
+    let operations = rng.u64(2..=9);
     let network = Arc::new(Network {
         engine: engine.clone(),
         rates,

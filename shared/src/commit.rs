@@ -85,10 +85,6 @@ impl<'a, T: Record> Change<'a, T> {
         })
     }
 
-    pub(crate) fn conflicts(&self) -> u32 {
-        self.conflicts
-    }
-
     /// Sends `write` until it is proved to be applied or dead.
     ///
     /// An answer that was lost stays *pending* until the judge clears it: what a resend is answered
@@ -166,8 +162,11 @@ impl<'a, T: Record> Change<'a, T> {
         if verdict == Verdict::Corrupt {
             return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
         }
-        self.conflicts += 1;
-        self.call.count_conflict();
+        // A create that finds the key taken has not lost a race; a write on a row that moved on has.
+        if sent.on != Base::NoRow {
+            self.conflicts += 1;
+            self.call.count_conflict();
+        }
         Ok(Committed::No(match current? {
             Some(row) => Observed::of(row)?,
             None => Observed::Absent,

@@ -57,10 +57,7 @@ impl<T: Record> Table<T> {
                 Committed::At(at) => return Ok(Versioned { value: value.clone(), at }),
                 Committed::No(current) => observed = current,
             }
-            // A tombstone is no rival: the second write goes out at once.
-            if !matches!(observed, Observed::Tombstone(_)) || change.conflicts() > 1 {
-                change.pause_after_conflict().await?;
-            }
+            change.pause_after_conflict().await?;
         }
     }
 
