@@ -1,4 +1,93 @@
 //! Change shared state in `DynamoDB` exactly once, however many callers race and however often an answer is lost.
+//!
+//! A call observes an item, decides purely what follows from it, and writes on the condition that the
+//! item is still what was observed. Each change leaves its id in the item, so a write whose answer was
+//! lost is recognised when its resend is refused. Why that is exact is argued in `DESIGN.md`.
+//!
+//! # What is promised
+//!
+//! Whatever ends a call says what became of the change:
+//!
+//! | the call ends with | the change was applied |
+//! |---|---|
+//! | `Ok` | exactly once (`Keep`: there was nothing to apply) |
+//! | [`Failure::OutcomeUnknown`] | at most once: it may have been, or may still be; read the item |
+//! | any other error | not at all, and it never will be |
+//!
+//! | operation | changes | requests |
+//! |---|---|---|
+//! | [`Table::get`] | nothing; strongly consistent | 1 read |
+//! | [`Table::create`] | a key that is free | 1 write; 2 where a deleted item left its tombstone |
+//! | [`Table::update_with_retry`] | the item that is there, decided again after each conflict | 1 read + 1 write, + 1 write a conflict |
+//! | [`Table::update_at_version`] | the version that the client has seen, and no other | 1 read + 1 write; 1 read when stale |
+//! | [`Table::delete_at_version`] | the version that the client has seen, and no other | 1 write |
+//! | [`Table::delete`] | the item that is there | 1 read + 1 write, + 1 write a conflict |
+//!
+//! Resends come on top. The SDK makes none ([`Table::new`] switches its retries off), so all are seen and
+//! judged here, and [`Call::tally`] counts the answers that were lost. The rest is the caller's part: whoever
+//! else writes to the table raises `_version` by one each time, leaves our other attributes alone, and never
+//! makes, replaces or deletes a row.
+//!
+//! # An example
+//!
+//! ```
+//! use fencepost::error::UpdateError;
+//! use fencepost::{Call, Decision, Failure, Key, Record, Table};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Account {
+//!     balance: u64,
+//! }
+//!
+//! impl Record for Account {
+//!     const PARTITION_KEY: &'static str = "accountId";
+//!     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+//! }
+//!
+//! async fn withdraw(accounts: &Table<Account>, id: &str, amount: u64, call: &Call) -> String {
+//!     // Pure, so that it can be made again on another writer's result.
+//!     let decide = |account: &Account| match account.balance.checked_sub(amount) {
+//!         Some(_) if amount == 0 => Decision::Keep,
+//!         Some(balance) => Decision::Put(Account { balance }),
+//!         None => Decision::Refuse(account.balance),
+//!     };
+//!     match accounts.update_with_retry(&Key::from(id), call, decide).await {
+//!         Ok(account) => format!("{} left, at version {}", account.value.balance, account.version()),
+//!         Err(UpdateError::NotFound) => "there is no such account".to_owned(),
+//!         Err(UpdateError::Refused(balance)) => format!("refused: there are only {balance}"),
+//!         Err(UpdateError::Failed(failure)) => match failure {
+//!             Failure::Contention { .. } | Failure::Unavailable { .. } => "nothing was applied: try again".to_owned(),
+//!             Failure::OutcomeUnknown { .. } => "perhaps applied: read the account before anything else".to_owned(),
+//!             Failure::TooLarge { .. } => "nothing was applied: the account has grown too large".to_owned(),
+//!             Failure::CorruptItem { .. } | Failure::InvalidRecord { .. } | Failure::Rejected { .. } => {
+//!                 format!("nothing was applied, and repeating is useless: {failure}")
+//!             }
+//!         },
+//!     }
+//! }
+//! ```
+//!
+//! A whole function around such a call is in `README.md`, and one behind an HTTP API in `functions/device-state`.
+//!
+//! # Contents, in reading order
+//!
+//! 1. [`version`]: which state of which row; [`Version`], [`Incarnation`], [`Versioned`].
+//! 2. [`write_id`]: which change; the slots that remember the recent ones; [`judge`](write_id::judge): did mine land?
+//! 3. [`table`]: [`Record`] (value to item and back), [`Key`], [`Table`], the diff of attributes.
+//! 4. `row`, `condition`: the attributes that are ours; the only file with condition-expression text.
+//! 5. `send`: one request, and what its answer proves about it.
+//! 6. `commit`: one change, its write sent until it is proved what became of it.
+//! 7. [`update`]: the operations; [`Decision`].
+//! 8. [`retry`], [`call`], [`ambient`]: how long to wait, when to stop, what it cost, where time and chance come from.
+//! 9. [`error`]: how it can end, by outcome.
+//! 10. [`json`], [`timestamp`]: free-form values and moments, kept exactly.
+//! 11. [`request`], [`http`]: what a client asked, and the only file with HTTP status codes.
+//! 12. [`runtime`]: a function on Lambda.
+//!
+//! A file names only files of its own row or of rows to the right: `runtime → {http, request} → {update, commit} →
+//! {table, row, condition, send} → {error, retry, write_id, ambient, call} → {version, json, timestamp}`. So nothing
+//! below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
 
 pub mod ambient;
 pub mod call;
@@ -9,8 +98,8 @@ pub mod http;
 pub mod json;
 pub mod request;
 pub mod retry;
-pub mod runtime;
 mod row;
+pub mod runtime;
 mod send;
 pub mod table;
 pub mod timestamp;
@@ -25,3 +114,8 @@ pub use retry::{Deadline, RetryPolicy};
 pub use table::{Attributes, Key, Record, Table};
 pub use update::Decision;
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
+
+/// The example in the README, compiled like those here.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
