@@ -126,7 +126,8 @@ pub fn body_of(request: &HttpRequest) -> Vec<u8> {
     request.body().bytes().expect("requests are buffered").to_vec()
 }
 
-/// An answer in the service's clothes.
+/// An answer in the service's clothes, as a connector gives it.
+#[expect(clippy::unnecessary_wraps, reason = "a connector's answer is a Result")]
 pub fn response(status: u16, body: impl Into<String>) -> Result<HttpResponse, ConnectorError> {
     let status = status.try_into().expect("a status");
     let mut response = HttpResponse::new(status, SdkBody::from(body.into()));

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A request signed longer ago than this is refused unread.
-const SIGNATURE_LIFE: Duration = Duration::from_secs(300);
+const SIGNATURE_LIFE: Duration = Duration::from_mins(5);
 
 /// How often each thing happens to a request, in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,17 +43,18 @@ pub struct Rates {
     pub frozen: u32,
 }
 
-/// Rules broken on purpose. All false but in the tests that show that the histories notice.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Broken {
+/// A rule broken on purpose: the tests that do show that the histories notice.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Broken {
+    Nothing,
     /// Refusals show nobody's write ids: there is nothing to judge by.
-    pub no_judge: bool,
+    NoJudge,
     /// Refusals show the last writer's id alone.
-    pub last_writer_only: bool,
+    LastWriterOnly,
     /// A deleted row is gone at once: no tombstone.
-    pub rows_deleted: bool,
+    RowsDeleted,
     /// A lost answer is forgotten when the resend is throttled.
-    pub throttling_clears: bool,
+    ThrottlingClears,
 }
 
 /// A write that the engine applied.
@@ -157,14 +158,14 @@ impl Wire {
         let (status, mut answer) = network.engine.answer(operation, body);
         if status == 200 && operation != "GetItem" {
             let row = network.engine.row(network.table, "id", &network.key);
-            if network.broken.rows_deleted && row.get("_purgeAt").is_some() {
+            if network.broken == Broken::RowsDeleted && row.get("_purgeAt").is_some() {
                 let request = json!({"TableName": network.table, "Key": {"id": {"S": network.key}}});
                 network.engine.db.delete_item(serde_json::from_value(request).expect("a delete")).expect("a table");
             }
             network.applied.lock().expect("no panic").push(Applied { op, time: Instant::now(), row });
         }
-        if network.broken.no_judge || network.broken.last_writer_only {
-            answer = without_memory(&answer, network.broken.last_writer_only);
+        if matches!(network.broken, Broken::NoJudge | Broken::LastWriterOnly) {
+            answer = without_memory(&answer, network.broken == Broken::LastWriterOnly);
         }
         (status, answer)
     }
@@ -201,7 +202,7 @@ impl Wire {
         }
         sleep(network.hop()).await;
         let lost = matches!(fate, Fate::AnswerLost | Fate::Held);
-        if lost && network.broken.throttling_clears {
+        if lost && network.broken == Broken::ThrottlingClears {
             // What the loop would believe had the throttling of a resend wiped out the lost answer.
             return Some((400, error("ThrottlingException")));
         }
@@ -226,7 +227,7 @@ impl HttpConnector for Wire {
                 None if broken_off => drop(answered),
                 // Nothing comes, and the connection stays open.
                 None => {
-                    sleep(Duration::from_secs(3600)).await;
+                    sleep(Duration::from_hours(1)).await;
                     drop(answered);
                 }
             }

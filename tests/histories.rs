@@ -84,7 +84,7 @@ impl Writer {
     ) -> Self {
         let wire = Wire::new(network);
         let chance = network.clone();
-        let base = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
         let ambient = Ambient::new(
             move || base + start.elapsed(),
             move || chance.rng.lock().expect("no panic while drawing").u64(..),
@@ -324,7 +324,8 @@ fn check(applied: &[Applied], done: &[Operation], row: &Value) -> Result<(), Str
     let timeline = Timeline(applied);
     for operation in done {
         let mine: Vec<_> = applied.iter().filter(|applied| applied.op == operation.number).collect();
-        let fail = |why: String| Err(format!("operation {operation:?}: {why}; it was applied {} times", mine.len()));
+        let fail =
+            |why: String| Err(format!("{} {operation:?}: {why}; it was applied {} times", operation.what, mine.len()));
         if mine.len() > 1 {
             return fail("a change was applied twice".to_owned());
         }
@@ -407,7 +408,7 @@ fn asked(name: &str) -> Option<u64> {
 #[test]
 fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
     if let Some(seed) = asked("FENCEPOST_SEED") {
-        println!("{:?}", explore(seed..seed + 1, Broken::default()).expect("this seed holds"));
+        println!("{:?}", explore(seed..seed + 1, Broken::Nothing).expect("this seed holds"));
         return;
     }
     let histories = asked("FENCEPOST_HISTORIES").unwrap_or(300);
@@ -415,7 +416,7 @@ fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
     let mut total = Total::default();
     std::thread::scope(|scope| {
         let halves = [0..half, half..histories];
-        let running = halves.map(|seeds| scope.spawn(move || explore(seeds, Broken::default())));
+        let running = halves.map(|seeds| scope.spawn(move || explore(seeds, Broken::Nothing)));
         for thread in running {
             total += thread.join().expect("no panic outside a history").expect("replay with FENCEPOST_SEED=<seed>");
         }
@@ -423,6 +424,8 @@ fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
     println!("{total:?}");
     let Total { told_applied, told_not_applied, told_unknown, unknown_that_landed, .. } = total;
     assert!(told_applied > total.histories && told_not_applied > total.histories, "little happened: {total:?}");
+    let told = told_applied + told_not_applied + told_unknown;
+    assert!(told_unknown * 50 < told, "unknown is for the rare case: {total:?}");
     assert!(
         0 < unknown_that_landed && unknown_that_landed < told_unknown,
         "unknown was never worth its name: {total:?}"
@@ -443,20 +446,20 @@ fn is_noticed(broken: Broken, mut seed: u64, harm: &str) {
 
 #[test]
 fn without_the_judge_changes_are_applied_twice() {
-    is_noticed(Broken { no_judge: true, ..Broken::default() }, 0, "a change was applied twice");
+    is_noticed(Broken::NoJudge, 0, "a change was applied twice");
 }
 
 #[test]
 fn judging_by_the_last_writer_alone_applies_changes_twice() {
-    is_noticed(Broken { last_writer_only: true, ..Broken::default() }, 0, "a change was applied twice");
+    is_noticed(Broken::LastWriterOnly, 0, "a change was applied twice");
 }
 
 #[test]
 fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
-    is_noticed(Broken { rows_deleted: true, ..Broken::default() }, 600, "told not applied, but it was");
+    is_noticed(Broken::RowsDeleted, 600, "told not applied, but it was");
 }
 
 #[test]
 fn a_throttled_resend_that_clears_a_lost_answer_makes_false_verdicts() {
-    is_noticed(Broken { throttling_clears: true, ..Broken::default() }, 0, "told not applied, but it was");
+    is_noticed(Broken::ThrottlingClears, 0, "told not applied, but it was");
 }

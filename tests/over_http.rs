@@ -179,7 +179,7 @@ async fn answer(app: &App, event: Value) -> i64 {
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970") + Duration::from_secs(10);
     context.deadline = u64::try_from(deadline.as_millis()).expect("small");
     let event = LambdaEvent::new(serde_json::from_value(event).expect("an event"), context);
-    fencepost::runtime::respond(app, &device_state::handle, event).await.status_code
+    Box::pin(fencepost::runtime::respond(app, &device_state::handle, event)).await.status_code
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -191,7 +191,7 @@ async fn lost_answers_over_http_apply_no_adjustment_twice() {
     println!("seed {seed}");
     let (engine, address) = engine_over_http().await;
     let (hop, address) = lossy_hop(address, seed).await;
-    let app_at = |address: &str| App::new(Table::new(&client_at(address), TABLE), Duration::from_secs(300));
+    let app_at = |address: &str| App::new(Table::new(&client_at(address), TABLE), Duration::from_mins(5));
     let app = app_at(&address);
     for device in 0..DEVICES {
         assert_eq!(answer(&app, create(&format!("lamp-{device}"))).await, 201);

@@ -222,7 +222,7 @@ fn files_of_shared_name_only_files_of_their_own_layer_or_below() {
             match layer(&named) {
                 Some(other) if other <= own => {}
                 Some(_) => {
-                    found.push(format!("{}: it names crate::{named}, which is built on top of {module}", source.path))
+                    found.push(format!("{}: it names crate::{named}, which is built on top of {module}", source.path));
                 }
                 None => found
                     .push(format!("{}: crate::{named} is no file of a layer; name the file that has it", source.path)),
