@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests set the clock and write behind the crate's back")]
 #![allow(clippy::print_stdout, reason = "a random test prints its seed, a history what it was made of")]
 
+mod bad_input;
 mod budgets;
 mod deadlines;
 mod engine;
@@ -10,4 +11,5 @@ mod faults;
 mod histories;
 mod over_http;
 mod runtime_api;
+mod scenarios;
 mod tidy;

@@ -1,0 +1,66 @@
+//! `If-Match` on every route that changes a device.
+
+use super::world::{Event, World};
+
+#[tokio::test]
+async fn every_change_takes_the_tag_of_the_answer_before() {
+    let (world, created) = World::with_lamp().await;
+    let mut tag = created.etag().to_owned();
+    let [patch, adjust, offline, _, delete] = Event::changes();
+    let online = Event::set_status();
+    for (version, event) in (2..).zip([patch, adjust, offline, online, Event::set_config()]) {
+        let answer = world.send(&event.header("if-match", &tag)).await;
+        answer.shows(200, version);
+        tag = answer.etag().to_owned();
+    }
+    assert_eq!(world.send(&Event::get()).await.etag(), tag, "a read gives the same tag");
+    assert_eq!(world.send(&delete.header("if-match", &tag)).await.status, 204);
+}
+
+#[tokio::test]
+async fn every_change_with_a_stale_tag_is_refused_with_the_current_version() {
+    let (world, created) = World::with_lamp().await;
+    let updated = world.send(&Event::patch_state()).await;
+    for event in Event::changes() {
+        world.engine.take_log();
+        let answer = world.refused(&event.header("if-match", created.etag()), 412, "version_conflict").await;
+        assert_eq!(answer.json()["currentVersion"], 2);
+        assert_eq!(answer.etag(), updated.etag());
+    }
+}
+
+#[tokio::test]
+async fn a_tag_of_another_incarnation_is_stale_although_the_version_is_the_same() {
+    let (world, created) = World::with_lamp().await;
+    let other = World::new().send(&Event::create()).await;
+    assert_ne!(other.etag(), created.etag());
+    for event in Event::changes() {
+        world.refused(&event.header("if-match", other.etag()), 412, "version_conflict").await;
+    }
+}
+
+#[tokio::test]
+async fn a_stale_tag_is_told_before_the_state_is_asked() {
+    let (world, created) = World::with_lamp().await;
+    world.send(&Event::set_status().text(r#"{"status":"offline"}"#)).await.shows(200, 2);
+    world.refused(&Event::set_config().header("if-match", created.etag()), 412, "version_conflict").await;
+    world.refused(&Event::set_config(), 409, "device_offline").await;
+}
+
+#[tokio::test]
+async fn a_star_matches_whatever_is_there() {
+    let (world, _) = World::with_lamp().await;
+    let [patch, adjust, offline, _, delete] = Event::changes();
+    for (version, event) in (2..).zip([patch, adjust, offline]) {
+        world.send(&event.header("if-match", "*")).await.shows(200, version);
+    }
+    assert_eq!(world.send(&delete.header("if-match", "*")).await.status, 204);
+}
+
+#[tokio::test]
+async fn the_version_that_changes_nothing_still_has_to_be_the_current_one() {
+    let (world, created) = World::with_lamp().await;
+    world.send(&Event::patch_state()).await.shows(200, 2);
+    let nothing = Event::patch_state().text("{}").header("if-match", created.etag());
+    world.refused(&nothing, 412, "version_conflict").await;
+}
