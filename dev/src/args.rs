@@ -90,10 +90,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
             ));
         }
         Some(endpoint) => Engine::Existing { endpoint },
-        None => Engine::Embedded {
-            port: dynamodb_port.unwrap_or(8000),
-            data,
-        },
+        None => Engine::Embedded { port: dynamodb_port.unwrap_or(8000), data },
     };
     Ok(Command::Run(Args { port, engine }))
 }
@@ -102,25 +99,16 @@ fn port_number(parser: &mut Parser, option: &str) -> Result<u16, Failure> {
     let value = parser.value().map_err(Failure::usage)?;
     match value.parse::<u16>() {
         Ok(port) if port > 0 => Ok(port),
-        _ => Err(Failure::usage(format!(
-            "{option} takes a number from 1 to 65535"
-        ))),
+        _ => Err(Failure::usage(format!("{option} takes a number from 1 to 65535"))),
     }
 }
 
 fn address(parser: &mut Parser) -> Result<String, Failure> {
-    let url = parser
-        .value()
-        .and_then(ValueExt::string)
-        .map_err(Failure::usage)?;
-    let host = url
-        .strip_prefix("http://")
-        .or_else(|| url.strip_prefix("https://"));
+    let url = parser.value().and_then(ValueExt::string).map_err(Failure::usage)?;
+    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     match host {
         Some(host) if !host.is_empty() => Ok(url),
-        _ => Err(Failure::usage(
-            "--endpoint takes a URL such as http://127.0.0.1:8000",
-        )),
+        _ => Err(Failure::usage("--endpoint takes a URL such as http://127.0.0.1:8000")),
     }
 }
 
@@ -140,33 +128,19 @@ mod tests {
 
     #[test]
     fn without_options_the_engine_is_embedded_and_in_memory() {
-        let engine = Engine::Embedded {
-            port: 8000,
-            data: None,
-        };
-        assert_eq!(
-            parsed("").expect("parses"),
-            Command::Run(Args { port: 9000, engine })
-        );
+        let engine = Engine::Embedded { port: 8000, data: None };
+        assert_eq!(parsed("").expect("parses"), Command::Run(Args { port: 9000, engine }));
     }
 
     #[test]
     fn every_option_is_read() {
-        let engine = Engine::Embedded {
-            port: 2,
-            data: Some("there".into()),
-        };
+        let engine = Engine::Embedded { port: 2, data: Some("there".into()) };
         assert_eq!(
             parsed("--port 1 --dynamodb-port=2 --data there").expect("parses"),
             Command::Run(Args { port: 1, engine })
         );
-        let engine = Engine::Existing {
-            endpoint: "http://db:8000".into(),
-        };
-        assert_eq!(
-            parsed("--endpoint http://db:8000").expect("parses"),
-            Command::Run(Args { port: 9000, engine })
-        );
+        let engine = Engine::Existing { endpoint: "http://db:8000".into() };
+        assert_eq!(parsed("--endpoint http://db:8000").expect("parses"), Command::Run(Args { port: 9000, engine }));
     }
 
     #[test]
@@ -183,13 +157,7 @@ mod tests {
 
     #[test]
     fn values_are_checked() {
-        for line in [
-            "--port",
-            "--port 0",
-            "--port 65536",
-            "--port x",
-            "--dynamodb-port -1",
-        ] {
+        for line in ["--port", "--port 0", "--port 65536", "--port x", "--dynamodb-port -1"] {
             assert!(refused(line).contains("port"), "{line}");
         }
         for line in ["--endpoint", "--endpoint db:8000", "--endpoint http://"] {

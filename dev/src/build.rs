@@ -19,25 +19,14 @@ pub async fn functions(workspace: &Path, functions: &[Function]) -> Result<(), F
     // Cargo tells its children which cargo it is; cargo-lambda goes by this variable too.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(workspace).args([
-        "build",
-        "--color",
-        "auto",
-        "--manifest-path",
-        "Cargo.toml",
-    ]);
+    command.current_dir(workspace).args(["build", "--color", "auto", "--manifest-path", "Cargo.toml"]);
     for function in functions {
         command.args(["--bin", &function.name]);
     }
-    let mut cargo = Group::spawn(&mut command).map_err(|error| {
-        Failure::new(format!(
-            "cargo does not start ({error}): is it on the PATH?"
-        ))
-    })?;
+    let mut cargo = Group::spawn(&mut command)
+        .map_err(|error| Failure::new(format!("cargo does not start ({error}): is it on the PATH?")))?;
     match cargo.ended().await {
         Ok(status) if status.success() => Ok(()),
-        _ => Err(Failure::new(
-            "The functions do not compile: correct what cargo says above and run this again.",
-        )),
+        _ => Err(Failure::new("The functions do not compile: correct what cargo says above and run this again.")),
     }
 }

@@ -27,13 +27,7 @@ pub async fn find_or_get(tools: &Path) -> Result<PathBuf, Failure> {
         }
     }
     for way in ways() {
-        if !succeeds(
-            command(way.probe)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null()),
-        )
-        .await
-        {
+        if !succeeds(command(way.probe).stdout(Stdio::null()).stderr(Stdio::null())).await {
             continue;
         }
         let Way { name, duration, .. } = way;
@@ -104,14 +98,11 @@ async fn succeeds(command: &mut Command) -> bool {
 }
 
 async fn works(program: &Path) -> bool {
-    let answer = Command::new(program)
-        .args(["lambda", "--version"])
-        .stdin(Stdio::null())
-        .output()
-        .await;
+    let answer = Command::new(program).args(["lambda", "--version"]).stdin(Stdio::null()).output().await;
     match answer {
-        Ok(answer) if answer.status.success() => version(&String::from_utf8_lossy(&answer.stdout))
-            .is_some_and(|version| version >= OLDEST),
+        Ok(answer) if answer.status.success() => {
+            version(&String::from_utf8_lossy(&answer.stdout)).is_some_and(|version| version >= OLDEST)
+        }
         _ => false,
     }
 }
@@ -128,10 +119,7 @@ mod tests {
 
     #[test]
     fn the_version_is_read_from_the_first_words() {
-        assert_eq!(
-            version("cargo-lambda 1.9.2 (67129fc 2026-08-21Z)\n"),
-            Some((1, 9))
-        );
+        assert_eq!(version("cargo-lambda 1.9.2 (67129fc 2026-08-21Z)\n"), Some((1, 9)));
         assert_eq!(version("cargo-lambda 1.10.0"), Some((1, 10)));
         assert_eq!(version("cargo 1.95.0"), None);
         assert_eq!(version(""), None);

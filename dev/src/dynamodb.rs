@@ -67,22 +67,14 @@ impl DynamoDb {
             }
         };
         tokio::spawn(dynoxide::server::serve_on(listener, database));
-        Ok(Self {
-            endpoint: format!("http://127.0.0.1:{port}"),
-            kind,
-            file,
-            region: region(),
-            own_credentials: false,
-        })
+        Ok(Self { endpoint: format!("http://127.0.0.1:{port}"), kind, file, region: region(), own_credentials: false })
     }
 
     /// What the functions' SDK reads from the environment to come here.
     #[must_use]
     pub fn environment(&self) -> Vec<(&'static str, String)> {
-        let mut variables = vec![
-            ("AWS_ENDPOINT_URL_DYNAMODB", self.endpoint.clone()),
-            ("AWS_REGION", self.region.clone()),
-        ];
+        let mut variables =
+            vec![("AWS_ENDPOINT_URL_DYNAMODB", self.endpoint.clone()), ("AWS_REGION", self.region.clone())];
         if !self.own_credentials {
             variables.push(("AWS_ACCESS_KEY_ID", PLACEHOLDER.to_owned()));
             variables.push(("AWS_SECRET_ACCESS_KEY", PLACEHOLDER.to_owned()));
@@ -93,30 +85,18 @@ impl DynamoDb {
     /// Variables the functions must not inherit: with placeholders, whatever names the user's real account.
     #[must_use]
     pub fn hidden_environment(&self) -> &'static [&'static str] {
-        if self.own_credentials {
-            &[]
-        } else {
-            &["AWS_PROFILE", "AWS_SESSION_TOKEN"]
-        }
+        if self.own_credentials { &[] } else { &["AWS_PROFILE", "AWS_SESSION_TOKEN"] }
     }
 
     /// A client for this tool's own calls. Unlike the functions' it leaves retries to the SDK.
     pub async fn client(&self) -> Client {
-        let timeout = TimeoutConfig::builder()
-            .operation_timeout(Duration::from_secs(15))
-            .build();
+        let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_secs(15)).build();
         let mut config = aws_config::defaults(BehaviorVersion::latest())
             .endpoint_url(&self.endpoint)
             .region(Region::new(self.region.clone()))
             .timeout_config(timeout);
         if !self.own_credentials {
-            config = config.credentials_provider(Credentials::new(
-                PLACEHOLDER,
-                PLACEHOLDER,
-                None,
-                None,
-                "placeholder",
-            ));
+            config = config.credentials_provider(Credentials::new(PLACEHOLDER, PLACEHOLDER, None, None, "placeholder"));
         }
         Client::new(&config.load().await)
     }
@@ -128,9 +108,7 @@ fn region() -> String {
 
 fn in_memory() -> Result<Database, Failure> {
     Database::memory().map_err(|error| {
-        Failure::new(format!(
-            "The embedded DynamoDB does not start ({error}): use another one with --endpoint URL."
-        ))
+        Failure::new(format!("The embedded DynamoDB does not start ({error}): use another one with --endpoint URL."))
     })
 }
 
@@ -143,9 +121,7 @@ fn on_disk(folder: &Path) -> Result<(Database, PathBuf), Failure> {
     };
     std::fs::create_dir_all(folder).map_err(|error| unusable(&error))?;
     let file = folder.join("dynamodb.sqlite");
-    let path = file
-        .to_str()
-        .ok_or_else(|| unusable(&"its path is not UTF-8"))?;
+    let path = file.to_str().ok_or_else(|| unusable(&"its path is not UTF-8"))?;
     let database = Database::new(path).map_err(|error| unusable(&error))?;
     Ok((database, file))
 }
@@ -175,11 +151,7 @@ mod tests {
     #[test]
     fn the_users_own_credentials_are_left_alone() {
         let dynamodb = reached(true);
-        let names: Vec<&str> = dynamodb
-            .environment()
-            .iter()
-            .map(|(name, _)| *name)
-            .collect();
+        let names: Vec<&str> = dynamodb.environment().iter().map(|(name, _)| *name).collect();
         assert_eq!(names, ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_REGION"]);
         assert!(dynamodb.hidden_environment().is_empty());
     }

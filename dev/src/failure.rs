@@ -13,19 +13,13 @@ impl Failure {
     /// Something about this machine or this repository stands in the way; exit code 1.
     #[must_use]
     pub fn new(sentence: impl Into<String>) -> Self {
-        Self {
-            sentence: sentence.into(),
-            exit_code: 1,
-        }
+        Self { sentence: sentence.into(), exit_code: 1 }
     }
 
     /// The command line cannot be understood; exit code 2, as shells and other tools have it.
     #[must_use]
     pub fn usage(problem: impl fmt::Display) -> Self {
-        Self {
-            sentence: format!("{problem}; `cargo dev --help` lists the options."),
-            exit_code: 2,
-        }
+        Self { sentence: format!("{problem}; `cargo dev --help` lists the options."), exit_code: 2 }
     }
 
     /// What the process exits with.

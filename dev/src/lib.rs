@@ -7,10 +7,7 @@
 //!
 //! Runs on Linux and macOS (process groups and Unix signals).
 
-#![allow(
-    clippy::print_stderr,
-    reason = "this is a command-line tool: what it says goes to the terminal"
-)]
+#![allow(clippy::print_stderr, reason = "this is a command-line tool: what it says goes to the terminal")]
 
 use std::path::{Path, PathBuf};
 
@@ -31,9 +28,7 @@ mod yaml;
 /// Never: this crate is a folder of the workspace.
 #[must_use]
 pub fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the dev crate is a folder of the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the dev crate is a folder of the workspace")
 }
 
 /// The folder for tools this crate fetches: `tools` in the target directory that holds the running program.

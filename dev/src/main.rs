@@ -61,9 +61,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
 
 /// Waits for Ctrl-C, `kill`, or the terminal to close.
 async fn asked_to_stop() -> Result<(), Failure> {
-    let listen = |kind| {
-        signal(kind).map_err(|error| Failure::new(format!("Signals cannot be received: {error}.")))
-    };
+    let listen = |kind| signal(kind).map_err(|error| Failure::new(format!("Signals cannot be received: {error}.")));
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hangup = listen(SignalKind::hangup())?;
@@ -77,10 +75,7 @@ async fn asked_to_stop() -> Result<(), Failure> {
 
 fn say_what_is_there(port: u16, dynamodb: &DynamoDb, template: &Template) {
     let url = format!("http://127.0.0.1:{port}");
-    println!(
-        "\nThe functions answer at {url}, {} at {}.\n",
-        dynamodb.kind, dynamodb.endpoint
-    );
+    println!("\nThe functions answer at {url}, {} at {}.\n", dynamodb.kind, dynamodb.endpoint);
     for function in &template.functions {
         for route in &function.routes {
             println!("  {:<6} {:<36} {}", route.method, route.path, function.name);

@@ -24,10 +24,7 @@ impl Group {
     /// Where the operating system cannot start it, most often because the program is not there.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let child = command.process_group(0).spawn()?;
-        let leader = child
-            .id()
-            .and_then(|id| i32::try_from(id).ok())
-            .map(Pid::from_raw);
+        let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         Ok(Self { child, leader })
     }
 

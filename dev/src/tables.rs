@@ -6,10 +6,7 @@ use aws_sdk_dynamodb::{
     Client,
     client::Waiters,
     error::{BuildError, SdkError},
-    types::{
-        AttributeDefinition, BillingMode, KeySchemaElement, TableDescription,
-        TimeToLiveSpecification,
-    },
+    types::{AttributeDefinition, BillingMode, KeySchemaElement, TableDescription, TimeToLiveSpecification},
 };
 
 use crate::{
@@ -29,9 +26,7 @@ pub async fn create(dynamodb: &DynamoDb, tables: &[Table]) -> Result<(), Failure
             check_key(dynamodb, table, &found)?;
             continue;
         }
-        create_table(&client, table)
-            .await
-            .map_err(|error| refused(dynamodb, table, error.as_ref()))?;
+        create_table(&client, table).await.map_err(|error| refused(dynamodb, table, error.as_ref()))?;
         if let Err(error) = set_ttl(&client, table).await {
             // Good enough all the same: expired items are never believed, here they are only kept longer.
             let (table, reason) = (&table.name, reason(error.as_ref()));
@@ -41,16 +36,10 @@ pub async fn create(dynamodb: &DynamoDb, tables: &[Table]) -> Result<(), Failure
     Ok(())
 }
 
-async fn existing(
-    client: &Client,
-    dynamodb: &DynamoDb,
-    table: &Table,
-) -> Result<Option<TableDescription>, Failure> {
+async fn existing(client: &Client, dynamodb: &DynamoDb, table: &Table) -> Result<Option<TableDescription>, Failure> {
     match client.describe_table().table_name(&table.name).send().await {
         Ok(answer) => Ok(answer.table),
-        Err(SdkError::ServiceError(error)) if error.err().is_resource_not_found_exception() => {
-            Ok(None)
-        }
+        Err(SdkError::ServiceError(error)) if error.err().is_resource_not_found_exception() => Ok(None),
         Err(error) => Err(Failure::new(format!(
             "No DynamoDB answers at {} ({}): start one there, or leave --endpoint out to use the embedded one.",
             dynamodb.endpoint,
@@ -60,34 +49,23 @@ async fn existing(
 }
 
 async fn create_table(client: &Client, table: &Table) -> Result<(), Box<dyn Error>> {
-    let mut request = client
-        .create_table()
-        .table_name(&table.name)
-        .billing_mode(BillingMode::PayPerRequest);
+    let mut request = client.create_table().table_name(&table.name).billing_mode(BillingMode::PayPerRequest);
     for attribute in &table.key {
         let (definition, role) = key_attribute(attribute)?;
         request = request.attribute_definitions(definition).key_schema(role);
     }
     request.send().await?;
-    client
-        .wait_until_table_exists()
-        .table_name(&table.name)
-        .wait(Duration::from_mins(1))
-        .await?;
+    client.wait_until_table_exists().table_name(&table.name).wait(Duration::from_mins(1)).await?;
     Ok(())
 }
 
-fn key_attribute(
-    attribute: &KeyAttribute,
-) -> Result<(AttributeDefinition, KeySchemaElement), BuildError> {
+fn key_attribute(attribute: &KeyAttribute) -> Result<(AttributeDefinition, KeySchemaElement), BuildError> {
     let definition = AttributeDefinition::builder()
         .attribute_name(&attribute.name)
         .attribute_type(attribute.kind.as_str().into())
         .build()?;
-    let role = KeySchemaElement::builder()
-        .attribute_name(&attribute.name)
-        .key_type(attribute.role.as_str().into())
-        .build()?;
+    let role =
+        KeySchemaElement::builder().attribute_name(&attribute.name).key_type(attribute.role.as_str().into()).build()?;
     Ok((definition, role))
 }
 
@@ -95,16 +73,8 @@ async fn set_ttl(client: &Client, table: &Table) -> Result<(), Box<dyn Error>> {
     let Some(attribute) = &table.ttl_attribute else {
         return Ok(());
     };
-    let specification = TimeToLiveSpecification::builder()
-        .attribute_name(attribute)
-        .enabled(true)
-        .build()?;
-    client
-        .update_time_to_live()
-        .table_name(&table.name)
-        .time_to_live_specification(specification)
-        .send()
-        .await?;
+    let specification = TimeToLiveSpecification::builder().attribute_name(attribute).enabled(true).build()?;
+    client.update_time_to_live().table_name(&table.name).time_to_live_specification(specification).send().await?;
     Ok(())
 }
 
@@ -117,15 +87,11 @@ fn check_key(dynamodb: &DynamoDb, table: &Table, found: &TableDescription) -> Re
             .map(|definition| definition.attribute_type().as_str())
     };
     let same = found.key_schema().len() == table.key.len()
-        && found
-            .key_schema()
-            .iter()
-            .zip(&table.key)
-            .all(|(found, wanted)| {
-                found.attribute_name() == wanted.name
-                    && found.key_type().as_str() == wanted.role
-                    && kind_of(&wanted.name) == Some(wanted.kind.as_str())
-            });
+        && found.key_schema().iter().zip(&table.key).all(|(found, wanted)| {
+            found.attribute_name() == wanted.name
+                && found.key_type().as_str() == wanted.role
+                && kind_of(&wanted.name) == Some(wanted.kind.as_str())
+        });
     if same {
         return Ok(());
     }

@@ -71,12 +71,8 @@ impl Template {
     /// Where the file cannot be read, and as [`Template::parse`].
     pub fn load(workspace: &Path) -> Result<Self, Failure> {
         let file = workspace.join(FILE);
-        let text = std::fs::read_to_string(&file).map_err(|error| {
-            Failure::new(format!(
-                "{} cannot be read, restore it: {error}.",
-                file.display()
-            ))
-        })?;
+        let text = std::fs::read_to_string(&file)
+            .map_err(|error| Failure::new(format!("{} cannot be read, restore it: {error}.", file.display())))?;
         Self::parse(&text)
     }
 
@@ -94,11 +90,7 @@ impl Template {
     /// Where two functions give one variable different values.
     pub fn environment(&self) -> Result<BTreeMap<String, String>, Failure> {
         let mut all = BTreeMap::new();
-        for (name, value) in self
-            .functions
-            .iter()
-            .flat_map(|function| &function.environment)
-        {
+        for (name, value) in self.functions.iter().flat_map(|function| &function.environment) {
             match all.insert(name.clone(), value.clone()) {
                 Some(other) if other != *value => {
                     return Err(Failure::new(format!(
@@ -131,11 +123,7 @@ fn read_template(root: &Place<'_>) -> Result<Template, Failure> {
         .collect::<Result<Vec<_>, _>>()?;
 
     let mut referents = read_parameters(root)?;
-    referents.extend(
-        tables
-            .iter()
-            .map(|table| (table.name.clone(), table.name.clone())),
-    );
+    referents.extend(tables.iter().map(|table| (table.name.clone(), table.name.clone())));
     let globals = root.get(&["Globals", "Function", "Environment", "Variables"]);
     let functions = of_type("AWS::Serverless::Function")?
         .into_iter()
@@ -161,9 +149,7 @@ fn read_table(id: &str, table: &Place<'_>) -> Result<Table, Failure> {
     let properties = table.require(&["Properties"])?;
     for index in ["GlobalSecondaryIndexes", "LocalSecondaryIndexes"] {
         if let Some(index) = properties.get(&[index]) {
-            return Err(
-                index.wrong("is not known to `cargo dev`, teach dev/src/tables.rs to create it")
-            );
+            return Err(index.wrong("is not known to `cargo dev`, teach dev/src/tables.rs to create it"));
         }
     }
 
@@ -177,23 +163,18 @@ fn read_table(id: &str, table: &Place<'_>) -> Result<Table, Failure> {
     for attribute in properties.require(&["KeySchema"])?.items()? {
         let name = attribute.require(&["AttributeName"])?.text()?;
         let role = attribute.require(&["KeyType"])?.text()?;
-        let kind = kinds.get(&name).cloned().ok_or_else(|| {
-            attribute.wrong(&format!("names {name}, add it to AttributeDefinitions"))
-        })?;
+        let kind = kinds
+            .get(&name)
+            .cloned()
+            .ok_or_else(|| attribute.wrong(&format!("names {name}, add it to AttributeDefinitions")))?;
         key.push(KeyAttribute { name, role, kind });
     }
 
     let ttl_attribute = match properties.get(&["TimeToLiveSpecification"]) {
-        Some(ttl) if ttl.require(&["Enabled"])?.text()? == "true" => {
-            Some(ttl.require(&["AttributeName"])?.text()?)
-        }
+        Some(ttl) if ttl.require(&["Enabled"])?.text()? == "true" => Some(ttl.require(&["AttributeName"])?.text()?),
         _ => None,
     };
-    Ok(Table {
-        name: id.to_owned(),
-        key,
-        ttl_attribute,
-    })
+    Ok(Table { name: id.to_owned(), key, ttl_attribute })
 }
 
 fn read_function(
@@ -202,9 +183,7 @@ fn read_function(
     globals: Option<&Place<'_>>,
     referents: &BTreeMap<String, String>,
 ) -> Result<Function, Failure> {
-    let name = function
-        .require(&["Metadata", "BuildProperties", "Binary"])?
-        .text()?;
+    let name = function.require(&["Metadata", "BuildProperties", "Binary"])?.text()?;
 
     let own = function.get(&["Properties", "Environment", "Variables"]);
     let mut environment = BTreeMap::new();
@@ -220,27 +199,17 @@ fn read_function(
             if event.require(&["Type"])?.text()? == "HttpApi" {
                 routes.push(Route {
                     path: event.require(&["Properties", "Path"])?.text()?,
-                    method: event
-                        .require(&["Properties", "Method"])?
-                        .text()?
-                        .to_uppercase(),
+                    method: event.require(&["Properties", "Method"])?.text()?.to_uppercase(),
                 });
             }
         }
     }
-    Ok(Function {
-        logical_id: id.to_owned(),
-        name,
-        environment,
-        routes,
-    })
+    Ok(Function { logical_id: id.to_owned(), name, environment, routes })
 }
 
 fn resolve(value: &Place<'_>, referents: &BTreeMap<String, String>) -> Result<String, Failure> {
     let Some(id) = value.reference() else {
-        return value
-            .text()
-            .map_err(|_| value.wrong("must be a plain value or the short form `!Ref Id`"));
+        return value.text().map_err(|_| value.wrong("must be a plain value or the short form `!Ref Id`"));
     };
     referents.get(id).cloned().ok_or_else(|| {
         value.wrong(&format!(

@@ -53,14 +53,7 @@ impl Watch {
         let mut command = Command::new(program);
         command
             .current_dir(workspace)
-            .args([
-                "lambda",
-                "watch",
-                "--invoke-address",
-                HOST,
-                "--invoke-port",
-                &port.to_string(),
-            ])
+            .args(["lambda", "watch", "--invoke-address", HOST, "--invoke-port", &port.to_string()])
             .envs(functions_environment)
             .envs(dynamodb.environment())
             .stdin(Stdio::null());
@@ -68,9 +61,7 @@ impl Watch {
             command.env_remove(name);
         }
         let ignore_file = write_ignore_file(workspace, dynamodb).map_err(|error| {
-            Failure::new(format!(
-                "The target directory cannot be written ({error}): make it writable."
-            ))
+            Failure::new(format!("The target directory cannot be written ({error}): make it writable."))
         })?;
         command.env("CARGO_LAMBDA_IGNORE_FILE", ignore_file);
         match Group::spawn(&mut command) {
@@ -126,7 +117,5 @@ fn failure(ended: io::Result<std::process::ExitStatus>) -> Failure {
         Ok(status) => status.to_string(),
         Err(error) => error.to_string(),
     };
-    Failure::new(format!(
-        "`cargo lambda watch` has ended ({how}): correct what it says above and run this again."
-    ))
+    Failure::new(format!("`cargo lambda watch` has ended ({how}): correct what it says above and run this again."))
 }

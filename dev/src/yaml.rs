@@ -20,21 +20,13 @@ pub(crate) fn read<T>(
     let documents = Yaml::load_from_str(text)
         .map_err(|error| Failure::new(format!("{file} is not valid YAML, correct it: {error}.")))?;
     let node = documents.first().unwrap_or(&Yaml::BadValue);
-    read(&Place {
-        file,
-        path: String::new(),
-        node,
-    })
+    read(&Place { file, path: String::new(), node })
 }
 
 impl<'a> Place<'a> {
     /// The value at a path of keys, where every step is there.
     pub(crate) fn get(&self, keys: &[&str]) -> Option<Place<'a>> {
-        let mut place = Place {
-            file: self.file,
-            path: self.path.clone(),
-            node: self.node,
-        };
+        let mut place = Place { file: self.file, path: self.path.clone(), node: self.node };
         for key in keys {
             let node = place.node.as_mapping_get(key)?;
             place = place.below(key, node);
@@ -44,16 +36,12 @@ impl<'a> Place<'a> {
 
     /// The value at a path of keys.
     pub(crate) fn require(&self, keys: &[&str]) -> Result<Place<'a>, Failure> {
-        self.get(keys)
-            .ok_or_else(|| self.wrong(&format!("has no {}, add it", keys.join("."))))
+        self.get(keys).ok_or_else(|| self.wrong(&format!("has no {}, add it", keys.join("."))))
     }
 
     /// The entries of a mapping, in the order of the file.
     pub(crate) fn entries(&self) -> Result<Vec<(&'a str, Place<'a>)>, Failure> {
-        let mapping = self
-            .node
-            .as_mapping()
-            .ok_or_else(|| self.wrong("must be a mapping"))?;
+        let mapping = self.node.as_mapping().ok_or_else(|| self.wrong("must be a mapping"))?;
         mapping
             .iter()
             .map(|(key, node)| match key.as_str() {
@@ -65,15 +53,8 @@ impl<'a> Place<'a> {
 
     /// The items of a list.
     pub(crate) fn items(&self) -> Result<Vec<Place<'a>>, Failure> {
-        let list = self
-            .node
-            .as_vec()
-            .ok_or_else(|| self.wrong("must be a list"))?;
-        Ok(list
-            .iter()
-            .enumerate()
-            .map(|(index, node)| self.below(&index.to_string(), node))
-            .collect())
+        let list = self.node.as_vec().ok_or_else(|| self.wrong("must be a list"))?;
+        Ok(list.iter().enumerate().map(|(index, node)| self.below(&index.to_string(), node)).collect())
     }
 
     /// A plain value as text; numbers and booleans as a stack would get them.
@@ -106,15 +87,7 @@ impl<'a> Place<'a> {
     }
 
     fn below(&self, key: &str, node: &'a Yaml<'a>) -> Place<'a> {
-        let path = if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        };
-        Place {
-            file: self.file,
-            path,
-            node,
-        }
+        let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
+        Place { file: self.file, path, node }
     }
 }

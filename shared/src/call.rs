@@ -15,7 +15,7 @@ pub struct Call {
 /// What the operations of one call have cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tally {
-    /// Observe-decide-write rounds; the first is 1.
+    /// Observe-decide-write rounds that came to a write; the first is 1.
     pub attempts: u32,
     /// Conditional writes that lost a race.
     pub conflicts: u32,

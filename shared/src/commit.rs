@@ -18,7 +18,8 @@ use tracing::debug;
 const SEND_WINDOW: Duration = Duration::from_mins(4);
 
 /// A tombstone that TTL may remove within this time proves nothing about a create whose answer was
-/// lost: a late copy could find the key free.
+/// lost: a late copy could find the key free. Sends leave for 4 minutes, signatures live 5, clocks may be
+/// some minutes apart.
 const PURGE_MARGIN: Duration = Duration::from_mins(15);
 
 /// What is known of a key.
@@ -85,13 +86,14 @@ impl<'a, T: Record> Change<'a, T> {
         })
     }
 
-    /// Sends `write` until it is proved to be applied or dead.
+    /// Sends `write` until it is proved to be applied or dead; after a conflict not before a pause.
     ///
     /// An answer that was lost stays *pending* until the judge clears it: what a resend is answered
     /// speaks about that resend only. While something is pending, whatever ends the loop without a
     /// verdict ends it as [`Failure::OutcomeUnknown`].
     pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {
         let (request, sent) = self.prepare(&write)?;
+        self.pause_after_conflict().await?;
         let mut pending: Option<Source> = None;
         let mut lost = 0;
         let mut sends = 0;
@@ -127,8 +129,12 @@ impl<'a, T: Record> Change<'a, T> {
         }
     }
 
-    /// Waits before the next attempt, or says that there is none left.
-    pub(crate) async fn pause_after_conflict(&self) -> Result<(), Failure> {
+    /// Waits before another attempt, or says that there is none left. It is the write that waits, not the
+    /// decision: an answer that needs no write is given at once.
+    async fn pause_after_conflict(&self) -> Result<(), Failure> {
+        if self.attempts == 0 {
+            return Ok(());
+        }
         let policy = &self.table.policy;
         let pause = policy.conflict_pause(self.conflicts, self.table.ambient.random());
         let enough_time = self.call.deadline().remaining() > pause + policy.first_timeout;
@@ -204,7 +210,8 @@ impl<'a, T: Record> Change<'a, T> {
         match (pending, not_now) {
             (Some(source), _) => Failure::OutcomeUnknown { source },
             (None, Some(source)) => Failure::Unavailable { source },
-            (None, None) => Failure::Contention { attempts: self.attempts },
+            (None, None) if self.conflicts > 0 => Failure::Contention { attempts: self.attempts },
+            (None, None) => Failure::Unavailable { source: "no time was left to send the write".into() },
         }
     }
 

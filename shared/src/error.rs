@@ -29,7 +29,7 @@ pub enum Failure {
         /// What stood in the place of the lost answer.
         source: Source,
     },
-    /// The item would be larger than an item may be. Nothing was sent.
+    /// The item would be larger than an item may be. Nothing was written.
     TooLarge {
         /// Its size in bytes, by `DynamoDB`'s rules, rounded up.
         bytes: usize,

@@ -11,12 +11,11 @@ use crate::http::{Problem, Response};
 use crate::request::{Body, Request};
 use crate::retry::Deadline;
 use aws_config::BehaviorVersion;
-use aws_config::retry::RetryConfig;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings;
 use aws_lambda_events::http::{HeaderMap, HeaderName, HeaderValue};
 use aws_sdk_dynamodb::Client;
-use lambda_runtime::{LambdaEvent, service_fn};
+use lambda_runtime::{Context, LambdaEvent, service_fn};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::{Duration, SystemTime};
@@ -37,8 +36,7 @@ const UNKNOWN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Serves HTTP API events until Lambda ends the process.
 ///
-/// `init` makes the function's state of a client whose own retries are off: `Table` is the one owner
-/// of retries, so it always knows whether an answer was lost. Nothing is sent during init.
+/// `init` makes the function's state of a client. Nothing is sent to `DynamoDB` during init.
 ///
 /// # Errors
 /// `init` failed, or Lambda's runtime API cannot be reached: the process ends, and Lambda says so.
@@ -47,7 +45,7 @@ pub async fn serve<A>(
     handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
 ) -> Result<(), Error> {
     log_json();
-    let config = aws_config::defaults(BehaviorVersion::latest()).retry_config(RetryConfig::disabled()).load().await;
+    let config = aws_config::defaults(BehaviorVersion::latest()).load().await;
     let app = init(&Client::new(&config))?;
     // Boxed: the SDK's futures nest so deeply that with the runtime's around them the compiler gives up.
     let answer = |event| Box::pin(async { Ok::<_, Infallible>(respond(&app, &handle, event).await) });
@@ -73,13 +71,19 @@ pub async fn respond<A>(
 ) -> ApiGatewayV2httpResponse {
     let start = Instant::now();
     let function = event.context.env_config.function_name.clone();
-    let call = Call::new(Deadline::within(allowance(event.context.deadline(), Ambient::system().now())));
+    let call = call(&event.context);
     let request = Request::from(event.payload);
     let result = handle(app, &request, &call).await;
     let fault = result.as_ref().err().filter(|problem| problem.is_fault()).map(chain);
     let response = result.unwrap_or_else(Problem::into_response);
     log_request(&function, &request, &call, &response, fault.as_deref(), start.elapsed());
     to_event(&response)
+}
+
+/// The call that an invocation may make: it ends at Lambda's deadline, less [`MARGIN`].
+#[must_use]
+pub fn call(context: &Context) -> Call {
+    Call::new(Deadline::within(allowance(context.deadline(), Ambient::system().now())))
 }
 
 /// The time that a call may take: until Lambda's deadline, less the margin.

@@ -57,7 +57,6 @@ impl<T: Record> Table<T> {
                 Committed::At(at) => return Ok(Versioned { value: value.clone(), at }),
                 Committed::No(current) => observed = current,
             }
-            change.pause_after_conflict().await?;
         }
     }
 
@@ -89,7 +88,6 @@ impl<T: Record> Table<T> {
                 Committed::At(at) => return Ok(Versioned { value: next, at }),
                 Committed::No(current) => observed = current,
             }
-            change.pause_after_conflict().await?;
         }
     }
 
@@ -150,7 +148,6 @@ impl<T: Record> Table<T> {
                 Committed::At(at) => return Ok(at.version),
                 Committed::No(current) => observed = current,
             }
-            change.pause_after_conflict().await?;
         }
     }
 

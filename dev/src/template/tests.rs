@@ -36,8 +36,7 @@ Resources:
 /// What is said of the small template after one replacement.
 fn refused(find: &str, replacement: &str) -> String {
     assert!(SMALL.contains(find), "the small template has no {find:?}");
-    let failure =
-        Template::parse(&SMALL.replacen(find, replacement, 1)).expect_err("must be refused");
+    let failure = Template::parse(&SMALL.replacen(find, replacement, 1)).expect_err("must be refused");
     assert_eq!(failure.exit_code(), 1);
     failure.to_string()
 }
@@ -45,11 +44,8 @@ fn refused(find: &str, replacement: &str) -> String {
 #[test]
 fn tables_are_read_with_key_and_ttl() {
     let template = Template::parse(SMALL).expect("parses");
-    let key = |name: &str, role: &str, kind: &str| KeyAttribute {
-        name: name.into(),
-        role: role.into(),
-        kind: kind.into(),
-    };
+    let key =
+        |name: &str, role: &str, kind: &str| KeyAttribute { name: name.into(), role: role.into(), kind: kind.into() };
     let things = Table {
         name: "Things".into(),
         key: vec![key("thingId", "HASH", "S"), key("at", "RANGE", "N")],
@@ -66,33 +62,16 @@ fn a_function_has_its_binary_its_routes_and_a_resolved_environment() {
     };
     assert_eq!(function.logical_id, "ThingFunction");
     assert_eq!(function.name, "thing");
-    let variables: Vec<(&str, &str)> = function
-        .environment
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
-    assert_eq!(
-        variables,
-        [
-            ("LOG", "debug"),
-            ("SECONDS", "300"),
-            ("SHARED", "1"),
-            ("TABLE", "Things")
-        ]
-    );
-    let route = Route {
-        path: "/things/{thingId}".into(),
-        method: "PUT".into(),
-    };
+    let variables: Vec<(&str, &str)> =
+        function.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(variables, [("LOG", "debug"), ("SECONDS", "300"), ("SHARED", "1"), ("TABLE", "Things")]);
+    let route = Route { path: "/things/{thingId}".into(), method: "PUT".into() };
     assert_eq!(function.routes, [route]);
 }
 
 #[test]
 fn a_table_without_ttl_or_with_ttl_switched_off_has_none() {
-    for text in [
-        SMALL.replace("Enabled: true", "Enabled: false"),
-        SMALL.replace("TimeToLiveSpecification", "Tags"),
-    ] {
+    for text in [SMALL.replace("Enabled: true", "Enabled: false"), SMALL.replace("TimeToLiveSpecification", "Tags")] {
         let template = Template::parse(&text).expect("parses");
         assert_eq!(template.tables[0].ttl_attribute, None);
     }
@@ -101,10 +80,7 @@ fn a_table_without_ttl_or_with_ttl_switched_off_has_none() {
 #[test]
 fn what_is_not_yaml_is_refused_with_the_place() {
     let said = refused("Parameters:", "Parameters: [");
-    assert!(
-        said.contains("template.yaml is not valid YAML") && said.contains("line"),
-        "{said}"
-    );
+    assert!(said.contains("template.yaml is not valid YAML") && said.contains("line"), "{said}");
     assert!(Template::parse("").is_err());
     assert!(Template::parse("just text").is_err());
 }
@@ -117,10 +93,7 @@ fn a_key_given_twice_is_refused() {
 #[test]
 fn a_reference_to_nothing_is_named() {
     let said = refused("!Ref Things", "!Ref Thinks");
-    assert!(
-        said.contains("Thinks") && said.contains("Variables.TABLE"),
-        "{said}"
-    );
+    assert!(said.contains("Thinks") && said.contains("Variables.TABLE"), "{said}");
 }
 
 #[test]
@@ -133,30 +106,18 @@ fn only_plain_values_and_short_references_are_resolved() {
 #[test]
 fn a_parameter_without_a_default_is_named() {
     let said = refused(", Default: 300", "");
-    assert!(
-        said.contains("Parameters.Seconds") && said.contains("Default"),
-        "{said}"
-    );
+    assert!(said.contains("Parameters.Seconds") && said.contains("Default"), "{said}");
 }
 
 #[test]
 fn a_function_without_a_binary_is_named() {
     let said = refused("Metadata: { BuildProperties: { Binary: thing } }", "");
-    assert!(
-        said.contains("ThingFunction") && said.contains("Binary"),
-        "{said}"
-    );
+    assert!(said.contains("ThingFunction") && said.contains("Binary"), "{said}");
 }
 
 #[test]
 fn a_table_is_complete_or_refused() {
-    assert!(
-        refused(
-            "AttributeName: at, AttributeType: N",
-            "AttributeName: ta, AttributeType: N"
-        )
-        .contains("at")
-    );
+    assert!(refused("AttributeName: at, AttributeType: N", "AttributeName: ta, AttributeType: N").contains("at"));
     assert!(refused("KeySchema:", "Schema:").contains("KeySchema"));
     assert!(refused("KeyType: HASH", "Type: HASH").contains("KeyType"));
     let said = refused("TimeToLiveSpecification", "GlobalSecondaryIndexes");
@@ -172,14 +133,9 @@ fn a_variable_with_two_values_cannot_be_shared() {
     Properties: { Environment: { Variables: { SECONDS: VALUE, LOG: debug } } }
 ";
     let environment = |value: &str| {
-        Template::parse(&format!("{SMALL}{}", other.replace("VALUE", value)))
-            .expect("parses")
-            .environment()
+        Template::parse(&format!("{SMALL}{}", other.replace("VALUE", value))).expect("parses").environment()
     };
-    assert_eq!(
-        environment("300").expect("the same value")["SECONDS"],
-        "300"
-    );
+    assert_eq!(environment("300").expect("the same value")["SECONDS"], "300");
     let said = environment("301").expect_err("two values").to_string();
     assert!(said.contains("SECONDS"), "{said}");
 }
