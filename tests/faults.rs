@@ -39,6 +39,8 @@ pub struct Rates {
     pub throttled: u32,
     /// A transaction in flight refuses it.
     pub transaction_conflict: u32,
+    /// It is denied.
+    pub denied: u32,
     /// At any of its steps, the whole client stands still for up to seven minutes.
     pub frozen: u32,
 }
@@ -103,6 +105,7 @@ enum Fate {
     SecondCopy,
     Throttled,
     TransactionConflict,
+    Denied,
 }
 
 impl Network {
@@ -118,6 +121,7 @@ impl Network {
             (rates.applied_500, Fate::Applied500),
             (rates.refused_500, Fate::Refused500),
             (rates.throttled, Fate::Throttled),
+            (rates.denied, Fate::Denied),
             (if write { rates.held } else { 0 }, Fate::Held),
             (if write { rates.second_copy } else { 0 }, Fate::SecondCopy),
             (if write { rates.transaction_conflict } else { 0 }, Fate::TransactionConflict),
@@ -184,6 +188,7 @@ impl Wire {
         let answer = match fate {
             Fate::Dropped => return None,
             Fate::Throttled => (400, error("ThrottlingException")),
+            Fate::Denied => (400, error("AccessDeniedException")),
             Fate::TransactionConflict => (400, error("TransactionConflictException")),
             Fate::Refused500 => (500, error("InternalServerError")),
             Fate::Applied500 => {

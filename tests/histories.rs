@@ -286,6 +286,7 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> (Arc<Network>, Arc<
         second_copy: rate(80),
         throttled: rate(250),
         transaction_conflict: rate(80),
+        denied: rate(20),
         frozen: rate(25),
     };
     let writers = rng.u64(2..=8);
