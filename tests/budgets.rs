@@ -188,3 +188,13 @@ async fn a_tombstone_cannot_be_deleted_again_by_guessing_its_version() {
     assert!(matches!(refused, DeleteError::NotFound));
     assert_eq!(engine.row(TABLE, "accountId", "a-1"), before);
 }
+
+#[tokio::test]
+async fn a_version_that_never_was_is_a_conflict_and_no_corruption() {
+    let (_, table, key, created) = with_account().await;
+    let future = ItemVersion { version: fencepost::Version::new(999).expect("small"), ..created.at };
+    let deleted = table.delete_at_version(&key, future, &call()).await.expect_err("not its version");
+    assert!(matches!(deleted, DeleteError::Conflict(current) if *current == created));
+    let updated = table.update_at_version(&key, future, &call(), add(1)).await.expect_err("not its version");
+    assert!(matches!(updated, VersionedUpdateError::Conflict(current) if *current == created));
+}

@@ -1,4 +1,4 @@
-//! When time runs out: the answer comes before the deadline, and says what is known.
+//! When time runs out, and when the table says no: the answer comes before the deadline, and says what is known.
 
 use crate::budgets::{Account, TABLE, engine, rival};
 use crate::engine::{Engine, body_of, client_over, operation_of, response};
@@ -7,12 +7,12 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::error::{CreateError, UpdateError};
-use fencepost::{Call, Deadline, Decision, Failure, Key, Table};
+use fencepost::{Ambient, Call, Deadline, Decision, Failure, Key, Table};
 use serde_json::json;
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// Which requests get no answer.
@@ -145,4 +145,128 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     assert!(began.elapsed() <= ALLOWED);
     let balance = engine.row(TABLE, "accountId", "a-1")["balance"]["N"].clone();
     assert_eq!(balance, json!(rivals.get().to_string()), "only the rival wrote");
+}
+
+/// Answers writes from a script first, `(status, code, after applying it)`, and truly afterwards.
+#[derive(Debug)]
+struct Scripted(Mutex<Vec<(u16, &'static str, bool)>>, EngineOf);
+
+impl HttpConnector for Scripted {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (operation, body) = (operation_of(&request), body_of(&request));
+        let scripted = (operation != "GetItem").then(|| self.0.lock().expect("no panic").pop()).flatten();
+        let Some((status, code, applied)) = scripted else {
+            let (status, body) = self.1.0.answer(&operation, &body);
+            return HttpConnectorFuture::ready(response(status, body));
+        };
+        if applied {
+            self.1.0.answer(&operation, &body);
+        }
+        let error = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "on purpose"});
+        HttpConnectorFuture::ready(response(status, error.to_string()))
+    }
+}
+
+/// A table whose next writes are answered so; the script is read from its end.
+fn scripted(engine: &Engine, script: &[(u16, &'static str, bool)]) -> Table<Account> {
+    let script = Mutex::new(script.iter().rev().copied().collect());
+    Table::new(&client_over(Scripted(script, EngineOf(engine.clone()))), TABLE)
+}
+
+const EXPIRED: (u16, &str, bool) = (400, "InvalidSignatureException", false);
+const LOST: (u16, &str, bool) = (500, "InternalServerError", true);
+const DENIED: (u16, &str, bool) = (400, "AccessDeniedException", false);
+const THROTTLED: (u16, &str, bool) = (400, "ThrottlingException", false);
+
+fn call() -> Call {
+    Call::new(Deadline::within(ALLOWED))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_signature_is_made_anew_once() {
+    let engine = engine();
+    let key = Key::from("a-1");
+    let once = scripted(&engine, &[EXPIRED]).create(&key, &Account { balance: 1 }, &call()).await;
+    assert_eq!(once.expect("the second signature is good").version().get(), 1);
+    let twice = scripted(&engine, &[EXPIRED, EXPIRED]).update_with_retry(&key, &call(), add_one).await;
+    assert!(matches!(twice, Err(UpdateError::Failed(Failure::Rejected { .. }))), "{twice:?}");
+    assert_eq!(engine.row(TABLE, "accountId", "a-1")["_version"]["N"], "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_stays_pending_whatever_its_resends_are_told() {
+    for (second, why) in [(DENIED, "denied"), (EXPIRED, "expired")] {
+        let engine = engine();
+        let table = scripted(&engine, &[LOST, second, EXPIRED]);
+        let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err(why);
+        assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{why}: {created:?}");
+    }
+    let engine = engine();
+    let table = scripted(&engine, &[LOST, THROTTLED, THROTTLED]);
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await;
+    assert_eq!(created.expect("the fourth send finds the first").version().get(), 1);
+}
+
+/// TTL may remove the tombstone, and then a late copy of the lost create would find the key free.
+#[tokio::test(start_paused = true)]
+async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answer_was_lost() {
+    for (minutes, known) in [(10, false), (60, true)] {
+        let engine = engine();
+        let plain = Table::new(&engine.client(), TABLE);
+        let key = Key::from("a-1");
+        let created = plain.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+        plain.delete_at_version(&key, created.at, &call()).await.expect("the current version");
+        let purge_at = SystemTime::now() + Duration::from_mins(minutes);
+        let seconds = purge_at.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
+        let request = json!({
+            "TableName": TABLE,
+            "Key": {"accountId": {"S": "a-1"}},
+            "UpdateExpression": "SET #p = :p",
+            "ExpressionAttributeNames": {"#p": "_purgeAt"},
+            "ExpressionAttributeValues": {":p": {"N": seconds.to_string()}},
+        });
+        engine.db.update_item(serde_json::from_value(request).expect("an update")).expect("a row");
+        let dropped = (500, "InternalServerError", false);
+        let anew = scripted(&engine, &[dropped]).create(&key, &Account { balance: 2 }, &call()).await;
+        let unknown = matches!(anew, Err(CreateError::Failed(Failure::OutcomeUnknown { .. })));
+        assert_eq!((anew.is_ok(), unknown), (known, !known), "{minutes} minutes: {anew:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
+    let engine = engine();
+    let table: Table<Account> = Table::new(&engine.client(), TABLE);
+    let call = Call::new(Deadline::within(Duration::from_millis(100)));
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("too late");
+    assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert_eq!(engine.take_counts(), (0, 0));
+}
+
+/// A paused machine may stop the monotonic clock: then the wall clock ends the window of the sends.
+#[tokio::test(start_paused = true)]
+async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
+    let engine = engine();
+    let jumps = AtomicU32::new(0);
+    let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+    // Asked once for the window and once before each send: the machine sleeps between two sends.
+    let now = move || start + Duration::from_mins(5) * u32::from(jumps.fetch_add(1, Relaxed) > 1);
+    let ambient = Ambient::new(now, || 7);
+    let table = scripted(&engine, &[LOST]).with_ambient(ambient);
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err("too late");
+    assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+    assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("bound");
+    let config = engine().client().config().to_builder();
+    let config = config.endpoint_url(format!("http://{closed}"));
+    let config = config.http_client(aws_smithy_http_client::Builder::new().build_http()).build();
+    let table: Table<Account> = Table::new(&Client::from_conf(config), TABLE);
+    let call = Call::new(Deadline::within(Duration::from_millis(500)));
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("nobody listens");
+    assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");
 }

@@ -108,7 +108,7 @@ impl<'a, T: Record> Change<'a, T> {
             sends += 1;
             match self.table.sender.write(request.clone(), timeout).await {
                 Proof::Applied => return Ok(Committed::At(self.committed(&sent))),
-                Proof::Refused(item) => return self.refused(&sent, item, pending),
+                Proof::Refused(item) => return self.refused(&sent, item, pending, matches!(write, Write::Delete(_))),
                 Proof::NotApplied(source) => not_now = Some(source),
                 Proof::Expired(source) if signed_again => return Err(rejected(pending, source)),
                 Proof::Expired(source) => {
@@ -132,7 +132,7 @@ impl<'a, T: Record> Change<'a, T> {
     /// Waits before another attempt, or says that there is none left. It is the write that waits, not the
     /// decision: an answer that needs no write is given at once.
     async fn pause_after_conflict(&self) -> Result<(), Failure> {
-        if self.attempts == 0 {
+        if self.conflicts == 0 {
             return Ok(());
         }
         let policy = &self.table.policy;
@@ -151,6 +151,7 @@ impl<'a, T: Record> Change<'a, T> {
         sent: &SentWrite,
         item: Option<Attributes>,
         pending: Option<Source>,
+        named_by_client: bool,
     ) -> Result<Committed<T>, Failure> {
         let seen = item.as_ref().and_then(row::seen);
         let verdict = judge(sent, seen.as_ref());
@@ -165,7 +166,8 @@ impl<'a, T: Record> Change<'a, T> {
                 return Err(Failure::OutcomeUnknown { source });
             }
         }
-        if verdict == Verdict::Corrupt {
+        // A delete may name a version that its client made up; every other write names one that was read.
+        if verdict == Verdict::Corrupt && !named_by_client {
             return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
         }
         // A create that finds the key taken has not lost a race; a write on a row that moved on has.

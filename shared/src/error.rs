@@ -18,7 +18,8 @@ pub enum Failure {
         /// How many observe-decide-write rounds were made.
         attempts: u32,
     },
-    /// `DynamoDB` throttled, or did not answer a read, until the deadline. Repeat the call later.
+    /// Until the deadline, `DynamoDB` throttled, could not be reached, or did not answer a read; or no time was
+    /// left to send the write. Repeat the call later.
     Unavailable {
         /// The last answer, or what stood in its place.
         source: Source,
@@ -60,7 +61,7 @@ impl fmt::Display for Failure {
             Failure::Contention { attempts } => {
                 write!(f, "nothing was applied: {attempts} attempts each lost to another writer, or time ran out")
             }
-            Failure::Unavailable { .. } => f.write_str("nothing was applied: the table did not answer in time"),
+            Failure::Unavailable { .. } => f.write_str("nothing was applied: the table could not be asked in time"),
             Failure::OutcomeUnknown { .. } => {
                 f.write_str("outcome unknown: an answer was lost and it cannot be proved whether the write was applied")
             }

@@ -195,7 +195,7 @@ impl From<Failure> for Problem {
             Failure::Unavailable { .. } => Self::new(
                 Kind::Unavailable,
                 "unavailable",
-                "the table did not answer in time; nothing was applied, the same request may succeed",
+                "the table could not be asked in time; nothing was applied, the same request may succeed",
             )
             .retry_after(Duration::from_secs(1)),
             Failure::OutcomeUnknown { .. } => Self::new(

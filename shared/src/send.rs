@@ -1,12 +1,10 @@
 //! One request to `DynamoDB` and what its answer proves.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the one door through which writes leave; every other file sends through it"
-)]
+#![expect(clippy::disallowed_methods, reason = "the one door through which writes leave; it notes when an answer came")]
 
 use crate::condition::{Action, ConditionalWrite};
 use crate::error::Source;
 use crate::table::Attributes;
+use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
@@ -14,9 +12,11 @@ use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
+use hyper_util::client::legacy;
 use std::error::Error;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// What the answer to one send of a write proves about **that send**.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub(crate) enum Found {
     Item(Option<Attributes>),
     /// No answer, or "not now": read again.
     Again(Source),
+    /// The signature was too old, or is wrong: sign it again, once.
+    Expired(Source),
     /// Reading again is useless.
     Rejected(Source),
 }
@@ -51,17 +53,21 @@ pub(crate) enum Found {
 pub(crate) struct Sender {
     client: Client,
     table: String,
-    connected: AtomicBool,
+    last_answer: Mutex<Option<Instant>>,
 }
+
+/// After so long without an answer a connection may be gone: pools and servers drop idle ones after 60 to 90 s.
+const CONNECTION_LIFE: Duration = Duration::from_mins(1);
 
 impl Sender {
     pub(crate) fn new(client: Client, table: String) -> Self {
-        Sender { client, table, connected: AtomicBool::new(false) }
+        Sender { client, table, last_answer: Mutex::default() }
     }
 
-    /// Whether the client has had an answer, so that timeouts need not allow for connecting.
+    /// Whether the client had an answer lately, so that timeouts need not allow for connecting.
     pub(crate) fn connected(&self) -> bool {
-        self.connected.load(Relaxed)
+        let last = *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_some_and(|last| last.elapsed() < CONNECTION_LIFE)
     }
 
     /// Reads one item, strongly consistent.
@@ -113,7 +119,7 @@ impl Sender {
     ) -> Option<Result<O, SdkError<E, HttpResponse>>> {
         let answer = tokio::time::timeout(timeout, answer).await.ok()?;
         if matches!(answer, Ok(_) | Err(SdkError::ServiceError(_))) {
-            self.connected.store(true, Relaxed);
+            *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
         Some(answer)
     }
@@ -187,7 +193,8 @@ fn classify_get_item(error: SdkError<GetItemError, HttpResponse>) -> Found {
                     Found::Rejected(error.into())
                 }
                 error => match meaning(status, error.code()) {
-                    Meaning::NotNow | Meaning::Expired | Meaning::Nothing => Found::Again(error.into()),
+                    Meaning::NotNow | Meaning::Nothing => Found::Again(error.into()),
+                    Meaning::Expired => Found::Expired(error.into()),
                     Meaning::Final => Found::Rejected(error.into()),
                 },
             }
@@ -198,6 +205,7 @@ fn classify_get_item(error: SdkError<GetItemError, HttpResponse>) -> Found {
 }
 
 /// What an error means that the service's model does not name.
+#[derive(PartialEq, Debug)]
 enum Meaning {
     /// The signature was refused.
     Expired,
@@ -213,12 +221,19 @@ enum Meaning {
 fn meaning(status: u16, code: Option<&str>) -> Meaning {
     match (code, status) {
         (
-            Some("InvalidSignatureException" | "RequestExpired" | "RequestTimeTooSkewed" | "ExpiredTokenException"),
+            Some(
+                "InvalidSignatureException"
+                | "RequestExpired"
+                | "RequestTimeTooSkewed"
+                | "ExpiredTokenException"
+                | "UnrecognizedClientException",
+            ),
             _,
         ) => Meaning::Expired,
         (Some("ThrottlingException" | "Throttling" | "RequestLimitExceeded" | "LimitExceededException"), _) => {
             Meaning::NotNow
         }
+        (Some("RequestTimeout" | "RequestTimeoutException"), _) => Meaning::Nothing,
         (Some(_), 400..=499) => Meaning::Final,
         // Without a code it is not DynamoDB that spoke; with a 5xx it may have done the work.
         _ => Meaning::Nothing,
@@ -234,10 +249,58 @@ fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + 'static>(sta
     }
 }
 
-/// Judges an error below the service: nothing arrived, or what arrived was no answer.
+/// Judges an error below the service: it never left, nothing arrived, or what arrived was no answer.
 fn unanswered<E: Error + Send + Sync + 'static>(error: SdkError<E, HttpResponse>) -> Proof {
     match error {
         SdkError::ConstructionFailure(_) => Proof::Rejected(error.into()),
+        _ if never_left(&error) => Proof::NotApplied(error.into()),
         _ => Proof::Unknown(error.into()),
+    }
+}
+
+/// Whether the request cannot have left: there were no credentials to sign it with, or no connection to send it on.
+fn never_left(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let unconnected = error.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect);
+        if unconnected || error.is::<CredentialsError>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_the_model_does_not_name_is_read_by_its_code_and_status() {
+        for (status, code, expected) in [
+            (400, Some("InvalidSignatureException"), Meaning::Expired),
+            (400, Some("ExpiredTokenException"), Meaning::Expired),
+            (403, Some("UnrecognizedClientException"), Meaning::Expired),
+            (400, Some("ThrottlingException"), Meaning::NotNow),
+            (503, Some("Throttling"), Meaning::NotNow),
+            (400, Some("ValidationException"), Meaning::Final),
+            (400, Some("AccessDeniedException"), Meaning::Final),
+            (400, Some("RequestTimeoutException"), Meaning::Nothing),
+            (503, Some("ServiceUnavailable"), Meaning::Nothing),
+            (500, None, Meaning::Nothing),
+            // A proxy between us and DynamoDB speaks without a code: it may have passed the request on.
+            (400, None, Meaning::Nothing),
+            (413, None, Meaning::Nothing),
+            (429, None, Meaning::Nothing),
+        ] {
+            assert_eq!(meaning(status, code), expected, "{status} {code:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_credentials_never_left_and_one_whose_answer_broke_off_may_have() {
+        assert!(never_left(&CredentialsError::not_loaded_no_source()));
+        let broken_off = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset");
+        assert!(!never_left(&broken_off));
     }
 }

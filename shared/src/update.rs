@@ -156,12 +156,18 @@ impl<T: Record> Table<T> {
         let key = Self::key_attributes(key)?;
         let RetryPolicy { first_timeout, .. } = self.policy;
         let mut unanswered = 0;
+        let mut signed_again = false;
         loop {
             let timeout = self.policy.timeout(unanswered, self.sender.connected());
             let source = match self.sender.read(key.clone(), timeout.min(call.deadline().remaining())).await {
                 Found::Item(None) => return Ok(Observed::Absent),
                 Found::Item(Some(item)) => return Observed::of(Row::read(item)?),
                 Found::Rejected(source) => return Err(Failure::Rejected { source }),
+                Found::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
+                Found::Expired(source) => {
+                    signed_again = true;
+                    source
+                }
                 Found::Again(source) => source,
             };
             unanswered += 1;
