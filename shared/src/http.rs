@@ -111,7 +111,8 @@ impl Problem {
 
     /// The body, or the item that it would make, is too large. Nothing was written.
     pub fn too_large(detail: impl Into<String>) -> Self {
-        Self::new(Kind::TooLarge, "too_large", detail)
+        // The field is the body: what makes it, or the item, too large is all of it.
+        Self::new(Kind::TooLarge, "too_large", detail).with("field", "")
     }
 
     /// The body is of a media type that the route does not take.
