@@ -141,7 +141,10 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for path in entries.map(|entry| entry.expect("an entry").path()) {
         let name = path.file_name().unwrap_or_default();
-        if path.is_dir() && ![".git", "target", ".aws-sam", "node_modules"].iter().any(|skipped| name == *skipped) {
+        if [".git", "target", ".aws-sam", "node_modules"].iter().any(|skipped| name == *skipped) {
+            continue; // .git is a file in a worktree
+        }
+        if path.is_dir() {
             found.extend(files(&path));
         } else if path.is_file() {
             found.push(path);
