@@ -41,7 +41,7 @@ pub fn rival(engine: &Engine, id: &str) {
         "ExpressionAttributeNames": {"#v": "_version"},
         "ExpressionAttributeValues": {":one": {"N": "1"}},
     });
-    engine.db.update_item(serde_json::from_value(request).expect("an update")).expect("a row");
+    engine.raw("UpdateItem", &request);
 }
 
 async fn with_account() -> (Engine, Table<Account>, Key, Versioned<Account>) {
@@ -152,7 +152,7 @@ async fn what_a_deleted_item_held_is_gone_and_does_not_come_back() {
         "UpdateExpression": "SET stranger = :s",
         "ExpressionAttributeValues": {":s": {"S": "unknown to Account"}},
     });
-    engine.db.update_item(serde_json::from_value(request).expect("an update")).expect("a row");
+    engine.raw("UpdateItem", &request);
     let updated = table.update_at_version(&key, created.at, &call(), add(1)).await.expect("the current version");
     assert_eq!(engine.row(TABLE, "accountId", "a-1")["stranger"]["S"], "unknown to Account", "updates keep it");
     table.delete_at_version(&key, updated.at, &call()).await.expect("the current version");
@@ -169,7 +169,7 @@ async fn what_a_deleted_item_held_is_gone_and_does_not_come_back() {
 async fn an_old_version_of_a_purged_row_is_stale_although_the_number_is_the_same() {
     let (engine, table, key, old) = with_account().await;
     let purge = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}});
-    engine.db.delete_item(serde_json::from_value(purge).expect("a delete")).expect("a table");
+    engine.raw("DeleteItem", &purge);
     let anew = table.create(&key, &Account { balance: 9 }, &call()).await.expect("a free key");
     assert_eq!(anew.version(), old.version());
     let stale = table.update_at_version(&key, old.at, &call(), add(1)).await.expect_err("another row");

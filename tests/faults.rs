@@ -164,7 +164,7 @@ impl Wire {
             let row = network.engine.row(network.table, "id", &network.key);
             if network.broken == Broken::RowsDeleted && row.get("_purgeAt").is_some() {
                 let request = json!({"TableName": network.table, "Key": {"id": {"S": network.key}}});
-                network.engine.db.delete_item(serde_json::from_value(request).expect("a delete")).expect("a table");
+                network.engine.raw("DeleteItem", &request);
             }
             network.applied.lock().expect("no panic").push(Applied { op, time: Instant::now(), row });
         }

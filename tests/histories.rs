@@ -392,7 +392,7 @@ impl Timeline<'_> {
 
 /// The first of these seeds whose history breaks, and how; else what they were made of.
 fn explore(seeds: std::ops::Range<u64>, broken: Broken) -> Result<Total, (u64, String)> {
-    let engine = Engine::with_tables(&[(TABLE, "id")]);
+    let engine = Engine::embedded(&[(TABLE, "id")]);
     let mut total = Total::default();
     for seed in seeds {
         let outcome = catch_unwind(AssertUnwindSafe(|| run(&engine, seed, broken)));

@@ -10,6 +10,7 @@ mod engine;
 mod faults;
 mod histories;
 mod over_http;
+mod permissions;
 mod properties;
 mod runtime_api;
 mod scenarios;

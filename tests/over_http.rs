@@ -8,6 +8,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use device_state::App;
+use dynoxide::Database;
 use fencepost::Table;
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{self, connect::HttpConnector};
@@ -24,10 +25,11 @@ const TABLE: &str = "Devices";
 
 /// The engine behind its own HTTP server; its address.
 async fn engine_over_http() -> (Engine, String) {
-    let engine = Engine::with_tables(&[(TABLE, "deviceId")]);
+    let database = Database::memory().expect("SQLite in memory");
+    let engine = Engine::on(database.clone(), &[(TABLE, "deviceId")]);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
-    tokio::spawn(dynoxide::server::serve_on(listener, engine.db.clone()));
+    tokio::spawn(dynoxide::server::serve_on(listener, database));
     (engine, address)
 }
 

@@ -1,5 +1,5 @@
-//! What `template.yaml` declares, as far as running the functions needs it: tables, and functions with their
-//! environment and routes.
+//! What `template.yaml` declares, as far as running the functions and checking them needs it: tables, and functions with
+//! their environment, permissions and routes.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -51,8 +51,19 @@ pub struct Function {
     pub name: String,
     /// Its environment, every `!Ref` resolved: a table to its name, a parameter to its default.
     pub environment: BTreeMap<String, String>,
+    /// What its policies allow, in the order of the file.
+    pub permissions: Vec<Permission>,
     /// Its HTTP routes, in the order of the file.
     pub routes: Vec<Route>,
+}
+
+/// One action on one resource.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// The action, with its service: `dynamodb:GetItem`.
+    pub action: String,
+    /// The logical id of the resource.
+    pub resource: String,
 }
 
 /// One HTTP route.
@@ -204,7 +215,37 @@ fn read_function(
             }
         }
     }
-    Ok(Function { logical_id: id.to_owned(), name, environment, routes })
+    let permissions = read_permissions(function)?;
+    Ok(Function { logical_id: id.to_owned(), name, environment, permissions, routes })
+}
+
+/// Explicit statements only: what a managed policy or a policy template allows is not written here, and more than is used.
+fn read_permissions(function: &Place<'_>) -> Result<Vec<Permission>, Failure> {
+    let mut permissions = Vec::new();
+    let Some(policies) = function.get(&["Properties", "Policies"]) else {
+        return Ok(permissions);
+    };
+    for policy in policies.items()? {
+        for statement in policy.require(&["Statement"])?.items()? {
+            let effect = statement.require(&["Effect"])?;
+            if effect.text()? != "Allow" {
+                return Err(effect.wrong("must be Allow: nothing else is allowed anyway"));
+            }
+            let actions = one_or_more(statement.require(&["Action"])?);
+            for resource in one_or_more(statement.require(&["Resource"])?) {
+                let id = resource.arn().ok_or_else(|| resource.wrong("must be the short form `!GetAtt Id.Arn`"))?;
+                for action in &actions {
+                    permissions.push(Permission { action: action.text()?, resource: id.to_owned() });
+                }
+            }
+        }
+    }
+    Ok(permissions)
+}
+
+/// The items of a list, or the one thing that stands in its place.
+fn one_or_more(place: Place<'_>) -> Vec<Place<'_>> {
+    place.items().unwrap_or_else(|_| vec![place])
 }
 
 fn resolve(value: &Place<'_>, referents: &BTreeMap<String, String>) -> Result<String, Failure> {

@@ -70,8 +70,17 @@ impl<'a> Place<'a> {
 
     /// The logical id in `!Ref Id`, if this is one.
     pub(crate) fn reference(&self) -> Option<&'a str> {
+        self.tagged("Ref")
+    }
+
+    /// The logical id in `!GetAtt Id.Arn`, if this is one.
+    pub(crate) fn arn(&self) -> Option<&'a str> {
+        self.tagged("GetAtt")?.strip_suffix(".Arn")
+    }
+
+    fn tagged(&self, name: &str) -> Option<&'a str> {
         match self.node {
-            Yaml::Tagged(tag, value) if tag.handle == "!" && tag.suffix == "Ref" => value.as_str(),
+            Yaml::Tagged(tag, value) if tag.handle == "!" && tag.suffix == name => value.as_str(),
             _ => None,
         }
     }

@@ -18,7 +18,9 @@ use serde_json::{Map, Value};
 use std::fmt;
 
 /// How many levels a free-form object may have, counting itself: what a `DynamoDB` item keeps.
-/// A plain value is a level too: `{"a":1}` has two. (`DynamoDB` counts so, and rejects the 33rd.)
+/// A plain value is a level too: `{"a":1}` has two. An object or array has room for one more even when it is empty, so
+/// it stands on the 31st at most: `DynamoDB` Local rejects the 32nd whatever is in it, and an item must not be what
+/// only some engines keep.
 pub const MAX_DEPTH: usize = 32;
 /// The longest name of a member, in bytes.
 const MAX_NAME: usize = 255;
@@ -160,8 +162,9 @@ fn check_members(members: &Map<String, Value>, pointer: &str, depth: usize) -> R
 
 /// Checks a value that stands on this level.
 fn check(value: &Value, pointer: &str, depth: usize) -> Result<(), Invalid> {
-    if depth > MAX_DEPTH {
-        let detail = format!("a free-form object has at most {MAX_DEPTH} levels, plain values included");
+    let deepest = if matches!(value, Value::Object(_) | Value::Array(_)) { depth + 1 } else { depth };
+    if deepest > MAX_DEPTH {
+        let detail = format!("a free-form object has at most {MAX_DEPTH} levels, the last of them for plain values");
         return Err(Invalid::new(pointer, "too_deep", detail));
     }
     match value {
@@ -209,17 +212,17 @@ mod tests {
     }
 
     #[test]
-    fn thirty_two_levels_are_accepted_and_thirty_three_refused() {
+    fn plain_values_stand_on_level_32_at_most_and_objects_and_arrays_on_31() {
         let nested = |depth: usize| format!("{}{}", r#"{"a":"#.repeat(depth - 1) + "{}", "}".repeat(depth - 1));
-        assert!(Object::new(json(&nested(32)), "").is_ok());
-        assert!(Object::new(json(&nested(32).replace("{}", "[]")), "").is_ok());
-        assert_eq!(
-            refused(&nested(32).replace("{}", r#"{"a":1}"#)),
-            (format!("/state{}", "/a".repeat(32)), "too_deep")
-        );
-        assert_eq!(refused(&nested(33)), (format!("/state{}", "/a".repeat(32)), "too_deep"));
-        let arrays = format!(r#"{{"a":{}{}}}"#, "[".repeat(32), "]".repeat(32));
-        assert_eq!(refused(&arrays), (format!("/state/a{}", "/0".repeat(31)), "too_deep"));
+        for most in [nested(31), nested(31).replace("{}", r#"{"a":1}"#), nested(31).replace("{}", r#"{"a":null}"#)] {
+            assert!(Object::new(json(&most), "").is_ok(), "{most}");
+        }
+        for inside in ["{}", "[]", r#"{"a":1}"#, r#"{"a":{}}"#] {
+            let culprit = format!("/state{}", "/a".repeat(31));
+            assert_eq!(refused(&nested(32).replace("{}", inside)), (culprit, "too_deep"), "{inside}");
+        }
+        let arrays = format!(r#"{{"a":{}{}}}"#, "[".repeat(31), "]".repeat(31));
+        assert_eq!(refused(&arrays), (format!("/state/a{}", "/0".repeat(30)), "too_deep"));
     }
 
     #[test]

@@ -95,8 +95,7 @@ async fn an_item_that_is_not_ours_is_a_500_that_says_nothing_of_the_inside() {
 #[tokio::test]
 async fn a_table_that_is_not_there_is_a_500_that_says_nothing_of_the_inside() {
     let world = World::new();
-    let gone = serde_json::from_value(json!({"TableName": super::world::TABLE})).expect("a request");
-    world.engine.db.delete_table(gone).expect("a table");
+    world.engine.raw("DeleteTable", &json!({"TableName": super::world::TABLE}));
     for event in Event::all() {
         let event = if event.method() == "DELETE" { event.header("if-match", "*") } else { event };
         let answer = world.send(&event).await;

@@ -1,6 +1,7 @@
 //! The device-state function on an engine of its own, the events that it is sent and the answers that it gives.
 
 use crate::engine::{Asked, Engine};
+use crate::permissions;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings;
 use device_state::App;
@@ -60,7 +61,7 @@ impl World {
     /// Puts a row past the function.
     pub fn plant(&self, item: &Value) {
         let request = json!({"TableName": TABLE, "Item": item});
-        self.engine.db.put_item(serde_json::from_value(request).expect("a write")).expect("a table");
+        self.engine.raw("PutItem", &request);
     }
 
     pub async fn send(&self, event: &Event) -> Answer {
@@ -75,7 +76,9 @@ impl World {
         let mut context = Context::default();
         context.deadline = deadline;
         let event = LambdaEvent::new(payload, context);
-        Box::pin(fencepost::runtime::respond(&self.app, &device_state::handle, event)).await.into()
+        let answer = Box::pin(fencepost::runtime::respond(&self.app, &device_state::handle, event)).await;
+        permissions::assert_allowed("device-state", &self.engine.uses());
+        answer.into()
     }
 
     /// Sends an event that is refused with this status and code; nothing may have been written.

@@ -70,6 +70,34 @@ fn a_function_has_its_binary_its_routes_and_a_resolved_environment() {
 }
 
 #[test]
+fn permissions_are_read_one_by_one() {
+    let several = SMALL.replace(
+        "Action: dynamodb:GetItem, Resource: !GetAtt Things.Arn",
+        "Action: [dynamodb:GetItem, dynamodb:PutItem], Resource: [!GetAtt Things.Arn, !GetAtt Others.Arn]",
+    );
+    let read = |text: &str| -> Vec<(String, String)> {
+        let function = Template::parse(text).expect("parses").functions.remove(0);
+        function.permissions.into_iter().map(|permission| (permission.action, permission.resource)).collect()
+    };
+    let [get, put] = ["dynamodb:GetItem", "dynamodb:PutItem"];
+    let pair = |action: &str, resource: &str| (action.to_owned(), resource.to_owned());
+    assert_eq!(read(SMALL), [pair(get, "Things")]);
+    assert_eq!(read(&several), [pair(get, "Things"), pair(put, "Things"), pair(get, "Others"), pair(put, "Others")]);
+    assert_eq!(read(&SMALL.replace("Policies:", "Tags:")), []);
+}
+
+#[test]
+fn a_policy_that_does_not_say_what_it_allows_is_named() {
+    assert!(refused("Effect: Allow", "Effect: Deny").contains("Statement.0.Effect"));
+    assert!(refused("Resource: !GetAtt Things.Arn", "Resource: \"*\"").contains("!GetAtt Id.Arn"));
+    let said = refused(
+        "- Statement: [{ Effect: Allow, Action: dynamodb:GetItem, Resource: !GetAtt Things.Arn }]",
+        "- AdministratorAccess",
+    );
+    assert!(said.contains("Policies.0") && said.contains("Statement"), "{said}");
+}
+
+#[test]
 fn a_table_without_ttl_or_with_ttl_switched_off_has_none() {
     for text in [SMALL.replace("Enabled: true", "Enabled: false"), SMALL.replace("TimeToLiveSpecification", "Tags")] {
         let template = Template::parse(&text).expect("parses");
