@@ -15,6 +15,7 @@ Usage: cargo dev [options]
   --port N           where the functions answer (default 9000)
   --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
   --data DIR         keep the tables in DIR from run to run (default: in memory, gone at the end)
+  --dynamodb-only    start the embedded DynamoDB with the tables, print the functions' environment, run no function
   --endpoint URL     use the DynamoDB at URL instead of the embedded one. AWS_REGION, and AWS_ACCESS_KEY_ID or
                      AWS_PROFILE, are taken from the environment; without them placeholders are sent
   --help             print this
@@ -29,6 +30,8 @@ pub enum Command {
     Help,
     /// Run the functions.
     Run(Args),
+    /// Run a DynamoDB with the tables and nothing else.
+    DynamoDbOnly(Engine),
 }
 
 /// How to run the functions.
@@ -62,7 +65,8 @@ pub enum Engine {
 /// # Errors
 /// A usage failure for anything unknown, malformed or contradictory.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
-    let mut port = 9000;
+    let mut port = None;
+    let mut dynamodb_only = false;
     let mut dynamodb_port = None;
     let mut data = None;
     let mut endpoint = None;
@@ -71,7 +75,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     while let Some(argument) = parser.next().map_err(Failure::usage)? {
         match argument {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
-            Arg::Long("port") => port = port_number(&mut parser, "--port")?,
+            Arg::Long("port") => port = Some(port_number(&mut parser, "--port")?),
+            Arg::Long("dynamodb-only") => dynamodb_only = true,
             Arg::Long("dynamodb-port") => {
                 dynamodb_port = Some(port_number(&mut parser, "--dynamodb-port")?);
             }
@@ -83,6 +88,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         }
     }
 
+    if dynamodb_only && (endpoint.is_some() || port.is_some()) {
+        return Err(Failure::usage(
+            "--dynamodb-only runs the embedded DynamoDB and no function, so --endpoint and --port have no meaning beside it",
+        ));
+    }
     let engine = match endpoint {
         Some(_) if data.is_some() || dynamodb_port.is_some() => {
             return Err(Failure::usage(
@@ -92,7 +102,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         Some(endpoint) => Engine::Existing { endpoint },
         None => Engine::Embedded { port: dynamodb_port.unwrap_or(8000), data },
     };
-    Ok(Command::Run(Args { port, engine }))
+    Ok(if dynamodb_only {
+        Command::DynamoDbOnly(engine)
+    } else {
+        Command::Run(Args { port: port.unwrap_or(9000), engine })
+    })
 }
 
 fn port_number(parser: &mut Parser, option: &str) -> Result<u16, Failure> {
@@ -169,5 +183,15 @@ mod tests {
     fn an_existing_engine_takes_neither_a_port_nor_a_folder() {
         assert!(refused("--endpoint http://db --data there").contains("--data"));
         assert!(refused("--endpoint http://db --dynamodb-port 1").contains("--dynamodb-port"));
+    }
+    #[test]
+    fn the_engine_alone_takes_its_own_options_only() {
+        let engine = Engine::Embedded { port: 2, data: Some("there".into()) };
+        assert_eq!(
+            parsed("--dynamodb-only --dynamodb-port 2 --data there").expect("parses"),
+            Command::DynamoDbOnly(engine)
+        );
+        assert!(refused("--dynamodb-only --endpoint http://db").contains("--endpoint"));
+        assert!(refused("--port 1 --dynamodb-only").contains("--port"));
     }
 }

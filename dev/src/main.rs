@@ -9,7 +9,7 @@
 use std::process::ExitCode;
 
 use dev::{
-    args::{self, Args, Command},
+    args::{self, Args, Command, Engine},
     build, cargo_lambda,
     dynamodb::DynamoDb,
     failure::Failure,
@@ -28,6 +28,10 @@ async fn main() -> ExitCode {
         }
         Ok(Command::Run(args)) => tokio::select! {
             failure = run(&args) => failure,
+            asked = asked_to_stop() => asked,
+        },
+        Ok(Command::DynamoDbOnly(engine)) => tokio::select! {
+            failure = run_dynamodb(&engine) => failure,
             asked = asked_to_stop() => asked,
         },
         Err(failure) => Err(failure),
@@ -57,6 +61,24 @@ async fn run(args: &Args) -> Result<(), Failure> {
     watch.serving().await?;
     say_what_is_there(args.port, &dynamodb, &template);
     Err(watch.ended().await)
+}
+
+/// Serves the tables until something fails, and says with which environment a function finds them.
+async fn run_dynamodb(engine: &Engine) -> Result<(), Failure> {
+    let template = Template::load(dev::workspace())?;
+    let environment = template.environment()?;
+    let dynamodb = DynamoDb::start(engine).await?;
+    tables::create(&dynamodb, &template.tables).await?;
+
+    println!("\n{} answers at {}. A function finds its tables there with\n", dynamodb.kind, dynamodb.endpoint);
+    for (name, value) in dynamodb.environment() {
+        println!("  {name}={value}");
+    }
+    for (name, value) in environment {
+        println!("  {name}={value}");
+    }
+    println!("\nCtrl-C stops it.\n");
+    std::future::pending().await
 }
 
 /// Waits for Ctrl-C, `kill`, or the terminal to close.
