@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::condition::{self, ConditionalWrite};
 use crate::error::{Failure, Source};
-use crate::retry::Deadline;
+use crate::retry::{Conflicts, Deadline};
 use crate::row::{self, Row};
 use crate::send::Proof;
 use crate::table::{Attributes, Diff, Key, Record, Table, check_size, diff};
@@ -70,7 +70,7 @@ pub(crate) struct Change<'a, T> {
     id: WriteId,
     window: Window,
     attempts: u32,
-    conflicts: u32,
+    conflicts: Conflicts,
 }
 
 impl<'a, T: Record> Change<'a, T> {
@@ -82,7 +82,7 @@ impl<'a, T: Record> Change<'a, T> {
             id: WriteId::from_random(table.ambient.random()),
             window: Window::open(table.ambient.now()),
             attempts: 0,
-            conflicts: 0,
+            conflicts: Conflicts::default(),
         })
     }
 
@@ -106,9 +106,13 @@ impl<'a, T: Record> Change<'a, T> {
                 return Err(self.out_of_time(pending, not_now));
             };
             sends += 1;
+            let left = self.call.deadline().remaining();
             match self.table.sender.write(request.clone(), timeout).await {
                 Proof::Applied => return Ok(Committed::At(self.committed(&sent))),
-                Proof::Refused(item) => return self.refused(&sent, item, pending),
+                Proof::Refused(item) => {
+                    let round_trip = left.saturating_sub(self.call.deadline().remaining());
+                    return self.refused(&sent, item, pending, round_trip);
+                }
                 Proof::NotApplied(source) => not_now = Some(source),
                 Proof::Expired(source) if signed_again => return Err(rejected(pending, source)),
                 Proof::Expired(source) => {
@@ -131,17 +135,19 @@ impl<'a, T: Record> Change<'a, T> {
 
     /// Waits before another attempt, or says that there is none left. It is the write that waits, not the
     /// decision: an answer that needs no write is given at once.
-    async fn pause_after_conflict(&self) -> Result<(), Failure> {
+    async fn pause_after_conflict(&mut self) -> Result<(), Failure> {
         if self.attempts == 0 {
             return Ok(());
         }
         let policy = &self.table.policy;
-        let pause = policy.conflict_pause(self.conflicts, self.table.ambient.random());
-        let enough_time = self.call.deadline().remaining() > pause + policy.first_timeout;
+        let left = self.call.deadline().remaining();
+        let pause = policy.conflict_pause(&self.conflicts, self.table.ambient.random()).min(left / 2);
+        let enough_time = left > pause + policy.first_timeout;
         if self.attempts >= policy.max_attempts || !enough_time {
             return Err(Failure::Contention { attempts: self.attempts });
         }
         tokio::time::sleep(pause).await;
+        self.conflicts.paused(pause);
         Ok(())
     }
 
@@ -151,6 +157,7 @@ impl<'a, T: Record> Change<'a, T> {
         sent: &SentWrite,
         item: Option<Attributes>,
         pending: Option<Source>,
+        round_trip: Duration,
     ) -> Result<Committed<T>, Failure> {
         let seen = item.as_ref().and_then(row::seen);
         let verdict = judge(sent, seen.as_ref());
@@ -169,8 +176,9 @@ impl<'a, T: Record> Change<'a, T> {
             return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
         }
         // A create that finds the key taken has not lost a race; a write on a row that moved on has.
-        if sent.on != Base::NoRow {
-            self.conflicts += 1;
+        if let Base::Row { version, .. } = sent.on {
+            let now = seen.as_ref().map_or(version, |row| row.version);
+            self.conflicts.met(now.get().saturating_sub(version.get()), round_trip);
             self.call.count_conflict();
         }
         Ok(Committed::No(match current? {
@@ -210,7 +218,7 @@ impl<'a, T: Record> Change<'a, T> {
         match (pending, not_now) {
             (Some(source), _) => Failure::OutcomeUnknown { source },
             (None, Some(source)) => Failure::Unavailable { source },
-            (None, None) if self.conflicts > 0 => Failure::Contention { attempts: self.attempts },
+            (None, None) if self.conflicts.count > 0 => Failure::Contention { attempts: self.attempts },
             (None, None) => Failure::Unavailable { source: "no time was left to send the write".into() },
         }
     }
