@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::condition::{self, ConditionalWrite};
 use crate::error::{Failure, Source};
-use crate::retry::Deadline;
+use crate::retry::{Conflicts, Deadline};
 use crate::row::{self, Row};
 use crate::send::Proof;
 use crate::table::{Attributes, Diff, Key, Record, Table, check_size, diff};
@@ -62,6 +62,16 @@ pub(crate) enum Committed<T> {
     No(Observed<T>),
 }
 
+/// A send whose condition did not hold.
+struct Refusal {
+    /// The row that refused, if there was one.
+    item: Option<Attributes>,
+    /// How long it took, from the send to its answer.
+    round_trip: Duration,
+    /// Whether the version that it was conditioned on comes from a client and was never read here.
+    named_by_client: bool,
+}
+
 /// One logical change to one key: one write id, one window for all its sends.
 pub(crate) struct Change<'a, T> {
     table: &'a Table<T>,
@@ -70,7 +80,7 @@ pub(crate) struct Change<'a, T> {
     id: WriteId,
     window: Window,
     attempts: u32,
-    conflicts: u32,
+    conflicts: Conflicts,
 }
 
 impl<'a, T: Record> Change<'a, T> {
@@ -82,7 +92,7 @@ impl<'a, T: Record> Change<'a, T> {
             id: WriteId::from_random(table.ambient.random()),
             window: Window::open(table.ambient.now()),
             attempts: 0,
-            conflicts: 0,
+            conflicts: Conflicts::default(),
         })
     }
 
@@ -106,9 +116,14 @@ impl<'a, T: Record> Change<'a, T> {
                 return Err(self.out_of_time(pending, not_now));
             };
             sends += 1;
+            let left = self.call.deadline().remaining();
             match self.table.sender.write(request.clone(), timeout).await {
                 Proof::Applied => return Ok(Committed::At(self.committed(&sent))),
-                Proof::Refused(item) => return self.refused(&sent, item, pending, matches!(write, Write::Delete(_))),
+                Proof::Refused(item) => {
+                    let round_trip = left.saturating_sub(self.call.deadline().remaining());
+                    let refusal = Refusal { item, round_trip, named_by_client: matches!(write, Write::Delete(_)) };
+                    return self.refused(&sent, refusal, pending);
+                }
                 Proof::NotApplied(source) => not_now = Some(source),
                 Proof::Expired(source) if signed_again => return Err(rejected(pending, source)),
                 Proof::Expired(source) => {
@@ -131,17 +146,19 @@ impl<'a, T: Record> Change<'a, T> {
 
     /// Waits before another attempt, or says that there is none left. It is the write that waits, not the
     /// decision: an answer that needs no write is given at once.
-    async fn pause_after_conflict(&self) -> Result<(), Failure> {
-        if self.conflicts == 0 {
+    async fn pause_after_conflict(&mut self) -> Result<(), Failure> {
+        if self.conflicts.count == 0 {
             return Ok(());
         }
         let policy = &self.table.policy;
-        let pause = policy.conflict_pause(self.conflicts, self.table.ambient.random());
-        let enough_time = self.call.deadline().remaining() > pause + policy.first_timeout;
+        let left = self.call.deadline().remaining();
+        let pause = policy.conflict_pause(&self.conflicts, self.table.ambient.random()).min(left / 2);
+        let enough_time = left > pause + policy.first_timeout;
         if self.attempts >= policy.max_attempts || !enough_time {
             return Err(Failure::Contention { attempts: self.attempts });
         }
         tokio::time::sleep(pause).await;
+        self.conflicts.paused(pause);
         Ok(())
     }
 
@@ -149,10 +166,10 @@ impl<'a, T: Record> Change<'a, T> {
     fn refused(
         &mut self,
         sent: &SentWrite,
-        item: Option<Attributes>,
+        refusal: Refusal,
         pending: Option<Source>,
-        named_by_client: bool,
     ) -> Result<Committed<T>, Failure> {
+        let Refusal { item, round_trip, named_by_client } = refusal;
         let seen = item.as_ref().and_then(row::seen);
         let verdict = judge(sent, seen.as_ref());
         if verdict == Verdict::Landed {
@@ -171,8 +188,9 @@ impl<'a, T: Record> Change<'a, T> {
             return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
         }
         // A create that finds the key taken has not lost a race; a write on a row that moved on has.
-        if sent.on != Base::NoRow {
-            self.conflicts += 1;
+        if let Base::Row { version, .. } = sent.on {
+            let now = seen.as_ref().map_or(version, |row| row.version);
+            self.conflicts.met(now.get().saturating_sub(version.get()), round_trip);
             self.call.count_conflict();
         }
         Ok(Committed::No(match current? {
@@ -212,7 +230,7 @@ impl<'a, T: Record> Change<'a, T> {
         match (pending, not_now) {
             (Some(source), _) => Failure::OutcomeUnknown { source },
             (None, Some(source)) => Failure::Unavailable { source },
-            (None, None) if self.conflicts > 0 => Failure::Contention { attempts: self.attempts },
+            (None, None) if self.conflicts.count > 0 => Failure::Contention { attempts: self.attempts },
             (None, None) => Failure::Unavailable { source: "no time was left to send the write".into() },
         }
     }

@@ -110,7 +110,7 @@ pub mod write_id;
 pub use ambient::Ambient;
 pub use call::{Call, Tally};
 pub use error::{CreateError, DeleteError, Failure, Source, UpdateError, VersionedUpdateError};
-pub use retry::{Deadline, RetryPolicy};
+pub use retry::{Conflicts, Deadline, RetryPolicy};
 pub use table::{Attributes, Key, Record, Table};
 pub use update::Decision;
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
