@@ -20,7 +20,9 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 pub use lambda_runtime::Error;
 
@@ -56,11 +58,20 @@ pub async fn serve<A>(
 /// The level is `AWS_LAMBDA_LOG_LEVEL` (set by the function's logging configuration), else `RUST_LOG`, else info.
 fn log_json() {
     let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
-    let filter =
-        EnvFilter::builder().with_default_directive(tracing::Level::INFO.into()).parse_lossy(level.unwrap_or_default());
-    let lines = tracing_subscriber::fmt().json().flatten_event(true).with_span_list(false).with_target(false);
+    let filter = filter(&level.unwrap_or_default());
+    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_span_list(false).with_target(false);
     // An error means that somebody has set another subscriber before: then theirs is used.
-    let _ = lines.with_env_filter(filter).try_init();
+    let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
+}
+
+/// What is logged, by level and target (`warn`, `info,fencepost=debug`); info where that says nothing.
+///
+/// `Targets` and not `EnvFilter`, which would bring an engine for regular expressions into each function.
+fn filter(directives: &str) -> Targets {
+    match directives.parse() {
+        Ok(filter) if !directives.is_empty() => filter,
+        _ => Targets::new().with_default(LevelFilter::INFO),
+    }
 }
 
 /// Answers one event and logs one line about it. [`serve`] calls this, and so do the tests.
@@ -206,6 +217,15 @@ mod tests {
     fn a_constant_in_place_of_a_deadline_is_not_taken_for_one() {
         let constant = SystemTime::UNIX_EPOCH + Duration::from_mins(10);
         assert_eq!(allowance(constant, constant + Duration::from_hours(500_000)), Duration::from_millis(9750));
+    }
+
+    #[test]
+    fn lambdas_log_level_is_understood_and_info_stands_in_for_none() {
+        for (directives, level) in [("", LevelFilter::INFO), ("WARN", LevelFilter::WARN), ("debug", LevelFilter::DEBUG)]
+        {
+            assert_eq!(filter(directives).default_level(), Some(level), "{directives}");
+        }
+        assert!(filter("info,fencepost=debug").would_enable("fencepost::commit", &tracing::Level::DEBUG));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Prints what Fencepost costs, as ratios taken in one run: `cargo dev bench` builds all of it and runs this.
 //!
-//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. (`bench engine` is the engine's own process.)
+//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. (`bench engine` and `bench steps`
+//! are processes of its own.)
 #![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
 
 use bench::crowd::{self, Strategy};
@@ -28,11 +29,16 @@ fn main() -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["engine"] => runtime.block_on(serve_engine()),
+        ["steps"] => {
+            let steps = runtime.block_on(bench::startup::take());
+            println!("{} {}", steps.config.as_nanos(), steps.client.as_nanos());
+            Ok(())
+        }
         [device_state, floor] => {
             println!("| what | Fencepost | against | ratio | target |\n|---|---|---|---|---|");
             runtime.block_on(measure(Path::new(device_state), Path::new(floor)))?;
             crowds();
-            Ok(())
+            runtime.block_on(startup(Path::new(device_state)))
         }
         _ => Err("bench DEVICE_STATE FLOOR".into()),
     }
@@ -42,7 +48,8 @@ fn main() -> Outcome<()> {
 async fn serve_engine() -> Outcome<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", listener.local_addr()?.port());
-    dynoxide::server::serve_on(listener, table::engine()).await.map_err(|error| error.to_string().into())
+    dynoxide::server::serve_on(listener, table::engine()).await;
+    Ok(())
 }
 
 async fn start_engine() -> Outcome<(Child, String)> {
@@ -128,6 +135,51 @@ fn crowds() {
             );
         }
     }
+}
+
+/// Where systems keep the certificates of the authorities they trust, in one file.
+const BUNDLES: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
+
+const END: &str = "-----END CERTIFICATE-----\n";
+
+/// What the start takes with all TLS roots and with one, and its steps by themselves.
+async fn startup(device_state: &Path) -> Outcome<()> {
+    let Some(bundle) = BUNDLES.into_iter().find(|path| Path::new(path).exists()) else {
+        return Err("there is no bundle of certificates".into());
+    };
+    let text = std::fs::read_to_string(bundle)?;
+    let end = text.find(END).ok_or("a bundle without certificates")? + END.len();
+    let one = std::env::temp_dir().join(format!("one-root-{}.pem", std::process::id()));
+    std::fs::write(&one, &text[..end])?;
+    let one_root = one.to_str().ok_or("a path in UTF-8")?;
+    println!("\n| TLS roots | start, ms | config, ms | client, ms |\n|---|---|---|---|");
+    let files = [("as the system has them", None), ("one file with all", Some(bundle)), ("one", Some(one_root))];
+    let mut times = files.map(|_| [(); 3].map(|()| Vec::new()));
+    for _ in 0..STARTS {
+        for ((_, file), [starts, configs, clients]) in files.iter().zip(&mut times) {
+            let mut environment = vec![("DEVICES_TABLE", table::NAME)];
+            environment.extend(file.map(|file| ("SSL_CERT_FILE", file)));
+            let function = Function::start(device_state, &environment).await?;
+            starts.push(function.start);
+            function.stop().await?;
+            let mut steps = Command::new(std::env::current_exe()?);
+            steps.arg("steps").env_clear().envs(environment).envs([
+                ("AWS_REGION", "eu-west-1"),
+                ("AWS_ACCESS_KEY_ID", "bench"),
+                ("AWS_SECRET_ACCESS_KEY", "bench"),
+            ]);
+            let output = String::from_utf8(steps.output().await?.stdout)?;
+            let (config, client) = output.trim().split_once(' ').ok_or("two times")?;
+            configs.push(Duration::from_nanos(config.parse()?));
+            clients.push(Duration::from_nanos(client.parse()?));
+        }
+    }
+    std::fs::remove_file(&one)?;
+    for ((name, _), [starts, configs, clients]) in files.iter().zip(&mut times) {
+        let [start, config, client] = [starts, configs, clients].map(|times| millis(median(times)));
+        println!("| {name} | {start:.2} | {config:.2} | {client:.2} |");
+    }
+    Ok(())
 }
 
 fn row(what: &str, ours: f64, against: f64, digits: usize, target: &str) {

@@ -29,7 +29,7 @@ impl Record for Counter {
 /// An engine in memory with the table, empty.
 ///
 /// # Panics
-/// Where SQLite has no memory.
+/// Where there is no memory for it.
 #[must_use]
 pub fn engine() -> Database {
     let db = Database::memory().expect("SQLite in memory");
