@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod budgets;
+mod crowds;
 mod deadlines;
 mod engine;
 mod faults;

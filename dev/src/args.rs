@@ -11,6 +11,7 @@ pub const HELP: &str = "\
 Runs every function of this workspace on this machine, on an embedded DynamoDB.
 
 Usage: cargo dev [options]
+       cargo dev bench      measures size, start, memory, latency and contention, and prints a table of ratios
 
   --port N           where the functions answer (default 9000)
   --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
@@ -28,6 +29,8 @@ Tables and environment come from template.yaml. Edits to the functions are picke
 pub enum Command {
     /// Print [`HELP`].
     Help,
+    /// Measure what the functions and the crate cost.
+    Bench,
     /// Run the functions.
     Run(Args),
     /// Run a DynamoDB with the tables and nothing else.
@@ -72,11 +75,14 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     let mut endpoint = None;
 
     let mut parser = Parser::from_args(arguments);
+    let mut first = true;
     while let Some(argument) = parser.next().map_err(Failure::usage)? {
+        let first = std::mem::take(&mut first);
         match argument {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("port") => port = Some(port_number(&mut parser, "--port")?),
             Arg::Long("dynamodb-only") => dynamodb_only = true,
+            Arg::Value(word) if word == "bench" && first => return Ok(Command::Bench),
             Arg::Long("dynamodb-port") => {
                 dynamodb_port = Some(port_number(&mut parser, "--dynamodb-port")?);
             }
@@ -161,6 +167,12 @@ mod tests {
     fn help_wins_over_what_follows() {
         assert_eq!(parsed("--help --nonsense").expect("parses"), Command::Help);
         assert_eq!(parsed("-h").expect("parses"), Command::Help);
+    }
+
+    #[test]
+    fn the_benchmarks_are_a_command_of_their_own() {
+        assert_eq!(parsed("bench").expect("parses"), Command::Bench);
+        assert!(refused("--port 1 bench").contains("bench"));
     }
 
     #[test]

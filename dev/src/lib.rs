@@ -12,6 +12,7 @@
 use std::path::{Path, PathBuf};
 
 pub mod args;
+pub mod bench;
 pub mod build;
 pub mod cargo_lambda;
 pub mod dynamodb;

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use dev::{
     args::{self, Args, Command, Engine},
-    build, cargo_lambda,
+    bench, build, cargo_lambda,
     dynamodb::DynamoDb,
     failure::Failure,
     tables,
@@ -26,6 +26,7 @@ async fn main() -> ExitCode {
             print!("{}", args::HELP);
             Ok(())
         }
+        Ok(Command::Bench) => bench::run(dev::workspace()).await,
         Ok(Command::Run(args)) => tokio::select! {
             failure = run(&args) => failure,
             asked = asked_to_stop() => asked,

@@ -1,0 +1,76 @@
+//! `update_with_retry` against the same `GetItem` and `UpdateItem` on the bare SDK: one client each, one row, in turns.
+#![expect(clippy::disallowed_methods, reason = "measures on the wall clock, and writes as the bare SDK does")]
+
+use crate::table::{self, Counter, KEY, NAME};
+use crate::wire::client;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use fencepost::Table;
+use std::time::{Duration, Instant};
+
+/// Medians over all rounds.
+#[derive(Clone, Copy, Debug)]
+pub struct Medians {
+    /// Of the two requests on the bare SDK.
+    pub bare: Duration,
+    /// Of `update_with_retry`.
+    pub ours: Duration,
+}
+
+/// Measures this many rounds, after some that do not count, against the engine at `endpoint`.
+///
+/// # Panics
+/// Where the engine does not answer.
+pub async fn measure(endpoint: &str, rounds: usize) -> Medians {
+    let own_client = || client(endpoint, aws_smithy_http_client::Builder::new().build_http());
+    let (bare, ours) = (own_client(), Table::<Counter>::new(&own_client(), NAME));
+    table::create(&ours, "one").await;
+    let (mut bare_times, mut our_times) = (Vec::new(), Vec::new());
+    for round in 0..rounds + rounds / 10 {
+        for turn in 0..2 {
+            let begun = Instant::now();
+            let bares = (round + turn) % 2 == 0;
+            if bares {
+                read_and_write(&bare).await;
+            } else {
+                assert!(table::raise(&ours, "one").await, "nobody else writes");
+            }
+            let times = if bares { &mut bare_times } else { &mut our_times };
+            times.push(begun.elapsed());
+        }
+    }
+    let median = |times: &mut Vec<Duration>| {
+        times.drain(..rounds / 10);
+        times.sort();
+        times[times.len() / 2]
+    };
+    Medians { bare: median(&mut bare_times), ours: median(&mut our_times) }
+}
+
+/// The two requests that `update_with_retry` sends where nobody else writes, byte for byte but for the write id.
+async fn read_and_write(client: &Client) {
+    let key = || AttributeValue::S("one".to_owned());
+    let read = client.get_item().table_name(NAME).key(KEY, key()).consistent_read(true);
+    let item = Box::pin(read.send()).await.expect("an answer").item.expect("an item");
+    let number = |name: &str| item[name].as_n().expect("a number").parse::<u64>().expect("a whole one");
+    let next = number("_version") + 1;
+    let write = client
+        .update_item()
+        .table_name(NAME)
+        .key(KEY, key())
+        .update_expression("SET #version = :next, #writes.#slot = :id, #0 = :0")
+        .condition_expression("#version = :at AND #incarnation = :incarnation")
+        .expression_attribute_names("#version", "_version")
+        .expression_attribute_names("#incarnation", "_incarnation")
+        .expression_attribute_names("#writes", "_writes")
+        .expression_attribute_names("#slot", (next % 16).to_string())
+        .expression_attribute_names("#0", "count")
+        .expression_attribute_values(":at", item["_version"].clone())
+        .expression_attribute_values(":incarnation", item["_incarnation"].clone())
+        .expression_attribute_values(":next", AttributeValue::N(next.to_string()))
+        .expression_attribute_values(":id", AttributeValue::B(Blob::new(fastrand::u64(..).to_be_bytes())))
+        .expression_attribute_values(":0", AttributeValue::N((number("count") + 1).to_string()))
+        .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+    Box::pin(write.send()).await.expect("nobody else writes");
+}

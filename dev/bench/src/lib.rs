@@ -1,0 +1,13 @@
+//! What Fencepost costs, measured: the parts of `cargo dev bench`, each of which a test may call as well.
+//!
+//! - [`crowd`]: writers that all begin at once on one item, on virtual time.
+//! - [`latency`]: an update against the same two requests on the bare SDK, over HTTP.
+//! - [`process`]: a function's size, start and memory, on a Runtime API of its own.
+//! - [`startup`]: the steps of the start, one by one.
+
+pub mod crowd;
+pub mod latency;
+pub mod process;
+pub mod startup;
+pub mod table;
+pub mod wire;

@@ -1,0 +1,201 @@
+//! Prints what Fencepost costs, as ratios taken in one run: `cargo dev bench` builds all of it and runs this.
+//!
+//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. (`bench engine` and `bench steps`
+//! are processes of its own.)
+#![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
+
+use bench::crowd::{self, Strategy};
+use bench::process::{Function, event};
+use bench::{latency, table};
+use serde_json::json;
+use std::error::Error;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const STARTS: usize = 41;
+const INVOCATIONS: usize = 200;
+const ROUNDS: usize = 3000;
+const SEEDS: u64 = 10;
+const HOP: Duration = Duration::from_millis(5);
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["engine"] => runtime.block_on(serve_engine()),
+        ["steps"] => {
+            let steps = runtime.block_on(bench::startup::take());
+            println!("{} {}", steps.config.as_nanos(), steps.client.as_nanos());
+            Ok(())
+        }
+        [device_state, floor] => {
+            println!("| what | Fencepost | against | ratio | target |\n|---|---|---|---|---|");
+            runtime.block_on(measure(Path::new(device_state), Path::new(floor)))?;
+            crowds();
+            runtime.block_on(startup(Path::new(device_state)))
+        }
+        _ => Err("bench DEVICE_STATE FLOOR".into()),
+    }
+}
+
+/// The engine, in a process of its own, until it is killed; its first line is its port.
+async fn serve_engine() -> Outcome<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("{}", listener.local_addr()?.port());
+    dynoxide::server::serve_on(listener, table::engine()).await;
+    Ok(())
+}
+
+async fn start_engine() -> Outcome<(Child, String)> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let mut engine = command.arg("engine").stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+    let mut port = String::new();
+    let stdout = engine.stdout.take().ok_or("no output")?;
+    BufReader::new(stdout).read_line(&mut port).await?;
+    Ok((engine, format!("http://127.0.0.1:{}", port.trim())))
+}
+
+async fn measure(device_state: &Path, floor: &Path) -> Outcome<()> {
+    let (_engine, endpoint) = start_engine().await?;
+    let size = |path: &Path| Ok::<_, Box<dyn Error>>(number(std::fs::metadata(path)?.len()));
+    row("bootstrap, MB", size(device_state)? / 1e6, size(floor)? / 1e6, 2, "<= 6 MB");
+
+    let environment = [("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()), ("DEVICES_TABLE", table::NAME)];
+    let (mut our_starts, mut floor_starts) = (Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        for (program, starts) in [(device_state, &mut our_starts), (floor, &mut floor_starts)] {
+            let function = Function::start(program, &environment).await?;
+            starts.push(function.start);
+            function.stop().await?;
+        }
+    }
+    row("start, ms", millis(median(&mut our_starts)), millis(median(&mut floor_starts)), 2, "<= 3.3 x");
+    let (ours, floors) = (peak(device_state, &environment).await?, peak(floor, &environment).await?);
+    row("peak memory over 200 invocations, MB", ours, floors, 1, "<= 10 MB");
+
+    let (_engine, endpoint) = start_engine().await?;
+    let latency = latency::measure(&endpoint, ROUNDS).await;
+    row("update against GetItem + UpdateItem, ms", millis(latency.ours), millis(latency.bare), 3, "<= 1.1 x");
+    Ok(())
+}
+
+/// The most memory of three processes, in MB, after a creation and adjustments.
+async fn peak(program: &Path, environment: &[(&str, &str)]) -> Outcome<f64> {
+    let mut most = 0;
+    for _ in 0..3 {
+        let mut function = Function::start(program, environment).await?;
+        function.invoke(event("PUT", "", &json!({"state": {"brightness": 0}}))).await?;
+        for _ in 1..INVOCATIONS {
+            let adjust = event("POST", "/adjustments", &json!({"attribute": "brightness", "by": 1}));
+            let answer = function.invoke(adjust).await?;
+            if !answer.contains("brightness") {
+                return Err(answer.into());
+            }
+        }
+        most = most.max(function.peak_memory()?);
+        function.stop().await?;
+    }
+    Ok(number(most) * 1024.0 / 1e6)
+}
+
+/// The same crowds by each strategy. Exact, as time is virtual.
+fn crowds() {
+    println!(
+        "\n| writers at once on one item, 5 ms hops (virtual time, {SEEDS} seeds) | requests per success | x Fencepost | mean time of a success, ms | slowest, ms | gave up |\n|---|---|---|---|---|---|"
+    );
+    for writers in [1, 2, 10, 100] {
+        let mut ours = f64::NAN;
+        for (name, strategy) in [
+            ("Fencepost", Strategy::Fencepost),
+            ("naive: read again, 2^n x 100 ms, 5 retries", Strategy::Naive),
+            ("full jitter: read again, 25 ms to 1 s", Strategy::FullJitter),
+        ] {
+            let games: Vec<_> = (0..SEEDS).map(|seed| crowd::play(strategy, writers, HOP, seed)).collect();
+            let successes: usize = games.iter().map(|game| game.times.len()).sum();
+            let requests: u64 = games.iter().map(|game| u64::from(game.requests)).sum();
+            let time: Duration = games.iter().flat_map(|game| &game.times).sum();
+            let gave_up: usize = games.iter().map(|game| game.gave_up).sum();
+            let slowest = games.iter().map(crowd::Outcome::longest).max().unwrap_or_default();
+            let per_success = number(requests) / number(successes as u64);
+            if strategy == Strategy::Fencepost {
+                ours = per_success;
+            }
+            println!(
+                "| {writers}, {name} | {per_success:.2} | {:.2} | {:.0} | {:.0} | {gave_up} of {} |",
+                per_success / ours,
+                millis(time) / number(successes as u64),
+                millis(slowest),
+                successes + gave_up
+            );
+        }
+    }
+}
+
+/// Where systems keep the certificates of the authorities they trust, in one file.
+const BUNDLES: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
+
+const END: &str = "-----END CERTIFICATE-----\n";
+
+/// What the start takes with all TLS roots and with one, and its steps by themselves.
+async fn startup(device_state: &Path) -> Outcome<()> {
+    let Some(bundle) = BUNDLES.into_iter().find(|path| Path::new(path).exists()) else {
+        return Err("there is no bundle of certificates".into());
+    };
+    let text = std::fs::read_to_string(bundle)?;
+    let end = text.find(END).ok_or("a bundle without certificates")? + END.len();
+    let one = std::env::temp_dir().join(format!("one-root-{}.pem", std::process::id()));
+    std::fs::write(&one, &text[..end])?;
+    let one_root = one.to_str().ok_or("a path in UTF-8")?;
+    println!("\n| TLS roots | start, ms | config, ms | client, ms |\n|---|---|---|---|");
+    let files = [("as the system has them", None), ("one file with all", Some(bundle)), ("one", Some(one_root))];
+    let mut times = files.map(|_| [(); 3].map(|()| Vec::new()));
+    for _ in 0..STARTS {
+        for ((_, file), [starts, configs, clients]) in files.iter().zip(&mut times) {
+            let mut environment = vec![("DEVICES_TABLE", table::NAME)];
+            environment.extend(file.map(|file| ("SSL_CERT_FILE", file)));
+            let function = Function::start(device_state, &environment).await?;
+            starts.push(function.start);
+            function.stop().await?;
+            let mut steps = Command::new(std::env::current_exe()?);
+            steps.arg("steps").env_clear().envs(environment).envs([
+                ("AWS_REGION", "eu-west-1"),
+                ("AWS_ACCESS_KEY_ID", "bench"),
+                ("AWS_SECRET_ACCESS_KEY", "bench"),
+            ]);
+            let output = String::from_utf8(steps.output().await?.stdout)?;
+            let (config, client) = output.trim().split_once(' ').ok_or("two times")?;
+            configs.push(Duration::from_nanos(config.parse()?));
+            clients.push(Duration::from_nanos(client.parse()?));
+        }
+    }
+    std::fs::remove_file(&one)?;
+    for ((name, _), [starts, configs, clients]) in files.iter().zip(&mut times) {
+        let [start, config, client] = [starts, configs, clients].map(|times| millis(median(times)));
+        println!("| {name} | {start:.2} | {config:.2} | {client:.2} |");
+    }
+    Ok(())
+}
+
+fn row(what: &str, ours: f64, against: f64, digits: usize, target: &str) {
+    println!("| {what} | {ours:.digits$} | {against:.digits$} | {:.2} | {target} |", ours / against);
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn number(number: u64) -> f64 {
+    number as f64
+}

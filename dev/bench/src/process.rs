@@ -1,0 +1,141 @@
+//! A function as a process on a Runtime API of its own: its size, its start, its memory.
+//!
+//! The API: <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
+#![expect(clippy::disallowed_methods, reason = "measures on the wall clock")]
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::{Mutex, mpsc, oneshot};
+
+struct Api {
+    first: Mutex<Option<oneshot::Sender<Instant>>>,
+    events: Mutex<mpsc::Receiver<Value>>,
+    answers: mpsc::Sender<String>,
+}
+
+/// A function that has asked for its first event.
+pub struct Function {
+    /// From just before the process was made until it asked for its first event.
+    pub start: Duration,
+    child: Child,
+    events: mpsc::Sender<Value>,
+    answers: mpsc::Receiver<String>,
+}
+
+impl Function {
+    /// Starts the program with this environment beside what Lambda sets, and nothing else.
+    ///
+    /// # Errors
+    /// It does not start, or ends before it asks for an event.
+    pub async fn start(program: &Path, environment: &[(&str, &str)]) -> io::Result<Self> {
+        let (first, started) = oneshot::channel();
+        let (events, receiver) = mpsc::channel(1);
+        let (sender, answers) = mpsc::channel(1);
+        let api = Api { first: Mutex::new(Some(first)), events: Mutex::new(receiver), answers: sender };
+        let routes = Router::new()
+            .route("/2018-06-01/runtime/invocation/next", get(next))
+            .route("/2018-06-01/runtime/invocation/{id}/response", post(answered))
+            .route("/2018-06-01/runtime/invocation/{id}/error", post(answered))
+            .with_state(Arc::new(api));
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?.to_string();
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        let mut command = Command::new(program);
+        command.env_clear().envs([
+            ("AWS_LAMBDA_RUNTIME_API", address.as_str()),
+            ("AWS_LAMBDA_FUNCTION_NAME", "measured"),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"),
+            ("AWS_LAMBDA_FUNCTION_VERSION", "$LATEST"),
+            ("AWS_REGION", "eu-west-1"),
+            ("AWS_ACCESS_KEY_ID", "bench"),
+            ("AWS_SECRET_ACCESS_KEY", "bench"),
+        ]);
+        command.envs(environment.iter().copied()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        let begun = Instant::now();
+        let mut child = command.spawn()?;
+        tokio::select! {
+            at = started => match at {
+                Ok(at) => Ok(Function { start: at - begun, child, events, answers }),
+                Err(_) => Err(io::Error::other("its Runtime API has ended")),
+            },
+            status = child.wait() => Err(io::Error::other(format!("{} has ended: {}", program.display(), status?))),
+        }
+    }
+
+    /// Sends one event and waits for the answer.
+    ///
+    /// # Errors
+    /// The process or its API has ended.
+    pub async fn invoke(&mut self, event: Value) -> io::Result<String> {
+        self.events.send(event).await.map_err(io::Error::other)?;
+        self.answers.recv().await.ok_or_else(|| io::Error::other("no answer"))
+    }
+
+    /// The most memory that the process has had resident so far, in KiB (`VmHWM`).
+    ///
+    /// # Errors
+    /// Where the system keeps no `/proc`.
+    pub fn peak_memory(&self) -> io::Result<u64> {
+        let id = self.child.id().ok_or_else(|| io::Error::other("the process has ended"))?;
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        number.ok_or_else(|| io::Error::other("no VmHWM"))
+    }
+
+    /// Ends the process.
+    ///
+    /// # Errors
+    /// Where it cannot be ended.
+    pub async fn stop(mut self) -> io::Result<()> {
+        self.child.kill().await
+    }
+}
+
+async fn next(State(api): State<Arc<Api>>) -> (HeaderMap, String) {
+    let now = Instant::now();
+    if let Some(first) = api.first.lock().await.take() {
+        let _ = first.send(now);
+    }
+    let Some(event) = api.events.lock().await.recv().await else { return std::future::pending().await };
+    let deadline = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + Duration::from_secs(10);
+    let headers = [
+        ("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd".to_owned()),
+        ("lambda-runtime-deadline-ms", deadline.as_millis().to_string()),
+        ("lambda-runtime-invoked-function-arn", "arn:aws:lambda:eu-west-1:123456789012:function:f".to_owned()),
+    ];
+    let headers = headers.into_iter().filter_map(|(name, value)| Some((name.parse().ok()?, value.parse().ok()?)));
+    (headers.collect(), event.to_string())
+}
+
+async fn answered(State(api): State<Arc<Api>>, body: String) -> axum::http::StatusCode {
+    let _ = api.answers.send(body).await;
+    axum::http::StatusCode::ACCEPTED
+}
+
+/// What API Gateway sends for a device's creation, or for a sub-resource of it.
+#[must_use]
+pub fn event(method: &str, sub: &str, body: &Value) -> Value {
+    let path = format!("/devices/lamp-1{sub}");
+    json!({
+        "version": "2.0",
+        "routeKey": format!("{method} /devices/{{deviceId}}{sub}"),
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {"content-type": "application/json"},
+        "requestContext": {"stage": "$default", "http": {"method": method, "path": path}},
+        "pathParameters": {"deviceId": "lamp-1"},
+        "body": body.to_string(),
+        "isBase64Encoded": false,
+    })
+}

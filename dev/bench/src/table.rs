@@ -1,0 +1,64 @@
+//! The one table that is measured on, and the counter in it.
+
+use dynoxide::Database;
+use fencepost::{Call, Deadline, Decision, Key, Record, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::time::Duration;
+
+/// The table's name.
+pub const NAME: &str = "Devices";
+/// Its partition key, which is that of `device-state`.
+pub const KEY: &str = "deviceId";
+
+/// What Lambda's 10 s leave to a call.
+pub const ALLOWANCE: Duration = Duration::from_millis(9750);
+
+/// A number that every writer raises by one.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub struct Counter {
+    /// The number.
+    pub count: u64,
+}
+
+impl Record for Counter {
+    const PARTITION_KEY: &'static str = KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["count"];
+}
+
+/// An engine in memory with the table, empty.
+///
+/// # Panics
+/// Where there is no memory for it.
+#[must_use]
+pub fn engine() -> Database {
+    let db = Database::memory().expect("SQLite in memory");
+    let request = json!({
+        "TableName": NAME,
+        "KeySchema": [{"AttributeName": KEY, "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": KEY, "AttributeType": "S"}],
+        "BillingMode": "PAY_PER_REQUEST",
+    });
+    db.create_table(serde_json::from_value(request).expect("a table")).expect("a new table");
+    db
+}
+
+/// A call with all the time that a Lambda usually has.
+#[must_use]
+pub fn call() -> Call {
+    Call::new(Deadline::within(ALLOWANCE))
+}
+
+/// Makes the counter, at 0.
+///
+/// # Panics
+/// Where it cannot be made.
+pub async fn create(table: &Table<Counter>, id: &str) {
+    Box::pin(table.create(&Key::from(id), &Counter { count: 0 }, &call())).await.expect("a new counter");
+}
+
+/// Raises it by one; whether that was acknowledged.
+pub async fn raise(table: &Table<Counter>, id: &str) -> bool {
+    let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { count: counter.count + 1 });
+    Box::pin(table.update_with_retry(&Key::from(id), &call(), decide)).await.is_ok()
+}

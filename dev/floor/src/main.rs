@@ -1,0 +1,9 @@
+//! A Lambda function without the SDK: answers each event with itself. What it costs is the floor of every function.
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::Value;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| Ok::<_, Error>(event.payload))).await
+}
