@@ -178,6 +178,27 @@ async fn an_old_version_of_a_purged_row_is_stale_although_the_number_is_the_same
     assert!(matches!(stale, DeleteError::Conflict(current) if *current == anew));
 }
 
+/// The same between a read and its write: only the condition on the incarnation stands in the way.
+#[tokio::test]
+async fn a_write_on_a_row_that_was_purged_and_made_anew_after_the_read_is_refused() {
+    let (engine, table, key, old) = with_account().await;
+    let decided = Cell::new(0);
+    let purge = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}});
+    let mut anew = engine.row(TABLE, "accountId", "a-1");
+    anew["_incarnation"] = json!({"B": "AAAAAAAAAAA="});
+    anew["balance"] = json!({"N": "7"});
+    let decide = |account: &Account| {
+        if decided.replace(decided.get() + 1) == 0 {
+            engine.raw("DeleteItem", &purge);
+            engine.raw("PutItem", &json!({"TableName": TABLE, "Item": anew}));
+        }
+        add(1)(account)
+    };
+    let updated = table.update_with_retry(&key, &call(), decide).await.expect("a live item");
+    assert_eq!((updated.value.balance, decided.get()), (8, 2), "it was decided again on the new row");
+    assert_ne!(updated.at.incarnation, old.at.incarnation);
+}
+
 #[tokio::test]
 async fn a_tombstone_cannot_be_deleted_again_by_guessing_its_version() {
     let (engine, table, key, created) = with_account().await;
