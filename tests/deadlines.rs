@@ -270,3 +270,68 @@ async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");
 }
+
+/// Lets a rival commit before every write on a device.
+#[derive(Debug)]
+struct Rivalled(EngineOf);
+
+impl HttpConnector for Rivalled {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (operation, body) = (operation_of(&request), body_of(&request));
+        let engine = &self.0.0;
+        if operation == "UpdateItem" {
+            engine.raw(
+                "UpdateItem",
+                &json!({
+                    "TableName": "Devices",
+                    "Key": {"deviceId": {"S": "lamp-1"}},
+                    "UpdateExpression": "SET #v = #v + :one",
+                    "ExpressionAttributeNames": {"#v": "_version"},
+                    "ExpressionAttributeValues": {":one": {"N": "1"}},
+                }),
+            );
+        }
+        let (status, body) = engine.answer(&operation, &body);
+        HttpConnectorFuture::ready(response(status, body))
+    }
+}
+
+/// What the function answers, and how long after the event, with 10 s until Lambda would kill it.
+async fn answered(client: &Client, event: &str) -> (i64, String, Option<String>, Duration) {
+    let app = device_state::App::new(Table::new(client, "Devices"), Duration::from_mins(5));
+    let mut context = lambda_runtime::Context::default();
+    let deadline = SystemTime::now() + Duration::from_secs(10);
+    let deadline = deadline.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    context.deadline = u64::try_from(deadline.as_millis()).expect("small");
+    let path = dev::workspace().join("events").join(format!("device-state-{event}.json"));
+    let event = serde_json::from_str(&std::fs::read_to_string(path).expect("an event")).expect("an event");
+    let began = Instant::now();
+    let event = lambda_runtime::LambdaEvent::new(event, context);
+    let answer = Box::pin(fencepost::runtime::respond(&app, &device_state::handle, event)).await;
+    let took = began.elapsed();
+    let answer = serde_json::to_value(&answer).expect("an answer");
+    let problem: serde_json::Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");
+    let code = problem["code"].as_str().unwrap_or_default().to_owned();
+    let retry_after = answer["headers"]["retry-after"].as_str().map(str::to_owned);
+    (answer["statusCode"].as_i64().expect("a status"), code, retry_after, took)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
+    let engine = Engine::with_tables(&[("Devices", "deviceId")]);
+    assert_eq!(answered(&engine.client(), "create").await.0, 201);
+    let never = |silent| client_over(Silence(silent, EngineOf(engine.clone())));
+    let rivalled = client_over(Rivalled(EngineOf(engine.clone())));
+    for (client, event, expected) in [
+        (never(Silent::Always), "get", (503, "unavailable", true)),
+        (never(Silent::Always), "patch-state", (503, "unavailable", true)),
+        (never(Silent::Always), "delete", (504, "outcome_unknown", false)),
+        (never(Silent::Always), "create", (504, "outcome_unknown", false)),
+        (never(Silent::ForWrites), "adjust", (504, "outcome_unknown", false)),
+        (rivalled, "adjust", (503, "contention", true)),
+    ] {
+        let (status, code, retry_after, took) = answered(&client, event).await;
+        assert_eq!((status, code.as_str(), retry_after.is_some()), expected, "{event}");
+        assert!(took < Duration::from_secs(10), "{event} took {took:?}");
+    }
+}
