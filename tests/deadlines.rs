@@ -24,15 +24,7 @@ enum Silent {
 }
 
 #[derive(Debug)]
-struct Silence(Silent, EngineOf);
-
-struct EngineOf(Engine);
-
-impl std::fmt::Debug for EngineOf {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Engine")
-    }
-}
+struct Silence(Silent, Engine);
 
 impl HttpConnector for Silence {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
@@ -41,7 +33,7 @@ impl HttpConnector for Silence {
         if silent && self.0 != Silent::ForWritesThatItApplies {
             return HttpConnectorFuture::new(std::future::pending());
         }
-        let (status, body) = self.1.0.answer(&operation, &body_of(&request));
+        let (status, body) = self.1.answer(&operation, &body_of(&request));
         if silent && status == 200 {
             return HttpConnectorFuture::new(std::future::pending());
         }
@@ -50,7 +42,7 @@ impl HttpConnector for Silence {
 }
 
 fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
-    Table::new(&client_over(Silence(silent, EngineOf(engine.clone()))), TABLE)
+    Table::new(&client_over(Silence(silent, engine.clone())), TABLE)
 }
 
 fn add_one(account: &Account) -> Decision<Account, ()> {
@@ -149,18 +141,18 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
 
 /// Answers writes from a script first, `(status, code, after applying it)`, and truly afterwards.
 #[derive(Debug)]
-struct Scripted(Mutex<Vec<(u16, &'static str, bool)>>, EngineOf);
+struct Scripted(Mutex<Vec<(u16, &'static str, bool)>>, Engine);
 
 impl HttpConnector for Scripted {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let (operation, body) = (operation_of(&request), body_of(&request));
         let scripted = (operation != "GetItem").then(|| self.0.lock().expect("no panic").pop()).flatten();
         let Some((status, code, applied)) = scripted else {
-            let (status, body) = self.1.0.answer(&operation, &body);
+            let (status, body) = self.1.answer(&operation, &body);
             return HttpConnectorFuture::ready(response(status, body));
         };
         if applied {
-            self.1.0.answer(&operation, &body);
+            self.1.answer(&operation, &body);
         }
         let error = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "on purpose"});
         HttpConnectorFuture::ready(response(status, error.to_string()))
@@ -170,7 +162,7 @@ impl HttpConnector for Scripted {
 /// A table whose next writes are answered so; the script is read from its end.
 fn scripted(engine: &Engine, script: &[(u16, &'static str, bool)]) -> Table<Account> {
     let script = Mutex::new(script.iter().rev().copied().collect());
-    Table::new(&client_over(Scripted(script, EngineOf(engine.clone()))), TABLE)
+    Table::new(&client_over(Scripted(script, engine.clone())), TABLE)
 }
 
 const EXPIRED: (u16, &str, bool) = (400, "InvalidSignatureException", false);
@@ -273,12 +265,12 @@ async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
 
 /// Lets a rival commit before every write on a device.
 #[derive(Debug)]
-struct Rivalled(EngineOf);
+struct Rivalled(Engine);
 
 impl HttpConnector for Rivalled {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let (operation, body) = (operation_of(&request), body_of(&request));
-        let engine = &self.0.0;
+        let engine = &self.0;
         if operation == "UpdateItem" {
             engine.raw(
                 "UpdateItem",
@@ -320,8 +312,8 @@ async fn answered(client: &Client, event: &str) -> (i64, String, Option<String>,
 async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
     let engine = Engine::with_tables(&[("Devices", "deviceId")]);
     assert_eq!(answered(&engine.client(), "create").await.0, 201);
-    let never = |silent| client_over(Silence(silent, EngineOf(engine.clone())));
-    let rivalled = client_over(Rivalled(EngineOf(engine.clone())));
+    let never = |silent| client_over(Silence(silent, engine.clone()));
+    let rivalled = client_over(Rivalled(engine.clone()));
     for (client, event, expected) in [
         (never(Silent::Always), "get", (503, "unavailable", true)),
         (never(Silent::Always), "patch-state", (503, "unavailable", true)),

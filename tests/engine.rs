@@ -46,6 +46,13 @@ pub struct Use {
     pub table: String,
 }
 
+/// A connector must be Debug; the engine has nothing to show.
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Engine")
+    }
+}
+
 impl Engine {
     /// Empty tables, `(name, partition key)`, on the engine that `DYNAMODB_ENDPOINT` names, else on the embedded one.
     pub fn with_tables(tables: &[(&str, &str)]) -> Self {
@@ -252,13 +259,8 @@ pub fn response(status: u16, body: impl Into<String>) -> Result<HttpResponse, Co
 }
 
 /// Answers at once and never fails.
+#[derive(Debug)]
 struct Direct(Engine);
-
-impl std::fmt::Debug for Direct {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Direct")
-    }
-}
 
 impl HttpConnector for Direct {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {

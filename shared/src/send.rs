@@ -90,11 +90,7 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                match self.within(timeout, request.send()).await {
-                    None => Proof::Unknown(no_answer(timeout)),
-                    Some(Ok(_)) => Proof::Applied,
-                    Some(Err(error)) => classify_put_item(error),
-                }
+                proof_of(self.within(timeout, request.send()).await, timeout, classify_put_item)
             }
             Action::Update { key, expression } => {
                 let request = self.client.update_item().table_name(&self.table).set_key(Some(key));
@@ -102,11 +98,7 @@ impl Sender {
                 let request = request.set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                match self.within(timeout, request.send()).await {
-                    None => Proof::Unknown(no_answer(timeout)),
-                    Some(Ok(_)) => Proof::Applied,
-                    Some(Err(error)) => classify_update_item(error),
-                }
+                proof_of(self.within(timeout, request.send()).await, timeout, classify_update_item)
             }
         }
     }
@@ -122,6 +114,19 @@ impl Sender {
             *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         }
         Some(answer)
+    }
+}
+
+/// What the answer to a write proves, be it success, an error or none within `timeout`.
+fn proof_of<O, E>(
+    answer: Option<Result<O, SdkError<E, HttpResponse>>>,
+    timeout: Duration,
+    classify: impl FnOnce(SdkError<E, HttpResponse>) -> Proof,
+) -> Proof {
+    match answer {
+        None => Proof::Unknown(no_answer(timeout)),
+        Some(Ok(_)) => Proof::Applied,
+        Some(Err(error)) => classify(error),
     }
 }
 
