@@ -25,7 +25,7 @@ const LAYERS: &[&[&str]] = &[
     &["table", "row", "condition", "send"],
     &["commit", "update"],
     &["http", "request"],
-    &["runtime"],
+    &["client", "runtime"],
 ];
 
 const MAX_LINES: usize = 500;

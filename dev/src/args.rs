@@ -18,7 +18,8 @@ Usage: cargo dev [options]
   --data DIR         keep the tables in DIR from run to run (default: in memory, gone at the end)
   --dynamodb-only    start the embedded DynamoDB with the tables, print the functions' environment, run no function
   --endpoint URL     use the DynamoDB at URL instead of the embedded one. AWS_REGION, and AWS_ACCESS_KEY_ID or
-                     AWS_PROFILE, are taken from the environment; without them placeholders are sent
+                     AWS_PROFILE, are taken from the environment; without them placeholders are sent.
+                     Temporary credentials are good until they expire: then start this again
   --help             print this
 
 Tables and environment come from template.yaml. Edits to the functions are picked up; Ctrl-C stops everything.

@@ -7,7 +7,10 @@ use std::{
 };
 
 use aws_config::{BehaviorVersion, Region, timeout::TimeoutConfig};
-use aws_sdk_dynamodb::{Client, config::Credentials};
+use aws_sdk_dynamodb::{
+    Client,
+    config::{Credentials, ProvideCredentials},
+};
 use dynoxide::Database;
 use tokio::net::TcpListener;
 
@@ -25,7 +28,8 @@ pub struct DynamoDb {
     /// The file that holds its tables, where it is embedded and keeps them.
     pub file: Option<PathBuf>,
     region: String,
-    own_credentials: bool,
+    /// The user's own; placeholders are sent without them.
+    credentials: Option<Credentials>,
 }
 
 impl DynamoDb {
@@ -35,20 +39,16 @@ impl DynamoDb {
     /// Where the port is taken or the data folder cannot be used.
     pub async fn start(engine: &Engine) -> Result<Self, Failure> {
         match engine {
-            Engine::Existing { endpoint } => Ok(Self::existing(endpoint.clone())),
+            Engine::Existing { endpoint } => Self::existing(endpoint.clone()).await,
             Engine::Embedded { port, data } => Self::embedded(*port, data.as_deref()).await,
         }
     }
 
-    fn existing(endpoint: String) -> Self {
+    async fn existing(endpoint: String) -> Result<Self, Failure> {
         let named = |name: &&str| env::var_os(name).is_some();
-        Self {
-            endpoint,
-            kind: "DynamoDB".to_owned(),
-            file: None,
-            region: region(),
-            own_credentials: ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"].iter().any(named),
-        }
+        let own = ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"].iter().any(named);
+        let credentials = if own { Some(own_credentials().await?) } else { None };
+        Ok(Self { endpoint, kind: "DynamoDB".to_owned(), file: None, region: region(), credentials })
     }
 
     async fn embedded(port: u16, data: Option<&Path>) -> Result<Self, Failure> {
@@ -67,7 +67,7 @@ impl DynamoDb {
             }
         };
         tokio::spawn(dynoxide::server::serve_on(listener, database));
-        Ok(Self { endpoint: format!("http://127.0.0.1:{port}"), kind, file, region: region(), own_credentials: false })
+        Ok(Self { endpoint: format!("http://127.0.0.1:{port}"), kind, file, region: region(), credentials: None })
     }
 
     /// What the functions' SDK reads from the environment to come here.
@@ -75,31 +75,50 @@ impl DynamoDb {
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let mut variables =
             vec![("AWS_ENDPOINT_URL_DYNAMODB", self.endpoint.clone()), ("AWS_REGION", self.region.clone())];
-        if !self.own_credentials {
-            variables.push(("AWS_ACCESS_KEY_ID", PLACEHOLDER.to_owned()));
-            variables.push(("AWS_SECRET_ACCESS_KEY", PLACEHOLDER.to_owned()));
-        }
+        let credentials = self.credentials();
+        variables.push(("AWS_ACCESS_KEY_ID", credentials.access_key_id().to_owned()));
+        variables.push(("AWS_SECRET_ACCESS_KEY", credentials.secret_access_key().to_owned()));
+        variables.extend(credentials.session_token().map(|token| ("AWS_SESSION_TOKEN", token.to_owned())));
         variables
     }
 
-    /// Variables the functions must not inherit: with placeholders, whatever names the user's real account.
+    /// Variables the functions must not inherit, for they speak of other credentials than [`Self::environment`].
     #[must_use]
     pub fn hidden_environment(&self) -> &'static [&'static str] {
-        if self.own_credentials { &[] } else { &["AWS_PROFILE", "AWS_SESSION_TOKEN"] }
+        let has_token = self.credentials().session_token().is_some();
+        if has_token { &["AWS_PROFILE"] } else { &["AWS_PROFILE", "AWS_SESSION_TOKEN"] }
+    }
+
+    fn credentials(&self) -> Credentials {
+        let placeholders = || Credentials::new(PLACEHOLDER, PLACEHOLDER, None, None, "placeholder");
+        self.credentials.clone().unwrap_or_else(placeholders)
     }
 
     /// A client for this tool's own calls. Unlike the functions' it leaves retries to the SDK.
     pub async fn client(&self) -> Client {
         let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_secs(15)).build();
-        let mut config = aws_config::defaults(BehaviorVersion::latest())
+        let config = aws_config::defaults(BehaviorVersion::latest())
             .endpoint_url(&self.endpoint)
             .region(Region::new(self.region.clone()))
-            .timeout_config(timeout);
-        if !self.own_credentials {
-            config = config.credentials_provider(Credentials::new(PLACEHOLDER, PLACEHOLDER, None, None, "placeholder"));
-        }
+            .timeout_config(timeout)
+            .credentials_provider(self.credentials());
         Client::new(&config.load().await)
     }
+}
+
+/// Those that the SDK finds, by whatever way: functions look into their environment only, as on Lambda.
+async fn own_credentials() -> Result<Credentials, Failure> {
+    let config = aws_config::load_defaults(BehaviorVersion::latest()).await;
+    let unusable = |why: &str| {
+        Failure::new(format!(
+            "The credentials of AWS_PROFILE or AWS_ACCESS_KEY_ID cannot be used ({why}): correct them."
+        ))
+    };
+    let provider = config.credentials_provider().ok_or_else(|| unusable("there are none"))?;
+    provider.provide_credentials().await.map_err(|error| {
+        let error: &dyn std::error::Error = &error;
+        unusable(&error.source().map_or_else(|| error.to_string(), ToString::to_string))
+    })
 }
 
 fn region() -> String {
@@ -130,29 +149,34 @@ fn on_disk(folder: &Path) -> Result<(Database, PathBuf), Failure> {
 mod tests {
     use super::*;
 
-    fn reached(own_credentials: bool) -> DynamoDb {
+    fn reached(credentials: Option<Credentials>) -> DynamoDb {
         DynamoDb {
             endpoint: "http://127.0.0.1:8000".to_owned(),
             kind: "DynamoDB".to_owned(),
             file: None,
             region: "us-east-1".to_owned(),
-            own_credentials,
+            credentials,
         }
     }
 
     #[test]
     fn placeholders_replace_the_users_account_entirely() {
-        let dynamodb = reached(false);
+        let dynamodb = reached(None);
         let variables = dynamodb.environment();
         assert!(variables.contains(&("AWS_ACCESS_KEY_ID", PLACEHOLDER.to_owned())));
-        assert!(dynamodb.hidden_environment().contains(&"AWS_PROFILE"));
+        assert!(variables.contains(&("AWS_SECRET_ACCESS_KEY", PLACEHOLDER.to_owned())));
+        assert_eq!(dynamodb.hidden_environment(), ["AWS_PROFILE", "AWS_SESSION_TOKEN"]);
     }
 
     #[test]
-    fn the_users_own_credentials_are_left_alone() {
-        let dynamodb = reached(true);
-        let names: Vec<&str> = dynamodb.environment().iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_REGION"]);
-        assert!(dynamodb.hidden_environment().is_empty());
+    fn the_users_own_credentials_are_handed_to_the_functions_whole() {
+        let dynamodb = reached(Some(Credentials::new("id", "secret", Some("token".to_owned()), None, "profile")));
+        let variables = dynamodb.environment();
+        for (name, value) in
+            [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret"), ("AWS_SESSION_TOKEN", "token")]
+        {
+            assert!(variables.contains(&(name, value.to_owned())), "{name}");
+        }
+        assert_eq!(dynamodb.hidden_environment(), ["AWS_PROFILE"]);
     }
 }

@@ -83,14 +83,15 @@
 //! 9. [`error`]: how it can end, by outcome.
 //! 10. [`json`], [`timestamp`]: free-form values and moments, kept exactly.
 //! 11. [`request`], [`http`]: what a client asked, and the only file with HTTP status codes.
-//! 12. [`runtime`]: a function on Lambda.
+//! 12. [`client`], [`runtime`]: a function on Lambda.
 //!
-//! A file names only files of its own row or of rows to the right: `runtime → {http, request} → {update, commit} →
+//! A file names only files of its own row or of rows to the right: `{runtime, client} → {http, request} → {update, commit} →
 //! {table, row, condition, send} → {error, retry, write_id, ambient, call} → {version, json, timestamp}`. So nothing
 //! below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
 
 pub mod ambient;
 pub mod call;
+pub mod client;
 mod commit;
 mod condition;
 pub mod error;

@@ -6,11 +6,11 @@
 
 use crate::ambient::Ambient;
 use crate::call::Call;
+use crate::client;
 use crate::error::Source;
 use crate::http::{Problem, Response};
 use crate::request::{Body, Request};
 use crate::retry::Deadline;
-use aws_config::BehaviorVersion;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings;
 use aws_lambda_events::http::{HeaderMap, HeaderName, HeaderValue};
@@ -46,8 +46,7 @@ pub async fn serve<A>(
     handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
 ) -> Result<(), Error> {
     log_json();
-    let config = aws_config::defaults(BehaviorVersion::latest()).load().await;
-    let app = init(&Client::new(&config))?;
+    let app = init(&client::from_env())?;
     // Boxed: the SDK's futures nest so deeply that with the runtime's around them the compiler gives up.
     let answer = |event| Box::pin(async { Ok::<_, Infallible>(respond(&app, &handle, event).await) });
     lambda_runtime::run(service_fn(answer)).await

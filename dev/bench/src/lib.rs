@@ -3,7 +3,7 @@
 //! - [`crowd`]: writers that all begin at once on one item, on virtual time.
 //! - [`latency`]: an update against the same two requests on the bare SDK, over HTTP.
 //! - [`process`]: a function's size, start and memory, on a Runtime API of its own.
-//! - [`startup`]: the steps of the start, one by one.
+//! - [`startup`]: what the start is mostly made of.
 
 pub mod crowd;
 pub mod latency;

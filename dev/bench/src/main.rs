@@ -1,6 +1,6 @@
 //! Prints what Fencepost costs, as ratios taken in one run: `cargo dev bench` builds all of it and runs this.
 //!
-//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. (`bench engine` and `bench steps`
+//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. (`bench engine` and `bench client`
 //! are processes of its own.)
 #![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
 
@@ -29,9 +29,8 @@ fn main() -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["engine"] => runtime.block_on(serve_engine()),
-        ["steps"] => {
-            let steps = runtime.block_on(bench::startup::take());
-            println!("{} {}", steps.config.as_nanos(), steps.client.as_nanos());
+        ["client"] => {
+            println!("{}", bench::startup::client().as_nanos());
             Ok(())
         }
         [device_state, floor] => {
@@ -137,47 +136,41 @@ fn crowds() {
     }
 }
 
-/// Where systems keep the certificates of the authorities they trust, in one file.
-const BUNDLES: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
-
 const END: &str = "-----END CERTIFICATE-----\n";
 
-/// What the start takes with all TLS roots and with one, and its steps by themselves.
+/// What the start takes with all TLS roots and with one, and how much of it is making the client.
 async fn startup(device_state: &Path) -> Outcome<()> {
-    let Some(bundle) = BUNDLES.into_iter().find(|path| Path::new(path).exists()) else {
-        return Err("there is no bundle of certificates".into());
-    };
-    let text = std::fs::read_to_string(bundle)?;
+    let bundle = openssl_probe::probe().cert_file.ok_or("there is no bundle of certificates")?;
+    let text = std::fs::read_to_string(&bundle)?;
     let end = text.find(END).ok_or("a bundle without certificates")? + END.len();
     let one = std::env::temp_dir().join(format!("one-root-{}.pem", std::process::id()));
     std::fs::write(&one, &text[..end])?;
     let one_root = one.to_str().ok_or("a path in UTF-8")?;
-    println!("\n| TLS roots | start, ms | config, ms | client, ms |\n|---|---|---|---|");
-    let files = [("as the system has them", None), ("one file with all", Some(bundle)), ("one", Some(one_root))];
-    let mut times = files.map(|_| [(); 3].map(|()| Vec::new()));
+    let folder = bundle.parent().and_then(Path::to_str).ok_or("a path in UTF-8")?;
+    println!("\n| TLS roots | start, ms | client, ms |\n|---|---|---|");
+    let sources = [
+        ("the system's bundle", None),
+        ("a folder that has each by itself, too", Some(("SSL_CERT_DIR", folder))),
+        ("one", Some(("SSL_CERT_FILE", one_root))),
+    ];
+    let mut times = sources.map(|_| [(); 2].map(|()| Vec::new()));
     for _ in 0..STARTS {
-        for ((_, file), [starts, configs, clients]) in files.iter().zip(&mut times) {
+        for ((_, source), [starts, clients]) in sources.iter().zip(&mut times) {
             let mut environment = vec![("DEVICES_TABLE", table::NAME)];
-            environment.extend(file.map(|file| ("SSL_CERT_FILE", file)));
+            environment.extend(source);
             let function = Function::start(device_state, &environment).await?;
             starts.push(function.start);
             function.stop().await?;
-            let mut steps = Command::new(std::env::current_exe()?);
-            steps.arg("steps").env_clear().envs(environment).envs([
-                ("AWS_REGION", "eu-west-1"),
-                ("AWS_ACCESS_KEY_ID", "bench"),
-                ("AWS_SECRET_ACCESS_KEY", "bench"),
-            ]);
-            let output = String::from_utf8(steps.output().await?.stdout)?;
-            let (config, client) = output.trim().split_once(' ').ok_or("two times")?;
-            configs.push(Duration::from_nanos(config.parse()?));
-            clients.push(Duration::from_nanos(client.parse()?));
+            let mut client = Command::new(std::env::current_exe()?);
+            client.arg("client").env_clear().envs(environment).env("AWS_REGION", "eu-west-1");
+            let output = String::from_utf8(client.output().await?.stdout)?;
+            clients.push(Duration::from_nanos(output.trim().parse()?));
         }
     }
     std::fs::remove_file(&one)?;
-    for ((name, _), [starts, configs, clients]) in files.iter().zip(&mut times) {
-        let [start, config, client] = [starts, configs, clients].map(|times| millis(median(times)));
-        println!("| {name} | {start:.2} | {config:.2} | {client:.2} |");
+    for ((name, _), [starts, clients]) in sources.iter().zip(&mut times) {
+        let [start, client] = [starts, clients].map(|times| millis(median(times)));
+        println!("| {name} | {start:.2} | {client:.2} |");
     }
     Ok(())
 }

@@ -1,0 +1,68 @@
+//! The `DynamoDB` client of a function: all it needs is in its environment, where Lambda puts it.
+//!
+//! `aws_config`'s default chain would look further: profiles, SSO, containers, the machine's metadata. A function on
+//! Lambda has none of these, and would pay for them with 0.8 MB of program (`DESIGN.md`, "Start-up and size").
+
+use aws_config::environment::EnvironmentVariableCredentialsProvider;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{SharedCredentialsProvider, SharedHttpClient};
+use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
+use std::env;
+
+/// Makes a client of what the environment says.
+///
+/// | variable | says |
+/// |---|---|
+/// | `AWS_REGION`, else `AWS_DEFAULT_REGION` | the region |
+/// | `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | the credentials |
+/// | `AWS_ENDPOINT_URL_DYNAMODB`, else `AWS_ENDPOINT_URL` | another endpoint than the region's |
+/// | `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT` | `true`: that kind of endpoint |
+/// | `SSL_CERT_FILE`, `SSL_CERT_DIR` | the authorities that are trusted, instead of the system's |
+///
+/// Nothing is sent. What is missing is an error of the first request.
+///
+/// ```
+/// let client = fencepost::client::from_env();
+/// # let _ = client;
+/// ```
+pub fn from_env() -> Client {
+    let mut config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).map(Region::new))
+        .credentials_provider(SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new()))
+        .http_client(https());
+    config.set_endpoint_url(variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL")));
+    config.set_use_fips(is_true("AWS_USE_FIPS_ENDPOINT"));
+    config.set_use_dual_stack(is_true("AWS_USE_DUALSTACK_ENDPOINT"));
+    Client::new(&config.build())
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn is_true(name: &str) -> Option<bool> {
+    variable(name).map(|value| value.eq_ignore_ascii_case("true"))
+}
+
+/// The SDK's own way over HTTPS, with one difference: the authorities are read from one file.
+///
+/// Most systems keep them twice, in a bundle and in a folder, and the SDK reads both, which is half of a function's
+/// start. Where the environment names them, or there is no bundle, the SDK looks for itself.
+fn https() -> SharedHttpClient {
+    let bundle = (!openssl_probe::has_ssl_cert_env_vars())
+        .then(|| openssl_probe::probe().cert_file)
+        .flatten()
+        .and_then(|path| std::fs::read(path).ok());
+    let trusted = match bundle {
+        Some(bundle) => TrustStore::empty().with_pem_certificate(bundle),
+        None => TrustStore::default(),
+    };
+    let provider = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
+    match TlsContext::builder().with_trust_store(trusted).build() {
+        Ok(context) => provider.tls_context(context).build_https(),
+        Err(_) => provider.build_https(),
+    }
+}
