@@ -1,4 +1,4 @@
-//! The only file with condition-expression text: the three writes that this crate sends.
+//! The only file with condition-expression text: the writes and checks that this crate sends.
 
 use crate::row::{INCARNATION, PURGE_AT, VERSION, WRITES, bytes, number};
 use crate::table::{Attributes, Diff};
@@ -24,11 +24,14 @@ pub(crate) enum Action {
     Put { item: Attributes },
     /// Changes the attributes that the expression names.
     Update { key: Attributes, expression: String },
+    /// Changes nothing; only in a transaction.
+    Check { key: Attributes },
 }
 
 const IS_ABSENT: &str = "attribute_not_exists(#key)";
 const IS_AT: &str = "#version = :at AND #incarnation = :incarnation";
 const IS_ALIVE_AT: &str = "#version = :at AND #incarnation = :incarnation AND attribute_not_exists(#purge)";
+const IS_WITHIN: &str = "#number BETWEEN :low AND :high AND attribute_not_exists(#purge)";
 
 /// The most that an update expression may take, in bytes (`DynamoDB` quota "expression length").
 const MAX_EXPRESSION: usize = 4096;
@@ -114,6 +117,38 @@ fn update(
     }
     let action = Action::Update { key, expression: expression.clone() };
     (expression.len() <= MAX_EXPRESSION).then_some(ConditionalWrite { action, condition, names, values })
+}
+
+/// Checks that the key has no row.
+pub(crate) fn check_absent(partition_key: &str, key: Attributes) -> ConditionalWrite {
+    ConditionalWrite {
+        action: Action::Check { key },
+        condition: IS_ABSENT,
+        names: HashMap::from([("#key".to_owned(), partition_key.to_owned())]),
+        values: HashMap::new(),
+    }
+}
+
+/// Checks that the row is still at `at`.
+pub(crate) fn check_at(key: Attributes, at: ItemVersion) -> ConditionalWrite {
+    let (names, values) = placeholders_of(at);
+    ConditionalWrite { action: Action::Check { key }, condition: IS_AT, names, values }
+}
+
+/// Adds `by` to a number of a live item that is between `low` and `high` (both included), and moves its version on.
+/// It leaves no id behind: nothing recognises it later.
+pub(crate) fn add_between(key: Attributes, attribute: &str, by: i64, low: i64, high: i64) -> ConditionalWrite {
+    let names = [("#number", attribute), ("#version", VERSION), ("#purge", PURGE_AT)];
+    let values = [(":by", by), (":low", low), (":high", high), (":one", 1)];
+    let expression = "SET #number = #number + :by, #version = #version + :one".to_owned();
+    ConditionalWrite {
+        action: Action::Update { key, expression },
+        condition: IS_WITHIN,
+        names: names.map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned())).into(),
+        values: values
+            .map(|(placeholder, value)| (placeholder.to_owned(), AttributeValue::N(value.to_string())))
+            .into(),
+    }
 }
 
 type Placeholders = (HashMap<String, String>, HashMap<String, AttributeValue>);

@@ -48,6 +48,11 @@ pub enum Failure {
         /// What is wrong with it.
         reason: String,
     },
+    /// The steps of a transaction cannot be sent together, or do not fit what was seen: a bug in the decision.
+    InvalidTransaction {
+        /// What is wrong with them.
+        reason: String,
+    },
     /// `DynamoDB` refused the request itself (denied, no such table, invalid). Repeating is useless.
     Rejected {
         /// The refusal.
@@ -70,6 +75,7 @@ impl fmt::Display for Failure {
             }
             Failure::CorruptItem { reason } => write!(f, "the stored item is not usable: {reason}"),
             Failure::InvalidRecord { reason } => write!(f, "the value cannot be stored: {reason}"),
+            Failure::InvalidTransaction { reason } => write!(f, "the transaction cannot be sent: {reason}"),
             Failure::Rejected { .. } => f.write_str("nothing was applied: the table rejected the request"),
         }
     }
@@ -84,7 +90,8 @@ impl Error for Failure {
             Failure::Contention { .. }
             | Failure::TooLarge { .. }
             | Failure::CorruptItem { .. }
-            | Failure::InvalidRecord { .. } => None,
+            | Failure::InvalidRecord { .. }
+            | Failure::InvalidTransaction { .. } => None,
         }
     }
 }
@@ -131,6 +138,38 @@ pub enum DeleteError<T> {
     Conflict(Box<Versioned<T>>),
     /// See [`Failure`].
     Failed(Failure),
+}
+
+/// How [`transact_with_retry`](crate::Transactions::transact_with_retry) did not change anything.
+#[derive(Debug)]
+pub enum TransactError<R> {
+    /// The decision was no, for this reason. Nothing was written.
+    Refused(R),
+    /// See [`Failure`].
+    Failed(Failure),
+}
+
+/// How [`add_within`](crate::Table::add_within) did not add.
+#[derive(Debug)]
+pub enum AddError<T> {
+    /// Nothing is there. Nothing was written.
+    NotFound,
+    /// The result would be outside the bounds, or the item has no such number. Nothing was written.
+    OutOfRange(Box<Versioned<T>>),
+    /// See [`Failure`].
+    Failed(Failure),
+}
+
+impl<R> From<Failure> for TransactError<R> {
+    fn from(failure: Failure) -> Self {
+        TransactError::Failed(failure)
+    }
+}
+
+impl<T> From<Failure> for AddError<T> {
+    fn from(failure: Failure) -> Self {
+        AddError::Failed(failure)
+    }
 }
 
 impl<T> From<Failure> for CreateError<T> {

@@ -207,7 +207,10 @@ impl From<Failure> for Problem {
             Failure::TooLarge { bytes, limit } => {
                 Self::too_large(format!("the item would take {bytes} bytes of at most {limit}; nothing was written"))
             }
-            Failure::CorruptItem { .. } | Failure::InvalidRecord { .. } | Failure::Rejected { .. } => {
+            Failure::CorruptItem { .. }
+            | Failure::InvalidRecord { .. }
+            | Failure::InvalidTransaction { .. }
+            | Failure::Rejected { .. } => {
                 Self::new(Kind::Internal, "internal", "the request could not be answered; nothing was applied")
             }
         };

@@ -60,7 +60,7 @@
 //!             Failure::Contention { .. } | Failure::Unavailable { .. } => "nothing was applied: try again".to_owned(),
 //!             Failure::OutcomeUnknown { .. } => "perhaps applied: read the account before anything else".to_owned(),
 //!             Failure::TooLarge { .. } => "nothing was applied: the account has grown too large".to_owned(),
-//!             Failure::CorruptItem { .. } | Failure::InvalidRecord { .. } | Failure::Rejected { .. } => {
+//!             Failure::CorruptItem { .. } | Failure::InvalidRecord { .. } | Failure::InvalidTransaction { .. } | Failure::Rejected { .. } => {
 //!                 format!("nothing was applied, and repeating is useless: {failure}")
 //!             }
 //!         },
@@ -94,25 +94,32 @@ pub mod call;
 pub mod client;
 mod commit;
 mod condition;
+mod counter;
 pub mod error;
 pub mod http;
 pub mod json;
+mod prepare;
 pub mod request;
+mod resend;
 pub mod retry;
 mod row;
 pub mod runtime;
 mod send;
 pub mod table;
 pub mod timestamp;
+pub mod transact;
 pub mod update;
 pub mod version;
 pub mod write_id;
 
 pub use ambient::Ambient;
 pub use call::{Call, Tally};
-pub use error::{CreateError, DeleteError, Failure, Source, UpdateError, VersionedUpdateError};
+pub use error::{
+    AddError, CreateError, DeleteError, Failure, Source, TransactError, UpdateError, VersionedUpdateError,
+};
 pub use retry::{Conflicts, Deadline, RetryPolicy};
 pub use table::{Attributes, Key, Record, Table};
+pub use transact::{Attempt, Plan, Reads, Transactions};
 pub use update::Decision;
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 

@@ -47,6 +47,11 @@ impl Row {
         let at = ItemVersion { version: seen.version, incarnation: seen.incarnation };
         Ok(Row { at, purge_at, attributes })
     }
+
+    /// The moment that an attribute of the value holds, in epoch seconds.
+    pub(crate) fn epoch_seconds(&self, name: &str) -> Option<u64> {
+        read_number(self.attributes.get(name)?)
+    }
 }
 
 fn corrupt(one: &str, other: &str) -> Failure {

@@ -1,6 +1,10 @@
 //! One request to `DynamoDB` and what its answer proves.
 #![expect(clippy::disallowed_methods, reason = "the one door through which writes leave; it notes when an answer came")]
 
+mod transaction;
+
+pub(crate) use transaction::{Address, Reason, step};
+
 use crate::condition::{Action, ConditionalWrite};
 use crate::error::Source;
 use crate::table::Attributes;
@@ -21,11 +25,11 @@ use tokio::time::Instant;
 
 /// What the answer to one send of a write proves about **that send**.
 #[derive(Debug)]
-pub(crate) enum Proof {
+pub(crate) enum Proof<F> {
     /// It was applied.
     Applied,
-    /// Its condition did not hold; the row that refused, if there was one.
-    Refused(Option<Attributes>),
+    /// Its condition did not hold; what refused it.
+    Refused(F),
     /// It was not applied; sent again, it may be.
     NotApplied(Source),
     /// It was not applied because its signature was too old, or is wrong: sign it again, once.
@@ -34,13 +38,15 @@ pub(crate) enum Proof {
     Rejected(Source),
     /// Nothing: it may have been applied, or may be later.
     Unknown(Source),
+    /// Nothing: `DynamoDB` has seen its token with another request, as it says. It has not, for tokens are random.
+    Mismatch(Source),
 }
 
 /// What the answer to a read gives.
 #[derive(Debug)]
-pub(crate) enum Found {
-    /// The item, or none.
-    Item(Option<Attributes>),
+pub(crate) enum Found<A> {
+    /// What was asked for.
+    Found(A),
     /// No answer, or "not now": read again.
     Again(Source),
     /// The signature was too old, or is wrong: sign it again, once.
@@ -49,11 +55,10 @@ pub(crate) enum Found {
     Rejected(Source),
 }
 
-/// The way to one table. It sends each request once: the client's own retries are off.
+/// The way to `DynamoDB`. It sends each request once: the client's own retries are off.
 #[derive(Debug)]
 pub(crate) struct Sender {
     client: Client,
-    table: String,
     last_answer: Mutex<Option<Instant>>,
 }
 
@@ -61,8 +66,8 @@ pub(crate) struct Sender {
 const CONNECTION_LIFE: Duration = Duration::from_mins(1);
 
 impl Sender {
-    pub(crate) fn new(client: &Client, table: String) -> Self {
-        Sender { client: without_retries(client), table, last_answer: Mutex::default() }
+    pub(crate) fn new(client: &Client) -> Self {
+        Sender { client: without_retries(client), last_answer: Mutex::default() }
     }
 
     /// Whether the client had an answer lately, so that timeouts need not allow for connecting.
@@ -72,35 +77,41 @@ impl Sender {
     }
 
     /// Reads one item, strongly consistent.
-    pub(crate) async fn read(&self, key: Attributes, timeout: Duration) -> Found {
-        let request = self.client.get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
+    pub(crate) async fn read(&self, table: &str, key: Attributes, timeout: Duration) -> Found<Option<Attributes>> {
+        let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
         match self.within(timeout, request.send()).await {
             None => Found::Again(no_answer(timeout)),
-            Some(Ok(output)) => Found::Item(output.item),
+            Some(Ok(output)) => Found::Found(output.item),
             Some(Err(error)) => classify_get_item(error),
         }
     }
 
-    /// Sends one conditional write, once.
-    pub(crate) async fn write(&self, write: ConditionalWrite, timeout: Duration) -> Proof {
+    /// Sends one conditional write, once; the row that refused it, if there was one.
+    pub(crate) async fn write(
+        &self,
+        table: &str,
+        write: ConditionalWrite,
+        timeout: Duration,
+    ) -> Proof<Option<Attributes>> {
         let ConditionalWrite { action, condition, names, values } = write;
         let values = Some(values).filter(|values| !values.is_empty());
         match action {
             Action::Put { item } => {
-                let request = self.client.put_item().table_name(&self.table).set_item(Some(item));
+                let request = self.client.put_item().table_name(table).set_item(Some(item));
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
                 proof_of(self.within(timeout, request.send()).await, timeout, classify_put_item)
             }
             Action::Update { key, expression } => {
-                let request = self.client.update_item().table_name(&self.table).set_key(Some(key));
+                let request = self.client.update_item().table_name(table).set_key(Some(key));
                 let request = request.update_expression(expression).condition_expression(condition);
                 let request = request.set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
                 proof_of(self.within(timeout, request.send()).await, timeout, classify_update_item)
             }
+            Action::Check { .. } => Proof::Rejected("a check is a step of a transaction, never a write".into()),
         }
     }
 
@@ -127,11 +138,11 @@ fn without_retries(client: &Client) -> Client {
 }
 
 /// What the answer to a write proves, be it success, an error or none within `timeout`.
-fn proof_of<O, E>(
+fn proof_of<O, E, F>(
     answer: Option<Result<O, SdkError<E, HttpResponse>>>,
     timeout: Duration,
-    classify: impl FnOnce(SdkError<E, HttpResponse>) -> Proof,
-) -> Proof {
+    classify: impl FnOnce(SdkError<E, HttpResponse>) -> Proof<F>,
+) -> Proof<F> {
     match answer {
         None => Proof::Unknown(no_answer(timeout)),
         Some(Ok(_)) => Proof::Applied,
@@ -144,7 +155,7 @@ fn no_answer(timeout: Duration) -> Source {
 }
 
 /// Turns the outcome of an `UpdateItem` that did not succeed into what it proves.
-fn classify_update_item(error: SdkError<UpdateItemError, HttpResponse>) -> Proof {
+fn classify_update_item(error: SdkError<UpdateItemError, HttpResponse>) -> Proof<Option<Attributes>> {
     use UpdateItemError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -169,7 +180,7 @@ fn classify_update_item(error: SdkError<UpdateItemError, HttpResponse>) -> Proof
 }
 
 /// Turns the outcome of a `PutItem` that did not succeed into what it proves.
-fn classify_put_item(error: SdkError<PutItemError, HttpResponse>) -> Proof {
+fn classify_put_item(error: SdkError<PutItemError, HttpResponse>) -> Proof<Option<Attributes>> {
     use PutItemError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -193,7 +204,7 @@ fn classify_put_item(error: SdkError<PutItemError, HttpResponse>) -> Proof {
 }
 
 /// Turns the outcome of a `GetItem` that did not succeed into what to do about it.
-fn classify_get_item(error: SdkError<GetItemError, HttpResponse>) -> Found {
+fn classify_get_item<A>(error: SdkError<GetItemError, HttpResponse>) -> Found<A> {
     use GetItemError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -254,7 +265,7 @@ fn meaning(status: u16, code: Option<&str>) -> Meaning {
     }
 }
 
-fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + 'static>(status: u16, error: E) -> Proof {
+fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + 'static, F>(status: u16, error: E) -> Proof<F> {
     match meaning(status, error.code()) {
         Meaning::Expired => Proof::Expired(error.into()),
         Meaning::NotNow => Proof::NotApplied(error.into()),
@@ -264,7 +275,7 @@ fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + 'static>(sta
 }
 
 /// Judges an error below the service: it never left, nothing arrived, or what arrived was no answer.
-fn unanswered<E: Error + Send + Sync + 'static>(error: SdkError<E, HttpResponse>) -> Proof {
+fn unanswered<E: Error + Send + Sync + 'static, F>(error: SdkError<E, HttpResponse>) -> Proof<F> {
     match error {
         SdkError::ConstructionFailure(_) => Proof::Rejected(error.into()),
         _ if never_left(&error) => Proof::NotApplied(error.into()),

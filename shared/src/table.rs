@@ -46,6 +46,9 @@ pub trait Record: Serialize + DeserializeOwned {
     const SORT_KEY: Option<&'static str> = None;
     /// Every top-level attribute that a value may have. Others in the same item are never touched.
     const ATTRIBUTES: &'static [&'static str];
+    /// The attribute, a number of epoch seconds, after which TTL may remove the row, where a value has one. It is
+    /// the table's TTL attribute then, and a row of it cannot be deleted: the tombstone would have no TTL.
+    const EXPIRES_AT: Option<&'static str> = None;
 
     /// The value as attributes.
     ///
@@ -111,6 +114,7 @@ impl From<Vec<u8>> for KeyPart {
 /// The operations are in `update.rs`. Clone-free: share it by reference.
 pub struct Table<T> {
     pub(crate) sender: Sender,
+    pub(crate) name: String,
     pub(crate) policy: RetryPolicy,
     pub(crate) ambient: Ambient,
     pub(crate) tombstone_retention: Duration,
@@ -125,7 +129,8 @@ impl<T: Record> Table<T> {
     /// retry that this crate does not see would hide a lost answer from it.
     pub fn new(client: &Client, name: impl Into<String>) -> Self {
         Table {
-            sender: Sender::new(client, name.into()),
+            sender: Sender::new(client),
+            name: name.into(),
             policy: RetryPolicy::default(),
             ambient: Ambient::system(),
             tombstone_retention: Self::TOMBSTONE_RETENTION,
@@ -199,7 +204,7 @@ impl<T: Record> Table<T> {
 
 impl<T> fmt::Debug for Table<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Table").field("sender", &self.sender).field("policy", &self.policy).finish_non_exhaustive()
+        f.debug_struct("Table").field("name", &self.name).field("policy", &self.policy).finish_non_exhaustive()
     }
 }
 
@@ -235,6 +240,11 @@ impl Diff {
 /// The largest item that is sent: `DynamoDB`'s 400 KB less what our own attributes may grow to, so that
 /// an item that could be created can also be changed and deleted.
 pub(crate) const MAX_ITEM: usize = 400 * 1024 - 512;
+
+/// The size of a whole item in bytes.
+pub(crate) fn size_of_item(item: &Attributes) -> usize {
+    item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
+}
 
 /// Refuses an item (ours left out) that would be too large, before anything is sent.
 pub(crate) fn check_size(item: &Attributes) -> Result<(), Failure> {

@@ -5,8 +5,9 @@
 //! is its answer. Both, and create and delete, write through `commit.rs`.
 
 use crate::call::Call;
-use crate::commit::{Change, Committed, Observed, Write};
+use crate::commit::{Change, Committed};
 use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
+use crate::prepare::{Observed, Write};
 use crate::retry::RetryPolicy;
 use crate::row::Row;
 use crate::send::Found;
@@ -159,9 +160,10 @@ impl<T: Record> Table<T> {
         let mut signed_again = false;
         loop {
             let timeout = self.policy.timeout(unanswered, self.sender.connected());
-            let source = match self.sender.read(key.clone(), timeout.min(call.deadline().remaining())).await {
-                Found::Item(None) => return Ok(Observed::Absent),
-                Found::Item(Some(item)) => return Observed::of(Row::read(item)?),
+            let source = match self.sender.read(&self.name, key.clone(), timeout.min(call.deadline().remaining())).await
+            {
+                Found::Found(None) => return Ok(Observed::Absent),
+                Found::Found(Some(item)) => return Observed::of(Row::read(item)?),
                 Found::Rejected(source) => return Err(Failure::Rejected { source }),
                 Found::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
                 Found::Expired(source) => {

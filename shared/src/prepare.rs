@@ -1,0 +1,148 @@
+//! From what was observed of a key and what shall become of it to the request that does it.
+
+use crate::condition::{self, ConditionalWrite};
+use crate::error::Failure;
+use crate::row::{self, Row};
+use crate::table::{Attributes, Diff, Record, Table, check_size, diff};
+use crate::version::{ItemVersion, Version, Versioned};
+use crate::write_id::{Base, SentWrite, WriteId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A row that TTL may remove within this time proves nothing about a create whose answer was
+/// lost: a late copy could find the key free. Sends leave for 4 minutes, signatures live 5, clocks may be
+/// some minutes apart.
+const PURGE_MARGIN: Duration = Duration::from_mins(15);
+
+/// What is known of a key.
+#[derive(Debug)]
+pub(crate) enum Observed<T> {
+    /// No row.
+    Absent,
+    /// A row whose item was deleted.
+    Tombstone(Row),
+    /// A row with a value.
+    Live(Row, Versioned<T>),
+}
+
+impl<T: Record> Observed<T> {
+    pub(crate) fn of(row: Row) -> Result<Self, Failure> {
+        Ok(match Table::<T>::decode(&row)? {
+            Some(current) => Observed::Live(row, current),
+            None => Observed::Tombstone(row),
+        })
+    }
+}
+
+/// One write, by what it does to what was observed.
+pub(crate) enum Write<'a, T> {
+    /// A value where no row is.
+    Create(&'a T),
+    /// A value where a tombstone is.
+    Revive(&'a Row, &'a T),
+    /// The second value in the place of the first.
+    Update(&'a Row, &'a T, &'a T),
+    /// A tombstone in the place of whatever is at this version.
+    Delete(ItemVersion),
+}
+
+/// What a write leaves in its row beside the value.
+#[derive(Clone, Copy)]
+pub(crate) struct Stamp {
+    /// The logical change that it belongs to.
+    pub id: WriteId,
+    /// When TTL may remove a tombstone that it leaves.
+    pub purge_at: SystemTime,
+}
+
+impl<T: Record> Write<'_, T> {
+    /// The request for it, and what the judge must know of it.
+    pub(crate) fn prepare(&self, key: &Attributes, stamp: Stamp) -> Result<(ConditionalWrite, SentWrite), Failure> {
+        let id = stamp.id;
+        let (request, on) = match *self {
+            Write::Create(value) => (create(value, key, id)?, Base::NoRow),
+            Write::Revive(row, value) => {
+                (change_row(row, &leftovers::<T>(row), &Table::<T>::encode(value)?, key, id)?, base(row.at))
+            }
+            Write::Update(row, old, new) => {
+                (change_row(row, &Table::<T>::encode(old)?, &Table::<T>::encode(new)?, key, id)?, base(row.at))
+            }
+            Write::Delete(at) => (delete::<T>(at, key, id, stamp.purge_at)?, base(at)),
+        };
+        Ok((request, SentWrite { id, on }))
+    }
+}
+
+/// The state that a write, once applied, has made of its row.
+pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
+    match sent.on {
+        Base::NoRow => ItemVersion { version: Version::ABSENT.next(), incarnation: sent.id.as_incarnation() },
+        Base::Row { version, incarnation } => ItemVersion { version: version.next(), incarnation },
+    }
+}
+
+/// Whether the row that refused a create may vanish while a copy of that create is on its way.
+pub(crate) fn soon_purged(
+    sent: &SentWrite,
+    refusal: Option<&Row>,
+    expires_at: Option<&'static str>,
+    now: SystemTime,
+) -> bool {
+    let purge_at = refusal.and_then(|row| row.purge_at.or_else(|| row.epoch_seconds(expires_at?)));
+    sent.on == Base::NoRow && purge_at.is_some_and(|seconds| seconds < epoch_seconds(now + PURGE_MARGIN))
+}
+
+fn create<T: Record>(value: &T, key: &Attributes, id: WriteId) -> Result<ConditionalWrite, Failure> {
+    let mut item = Table::<T>::encode(value)?;
+    item.extend(key.clone());
+    check_size(&item)?;
+    item.extend(row::first_attributes(id));
+    Ok(condition::put_if_absent(T::PARTITION_KEY, item))
+}
+
+/// From what the row holds of a value to what it shall hold; other attributes are left alone.
+fn change_row(
+    row: &Row,
+    old: &Attributes,
+    new: &Attributes,
+    key: &Attributes,
+    id: WriteId,
+) -> Result<ConditionalWrite, Failure> {
+    let diff = diff(old, new);
+    let mut item = row.attributes.clone();
+    diff.apply(&mut item);
+    check_size(&item)?;
+    Ok(condition::update_at(key.clone(), row.at, id, &diff).unwrap_or_else(|| {
+        row::advance(&mut item, row.at, id);
+        condition::put_at(row.at, item)
+    }))
+}
+
+fn delete<T: Record>(
+    at: ItemVersion,
+    key: &Attributes,
+    id: WriteId,
+    purge_at: SystemTime,
+) -> Result<ConditionalWrite, Failure> {
+    let everything: BTreeSet<_> = T::ATTRIBUTES.iter().map(|&name| name.to_owned()).collect();
+    let diff = Diff { set: BTreeMap::new(), remove: everything };
+    condition::bury_at(key.clone(), at, id, &diff, epoch_seconds(purge_at)).ok_or_else(|| Failure::InvalidRecord {
+        reason: "its Record declares more attributes than one request can name".to_owned(),
+    })
+}
+
+fn base(at: ItemVersion) -> Base {
+    Base::Row { version: at.version, incarnation: at.incarnation }
+}
+
+/// What a tombstone still holds beside the key and our own attributes: nothing of it may come to life again.
+fn leftovers<T: Record>(row: &Row) -> Attributes {
+    let mut attributes = row.attributes.clone();
+    let keys = [Some(T::PARTITION_KEY), T::SORT_KEY];
+    attributes.retain(|name, _| !row::OWNED.contains(&name.as_str()) && !keys.contains(&Some(name.as_str())));
+    attributes
+}
+
+fn epoch_seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,178 @@
+//! One write of a logical change, sent until it is proved what became of it; and the pauses between its attempts.
+
+use crate::ambient::Ambient;
+use crate::call::Call;
+use crate::error::{Failure, Source};
+use crate::retry::{Conflicts, Deadline, RetryPolicy};
+use crate::send::{Proof, Sender};
+use std::time::{Duration, SystemTime};
+use tracing::debug;
+
+/// All sends of one change happen within this time of the first. A signature lives about 5 minutes and the token of a
+/// transaction 10, so a late copy of the first send is refused before what would recognise it has been forgotten.
+const SEND_WINDOW: Duration = Duration::from_mins(4);
+
+/// What one logical change has to know to send: by what rules, until when, and what it met so far.
+pub(crate) struct Resend<'a> {
+    sender: &'a Sender,
+    policy: &'a RetryPolicy,
+    ambient: &'a Ambient,
+    call: &'a Call,
+    window: Window,
+    attempts: u32,
+    conflicts: Conflicts,
+}
+
+/// One send of a write.
+pub(crate) struct Send {
+    /// How long it waits for its answer.
+    pub timeout: Duration,
+    /// How often the token of an earlier send was mistaken for another request's.
+    pub mismatches: u32,
+}
+
+/// What is proved about a write and all its sends.
+pub(crate) enum Proved<F> {
+    /// It was applied.
+    Applied,
+    /// The last send was refused.
+    Refused(Refusal<F>),
+}
+
+/// A send whose condition did not hold.
+pub(crate) struct Refusal<F> {
+    /// What refused it.
+    pub by: F,
+    /// How long it took, from the send to its answer.
+    pub round_trip: Duration,
+    /// An earlier send that was not answered, if there was one: it may have been applied, or may be later.
+    pub pending: Option<Source>,
+}
+
+impl<'a> Resend<'a> {
+    pub(crate) fn new(sender: &'a Sender, policy: &'a RetryPolicy, ambient: &'a Ambient, call: &'a Call) -> Self {
+        let window = Window::open(ambient.now());
+        Resend { sender, policy, ambient, call, window, attempts: 0, conflicts: Conflicts::default() }
+    }
+
+    /// Sends one write until an answer says what became of it; after a conflict not before a pause.
+    ///
+    /// An answer that was lost stays *pending* until a refusal is judged: what a resend is answered
+    /// speaks about that resend only. While something is pending, whatever ends the loop without a
+    /// refusal ends it as [`Failure::OutcomeUnknown`].
+    pub(crate) async fn until_proved<F, S>(&mut self, send: impl Fn(Send) -> S) -> Result<Proved<F>, Failure>
+    where
+        S: Future<Output = Proof<F>>,
+    {
+        self.pause_after_conflict().await?;
+        let mut pending: Option<Source> = None;
+        let mut lost = 0;
+        let mut mismatches = 0;
+        let mut sends = 0;
+        let mut signed_again = false;
+        let mut not_now: Option<Source> = None;
+        self.attempts += 1;
+        self.call.count_attempt();
+        loop {
+            let Some(timeout) = self.time_to_send(pending.is_some(), lost) else {
+                return Err(self.out_of_time(pending, not_now));
+            };
+            sends += 1;
+            let left = self.call.deadline().remaining();
+            match send(Send { timeout, mismatches }).await {
+                Proof::Applied => return Ok(Proved::Applied),
+                Proof::Refused(by) => {
+                    let round_trip = left.saturating_sub(self.call.deadline().remaining());
+                    return Ok(Proved::Refused(Refusal { by, round_trip, pending }));
+                }
+                Proof::NotApplied(source) => not_now = Some(source),
+                Proof::Expired(source) if signed_again => return Err(rejected(pending, source)),
+                Proof::Expired(source) => {
+                    signed_again = true;
+                    not_now = Some(source);
+                }
+                Proof::Rejected(source) => return Err(rejected(pending, source)),
+                Proof::Unknown(source) => {
+                    debug!(sends, reason = %source, "answer lost");
+                    self.call.count_lost_answer();
+                    lost += 1;
+                    pending = Some(source);
+                }
+                Proof::Mismatch(source) => {
+                    mismatches += 1;
+                    pending = Some(source);
+                }
+            }
+            // Never past the deadline, and with time left for one more send: it may prove what became of the last.
+            let pause = self.policy.resend_pause(sends, self.ambient.random());
+            tokio::time::sleep(pause.min(self.call.deadline().remaining() / 2)).await;
+        }
+    }
+
+    /// Notes that the last attempt lost its race: the item had moved on by `behind` versions.
+    pub(crate) fn conflict(&mut self, behind: u64, round_trip: Duration) {
+        self.conflicts.met(behind, round_trip);
+        self.call.count_conflict();
+    }
+
+    /// Waits before another attempt, or says that there is none left. It is the write that waits, not the
+    /// decision: an answer that needs no write is given at once.
+    async fn pause_after_conflict(&mut self) -> Result<(), Failure> {
+        if self.conflicts.count == 0 {
+            return Ok(());
+        }
+        let left = self.call.deadline().remaining();
+        let pause = self.policy.conflict_pause(&self.conflicts, self.ambient.random()).min(left / 2);
+        let enough_time = left > pause + self.policy.first_timeout;
+        if self.attempts >= self.policy.max_attempts || !enough_time {
+            return Err(Failure::Contention { attempts: self.attempts });
+        }
+        tokio::time::sleep(pause).await;
+        self.conflicts.paused(pause);
+        Ok(())
+    }
+
+    /// How long the next send may wait for its answer; `None` when it must not be sent any more.
+    fn time_to_send(&self, pending: bool, lost: u32) -> Option<Duration> {
+        let left = self.call.deadline().remaining();
+        // With nothing pending, a send that cannot wait for its answer would only make an unknown.
+        let needed = if pending { Duration::from_millis(1) } else { self.policy.first_timeout };
+        if left < needed || !self.window.is_open(self.ambient.now()) {
+            return None;
+        }
+        Some(self.policy.timeout(lost, self.sender.connected()).min(left))
+    }
+
+    fn out_of_time(&self, pending: Option<Source>, not_now: Option<Source>) -> Failure {
+        match (pending, not_now) {
+            (Some(source), _) => Failure::OutcomeUnknown { source },
+            (None, Some(source)) => Failure::Unavailable { source },
+            (None, None) if self.conflicts.count > 0 => Failure::Contention { attempts: self.attempts },
+            (None, None) => Failure::Unavailable { source: "no time was left to send the write".into() },
+        }
+    }
+}
+
+fn rejected(pending: Option<Source>, source: Source) -> Failure {
+    match pending {
+        Some(source) => Failure::OutcomeUnknown { source },
+        None => Failure::Rejected { source },
+    }
+}
+
+/// The time in which sends of one change may leave, on two clocks: a paused machine may stop one of them.
+struct Window {
+    monotonic: Deadline,
+    opened: SystemTime,
+}
+
+impl Window {
+    fn open(now: SystemTime) -> Self {
+        Window { monotonic: Deadline::within(SEND_WINDOW), opened: now }
+    }
+
+    fn is_open(&self, now: SystemTime) -> bool {
+        let by_wall_clock = now.duration_since(self.opened).map_or(true, |passed| passed < SEND_WINDOW);
+        by_wall_clock && !self.monotonic.remaining().is_zero()
+    }
+}

@@ -1,0 +1,233 @@
+//! Transactions and batches: many items in one request, and what its answer proves about all of it.
+
+use super::{Found, Meaning, Proof, Sender, meaning, no_answer, proof_of, unanswered, unmodelled_write};
+use crate::condition::{Action, ConditionalWrite};
+use crate::error::Source;
+use crate::table::Attributes;
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
+use aws_sdk_dynamodb::types::{CancellationReason, ConditionCheck, KeysAndAttributes, Put, TransactWriteItem, Update};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Why one step of a transaction stood in its way.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Reason {
+    /// It did not.
+    None,
+    /// Its condition did not hold; the row that refused it, if there was one.
+    Refused(Option<Attributes>),
+    /// Another transaction, or a throttled table, was in its way: it may pass when it is sent again.
+    NotNow,
+    /// It can not be done at all.
+    Rejected,
+}
+
+/// A row that a batch shall read.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Address {
+    pub table: String,
+    pub key: Attributes,
+}
+
+/// What a batch has read.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    items: HashMap<String, Vec<Attributes>>,
+    left_out: HashMap<String, KeysAndAttributes>,
+}
+
+impl Batch {
+    /// Whether nothing is said of this row, because the table is throttled or the answer would be too large.
+    pub(crate) fn left_out(&self, row: &Address) -> bool {
+        self.left_out.get(&row.table).is_some_and(|left| left.keys().contains(&row.key))
+    }
+
+    /// The item in this row, if there is one.
+    pub(crate) fn item(&self, row: &Address) -> Option<Attributes> {
+        let has_key = |item: &&Attributes| row.key.iter().all(|(name, value)| item.get(name) == Some(value));
+        self.items.get(&row.table)?.iter().find(has_key).cloned()
+    }
+}
+
+impl Sender {
+    /// Sends one transaction, once; a refusal has one reason a step, in their order.
+    pub(crate) async fn transact(
+        &self,
+        steps: Vec<TransactWriteItem>,
+        token: String,
+        timeout: Duration,
+    ) -> Proof<Vec<Reason>> {
+        let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
+        proof_of(self.within(timeout, request.send()).await, timeout, classify_transact_write_items)
+    }
+
+    /// Reads rows of several tables in one request, each strongly consistent: the rows of each table that are there.
+    pub(crate) async fn read_batch(&self, rows: &[Address], timeout: Duration) -> Found<Batch> {
+        let request = match batch_of(rows) {
+            Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
+            Err(error) => return Found::Rejected(error.into()),
+        };
+        match self.within(timeout, request.send()).await {
+            None => Found::Again(no_answer(timeout)),
+            Some(Ok(output)) => Found::Found(Batch {
+                items: output.responses.unwrap_or_default(),
+                left_out: output.unprocessed_keys.unwrap_or_default(),
+            }),
+            Some(Err(error)) => classify_batch_get_item(error),
+        }
+    }
+}
+
+fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttributes>, BuildError> {
+    let mut keys = HashMap::<&str, Vec<Attributes>>::new();
+    for row in rows {
+        keys.entry(&row.table).or_default().push(row.key.clone());
+    }
+    let all = keys.into_iter().map(|(table, keys)| {
+        let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build()?;
+        Ok((table.to_owned(), keys))
+    });
+    all.collect()
+}
+
+/// One step of a transaction: a conditional write of one table.
+pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWriteItem, Source> {
+    let ConditionalWrite { action, condition, names, values } = write;
+    let values = Some(values).filter(|values| !values.is_empty());
+    let step = TransactWriteItem::builder();
+    let step = match action {
+        Action::Put { item } => {
+            let put = Put::builder().table_name(table).set_item(Some(item)).condition_expression(condition);
+            let put = put.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
+            step.put(put.return_values_on_condition_check_failure(AllOld).build()?)
+        }
+        Action::Update { key, expression } => {
+            let update = Update::builder().table_name(table).set_key(Some(key));
+            let update = update.update_expression(expression).condition_expression(condition);
+            let update = update.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
+            step.update(update.return_values_on_condition_check_failure(AllOld).build()?)
+        }
+        Action::Check { key } => {
+            let check = ConditionCheck::builder().table_name(table).set_key(Some(key)).condition_expression(condition);
+            let check = check.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
+            step.condition_check(check.return_values_on_condition_check_failure(AllOld).build()?)
+        }
+    };
+    Ok(step.build())
+}
+
+/// Turns the outcome of a `TransactWriteItems` that did not succeed into what it proves.
+fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Proof<Vec<Reason>> {
+    use TransactWriteItemsError as E;
+    match error {
+        SdkError::ServiceError(context) => {
+            let status = context.raw().status().as_u16();
+            match context.into_err() {
+                E::TransactionCanceledException(mut cancelled) => {
+                    let reasons = cancelled.cancellation_reasons.take().unwrap_or_default();
+                    classify_cancellation(reasons, cancelled.into())
+                }
+                error @ E::IdempotentParameterMismatchException(_) => Proof::Mismatch(error.into()),
+                // An earlier send of it is being worked on: it may be applied in a moment.
+                error @ (E::TransactionInProgressException(_) | E::InternalServerError(_)) => {
+                    Proof::Unknown(error.into())
+                }
+                error @ (E::ProvisionedThroughputExceededException(_)
+                | E::RequestLimitExceeded(_)
+                | E::ThrottlingException(_)) => Proof::NotApplied(error.into()),
+                error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
+                    Proof::Rejected(error.into())
+                }
+                // Not in the service's model: the enum is non-exhaustive, so only the code can tell.
+                error => unmodelled_write(status, error),
+            }
+        }
+        other => unanswered(other),
+    }
+}
+
+/// What a cancelled transaction proves: a step that was refused speaks first, for what refused it may show that an
+/// earlier send was applied; then one that is impossible; else it was only not now.
+fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> Proof<Vec<Reason>> {
+    let reasons: Vec<_> = reasons.into_iter().map(classify_reason).collect();
+    if reasons.iter().any(|reason| matches!(reason, Reason::Refused(_))) {
+        Proof::Refused(reasons)
+    } else if reasons.contains(&Reason::Rejected) {
+        Proof::Rejected(source)
+    } else {
+        Proof::NotApplied(source)
+    }
+}
+
+/// One reason, by its code and never by its text.
+fn classify_reason(reason: CancellationReason) -> Reason {
+    match reason.code.as_deref() {
+        None | Some("None") => Reason::None,
+        Some("ConditionalCheckFailed") => Reason::Refused(reason.item),
+        Some("ItemCollectionSizeLimitExceeded" | "ValidationError" | "AccessDenied" | "DuplicateItem") => {
+            Reason::Rejected
+        }
+        // TransactionConflict, ProvisionedThroughputExceeded, ThrottlingError, and whatever is new: it was not
+        // applied, and to send the same again is safe, and bounded.
+        Some(_) => Reason::NotNow,
+    }
+}
+
+/// Turns the outcome of a `BatchGetItem` that did not succeed into what to do about it.
+fn classify_batch_get_item<A>(error: SdkError<BatchGetItemError, HttpResponse>) -> Found<A> {
+    use BatchGetItemError as E;
+    match error {
+        SdkError::ServiceError(context) => {
+            let status = context.raw().status().as_u16();
+            match context.into_err() {
+                error @ (E::ProvisionedThroughputExceededException(_)
+                | E::RequestLimitExceeded(_)
+                | E::ThrottlingException(_)
+                | E::InternalServerError(_)) => Found::Again(error.into()),
+                error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
+                    Found::Rejected(error.into())
+                }
+                error => match meaning(status, error.code()) {
+                    Meaning::NotNow | Meaning::Nothing => Found::Again(error.into()),
+                    Meaning::Expired => Found::Expired(error.into()),
+                    Meaning::Final => Found::Rejected(error.into()),
+                },
+            }
+        }
+        SdkError::ConstructionFailure(_) => Found::Rejected(error.into()),
+        other => Found::Again(other.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_mixed_reasons_a_refusal_speaks_first_then_the_impossible_and_not_now_last() {
+        const CONFLICT: &str = "TransactionConflict";
+        for (codes, expected) in [
+            (&["None", "ConditionalCheckFailed"][..], "refused"),
+            (&[CONFLICT, "ConditionalCheckFailed", "ValidationError"], "refused"),
+            (&["None", "ValidationError", CONFLICT], "rejected"),
+            (&["ItemCollectionSizeLimitExceeded"], "rejected"),
+            (&["None", CONFLICT], "not now"),
+            (&["ThrottlingError", "ProvisionedThroughputExceeded"], "not now"),
+            (&["SomethingNew"], "not now"),
+            (&[], "not now"),
+        ] {
+            let reasons = codes.iter().map(|code| CancellationReason::builder().code(*code).build()).collect();
+            let said = match classify_cancellation(reasons, "cancelled".into()) {
+                Proof::Refused(reasons) if reasons.len() == codes.len() => "refused",
+                Proof::Rejected(_) => "rejected",
+                Proof::NotApplied(_) => "not now",
+                other => panic!("{codes:?}: {other:?}"),
+            };
+            assert_eq!(said, expected, "{codes:?}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Many items in one all-or-nothing change: named reads, a decision that adds steps, one transaction.
+//!
+//! [`Transactions::transact_with_retry`] is [`Table::update_with_retry`] for more than one item: what is observed
+//! is decided upon, the steps are sent as one transaction, and a conflict is decided again on the items that the
+//! cancellation returned, without a read. Every step that writes at a version leaves the write id in its row, so a
+//! lost answer is judged by the rows even when `DynamoDB` has forgotten the transaction's token.
+
+mod attempt;
+
+pub use attempt::{Attempt, Item, Plan, Reads};
+
+use crate::ambient::Ambient;
+use crate::call::Call;
+use crate::error::{Failure, TransactError};
+use crate::prepare::soon_purged;
+use crate::resend::{Proved, Refusal, Resend, Send};
+use crate::retry::RetryPolicy;
+use crate::row::{self, Row};
+use crate::send::{Address, Found, Proof, Reason, Sender};
+use crate::write_id::{Base, Verdict, WriteId, judge};
+use attempt::{Known, Role, Step};
+use aws_sdk_dynamodb::Client;
+use tracing::debug;
+
+/// The most steps that a transaction takes, and the most rows that are read for it (`DynamoDB` quota).
+const MAX_STEPS: usize = 100;
+/// The most bytes that the items of a transaction may have together (`DynamoDB` quota).
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// The door to changes over several items and tables.
+#[derive(Debug)]
+pub struct Transactions {
+    sender: Sender,
+    policy: RetryPolicy,
+    ambient: Ambient,
+}
+
+impl Transactions {
+    /// Transactions over tables that `client` reaches. The SDK's retries are switched off, as for a table.
+    #[must_use]
+    pub fn new(client: &Client) -> Self {
+        Transactions { sender: Sender::new(client), policy: RetryPolicy::default(), ambient: Ambient::system() }
+    }
+
+    /// The same, tried by another policy.
+    #[must_use]
+    pub fn with_policy(self, policy: RetryPolicy) -> Self {
+        Transactions { policy, ..self }
+    }
+
+    /// The same under another clock and another source of randomness.
+    #[must_use]
+    pub fn with_ambient(self, ambient: Ambient) -> Self {
+        Transactions { ambient, ..self }
+    }
+
+    /// The clock and the randomness that they work by.
+    #[must_use]
+    pub fn ambient(&self) -> &Ambient {
+        &self.ambient
+    }
+
+    /// Reads, decides, and applies what was decided in one transaction, or nothing of it: one `BatchGetItem`, then one
+    /// `TransactWriteItems` an attempt. After a conflict it is decided again on the items that refused.
+    ///
+    /// `decide` must be pure. Each item is read strongly consistent, but not all at one moment: a transaction is
+    /// refused unless they all still are what was seen, a `Keep` or a `Refuse` that depends on several of them
+    /// is not checked that way. Where another copy of the same request may be at work, look again before a refusal.
+    ///
+    /// # Errors
+    /// [`TransactError::Refused`]: the decision's own no; nothing was written.
+    /// [`TransactError::Failed`]: see [`Failure`].
+    pub async fn transact_with_retry<A, R>(
+        &self,
+        reads: Reads,
+        call: &Call,
+        decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
+    ) -> Result<A, TransactError<R>> {
+        transact(&self.sender, &self.policy, &self.ambient, reads, call, decide).await
+    }
+}
+
+/// See [`Transactions::transact_with_retry`].
+pub(crate) async fn transact<A, R>(
+    sender: &Sender,
+    policy: &RetryPolicy,
+    ambient: &Ambient,
+    reads: Reads,
+    call: &Call,
+    decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
+) -> Result<A, TransactError<R>> {
+    let rows = reads.into_rows()?;
+    let mut change = Change { sender, policy, ambient, call, resend: Resend::new(sender, policy, ambient, call) };
+    let mut attempt = Attempt::new(rows, WriteId::from_random(ambient.random()));
+    let asked = attempt.to_be_read();
+    change.read(&mut attempt, asked).await?;
+    loop {
+        attempt.begin(ambient.now());
+        let answer = match decide(&mut attempt)? {
+            Plan::Commit(answer) => answer,
+            Plan::Keep(answer) => return Ok(answer),
+            Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
+        };
+        if change.commit(&mut attempt).await? {
+            return Ok(answer);
+        }
+    }
+}
+
+/// One logical change: one write id, one window for all its sends, a new token for every decision.
+struct Change<'a> {
+    sender: &'a Sender,
+    policy: &'a RetryPolicy,
+    ambient: &'a Ambient,
+    call: &'a Call,
+    resend: Resend<'a>,
+}
+
+impl Change<'_> {
+    /// Sends the steps until it is proved what became of them: `true` when they were applied. Otherwise they were not and
+    /// never will be, and the attempt knows the rows that refused them.
+    async fn commit(&mut self, attempt: &mut Attempt) -> Result<bool, Failure> {
+        let steps = attempt.take_steps()?;
+        if steps.is_empty() {
+            return Ok(true);
+        }
+        // A step that leaves an id can be judged. Steps that only add leave none: nothing but the token tells a resend
+        // from a second change, so where it is not recognised nothing may be sent any more.
+        let leaves_id = steps.iter().any(|step| matches!(step.role, Role::Writes(_)));
+        let token = format!("{:016x}{:016x}", self.ambient.random(), self.ambient.random());
+        let (sender, requests) = (self.sender, &steps);
+        let send = |send: Send| {
+            let (token, items) =
+                (format!("{token}{:02}", send.mismatches), requests.iter().map(Step::request).collect());
+            async move {
+                if send.mismatches > 0 && !leaves_id {
+                    return Proof::Rejected("its token is not recognised, and it leaves nothing to judge it by".into());
+                }
+                sender.transact(items, token, send.timeout).await
+            }
+        };
+        match self.resend.until_proved(send).await? {
+            Proved::Applied => Ok(true),
+            Proved::Refused(refusal) => self.refused(attempt, &steps, refusal).await,
+        }
+    }
+
+    /// What a cancellation proves, and what follows from it.
+    async fn refused(
+        &mut self,
+        attempt: &mut Attempt,
+        steps: &[Step],
+        refusal: Refusal<Vec<Reason>>,
+    ) -> Result<bool, Failure> {
+        let Refusal { by: reasons, round_trip, pending } = refusal;
+        // First the judge: one step that landed means that all did, one that is dead that all are.
+        let mut dead = false;
+        let mut corrupt = false;
+        for (step, reason) in steps.iter().zip(&reasons) {
+            let (Role::Writes(sent), Reason::Refused(item)) = (&step.role, reason) else { continue };
+            match judge(sent, item.as_ref().and_then(row::seen).as_ref()) {
+                Verdict::Landed => return Ok(true),
+                Verdict::Dead => {
+                    let row = item.clone().and_then(|item| Row::read(item).ok());
+                    dead |= !soon_purged(sent, row.as_ref(), step.expires_at, self.ambient.now());
+                }
+                Verdict::Unproved => {}
+                Verdict::Corrupt => corrupt = true,
+            }
+        }
+        if let (Some(source), false) = (pending, dead) {
+            return Err(Failure::OutcomeUnknown { source });
+        }
+        if corrupt {
+            return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
+        }
+        let mut behind = None;
+        let mut taken = false;
+        let mut unread = Vec::new();
+        for (step, reason) in steps.iter().zip(reasons) {
+            match reason {
+                Reason::Refused(item) => {
+                    debug!(step = attempt.name(step.row), "refused");
+                    let known = Known::of(item)?;
+                    match step.role.base() {
+                        Some(Base::NoRow) => taken |= matches!(step.role, Role::Writes(_)),
+                        Some(Base::Row { version, .. }) => {
+                            let moved = known.version().map_or(0, |now| now.saturating_sub(version.get()));
+                            behind = behind.max(Some(moved));
+                        }
+                        None => {}
+                    }
+                    attempt.learn(step.row, known);
+                }
+                Reason::NotNow | Reason::Rejected => unread.push(step.row),
+                Reason::None => {}
+            }
+        }
+        if let Some(behind) = behind {
+            self.resend.conflict(behind, round_trip);
+        }
+        // A key that is taken decides by itself, mostly; else what another transaction is changing is read again.
+        if !taken {
+            self.read(attempt, unread).await?;
+        }
+        Ok(false)
+    }
+
+    /// Reads these rows, each strongly consistent, until they are answered or time is up.
+    async fn read(&self, attempt: &mut Attempt, mut rows: Vec<usize>) -> Result<(), Failure> {
+        let mut unanswered = 0;
+        let mut signed_again = false;
+        while !rows.is_empty() {
+            let addresses: Vec<Address> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
+            let timeout = self.policy.timeout(unanswered, self.sender.connected());
+            let source = match self.sender.read_batch(&addresses, timeout.min(self.call.deadline().remaining())).await {
+                Found::Found(batch) => {
+                    let before = rows.len();
+                    let mut left = Vec::new();
+                    for (row, address) in rows.into_iter().zip(&addresses) {
+                        if batch.left_out(address) {
+                            left.push(row);
+                        } else {
+                            attempt.learn(row, Known::of(batch.item(address))?);
+                        }
+                    }
+                    rows = left;
+                    if rows.len() < before {
+                        unanswered = 0;
+                        continue;
+                    }
+                    "no row was read: the table is throttled".into()
+                }
+                Found::Rejected(source) => return Err(Failure::Rejected { source }),
+                Found::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
+                Found::Expired(source) => {
+                    signed_again = true;
+                    source
+                }
+                Found::Again(source) => source,
+            };
+            unanswered += 1;
+            let pause = self.policy.resend_pause(unanswered, self.ambient.random());
+            if self.call.deadline().remaining() < pause + self.policy.first_timeout {
+                return Err(Failure::Unavailable { source });
+            }
+            tokio::time::sleep(pause).await;
+        }
+        Ok(())
+    }
+}
