@@ -19,7 +19,7 @@ mod door;
 mod steps;
 mod transactions;
 
-pub use steps::{Step, is_read};
+pub use steps::{Step, action_of, is_read};
 use steps::{steps_of, tables_of};
 
 /// One engine with tables of its own, and the log of what it was asked.
