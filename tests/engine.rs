@@ -128,7 +128,7 @@ impl Engine {
         let token = body["ClientRequestToken"].as_str().map(ToOwned::to_owned);
         let mut tokens = self.tokens.lock().expect("no panic while noting");
         if let Some(token) = &token {
-            body["ClientRequestToken"] = json!(door::token_in_epoch(token, tokens.epoch));
+            body["ClientRequestToken"] = json!(self.door.token_for(token, tokens.epoch));
         }
         let (status, answer) = self.door.ask(operation, body.to_string().as_bytes());
         if status == 200 {
