@@ -7,6 +7,7 @@ use crate::table::Attributes;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -60,8 +61,8 @@ pub(crate) struct Sender {
 const CONNECTION_LIFE: Duration = Duration::from_mins(1);
 
 impl Sender {
-    pub(crate) fn new(client: Client, table: String) -> Self {
-        Sender { client, table, last_answer: Mutex::default() }
+    pub(crate) fn new(client: &Client, table: String) -> Self {
+        Sender { client: without_retries(client), table, last_answer: Mutex::default() }
     }
 
     /// Whether the client had an answer lately, so that timeouts need not allow for connecting.
@@ -115,6 +116,14 @@ impl Sender {
         }
         Some(answer)
     }
+}
+
+/// The same client without retries of its own. One that has none is not made anew: that would read the TLS roots again.
+fn without_retries(client: &Client) -> Client {
+    if client.config().retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
+        return client.clone();
+    }
+    Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
 }
 
 /// What the answer to a write proves, be it success, an error or none within `timeout`.

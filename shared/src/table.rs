@@ -7,7 +7,6 @@ use crate::row::{OWNED, Row};
 use crate::send::Sender;
 use crate::version::Versioned;
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
@@ -125,9 +124,8 @@ impl<T: Record> Table<T> {
     /// The table with this name, reached as `client` reaches it, but with the SDK's retries switched off: a
     /// retry that this crate does not see would hide a lost answer from it.
     pub fn new(client: &Client, name: impl Into<String>) -> Self {
-        let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
         Table {
-            sender: Sender::new(Client::from_conf(once), name.into()),
+            sender: Sender::new(client, name.into()),
             policy: RetryPolicy::default(),
             ambient: Ambient::system(),
             tombstone_retention: Self::TOMBSTONE_RETENTION,
