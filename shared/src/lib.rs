@@ -77,17 +77,19 @@
 //! 3. [`table`]: [`Record`] (value to item and back), [`Key`], [`Table`], the diff of attributes.
 //! 4. `row`, `condition`: the attributes that are ours; the only file with condition-expression text.
 //! 5. `send`: one request, and what its answer proves about it.
-//! 6. `commit`: one change, its write sent until it is proved what became of it.
-//! 7. [`update`]: the operations; [`Decision`].
+//! 6. `prepare`, `resend`, `commit`: one change, its write sent until it is proved what became of it.
+//! 7. [`update`]: the operations on one item; [`Decision`]. [`transact`]: those on many; [`Attempt`], [`Plan`].
+//!    `counter`: [`Table::add_within`]. [`idempotency`]: which request, and the record that commits with its effect.
 //! 8. [`retry`], [`call`], [`ambient`]: how long to wait, when to stop, what it cost, where time and chance come from.
 //! 9. [`error`]: how it can end, by outcome.
 //! 10. [`json`], [`timestamp`]: free-form values and moments, kept exactly.
-//! 11. [`request`], [`http`]: what a client asked, and the only file with HTTP status codes.
+//! 11. [`request`], [`http`], [`once`]: what a client asked, the only file with HTTP status codes, and one effect for each
+//!     idempotency key.
 //! 12. [`client`], [`runtime`]: a function on Lambda.
 //!
-//! A file names only files of its own row or of rows to the right: `{runtime, client} → {http, request} → {update, commit} →
-//! {table, row, condition, send} → {error, retry, write_id, ambient, call} → {version, json, timestamp}`. So nothing
-//! below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
+//! A file names only files of its own row or of rows to the right: `{runtime, client} → {http, request, once} → {update, transact,
+//! counter, idempotency, commit, resend, prepare} → {table, row, condition, send} → {error, retry, write_id, ambient, call} → {version, json,
+//! timestamp}`. So nothing below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
 
 pub mod ambient;
 pub mod call;
@@ -97,7 +99,9 @@ mod condition;
 mod counter;
 pub mod error;
 pub mod http;
+pub mod idempotency;
 pub mod json;
+pub mod once;
 mod prepare;
 pub mod request;
 mod resend;
