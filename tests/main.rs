@@ -15,4 +15,5 @@ mod permissions;
 mod properties;
 mod runtime_api;
 mod scenarios;
+mod stock;
 mod tidy;
