@@ -9,25 +9,37 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, S
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
+use door::{Door, ENDPOINT, Endpoint};
 use dynoxide::Database;
-use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, LazyLock, Mutex};
-use std::time::SystemTime;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
-/// Names an engine of its own for the scenarios, the budgets and the properties, such as `http://127.0.0.1:8000`.
-const ENDPOINT: &str = "DYNAMODB_ENDPOINT";
+mod door;
+mod steps;
+mod transactions;
+
+pub use steps::{Step, is_read};
+use steps::{steps_of, tables_of};
 
 /// One engine with tables of its own, and the log of what it was asked.
 #[derive(Clone)]
 pub struct Engine {
     door: Door,
+    /// The partition key of each table.
+    keys: Arc<BTreeMap<String, String>>,
+    tokens: Arc<Mutex<Tokens>>,
     log: Arc<Mutex<Vec<Asked>>>,
     uses: Arc<Mutex<BTreeSet<Use>>>,
+}
+
+/// What the engine knows of the tokens of transactions.
+#[derive(Debug, Default)]
+struct Tokens {
+    /// How often they were forgotten.
+    epoch: u64,
+    /// Those of applied transactions, since then.
+    applied: BTreeSet<String>,
 }
 
 /// One request as the engine saw it.
@@ -39,7 +51,8 @@ pub struct Asked {
     pub status: u16,
 }
 
-/// One operation on one table.
+/// One operation on one table, by the name of the permission that it needs: a transaction's steps need those of single
+/// operations.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
     pub operation: String,
@@ -73,7 +86,9 @@ impl Engine {
     }
 
     fn behind(door: Door, tables: &[(&str, &str)]) -> Self {
-        let engine = Engine { door, log: Arc::default(), uses: Arc::default() };
+        let keys = tables.iter().map(|(table, key)| ((*table).to_owned(), (*key).to_owned())).collect();
+        let engine =
+            Engine { door, keys: Arc::new(keys), tokens: Arc::default(), log: Arc::default(), uses: Arc::default() };
         for (table, key) in tables {
             let request = json!({
                 "TableName": table,
@@ -88,10 +103,11 @@ impl Engine {
 
     /// Answers one request the way that the service's HTTP door would: status and body.
     pub fn answer(&self, operation: &str, body: &[u8]) -> (u16, String) {
-        let (status, answer) = self.door.ask(operation, body);
+        let (status, answer) = self.ask(operation, body);
         let body: Value = serde_json::from_slice(body).expect("requests are JSON");
-        let table = body["TableName"].as_str().expect("a table").to_owned();
-        self.uses.lock().expect("no panic while noting").insert(Use { operation: operation.to_owned(), table });
+        let uses = tables_of(operation, &body).into_iter();
+        let uses = uses.map(|(action, table)| Use { operation: action.to_owned(), table });
+        self.uses.lock().expect("no panic while noting").extend(uses);
         let asked = Asked { operation: operation.to_owned(), body, status };
         self.log.lock().expect("no panic while logging").push(asked);
         (status, answer)
@@ -99,9 +115,48 @@ impl Engine {
 
     /// Does what no client of the test does: it must succeed, and neither the log nor the counts show it.
     pub fn raw(&self, operation: &str, request: &Value) -> Value {
-        let (status, answer) = self.door.ask(operation, request.to_string().as_bytes());
+        let (status, answer) = self.ask(operation, request.to_string().as_bytes());
         assert_eq!(status, 200, "{operation} {request}: {answer}");
         serde_json::from_str(&answer).expect("answers are JSON")
+    }
+
+    fn ask(&self, operation: &str, body: &[u8]) -> (u16, String) {
+        if operation != "TransactWriteItems" {
+            return self.door.ask(operation, body);
+        }
+        let mut body: Value = serde_json::from_slice(body).expect("requests are JSON");
+        let token = body["ClientRequestToken"].as_str().map(ToOwned::to_owned);
+        let mut tokens = self.tokens.lock().expect("no panic while noting");
+        if let Some(token) = &token {
+            body["ClientRequestToken"] = json!(door::token_in_epoch(token, tokens.epoch));
+        }
+        let (status, answer) = self.door.ask(operation, body.to_string().as_bytes());
+        if status == 200 {
+            tokens.applied.extend(token);
+        }
+        (status, answer)
+    }
+
+    /// Lets the engine forget the tokens of all transactions, as `DynamoDB` does after 10 minutes: one that comes again
+    /// is executed again.
+    pub fn forget_tokens(&self) {
+        let mut tokens = self.tokens.lock().expect("no panic while noting");
+        *tokens = Tokens { epoch: tokens.epoch + 1, applied: BTreeSet::new() };
+    }
+
+    /// Whether a transaction with this token was applied, so that another is answered without being executed.
+    pub fn remembers(&self, token: &str) -> bool {
+        self.tokens.lock().expect("no panic while noting").applied.contains(token)
+    }
+
+    /// What a request does to which rows: one step for most operations, one per member of a transaction or a batch.
+    pub fn steps_of(&self, operation: &str, body: &Value) -> Vec<Step> {
+        steps_of(operation, body, |table| self.key_of(table))
+    }
+
+    /// The attribute that is the partition key of a table.
+    pub fn key_of(&self, table: &str) -> &str {
+        self.keys.get(table).unwrap_or_else(|| panic!("the test has no table {table}"))
     }
 
     /// What was asked since the last time, oldest first.
@@ -112,8 +167,18 @@ impl Engine {
     /// Reads and writes since the last time.
     pub fn take_counts(&self) -> (usize, usize) {
         let log = self.take_log();
-        let reads = log.iter().filter(|asked| asked.operation == "GetItem").count();
+        let reads = log.iter().filter(|asked| is_read(&asked.operation)).count();
         (reads, log.len() - reads)
+    }
+
+    /// Rows `(table, partition key, id)` at one moment, in `DynamoDB`'s JSON; `Null` where there is none. 100 at most.
+    pub fn snapshot(&self, rows: &[(&str, &str, &str)]) -> Vec<Value> {
+        let get =
+            |(table, key, id): &(&str, &str, &str)| json!({"Get": {"TableName": table, "Key": {*key: {"S": id}}}});
+        let request = json!({"TransactItems": rows.iter().map(get).collect::<Vec<_>>()});
+        let mut answer = self.raw("TransactGetItems", &request);
+        let items = answer["Responses"].as_array_mut().expect("one response for each item");
+        items.iter_mut().map(|response| response["Item"].take()).collect()
     }
 
     /// Which operations on which tables were ever asked for.
@@ -130,97 +195,6 @@ impl Engine {
     /// A client of the real SDK whose requests go straight to this engine.
     pub fn client(&self) -> Client {
         client_over(Direct(self.clone()))
-    }
-}
-
-/// What takes a request of the service's JSON protocol and answers it.
-#[derive(Clone)]
-enum Door {
-    Embedded(Database),
-    Endpoint(Endpoint),
-}
-
-impl Door {
-    fn ask(&self, operation: &str, body: &[u8]) -> (u16, String) {
-        match self {
-            Door::Embedded(db) => match operation {
-                "GetItem" => run(body, |request| db.get_item(request)),
-                "PutItem" => run(body, |request| db.put_item(request)),
-                "UpdateItem" => run(body, |request| db.update_item(request)),
-                "DeleteItem" => run(body, |request| db.delete_item(request)),
-                "CreateTable" => run(body, |request| db.create_table(request)),
-                "DeleteTable" => run(body, |request| db.delete_table(request)),
-                other => panic!("the tests do not speak {other} yet"),
-            },
-            Door::Endpoint(endpoint) => endpoint.ask(operation, body),
-        }
-    }
-}
-
-fn run<Q: DeserializeOwned, A: Serialize>(
-    body: &[u8],
-    operation: impl FnOnce(Q) -> Result<A, dynoxide::DynoxideError>,
-) -> (u16, String) {
-    let request = match serde_json::from_slice(body) {
-        Ok(request) => request,
-        Err(error) => {
-            let problem =
-                json!({"__type": "com.amazon.coral.validate#ValidationException", "message": error.to_string()});
-            return (400, problem.to_string());
-        }
-    };
-    match operation(request) {
-        Ok(answer) => (200, serde_json::to_string(&answer).expect("an answer")),
-        Err(error) => (error.status_code(), error.to_json()),
-    }
-}
-
-/// A server that many tests share. Each engine has a prefix for its tables; they are left behind when it is done.
-#[derive(Clone)]
-struct Endpoint {
-    address: String,
-    prefix: String,
-}
-
-impl Endpoint {
-    fn new(url: &str) -> Self {
-        static RUN: LazyLock<u128> =
-            LazyLock::new(|| SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_nanos());
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let address = url.strip_prefix("http://").expect("an endpoint on plain http").trim_end_matches('/').to_owned();
-        Endpoint { address, prefix: format!("{:x}-{}-", *RUN, NEXT.fetch_add(1, Relaxed)) }
-    }
-
-    fn ask(&self, operation: &str, body: &[u8]) -> (u16, String) {
-        let mut body: Value = serde_json::from_slice(body).expect("requests are JSON");
-        let table = body["TableName"].as_str().expect("a table");
-        body["TableName"] = json!(format!("{}{table}", self.prefix));
-        self.post(operation, &body.to_string()).unwrap_or_else(|error| panic!("{ENDPOINT}={}: {error}", self.address))
-    }
-
-    /// One request in HTTP/1.0, whose answer ends where the connection does. The engine wants a signature but does not
-    /// check it.
-    fn post(&self, operation: &str, body: &str) -> io::Result<(u16, String)> {
-        let mut stream = TcpStream::connect(&self.address)?;
-        write!(
-            stream,
-            "POST / HTTP/1.0\r\n\
-             Host: {}\r\n\
-             Content-Type: application/x-amz-json-1.0\r\n\
-             X-Amz-Target: DynamoDB_20120810.{operation}\r\n\
-             X-Amz-Date: 20260307T100000Z\r\n\
-             Authorization: AWS4-HMAC-SHA256 Credential=test/20260307/eu-west-1/dynamodb/aws4_request, \
-             SignedHeaders=host;x-amz-date;x-amz-target, Signature=0\r\n\
-             Content-Length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        )?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-        let status = status.ok_or_else(|| io::Error::other(format!("no answer in HTTP: {answer}")))?;
-        Ok((status, body.to_owned()))
     }
 }
 

@@ -4,6 +4,7 @@
 //! stable code; the numbers are here. Problems are RFC 9457 `application/problem+json`.
 
 mod condition;
+mod stored;
 
 pub use condition::{IfMatch, IfNoneMatch, etag};
 
@@ -11,6 +12,7 @@ use crate::error::{Failure, Source};
 use crate::json::Invalid;
 use crate::version::{ItemVersion, Version};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::error::Error;
 use std::time::Duration;
 
@@ -27,6 +29,7 @@ enum Kind {
     VersionConflict,
     TooLarge,
     UnsupportedMediaType,
+    KeyReused,
     ConditionRequired,
     Internal,
     Unavailable,
@@ -44,6 +47,7 @@ impl Kind {
             Kind::VersionConflict => (412, "Precondition Failed"),
             Kind::TooLarge => (413, "Content Too Large"),
             Kind::UnsupportedMediaType => (415, "Unsupported Media Type"),
+            Kind::KeyReused => (422, "Unprocessable Content"),
             Kind::ConditionRequired => (428, "Precondition Required"),
             Kind::Internal => (500, "Internal Server Error"),
             Kind::Unavailable => (503, "Service Unavailable"),
@@ -120,6 +124,25 @@ impl Problem {
         Self::new(Kind::UnsupportedMediaType, "unsupported_media_type", detail).with("field", "header:content-type")
     }
 
+    /// The idempotency key was used before, for another request. Nothing was changed.
+    #[must_use]
+    pub fn key_reused() -> Self {
+        let detail = "this idempotency key belongs to another request; nothing was changed, send a new key";
+        Self::new(Kind::KeyReused, "idempotency_key_reused", detail).with("field", "header:idempotency-key")
+    }
+
+    /// How a change failed whose request has an idempotency key: what is unknown is found out by repeating it.
+    #[must_use]
+    pub fn of_keyed(failure: Failure) -> Self {
+        let mut problem = Self::from(failure);
+        if problem.kind == Kind::OutcomeUnknown {
+            problem.detail = "the change was sent, but whether it was applied could not be proved; \
+                repeat the request with the same Idempotency-Key, and it is applied at most once"
+                .to_owned();
+        }
+        problem
+    }
+
     /// Adds a member to the body.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
@@ -171,8 +194,8 @@ impl Problem {
         ] {
             body.insert(name.to_owned(), value);
         }
-        let mut headers = self.headers;
-        headers.push(("content-type", PROBLEM_JSON.to_owned()));
+        let mut headers: Headers = self.headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        headers.push(("content-type".into(), PROBLEM_JSON.to_owned()));
         Response { status, outcome: self.code, headers, body: Some(Value::Object(body).to_string()), version: None }
     }
 }
@@ -216,12 +239,15 @@ impl From<Failure> for Problem {
     }
 }
 
+/// Names in lower case, and values. A stored answer brings names of its own, so not all are constants.
+type Headers = Vec<(Cow<'static, str>, String)>;
+
 /// An answer, ready to be sent by whatever transport.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Response {
     status: u16,
     outcome: &'static str,
-    headers: Vec<(&'static str, String)>,
+    headers: Headers,
     body: Option<String>,
     version: Option<Version>,
 }
@@ -237,7 +263,7 @@ impl Response {
     #[must_use]
     pub fn created(location: String, at: ItemVersion, body: &Value) -> Self {
         let mut response = Self::shown(201, "created", at, body);
-        response.headers.push(("location", location));
+        response.headers.push(("location".into(), location));
         response
     }
 
@@ -245,7 +271,7 @@ impl Response {
         Response {
             status,
             outcome,
-            headers: vec![("content-type", JSON.to_owned()), ("etag", etag(at))],
+            headers: vec![("content-type".into(), JSON.to_owned()), ("etag".into(), etag(at))],
             body: Some(body.to_string()),
             version: Some(at.version),
         }
@@ -260,8 +286,16 @@ impl Response {
     /// The client has this version already.
     #[must_use]
     pub fn not_modified(at: ItemVersion) -> Self {
-        let headers = vec![("etag", etag(at))];
+        let headers = vec![("etag".into(), etag(at))];
         Response { status: 304, outcome: "not_modified", headers, body: None, version: Some(at.version) }
+    }
+
+    /// The same answer, given again to a request that repeats an earlier one.
+    #[must_use]
+    pub fn replayed(mut self) -> Self {
+        self.outcome = "replayed";
+        self.headers.push(("idempotency-replayed".into(), "true".to_owned()));
+        self
     }
 
     /// The status code.
@@ -278,7 +312,7 @@ impl Response {
 
     /// The headers, names in lower case.
     #[must_use]
-    pub fn headers(&self) -> &[(&'static str, String)] {
+    pub fn headers(&self) -> &[(Cow<'static, str>, String)] {
         &self.headers
     }
 
@@ -327,6 +361,16 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_unknown_of_a_keyed_change_is_found_out_by_repeating_it() {
+        let unknown = Problem::of_keyed(Failure::OutcomeUnknown { source: "lost".into() }).into_response();
+        assert_eq!((unknown.status(), unknown.outcome()), (504, "outcome_unknown"));
+        assert!(unknown.body().is_some_and(|body| body.contains("with the same Idempotency-Key")));
+        let contention = || Failure::Contention { attempts: 3 };
+        let (keyed, plain) = (Problem::of_keyed(contention()), Problem::from(contention()));
+        assert_eq!(keyed.into_response(), plain.into_response());
+    }
+
+    #[test]
     fn retry_after_is_whole_seconds_rounded_up_and_at_least_1() {
         for (millis, seconds) in [(0, "1"), (1, "1"), (1000, "1"), (1001, "2"), (299_500, "300")] {
             let response = Problem::refused("x", "x").retry_after(Duration::from_millis(millis)).into_response();
@@ -351,6 +395,7 @@ mod tests {
         assert_eq!(status(Problem::method_not_allowed("GET".to_owned())), 405);
         assert_eq!(status(Problem::refused("x", "x")), 409);
         assert_eq!(status(Problem::unsupported_media_type("x")), 415);
+        assert_eq!(status(Problem::key_reused()), 422);
         assert_eq!(status(Problem::condition_required("x")), 428);
     }
 }

@@ -5,6 +5,7 @@
 
 mod fields;
 mod id;
+mod idempotency_key;
 mod route;
 
 pub use fields::Fields;
@@ -36,6 +37,8 @@ pub struct Request {
     pub query: BTreeMap<String, String>,
     /// Headers, names in lower case; several of one name are joined by commas.
     pub headers: BTreeMap<String, String>,
+    /// Who asks, as the gateway has authorised it: an IAM ARN, else a JWT's subject, else `anonymous`.
+    pub caller: String,
     /// The body as the event carries it.
     pub body: Body,
 }
@@ -102,21 +105,6 @@ impl Request {
                 let detail = "creation takes If-None-Match: * only";
                 Err(Problem::invalid("header:if-none-match", "invalid_if_none_match", detail))
             }
-        }
-    }
-
-    /// Refuses an idempotency key on a route that does not keep that promise yet.
-    ///
-    /// # Errors
-    /// `idempotency_key_unsupported`.
-    pub fn refuse_idempotency_key(&self) -> Result<(), Problem> {
-        match self.header("idempotency-key") {
-            None => Ok(()),
-            Some(_) => Err(Problem::invalid(
-                "header:idempotency-key",
-                "idempotency_key_unsupported",
-                "this route does not honour idempotency keys; nothing was changed",
-            )),
         }
     }
 
@@ -245,6 +233,5 @@ mod tests {
         assert!(with_header(&request, "if-match", "*").if_absent().is_err());
         assert!(with_header(&request, "if-none-match", "\"a\"").if_absent().is_err());
         assert_eq!(with_header(&request, "if-none-match", "*").if_absent().ok(), Some(true));
-        assert!(with_header(&request, "idempotency-key", "k").refuse_idempotency_key().is_err());
     }
 }

@@ -11,7 +11,7 @@ use crate::error::Source;
 use crate::http::{Problem, Response};
 use crate::request::{Body, Request};
 use crate::retry::Deadline;
-use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use aws_lambda_events::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings;
 use aws_lambda_events::http::{HeaderMap, HeaderName, HeaderValue};
 use aws_sdk_dynamodb::Client;
@@ -159,9 +159,21 @@ impl From<ApiGatewayV2httpRequest> for Request {
             path_parameters: event.path_parameters.into_iter().collect(),
             query: event.query_string_parameters.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
             headers: joined(&event.headers),
+            caller: caller(event.request_context.authorizer),
             body: Body { text: event.body.unwrap_or_default(), is_base64: event.is_base64_encoded },
         }
     }
+}
+
+/// Who asks: the ARN that IAM authorised, else the subject of a JWT, else nobody in particular.
+fn caller(authorizer: Option<ApiGatewayRequestAuthorizer>) -> String {
+    authorizer
+        .and_then(|authorizer| {
+            let arn = authorizer.iam.and_then(|iam| iam.user_arn).filter(|arn| !arn.is_empty());
+            let subject = || authorizer.jwt.and_then(|mut jwt| jwt.claims.remove("sub"));
+            arn.or_else(subject)
+        })
+        .unwrap_or_else(|| "anonymous".to_owned())
 }
 
 /// Headers as text, several of one name joined by commas, as RFC 9110 section 5.3 allows.
@@ -184,9 +196,9 @@ fn to_event(response: &Response) -> ApiGatewayV2httpResponse {
     let mut event = ApiGatewayV2httpResponse::default();
     event.status_code = i64::from(response.status());
     for (name, value) in response.headers() {
-        // Every value is made of ids, tags and numbers of ours, so none is ever left out.
-        if let Ok(value) = HeaderValue::from_str(value) {
-            event.headers.insert(HeaderName::from_static(name), value);
+        // Every name and value is made of ids, tags and numbers of ours, so none is ever left out.
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name.as_ref()), HeaderValue::from_str(value)) {
+            event.headers.insert(name, value);
         }
     }
     event.body = response.body().map(|body| encodings::Body::Text(body.to_owned()));
@@ -233,6 +245,27 @@ mod tests {
     fn the_log_has_the_whole_chain_of_a_fault() {
         let problem = Problem::from(Failure::Rejected { source: "no such table".into() });
         assert_eq!(chain(&problem), "nothing was applied: the table rejected the request: no such table");
+    }
+
+    #[test]
+    fn a_caller_is_who_iam_says_else_who_the_token_says_else_anonymous() {
+        let arn = "arn:aws:sts::123456789012:assumed-role/backend/one";
+        for (authorizer, expected) in [
+            (format!(r#"{{"iam":{{"userArn":"{arn}"}}}}"#), arn),
+            (format!(r#"{{"iam":{{"userArn":"{arn}"}},"jwt":{{"claims":{{"sub":"user-1"}}}}}}"#), arn),
+            (r#"{"jwt":{"claims":{"iss":"x","sub":"user-1"},"scopes":null}}"#.to_owned(), "user-1"),
+            (r#"{"iam":{"userArn":null}}"#.to_owned(), "anonymous"),
+            (r#"{"jwt":{"claims":{"iss":"x"}}}"#.to_owned(), "anonymous"),
+            ("{}".to_owned(), "anonymous"),
+            ("null".to_owned(), "anonymous"),
+        ] {
+            let event = format!(
+                r#"{{"requestContext":{{"authorizer":{authorizer},"http":{{"method":"GET"}}}},"headers":{{}},"isBase64Encoded":false}}"#
+            );
+            let event: ApiGatewayV2httpRequest = serde_json::from_str(&event).expect("an event");
+            assert_eq!(Request::from(event).caller, expected, "{authorizer}");
+        }
+        assert_eq!(caller(None), "anonymous");
     }
 
     #[test]

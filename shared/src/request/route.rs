@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(route("GET", "/devices/a/state"), Err("method_not_allowed"));
         let request = Request { method: "POST".to_owned(), path: "/devices/a".to_owned(), ..Request::default() };
         let response = request.route(ROUTES).expect_err("refused").into_response();
-        assert!(response.headers().contains(&("allow", "PUT, GET".to_owned())));
+        assert!(response.headers().contains(&("allow".into(), "PUT, GET".to_owned())));
     }
 
     #[test]

@@ -1,0 +1,93 @@
+//! `Idempotency-Key`: the client's name for one change, the same each time that it sends it.
+
+use super::Request;
+use crate::http::Problem;
+
+const HEADER: &str = "idempotency-key";
+const FIELD: &str = "header:idempotency-key";
+
+/// The longest key.
+const MAX_KEY: usize = 255;
+
+impl Request {
+    /// The idempotency key, if there is one: 1 to 255 visible ASCII characters.
+    ///
+    /// Two such headers count as one: joined with a space they are refused, joined by the gateway they are a key of its own.
+    ///
+    /// # Errors
+    /// `invalid_idempotency_key`. It is not cut or cleaned: another key would be another promise.
+    pub fn idempotency_key(&self) -> Result<Option<&str>, Problem> {
+        let Some(key) = self.header(HEADER) else { return Ok(None) };
+        if (1..=MAX_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            Ok(Some(key))
+        } else {
+            let detail = "send one idempotency key of 1 to 255 visible ASCII characters, without spaces";
+            Err(Problem::invalid(FIELD, "invalid_idempotency_key", detail))
+        }
+    }
+
+    /// The idempotency key, on a route that does nothing without one.
+    ///
+    /// # Errors
+    /// `idempotency_key_required`, `invalid_idempotency_key`.
+    pub fn required_idempotency_key(&self) -> Result<&str, Problem> {
+        self.idempotency_key()?.ok_or_else(|| {
+            let detail = "send an idempotency key, the same one whenever you repeat this request";
+            Problem::invalid(FIELD, "idempotency_key_required", detail)
+        })
+    }
+
+    /// Refuses an idempotency key on a route that does not make its promise: a client that sends one relies on it.
+    ///
+    /// # Errors
+    /// `idempotency_key_unsupported`.
+    pub fn refuse_idempotency_key(&self) -> Result<(), Problem> {
+        match self.header(HEADER) {
+            None => Ok(()),
+            Some(_) => {
+                let detail = "this route does not honour idempotency keys; nothing was changed";
+                Err(Problem::invalid(FIELD, "idempotency_key_unsupported", detail))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_key(key: &str) -> Request {
+        let mut request = Request::default();
+        request.headers.insert(HEADER.to_owned(), key.to_owned());
+        request
+    }
+
+    #[test]
+    fn a_key_is_1_to_255_visible_ascii_characters() {
+        for key in ["k", "!", "~", "8e03978e-40d5-43dd-bc93-6894a57f9324", "\"quoted\"", &"x".repeat(255)] {
+            assert_eq!(with_key(key).idempotency_key().ok(), Some(Some(key)));
+            assert_eq!(with_key(key).required_idempotency_key().ok(), Some(key));
+        }
+        for key in ["", " ", "a b", "a, b", "é", "\u{fffd}", "a\t", "\x7f", &"x".repeat(256)] {
+            for refused in [with_key(key).idempotency_key().err(), with_key(key).required_idempotency_key().err()] {
+                assert_eq!(refused.expect("refused").code(), "invalid_idempotency_key", "{key:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_required_and_missing_is_asked_for() {
+        assert_eq!(Request::default().idempotency_key().ok(), Some(None));
+        let missing = Request::default().required_idempotency_key().expect_err("refused");
+        assert_eq!(missing.code(), "idempotency_key_required");
+    }
+
+    #[test]
+    fn a_route_that_takes_no_key_refuses_even_a_malformed_one() {
+        assert!(Request::default().refuse_idempotency_key().is_ok());
+        for key in ["k", ""] {
+            let refused = with_key(key).refuse_idempotency_key().expect_err("refused");
+            assert_eq!(refused.code(), "idempotency_key_unsupported");
+        }
+    }
+}

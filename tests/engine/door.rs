@@ -1,0 +1,199 @@
+//! What answers the requests of a test: the embedded engine, or a server with a prefix for this engine's tables.
+
+use dynoxide::Database;
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::SystemTime;
+
+/// Names an engine of its own for the scenarios, the budgets and the properties, such as `http://127.0.0.1:8000`.
+pub const ENDPOINT: &str = "DYNAMODB_ENDPOINT";
+
+/// What takes a request of the service's JSON protocol and answers it.
+#[derive(Clone)]
+pub enum Door {
+    Embedded(Database),
+    Endpoint(Endpoint),
+}
+
+impl Door {
+    pub fn ask(&self, operation: &str, body: &[u8]) -> (u16, String) {
+        match self {
+            Door::Embedded(db) => match operation {
+                "GetItem" => run(body, |request| db.get_item(request)),
+                "PutItem" => run(body, |request| db.put_item(request)),
+                "UpdateItem" => run(body, |request| db.update_item(request)),
+                "DeleteItem" => run(body, |request| db.delete_item(request)),
+                "BatchGetItem" => run(body, |request| db.batch_get_item(request)),
+                "TransactGetItems" => run(body, |request| db.transact_get_items(request)),
+                "TransactWriteItems" => run(body, |request| db.transact_write_items(request)),
+                "CreateTable" => run(body, |request| db.create_table(request)),
+                "DeleteTable" => run(body, |request| db.delete_table(request)),
+                other => panic!("the tests do not speak {other} yet"),
+            },
+            Door::Endpoint(endpoint) => endpoint.ask(operation, body),
+        }
+    }
+}
+
+fn run<Q: DeserializeOwned, A: Serialize>(
+    body: &[u8],
+    operation: impl FnOnce(Q) -> Result<A, dynoxide::DynoxideError>,
+) -> (u16, String) {
+    let request = match serde_json::from_slice(body) {
+        Ok(request) => request,
+        Err(error) => {
+            let problem =
+                json!({"__type": "com.amazon.coral.validate#ValidationException", "message": error.to_string()});
+            return (400, problem.to_string());
+        }
+    };
+    match operation(request) {
+        Ok(answer) => (200, serde_json::to_string(&answer).expect("an answer")),
+        Err(error) => (error.status_code(), error.to_json()),
+    }
+}
+
+/// A server that many tests share. Each engine has a prefix for its tables; they are left behind when it is done.
+#[derive(Clone)]
+pub struct Endpoint {
+    address: String,
+    prefix: String,
+}
+
+impl Endpoint {
+    pub fn new(url: &str) -> Self {
+        static RUN: LazyLock<u128> =
+            LazyLock::new(|| SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_nanos());
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let address = url.strip_prefix("http://").expect("an endpoint on plain http").trim_end_matches('/').to_owned();
+        Endpoint { address, prefix: format!("{:x}-{}-", *RUN, NEXT.fetch_add(1, Relaxed)) }
+    }
+
+    fn ask(&self, operation: &str, body: &[u8]) -> (u16, String) {
+        let body = prefixed(serde_json::from_slice(body).expect("requests are JSON"), &self.prefix);
+        let asked = self.post(operation, &body.to_string());
+        let (status, answer) = asked.unwrap_or_else(|error| panic!("{ENDPOINT}={}: {error}", self.address));
+        match serde_json::from_str(&answer) {
+            Ok(answer) if status == 200 => (status, unprefixed(answer, &self.prefix).to_string()),
+            _ => (status, answer),
+        }
+    }
+
+    /// One request in HTTP/1.0, whose answer ends where the connection does. The engine wants a signature but does not
+    /// check it.
+    fn post(&self, operation: &str, body: &str) -> io::Result<(u16, String)> {
+        let mut stream = TcpStream::connect(&self.address)?;
+        write!(
+            stream,
+            "POST / HTTP/1.0\r\n\
+             Host: {}\r\n\
+             Content-Type: application/x-amz-json-1.0\r\n\
+             X-Amz-Target: DynamoDB_20120810.{operation}\r\n\
+             X-Amz-Date: 20260307T100000Z\r\n\
+             Authorization: AWS4-HMAC-SHA256 Credential=test/20260307/eu-west-1/dynamodb/aws4_request, \
+             SignedHeaders=host;x-amz-date;x-amz-target, Signature=0\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+        let status = status.ok_or_else(|| io::Error::other(format!("no answer in HTTP: {answer}")))?;
+        Ok((status, body.to_owned()))
+    }
+}
+
+/// The token that the engine is given for a transaction's token, after tokens were forgotten so many times.
+///
+/// The same token in another epoch is another one, and 36 characters are the most that it may have.
+pub fn token_in_epoch(token: &str, epoch: u64) -> String {
+    if epoch == 0 {
+        return token.to_owned();
+    }
+    let half = |which: u8| {
+        let mut hasher = DefaultHasher::new();
+        (which, epoch, token).hash(&mut hasher);
+        hasher.finish()
+    };
+    format!("{:016x}{:016x}", half(0), half(1))
+}
+
+/// A request with the prefix on every table that it names.
+fn prefixed(mut body: Value, prefix: &str) -> Value {
+    let add = |name: &str| format!("{prefix}{name}");
+    rename_table(&mut body, &add);
+    for step in body.get_mut("TransactItems").and_then(Value::as_array_mut).into_iter().flatten() {
+        for action in step.as_object_mut().into_iter().flat_map(Map::values_mut) {
+            rename_table(action, &add);
+        }
+    }
+    rename_members(&mut body, "RequestItems", &add);
+    body
+}
+
+/// An answer without the prefix on the tables that it names.
+fn unprefixed(mut answer: Value, prefix: &str) -> Value {
+    let remove = |name: &str| name.strip_prefix(prefix).unwrap_or(name).to_owned();
+    // TransactGetItems has a list there, which names none.
+    for member in ["Responses", "UnprocessedKeys", "ItemCollectionMetrics"] {
+        rename_members(&mut answer, member, &remove);
+    }
+    match answer.get_mut("ConsumedCapacity") {
+        Some(Value::Array(consumed)) => consumed.iter_mut().for_each(|one| rename_table(one, &remove)),
+        Some(consumed) => rename_table(consumed, &remove),
+        None => {}
+    }
+    answer
+}
+
+fn rename_table(named: &mut Value, rename: &impl Fn(&str) -> String) {
+    if let Some(Value::String(name)) = named.get_mut("TableName") {
+        *name = rename(name);
+    }
+}
+
+fn rename_members(holder: &mut Value, member: &str, rename: &impl Fn(&str) -> String) {
+    if let Some(Value::Object(members)) = holder.get_mut(member) {
+        *members = std::mem::take(members).into_iter().map(|(name, value)| (rename(&name), value)).collect();
+    }
+}
+
+#[test]
+fn a_prefix_is_put_on_every_table_of_a_request() {
+    let plain = json!({"TableName": "Devices", "Key": {"TableName": {"S": "Devices"}}});
+    assert_eq!(prefixed(plain, "p-"), json!({"TableName": "p-Devices", "Key": {"TableName": {"S": "Devices"}}}));
+    let actions = ["Put", "Update", "Delete", "ConditionCheck", "Get"];
+    let with = |table: &str| {
+        let steps = actions.map(|action| json!({action: {"TableName": table, "Item": {"id": {"S": "Devices"}}}}));
+        json!({"TransactItems": steps, "ClientRequestToken": "Devices"})
+    };
+    assert_eq!(prefixed(with("Devices"), "p-"), with("p-Devices"));
+    let batch = |one: &str, other: &str| {
+        let keys = json!({"Keys": [{"id": {"S": "Devices"}}], "ConsistentRead": true});
+        json!({"RequestItems": {one: keys, other: keys}})
+    };
+    assert_eq!(prefixed(batch("Devices", "Orders"), "p-"), batch("p-Devices", "p-Orders"));
+}
+
+#[test]
+fn a_prefix_is_taken_off_every_table_of_an_answer() {
+    let batch = |one: &str, other: &str| {
+        json!({
+            "Responses": {one: [{"id": {"S": "p-Devices"}}], other: []},
+            "UnprocessedKeys": {other: {"Keys": [{"id": {"S": "p-1"}}]}},
+            "ConsumedCapacity": [{"TableName": one, "CapacityUnits": 1.0}],
+        })
+    };
+    assert_eq!(unprefixed(batch("p-Devices", "p-Orders"), "p-"), batch("Devices", "Orders"));
+    let read = |table: &str| json!({"Responses": [{"Item": {}}], "ConsumedCapacity": {"TableName": table}});
+    assert_eq!(unprefixed(read("p-Devices"), "p-"), read("Devices"));
+    let item = json!({"Item": {"TableName": {"S": "p-Devices"}}});
+    assert_eq!(unprefixed(item.clone(), "p-"), item, "what is stored is left alone");
+}
