@@ -118,7 +118,7 @@ async fn place(app: &App, request: &Request, call: &Call) -> Result<Response, Pr
             Some(stored) => answer_again(&id, &stored, &placement),
             None => Err(problem),
         },
-        Err(TransactError::Failed(failure)) => Err(failure.into()),
+        Err(TransactError::Failed(failure)) => Err(Problem::of_keyed(failure)),
     }
 }
 
