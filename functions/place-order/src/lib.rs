@@ -90,7 +90,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
 /// is asked for, and each time answered as it was placed.
 async fn place(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
     let idempotency_key = request.required_idempotency_key()?;
-    request.if_absent()?; // `*` holds for what is placed, and is not asked again of what was
+    request.if_absent()?; // `*` asks for no more than the key gives
     let placement = parse_placement(request)?;
     let id = derived_id(&["order", &request.caller, &placement.user_id, idempotency_key]);
     let key = Key::from(id.as_str());
