@@ -2,6 +2,7 @@
 
 use crate::budgets::{Account, TABLE, engine, rival};
 use crate::engine::{Engine, body_of, client_over, operation_of, response};
+use crate::scenarios::world;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
@@ -290,7 +291,7 @@ impl HttpConnector for Rivalled {
 
 /// What the function answers, and how long after the event, with 10 s until Lambda would kill it.
 async fn answered(client: &Client, event: &str) -> (i64, String, Option<String>, Duration) {
-    let app = device_state::App::new(Table::new(client, "Devices"), Duration::from_mins(5));
+    let app = world::app(client, Ambient::system());
     let mut context = lambda_runtime::Context::default();
     let deadline = SystemTime::now() + Duration::from_secs(10);
     let deadline = deadline.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
@@ -310,7 +311,7 @@ async fn answered(client: &Client, event: &str) -> (i64, String, Option<String>,
 
 #[tokio::test(start_paused = true)]
 async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
-    let engine = Engine::with_tables(&[("Devices", "deviceId")]);
+    let engine = Engine::with_tables(world::TABLES);
     assert_eq!(answered(&engine.client(), "create").await.0, 201);
     let never = |silent| client_over(Silence(silent, engine.clone()));
     let rivalled = client_over(Rivalled(engine.clone()));

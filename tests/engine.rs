@@ -19,7 +19,7 @@ mod door;
 mod steps;
 mod transactions;
 
-pub use steps::{Step, is_read};
+pub use steps::{Step, action_of, is_read};
 use steps::{steps_of, tables_of};
 
 /// One engine with tables of its own, and the log of what it was asked.
@@ -128,7 +128,7 @@ impl Engine {
         let token = body["ClientRequestToken"].as_str().map(ToOwned::to_owned);
         let mut tokens = self.tokens.lock().expect("no panic while noting");
         if let Some(token) = &token {
-            body["ClientRequestToken"] = json!(door::token_in_epoch(token, tokens.epoch));
+            body["ClientRequestToken"] = json!(self.door.token_for(token, tokens.epoch));
         }
         let (status, answer) = self.door.ask(operation, body.to_string().as_bytes());
         if status == 200 {

@@ -72,12 +72,14 @@ struct Writer {
     network: Arc<Network>,
     numbers: Arc<AtomicU64>,
     done: Arc<Mutex<Vec<Operation>>>,
+    key: String,
     known: Option<ItemVersion>,
 }
 
 impl Writer {
     fn new(
         network: &Arc<Network>,
+        key: &str,
         numbers: &Arc<AtomicU64>,
         done: &Arc<Mutex<Vec<Operation>>>,
         start: Instant,
@@ -92,7 +94,7 @@ impl Writer {
         let policy = RetryPolicy { max_attempts: 12, ..RetryPolicy::default() };
         let table = Table::new(&wire.client(), TABLE).with_ambient(ambient).with_policy(policy);
         let (network, numbers, done) = (network.clone(), numbers.clone(), done.clone());
-        Writer { table, wire, network, numbers, done, known: None }
+        Writer { table, wire, network, numbers, done, key: key.to_owned(), known: None }
     }
 
     async fn work(mut self, operations: u64, deletes: bool) {
@@ -118,7 +120,7 @@ impl Writer {
     }
 
     async fn perform(&mut self, what: &str, number: u64) -> Told {
-        let key = Key::from(self.network.key.as_str());
+        let key = Key::from(self.key.as_str());
         let call = Call::new(Deadline::within(Duration::from_millis(200 + self.network.below(3000))));
         let append = |ledger: &Ledger| {
             let mut next = ledger.clone();
@@ -184,8 +186,8 @@ impl Writer {
     fn incarnation_of(&self, version: u64) -> fencepost::Incarnation {
         let applied = self.network.applied.lock().expect("no panic");
         let number = version.to_string();
-        let same = |applied: &&Applied| applied.row["_version"]["N"].as_str() == Some(&number);
-        state_of(&applied.iter().rev().find(same).expect("a delete that was told applied was applied").row)
+        let same = |applied: &&Applied| applied.row()["_version"]["N"].as_str() == Some(&number);
+        state_of(applied.iter().rev().find(same).expect("a delete that was told applied was applied").row())
             .expect("a row")
             .incarnation
     }
@@ -269,8 +271,12 @@ fn run(engine: &Engine, seed: u64, broken: Broken) -> Result<Total, String> {
     let requests = engine.take_log().len();
     let applied = network.applied.lock().expect("no panic");
     let done = done.lock().expect("no panic");
-    let row = engine.row(TABLE, "id", &network.key);
+    let row = engine.row(TABLE, "id", &key_of(seed, broken));
     check(&applied, &done, &row).map(|()| Total::of(requests, &applied, &done))
+}
+
+fn key_of(seed: u64, broken: Broken) -> String {
+    format!("ledger-{seed}-{broken:?}")
 }
 
 async fn play(engine: &Engine, seed: u64, broken: Broken) -> (Arc<Network>, Arc<Mutex<Vec<Operation>>>) {
@@ -288,28 +294,22 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> (Arc<Network>, Arc<
         transaction_conflict: rate(80),
         denied: rate(20),
         frozen: rate(25),
+        ..Rates::default()
     };
     let writers = rng.u64(2..=8);
     let operations = rng.u64(2..=9);
-    let network = Arc::new(Network {
-        engine: engine.clone(),
-        rates,
-        broken,
-        applied: Mutex::default(),
-        rng: Mutex::new(rng),
-        table: TABLE,
-        key: format!("ledger-{seed}-{broken:?}"),
-    });
+    let network = Network::new(engine, rates, broken, rng);
+    let key = key_of(seed, broken);
     let (numbers, done, start) = (Arc::new(AtomicU64::new(1)), Arc::default(), Instant::now());
     // The first create sees faults too: it is part of the history.
-    let mut first = Writer::new(&network, &numbers, &done, start);
+    let mut first = Writer::new(&network, &key, &numbers, &done, start);
     first.wire.works_on(0);
     let began = Instant::now();
     let told = first.perform("create", 0).await;
     done.lock().expect("no panic").push(Operation { number: 0, what: "create", began, ended: Instant::now(), told });
     let mut working = tokio::task::JoinSet::new();
     for index in 0..writers {
-        let writer = Writer::new(&network, &numbers, &done, start);
+        let writer = Writer::new(&network, &key, &numbers, &done, start);
         working.spawn(writer.work(operations, index == 0));
     }
     while let Some(ended) = working.join_next().await {
@@ -334,8 +334,8 @@ fn check(applied: &[Applied], done: &[Operation], row: &Value) -> Result<(), Str
             Told::Unknown => {}
             Told::Applied(at) => {
                 let Some(applied) = mine.first() else { return fail("told applied, but it was not".to_owned()) };
-                if state_of(&applied.row) != Some(*at) {
-                    return fail(format!("told a state that it did not make: {}", applied.row));
+                if state_of(applied.row()) != Some(*at) {
+                    return fail(format!("told a state that it did not make: {}", applied.row()));
                 }
                 if applied.time < operation.began || applied.time > operation.ended {
                     return fail("applied outside its call, and told so".to_owned());
@@ -370,7 +370,7 @@ impl Timeline<'_> {
     /// Checks that every commit raised the version by one.
     fn rises_by_one(&self) -> Result<(), String> {
         for (index, one) in self.0.iter().enumerate() {
-            let version = state_of(&one.row).map(|at| at.version.get());
+            let version = state_of(one.row()).map(|at| at.version.get());
             if version != u64::try_from(index + 1).ok() {
                 return Err(format!("commit {} left version {version:?}", index + 1));
             }
@@ -380,7 +380,7 @@ impl Timeline<'_> {
 
     /// Whether the row was in such a state at some moment of the operation.
     fn was(&self, operation: &Operation, such: impl Fn(&Value) -> bool) -> bool {
-        let states = std::iter::once((None, &Value::Null)).chain(self.0.iter().map(|one| (Some(one.time), &one.row)));
+        let states = std::iter::once((None, &Value::Null)).chain(self.0.iter().map(|one| (Some(one.time), one.row())));
         let ends = self.0.iter().map(|one| Some(one.time)).chain([None]);
         states.zip(ends).any(|((from, row), until)| {
             from.is_none_or(|from| from <= operation.ended)
@@ -396,10 +396,16 @@ fn explore(seeds: std::ops::Range<u64>, broken: Broken) -> Result<Total, (u64, S
     let mut total = Total::default();
     for seed in seeds {
         let outcome = catch_unwind(AssertUnwindSafe(|| run(&engine, seed, broken)));
-        let outcome = outcome.unwrap_or_else(|_| Err("it panicked, see above".to_owned()));
+        let outcome = outcome.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))));
         total += outcome.map_err(|why| (seed, why))?;
     }
     Ok(total)
+}
+
+/// What a panic said.
+fn said(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("see above")
 }
 
 fn asked(name: &str) -> Option<u64> {

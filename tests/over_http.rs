@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::runtime_api::FunctionProcess;
+use crate::scenarios::world::{RECORDS, TABLE, TABLES, app};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
 use axum::body::{Body, Bytes};
@@ -9,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use device_state::App;
 use dynoxide::Database;
-use fencepost::Table;
+use fencepost::Ambient;
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
@@ -21,12 +22,10 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::SeqCst};
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 
-const TABLE: &str = "Devices";
-
 /// The engine behind its own HTTP server; its address.
 async fn engine_over_http() -> (Engine, String) {
     let database = Database::memory().expect("SQLite in memory");
-    let engine = Engine::on(database.clone(), &[(TABLE, "deviceId")]);
+    let engine = Engine::on(database.clone(), TABLES);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
     tokio::spawn(dynoxide::server::serve_on(listener, database));
@@ -67,7 +66,11 @@ async fn five_processes_that_race_lose_no_adjustment_and_apply_none_twice() {
     const ADJUSTMENTS: i64 = 10;
     let (engine, address) = engine_over_http().await;
     let endpoint = format!("http://{address}");
-    let environment = [("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()), ("DEVICES_TABLE", TABLE)];
+    let environment = [
+        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
+        ("DEVICES_TABLE", TABLE),
+        ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
+    ];
     let mut processes = Vec::new();
     for _ in 0..CLIENTS {
         processes.push(FunctionProcess::start("device-state", &environment).await);
@@ -193,7 +196,7 @@ async fn lost_answers_over_http_apply_no_adjustment_twice() {
     println!("seed {seed}");
     let (engine, address) = engine_over_http().await;
     let (hop, address) = lossy_hop(address, seed).await;
-    let app_at = |address: &str| App::new(Table::new(&client_at(address), TABLE), Duration::from_mins(5));
+    let app_at = |address: &str| app(&client_at(address), Ambient::system());
     let app = app_at(&address);
     for device in 0..DEVICES {
         assert_eq!(answer(&app, create(&format!("lamp-{device}"))).await, 201);

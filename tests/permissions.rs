@@ -78,9 +78,28 @@ async fn used_by_device_state() -> BTreeSet<Use> {
             }
         }
     }
+    drive_keyed_changes(&world).await;
     let routes = device_state::ROUTES.iter().map(|(route, _)| (*route).to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(succeeded, routes, "every route was seen to do its work");
     world.engine.uses()
+}
+
+/// What a key adds: a first request, a repeat, a refusal, a change that changes nothing, and a record that has expired.
+async fn drive_keyed_changes(world: &World) {
+    let keep = Event::adjust().text(r#"{"attribute":"brightness","by":0}"#);
+    for hours in [0, 26] {
+        world.pass(hours * 3_600_000);
+        for (event, key, status) in [
+            (Event::create(), "created", if hours == 0 { 201 } else { 409 }),
+            (Event::create(), "refused", 409),
+            (Event::adjust(), "changed", 200),
+            (Event::adjust(), "changed", 200),
+            (keep.clone(), "kept", 200),
+        ] {
+            let answer = world.send(&event.device("keyed").key(key)).await;
+            assert_eq!(answer.status, status, "{key}: {answer:?}");
+        }
+    }
 }
 
 #[tokio::test]

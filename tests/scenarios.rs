@@ -5,5 +5,6 @@ mod conditions;
 mod configuring;
 mod creating;
 mod exactness;
+mod keys;
 mod transport;
 pub mod world;

@@ -23,8 +23,8 @@ const LAYERS: &[&[&str]] = &[
     &["version", "json", "timestamp"],
     &["error", "retry", "write_id", "ambient", "call"],
     &["table", "row", "condition", "send"],
-    &["commit", "update"],
-    &["http", "request"],
+    &["commit", "update", "transact", "idempotency"],
+    &["http", "request", "once"],
     &["client", "runtime"],
 ];
 

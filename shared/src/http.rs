@@ -136,9 +136,10 @@ impl Problem {
     pub fn of_keyed(failure: Failure) -> Self {
         let mut problem = Self::from(failure);
         if problem.kind == Kind::OutcomeUnknown {
-            problem.detail = "the change was sent, but whether it was applied could not be proved; \
-                repeat the request with the same Idempotency-Key, and it is applied at most once"
-                .to_owned();
+            problem.detail = String::from(
+                "the change was sent, but whether it was applied could not be proved; \
+                repeat the request with the same Idempotency-Key, and it is applied at most once",
+            );
         }
         problem
     }

@@ -79,15 +79,17 @@
 //! 5. `send`: one request, and what its answer proves about it.
 //! 6. `commit`: one change, its write sent until it is proved what became of it.
 //! 7. [`update`]: the operations; [`Decision`].
+//!    [`idempotency`]: which request, and the record that commits with its effect.
 //! 8. [`retry`], [`call`], [`ambient`]: how long to wait, when to stop, what it cost, where time and chance come from.
 //! 9. [`error`]: how it can end, by outcome.
 //! 10. [`json`], [`timestamp`]: free-form values and moments, kept exactly.
-//! 11. [`request`], [`http`]: what a client asked, and the only file with HTTP status codes.
+//! 11. [`request`], [`http`], [`once`]: what a client asked, the only file with HTTP status codes, and one effect for each
+//!     idempotency key.
 //! 12. [`client`], [`runtime`]: a function on Lambda.
 //!
-//! A file names only files of its own row or of rows to the right: `{runtime, client} → {http, request} → {update, commit} →
-//! {table, row, condition, send} → {error, retry, write_id, ambient, call} → {version, json, timestamp}`. So nothing
-//! below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
+//! A file names only files of its own row or of rows to the right: `{runtime, client} → {http, request, once} → {update, commit,
+//! transact, idempotency} → {table, row, condition, send} → {error, retry, write_id, ambient, call} → {version, json,
+//! timestamp}`. So nothing below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
 
 pub mod ambient;
 pub mod call;
@@ -96,7 +98,9 @@ mod commit;
 mod condition;
 pub mod error;
 pub mod http;
+pub mod idempotency;
 pub mod json;
+pub mod once;
 pub mod request;
 pub mod retry;
 mod row;

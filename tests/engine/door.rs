@@ -21,6 +21,16 @@ pub enum Door {
 }
 
 impl Door {
+    /// The token to give it for that of a transaction, after tokens were forgotten so many times: another one then, and
+    /// one that no other test has where a server is shared.
+    pub fn token_for(&self, token: &str, epoch: u64) -> String {
+        match self {
+            Door::Embedded(_) if epoch == 0 => token.to_owned(),
+            Door::Embedded(_) => token_in("", epoch, token),
+            Door::Endpoint(endpoint) => token_in(&endpoint.prefix, epoch, token),
+        }
+    }
+
     pub fn ask(&self, operation: &str, body: &[u8]) -> (u16, String) {
         match self {
             Door::Embedded(db) => match operation {
@@ -110,16 +120,12 @@ impl Endpoint {
     }
 }
 
-/// The token that the engine is given for a transaction's token, after tokens were forgotten so many times.
-///
-/// The same token in another epoch is another one, and 36 characters are the most that it may have.
-pub fn token_in_epoch(token: &str, epoch: u64) -> String {
-    if epoch == 0 {
-        return token.to_owned();
-    }
+/// Another token for the same transaction: no two in one `scope` are the same, and none is longer than the 36
+/// characters that it may have.
+fn token_in(scope: &str, epoch: u64, token: &str) -> String {
     let half = |which: u8| {
         let mut hasher = DefaultHasher::new();
-        (which, epoch, token).hash(&mut hasher);
+        (which, scope, epoch, token).hash(&mut hasher);
         hasher.finish()
     };
     format!("{:016x}{:016x}", half(0), half(1))

@@ -46,15 +46,6 @@ async fn if_none_match_creates_where_nothing_is() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_is_refused_until_it_is_honoured() {
-    let (world, _) = World::with_lamp().await;
-    for event in [Event::create().device("lamp-2"), Event::adjust()] {
-        let event = event.header("idempotency-key", "k-1");
-        world.bad_input(&event, 400, "idempotency_key_unsupported", "header:idempotency-key").await;
-    }
-}
-
-#[tokio::test]
 async fn a_device_that_is_not_there_is_not_found_by_any_route() {
     let world = World::new();
     for event in Event::changes().into_iter().chain([Event::get()]) {

@@ -1,10 +1,13 @@
 //! The device-state function on an engine of its own, the events that it is sent and the answers that it gives.
 
-use crate::engine::{Asked, Engine};
+use crate::engine::{Asked, Engine, is_read};
 use crate::permissions;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings;
+use aws_sdk_dynamodb::Client;
 use device_state::App;
+use fencepost::once::Once;
+use fencepost::transact::Transactions;
 use fencepost::{Ambient, Table};
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
@@ -14,6 +17,17 @@ use std::time::{Duration, SystemTime};
 
 pub const TABLE: &str = "Devices";
 const KEY: &str = "deviceId";
+pub const RECORDS: &str = "IdempotencyRecords";
+/// The tables of the function, each with its key.
+pub const TABLES: &[(&str, &str)] = &[(TABLE, KEY), (RECORDS, "recordId")];
+
+/// The function on these tables, reached by this client; a config may change every 300 s.
+pub fn app(client: &Client, ambient: Ambient) -> App {
+    let devices = Table::new(client, TABLE).with_ambient(ambient.clone());
+    let records = Table::new(client, RECORDS).with_ambient(ambient.clone());
+    let once = Once::new(Transactions::new(client).with_ambient(ambient), records);
+    App::new(devices, once, Duration::from_mins(5))
+}
 
 /// One function, one engine, and a clock that only the test moves.
 pub struct World {
@@ -25,12 +39,20 @@ pub struct World {
 impl World {
     /// Nothing is stored; it is 10:00 on 7 March 2026; a config may change every 300 s.
     pub fn new() -> Self {
-        let engine = Engine::with_tables(&[(TABLE, KEY)]);
+        let engine = Engine::with_tables(TABLES);
         let clock_ms = Arc::new(AtomicU64::new(1_772_877_600_000));
+        Self::under(&engine.client(), engine, clock_ms)
+    }
+
+    /// The same function, engine and clock, reached by another client.
+    pub fn reached_by(&self, client: &Client) -> Self {
+        Self::under(client, self.engine.clone(), self.clock_ms.clone())
+    }
+
+    fn under(client: &Client, engine: Engine, clock_ms: Arc<AtomicU64>) -> Self {
         let clock = clock_ms.clone();
         let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.load(SeqCst));
-        let table = Table::new(&engine.client(), TABLE).with_ambient(Ambient::new(now, || fastrand::u64(..)));
-        World { engine, app: App::new(table, Duration::from_mins(5)), clock_ms }
+        World { app: app(client, Ambient::new(now, || fastrand::u64(..))), engine, clock_ms }
     }
 
     /// The same with the device `lamp-1` of events/device-state-create.json: online, brightness 50.
@@ -99,7 +121,7 @@ impl World {
         let answer = self.send(event).await;
         assert_eq!((answer.status, answer.json()["code"].as_str()), (status, Some(code)), "{event:?}\n{answer:?}");
         let asked = self.engine.take_log();
-        let wrote = asked.iter().any(|asked| asked.operation != "GetItem" && asked.status == 200);
+        let wrote = asked.iter().any(|asked| !is_read(&asked.operation) && asked.status == 200);
         assert!(!wrote && self.row() == before, "{event:?} was refused, and written: {asked:?}");
         answer.check_problem();
         (answer, asked)
@@ -181,6 +203,17 @@ impl Event {
         self.0["rawPath"] = json!(path);
         self.0["requestContext"]["http"]["path"] = json!(path);
         self.0["pathParameters"]["deviceId"] = json!(id);
+        self
+    }
+
+    /// With this idempotency key.
+    pub fn key(self, key: &str) -> Self {
+        self.header("idempotency-key", key)
+    }
+
+    /// As somebody else sends it, whom IAM knows by this ARN.
+    pub fn by(mut self, arn: &str) -> Self {
+        self.0["requestContext"]["authorizer"]["iam"]["userArn"] = json!(arn);
         self
     }
 

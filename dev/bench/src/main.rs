@@ -65,7 +65,11 @@ async fn measure(device_state: &Path, floor: &Path) -> Outcome<()> {
     let size = |path: &Path| Ok::<_, Box<dyn Error>>(number(std::fs::metadata(path)?.len()));
     row("bootstrap, MB", size(device_state)? / 1e6, size(floor)? / 1e6, 2, "<= 6 MB");
 
-    let environment = [("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()), ("DEVICES_TABLE", table::NAME)];
+    let environment = [
+        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
+        ("DEVICES_TABLE", table::NAME),
+        ("IDEMPOTENCY_RECORDS_TABLE", table::RECORDS),
+    ];
     let (mut our_starts, mut floor_starts) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
         for (program, starts) in [(device_state, &mut our_starts), (floor, &mut floor_starts)] {
@@ -156,7 +160,7 @@ async fn startup(device_state: &Path) -> Outcome<()> {
     let mut times = sources.map(|_| [(); 2].map(|()| Vec::new()));
     for _ in 0..STARTS {
         for ((_, source), [starts, clients]) in sources.iter().zip(&mut times) {
-            let mut environment = vec![("DEVICES_TABLE", table::NAME)];
+            let mut environment = vec![("DEVICES_TABLE", table::NAME), ("IDEMPOTENCY_RECORDS_TABLE", table::RECORDS)];
             environment.extend(source);
             let function = Function::start(device_state, &environment).await?;
             starts.push(function.start);

@@ -10,6 +10,8 @@ use std::time::Duration;
 pub const NAME: &str = "Devices";
 /// Its partition key, which is that of `device-state`.
 pub const KEY: &str = "deviceId";
+/// The table of idempotency keys that `device-state` is told of. Nothing that is measured uses it.
+pub const RECORDS: &str = "IdempotencyRecords";
 
 /// What Lambda's 10 s leave to a call.
 pub const ALLOWANCE: Duration = Duration::from_millis(9750);

@@ -8,37 +8,48 @@ pub mod requests;
 use aws_sdk_dynamodb::Client;
 use device::{Device, Refusal, decide_adjust, decide_config, decide_patch, decide_status, show};
 use fencepost::http::{IfMatch, Problem, Response};
+use fencepost::once::Once;
 use fencepost::request::{Id, Request, Routes};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Call, CreateError, Decision, DeleteError, Key, Source, Table, UpdateError, VersionedUpdateError};
-use requests::{parse_adjustment, parse_device, parse_status};
+use fencepost::transact::{Plan, Reads, Transactions};
+use fencepost::{
+    Call, CreateError, Decision, DeleteError, ItemVersion, Key, Source, Table, UpdateError, Versioned,
+    VersionedUpdateError,
+};
+use requests::{parse_adjustment, parse_device, parse_status, payload_of_adjustment, payload_of_device};
+use serde_json::Value;
 use std::time::Duration;
 
 /// What the function keeps between requests.
 #[derive(Debug)]
 pub struct App {
     devices: Table<Device>,
+    once: Once,
     config_min_interval: Duration,
 }
 
 impl App {
-    /// A function on this table, whose clock is the table's.
+    /// A function on this table, whose clock is the table's; `once` makes the changes that have an idempotency key.
     #[must_use]
-    pub fn new(devices: Table<Device>, config_min_interval: Duration) -> Self {
-        App { devices, config_min_interval }
+    pub fn new(devices: Table<Device>, once: Once, config_min_interval: Duration) -> Self {
+        App { devices, once, config_min_interval }
     }
 
-    /// As the environment says: `DEVICES_TABLE` and `CONFIG_MIN_INTERVAL_SECONDS` (default 300).
+    /// As the environment says: `DEVICES_TABLE`, `IDEMPOTENCY_RECORDS_TABLE` and `CONFIG_MIN_INTERVAL_SECONDS`
+    /// (default 300).
     ///
     /// # Errors
     /// A sentence that names the variable.
     pub fn from_env(client: &Client) -> Result<Self, Source> {
-        let table = std::env::var("DEVICES_TABLE").map_err(|_| "DEVICES_TABLE must name the table of devices")?;
+        let devices = std::env::var("DEVICES_TABLE").map_err(|_| "DEVICES_TABLE must name the table of devices")?;
+        let records = std::env::var("IDEMPOTENCY_RECORDS_TABLE")
+            .map_err(|_| "IDEMPOTENCY_RECORDS_TABLE must name the table of idempotency records")?;
         let seconds = match std::env::var("CONFIG_MIN_INTERVAL_SECONDS") {
             Ok(text) => text.parse().map_err(|_| "CONFIG_MIN_INTERVAL_SECONDS must be a whole number of seconds")?,
             Err(_) => 300,
         };
-        Ok(App::new(Table::new(client, table), Duration::from_secs(seconds)))
+        let once = Once::new(Transactions::new(client), Table::new(client, records));
+        Ok(App::new(Table::new(client, devices), once, Duration::from_secs(seconds)))
     }
 
     fn now(&self) -> Timestamp {
@@ -65,13 +76,16 @@ pub enum Route {
     SetConfig,
 }
 
+const CREATE: &str = "PUT /devices/{deviceId}";
+const ADJUST: &str = "POST /devices/{deviceId}/adjustments";
+
 /// The function's routes, as in `template.yaml`.
 pub const ROUTES: &Routes<Route> = &[
-    ("PUT /devices/{deviceId}", Route::Create),
+    (CREATE, Route::Create),
     ("GET /devices/{deviceId}", Route::Get),
     ("DELETE /devices/{deviceId}", Route::Delete),
     ("PATCH /devices/{deviceId}/state", Route::PatchState),
-    ("POST /devices/{deviceId}/adjustments", Route::Adjust),
+    (ADJUST, Route::Adjust),
     ("PUT /devices/{deviceId}/status", Route::SetStatus),
     ("PUT /devices/{deviceId}/config", Route::SetConfig),
 ];
@@ -92,9 +106,15 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
             change(app, &id, request, call, |device| decide_patch(device, &patch, app.now())).await
         }
         Route::Adjust => {
-            request.refuse_idempotency_key()?;
             let adjustment = parse_adjustment(request)?;
-            change(app, &id, request, call, |device| decide_adjust(device, &adjustment, app.now())).await
+            let decide = |device: &Device| decide_adjust(device, &adjustment, app.now());
+            match request.idempotency_key()? {
+                None => change(app, &id, request, call, decide).await,
+                Some(key) => {
+                    let payload = payload_of_adjustment(&adjustment);
+                    change_once(app, &id, request, call, Keyed { route: ADJUST, key, payload }, decide).await
+                }
+            }
         }
         Route::SetStatus => {
             let status = parse_status(request)?;
@@ -109,14 +129,33 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
 }
 
 async fn create(app: &App, id: &Id, request: &Request, call: &Call) -> Result<Response, Problem> {
-    request.refuse_idempotency_key()?;
     let if_absent = request.if_absent()?;
     let device = parse_device(request, app.now())?;
+    if let Some(key) = request.idempotency_key()? {
+        let payload = payload_of_device(&device);
+        return keyed(app, id, request, call, Keyed { route: CREATE, key, payload }, |current| match current {
+            None => Decision::Put(device.clone()),
+            Some(current) => Decision::Refuse(exists(current.at, if_absent)),
+        })
+        .await;
+    }
     match app.devices.create(&Key::from(id.as_str()), &device, call).await {
-        Ok(created) => Ok(Response::created(format!("/devices/{id}"), created.at, &show(id, &created))),
-        Err(CreateError::Exists(current)) if if_absent => Err(Problem::version_conflict(current.at)),
-        Err(CreateError::Exists(_)) => Err(Problem::refused("device_exists", "there is a device with this id")),
+        Ok(created) => Ok(show_created(id, &created)),
+        Err(CreateError::Exists(current)) => Err(exists(current.at, if_absent)),
         Err(CreateError::Failed(failure)) => Err(failure.into()),
+    }
+}
+
+fn show_created(id: &Id, created: &Versioned<Device>) -> Response {
+    Response::created(format!("/devices/{id}"), created.at, &show(id, created))
+}
+
+/// The key is taken: a failed condition where the client made it one, else a refusal.
+fn exists(current: ItemVersion, if_absent: bool) -> Problem {
+    if if_absent {
+        Problem::version_conflict(current)
+    } else {
+        Problem::refused("device_exists", "there is a device with this id")
     }
 }
 
@@ -163,6 +202,70 @@ async fn change(
         IfMatch::Any | IfMatch::None => app.devices.update_with_retry(&key, call, decide).await.map_err(problem)?,
     };
     Ok(Response::ok(device.at, &show(id, &device)))
+}
+
+/// What a request with an idempotency key is remembered by.
+struct Keyed<'a> {
+    route: &'static str,
+    key: &'a str,
+    payload: Value,
+}
+
+/// As [`change`], and once however often it is asked for: then what was answered first is answered again, before
+/// `If-Match` is even looked at.
+async fn change_once(
+    app: &App,
+    id: &Id,
+    request: &Request,
+    call: &Call,
+    once: Keyed<'_>,
+    decide: impl Fn(&Device) -> Decision<Device, Refusal>,
+) -> Result<Response, Problem> {
+    let if_match = request.if_match()?;
+    keyed(app, id, request, call, once, |current| {
+        let Some(current) = current else { return Decision::Refuse(not_found()) };
+        // Also after a lost race: at another version than the client's it is never decided again.
+        if let Err(stale) = if_match.check(current.at) {
+            return Decision::Refuse(stale);
+        }
+        match decide(&current.value) {
+            Decision::Put(next) => Decision::Put(next),
+            Decision::Keep => Decision::Keep,
+            Decision::Refuse(refusal) => Decision::Refuse(refusal.into()),
+        }
+    })
+    .await
+}
+
+/// Creates or changes a device as `decide` says, together with the record of the answer.
+async fn keyed(
+    app: &App,
+    id: &Id,
+    request: &Request,
+    call: &Call,
+    Keyed { route, key, payload }: Keyed<'_>,
+    decide: impl Fn(Option<&Versioned<Device>>) -> Decision<Device, Problem>,
+) -> Result<Response, Problem> {
+    let mut reads = Reads::new();
+    let device = reads.item("device", &app.devices, &Key::from(id.as_str()));
+    app.once
+        .change(request, route, key, &payload, reads, call, |attempt| {
+            let current = attempt.get(device)?;
+            Ok(match (decide(current.as_ref()), current) {
+                (Decision::Put(value), None) => {
+                    let at = attempt.put_if_absent(device, &value)?;
+                    Plan::Commit(show_created(id, &Versioned { value, at }))
+                }
+                (Decision::Put(value), Some(_)) => {
+                    let at = attempt.update_at(device, &value)?;
+                    Plan::Commit(Response::ok(at, &show(id, &Versioned { value, at })))
+                }
+                (Decision::Keep, Some(current)) => Plan::Keep(Response::ok(current.at, &show(id, &current))),
+                (Decision::Keep, None) => Plan::Refuse(not_found()),
+                (Decision::Refuse(problem), _) => Plan::Refuse(problem),
+            })
+        })
+        .await
 }
 
 fn problem(error: UpdateError<Refusal>) -> Problem {

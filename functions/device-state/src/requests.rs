@@ -2,8 +2,10 @@
 
 use crate::device::{Adjustment, Device, OnLimit, Status};
 use fencepost::http::Problem;
+use fencepost::json::value_of;
 use fencepost::request::{Fields, Request};
 use fencepost::timestamp::Timestamp;
+use serde_json::{Value, json};
 
 /// The new device of `{state, status?="offline", config?={}}`, created at this time.
 ///
@@ -21,6 +23,12 @@ pub fn parse_device(request: &Request, now: Timestamp) -> Result<Device, Problem
     };
     fields.finish()?;
     Ok(device)
+}
+
+/// What the request for this new device says, in one notation and with its defaults, but not when it came.
+#[must_use]
+pub fn payload_of_device(device: &Device) -> Value {
+    json!({"state": device.state, "status": device.status, "config": device.config})
 }
 
 /// The adjustment of `{attribute, by, min?, max?, onLimit?="refuse"}`.
@@ -43,6 +51,21 @@ pub fn parse_adjustment(request: &Request) -> Result<Adjustment, Problem> {
         return Err(Fields::invalid("min", "invalid_value", "min must not be above max"));
     }
     Ok(adjustment)
+}
+
+/// What the request for this adjustment says, in one notation and with its defaults.
+#[must_use]
+pub fn payload_of_adjustment(adjustment: &Adjustment) -> Value {
+    json!({
+        "attribute": adjustment.attribute,
+        "by": value_of(&adjustment.by),
+        "min": adjustment.min.as_ref().map(value_of),
+        "max": adjustment.max.as_ref().map(value_of),
+        "onLimit": match adjustment.on_limit {
+            OnLimit::Refuse => "refuse",
+            OnLimit::Clamp => "clamp",
+        },
+    })
 }
 
 /// The status of `{status}`.
@@ -76,7 +99,7 @@ fn parse_on_limit(text: &str) -> Result<OnLimit, Problem> {
 mod tests {
     use super::*;
     use fencepost::request::Body;
-    use std::time::SystemTime;
+    use std::time::{Duration, SystemTime};
 
     fn request(body: &str) -> Request {
         Request { body: Body { text: body.to_owned(), is_base64: false }, ..Request::default() }
@@ -93,6 +116,37 @@ mod tests {
         let device =
             parse_device(&request(r#"{"state":{},"status":"online","config":{"a":1}}"#), now).expect("a device");
         assert_eq!((device.status, device.config.members().len()), (Status::Online, 1));
+    }
+
+    #[test]
+    fn equal_requests_have_equal_payloads_and_others_do_not() {
+        let adjustment =
+            |body: &str| payload_of_adjustment(&parse_adjustment(&request(body)).expect("one")).to_string();
+        let first = adjustment(r#"{"attribute":"n","by":1,"max":100}"#);
+        assert_eq!(adjustment(r#" {"onLimit": "refuse", "max": 1e2, "by": 1.0, "attribute": "\u006e"}"#), first);
+        for other in [
+            r#"{"attribute":"m","by":1,"max":100}"#,
+            r#"{"attribute":"n","by":2,"max":100}"#,
+            r#"{"attribute":"n","by":1,"min":100}"#,
+            r#"{"attribute":"n","by":1}"#,
+            r#"{"attribute":"n","by":1,"max":100,"onLimit":"clamp"}"#,
+        ] {
+            assert_ne!(adjustment(other), first, "{other}");
+        }
+        let device = |body: &str, millis: u64| {
+            let now = Timestamp::from(SystemTime::UNIX_EPOCH + Duration::from_millis(millis));
+            payload_of_device(&parse_device(&request(body), now).expect("a device")).to_string()
+        };
+        let first = device(r#"{"state":{"b":1.50,"a":{}}}"#, 0);
+        assert_eq!(device(r#"{"config":{},"status":"offline","state":{"a":{},"b":15e-1}}"#, 1), first);
+        for other in [
+            r#"{"state":{"b":1.5}}"#,
+            r#"{"state":{"b":1.5,"a":{}},"status":"online"}"#,
+            r#"{"state":{"b":1.5,"a":{}},"config":{"a":1}}"#,
+            r#"{"state":{"b":"1.5","a":{}}}"#,
+        ] {
+            assert_ne!(device(other, 0), first, "{other}");
+        }
     }
 
     #[test]

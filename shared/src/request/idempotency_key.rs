@@ -42,13 +42,11 @@ impl Request {
     /// # Errors
     /// `idempotency_key_unsupported`.
     pub fn refuse_idempotency_key(&self) -> Result<(), Problem> {
-        match self.header(HEADER) {
-            None => Ok(()),
-            Some(_) => {
-                let detail = "this route does not honour idempotency keys; nothing was changed";
-                Err(Problem::invalid(FIELD, "idempotency_key_unsupported", detail))
-            }
+        if self.header(HEADER).is_none() {
+            return Ok(());
         }
+        let detail = "this route does not honour idempotency keys; nothing was changed";
+        Err(Problem::invalid(FIELD, "idempotency_key_unsupported", detail))
     }
 }
 
