@@ -1,18 +1,22 @@
 //! [`Fields`]: the members of a body, read one by one, with none left over.
 
+use super::Id;
 use crate::http::Problem;
 use crate::json::{Decimal, Object, pointer_to};
 use serde_json::{Map, Value};
+use std::ops::RangeInclusive;
 
-/// The members of a body. Read what the route knows, then [`Fields::finish`].
+/// The members of a body, or of an object in it. Read what the route knows, then [`Fields::finish`].
 #[derive(Debug)]
 pub struct Fields {
     members: Map<String, Value>,
+    /// Where in the body they are: empty for the body itself.
+    pointer: String,
 }
 
 impl Fields {
     pub(super) fn new(members: Map<String, Value>) -> Self {
-        Fields { members }
+        Fields { members, pointer: String::new() }
     }
 
     /// The free-form object of this name.
@@ -20,7 +24,7 @@ impl Fields {
     /// # Errors
     /// `missing_field`, or whatever [`Object::new`] refuses.
     pub fn required_object(&mut self, name: &str) -> Result<Object, Problem> {
-        self.optional_object(name)?.ok_or_else(|| missing(name))
+        self.optional_object(name)?.ok_or_else(|| self.missing(name))
     }
 
     /// The free-form object of this name, if there is one.
@@ -28,7 +32,7 @@ impl Fields {
     /// # Errors
     /// Whatever [`Object::new`] refuses.
     pub fn optional_object(&mut self, name: &str) -> Result<Option<Object>, Problem> {
-        let object = self.members.remove(name).map(|value| Object::new(value, &pointer_to("", name)));
+        let object = self.members.remove(name).map(|value| Object::new(value, &self.pointer_to(name)));
         Ok(object.transpose()?)
     }
 
@@ -37,7 +41,7 @@ impl Fields {
     /// # Errors
     /// `missing_field`, `invalid_type`.
     pub fn required_text(&mut self, name: &str) -> Result<String, Problem> {
-        self.optional_text(name)?.ok_or_else(|| missing(name))
+        self.optional_text(name)?.ok_or_else(|| self.missing(name))
     }
 
     /// The text of this name, if there is one.
@@ -48,30 +52,88 @@ impl Fields {
         match self.members.remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Self::invalid(name, "invalid_type", "this must be a string")),
+            Some(_) => Err(self.wrong(name, "invalid_type", "this must be a string")),
         }
+    }
+
+    /// The id of this name.
+    ///
+    /// # Errors
+    /// `missing_field`, `invalid_type`, `invalid_id`.
+    pub fn required_id(&mut self, name: &str) -> Result<Id, Problem> {
+        Id::parse(&self.required_text(name)?, &self.pointer_to(name))
     }
 
     /// The number of this name.
     ///
     /// # Errors
-    /// `missing_field`, `invalid_type`.
+    /// `missing_field`, `invalid_type`, `number_out_of_range`.
     pub fn required_number(&mut self, name: &str) -> Result<Decimal, Problem> {
-        self.optional_number(name)?.ok_or_else(|| missing(name))
+        self.optional_number(name)?.ok_or_else(|| self.missing(name))
     }
 
     /// The number of this name, if there is one.
     ///
     /// # Errors
-    /// `invalid_type`.
+    /// `invalid_type`, `number_out_of_range`.
     pub fn optional_number(&mut self, name: &str) -> Result<Option<Decimal>, Problem> {
         match self.members.remove(name) {
             None => Ok(None),
             Some(Value::Number(number)) => Decimal::parse(number.as_str())
                 .map(Some)
-                .map_err(|error| Self::invalid(name, "number_out_of_range", &error.to_string())),
-            Some(_) => Err(Self::invalid(name, "invalid_type", "this must be a number")),
+                .map_err(|error| self.wrong(name, "number_out_of_range", &error.to_string())),
+            Some(_) => Err(self.wrong(name, "invalid_type", "this must be a number")),
         }
+    }
+
+    /// The whole number of this name, within these limits. `5.0` and `5` are the same number.
+    ///
+    /// # Errors
+    /// `missing_field`, and as [`Fields::optional_whole`].
+    pub fn required_whole(&mut self, name: &str, limits: RangeInclusive<i64>) -> Result<i64, Problem> {
+        self.optional_whole(name, limits)?.ok_or_else(|| self.missing(name))
+    }
+
+    /// The whole number of this name, within these limits, if there is one.
+    ///
+    /// # Errors
+    /// `invalid_type`; `number_out_of_range` beyond what any number may be; `invalid_value` for a number that is not
+    /// whole or outside the limits.
+    pub fn optional_whole(&mut self, name: &str, limits: RangeInclusive<i64>) -> Result<Option<i64>, Problem> {
+        let Some(number) = self.optional_number(name)? else { return Ok(None) };
+        // The text of a whole number is plain digits far beyond 64 bits.
+        match number.to_string().parse() {
+            Ok(whole) if limits.contains(&whole) => Ok(Some(whole)),
+            _ => {
+                let detail = format!("this must be a whole number from {} to {}", limits.start(), limits.end());
+                Err(self.wrong(name, "invalid_value", &detail))
+            }
+        }
+    }
+
+    /// The objects of the list of this name, each to be read and finished like the body.
+    ///
+    /// # Errors
+    /// `missing_field`, `invalid_type`; `invalid_value` for a list whose length is outside the limits.
+    pub fn required_list(&mut self, name: &str, lengths: RangeInclusive<usize>) -> Result<Vec<Fields>, Problem> {
+        let list = match self.members.remove(name) {
+            None => return Err(self.missing(name)),
+            Some(Value::Array(list)) => list,
+            Some(_) => return Err(self.wrong(name, "invalid_type", "this must be an array")),
+        };
+        if !lengths.contains(&list.len()) {
+            let detail = format!("this must have from {} to {} elements", lengths.start(), lengths.end());
+            return Err(self.wrong(name, "invalid_value", &detail));
+        }
+        let list_at = self.pointer_to(name);
+        let element = |(index, value): (usize, Value)| {
+            let pointer = pointer_to(&list_at, &index.to_string());
+            match value {
+                Value::Object(members) => Ok(Fields { members, pointer }),
+                _ => Err(Problem::invalid(pointer, "invalid_type", "this must be an object")),
+            }
+        };
+        list.into_iter().enumerate().map(element).collect()
     }
 
     /// Nothing may be left: a field that would be ignored is refused.
@@ -81,19 +143,29 @@ impl Fields {
     pub fn finish(self) -> Result<(), Problem> {
         match self.members.keys().next() {
             None => Ok(()),
-            Some(name) => Err(Self::invalid(name, "unknown_field", "this route does not know this field")),
+            Some(name) => Err(self.wrong(name, "unknown_field", "this route does not know this field")),
         }
     }
 
     /// The field of this name is wrong in a way that only the route can tell.
     #[must_use]
+    pub fn wrong(&self, name: &str, code: &'static str, detail: &str) -> Problem {
+        Problem::invalid(self.pointer_to(name), code, detail)
+    }
+
+    /// The same of a field of the body itself, where its fields are all read.
+    #[must_use]
     pub fn invalid(name: &str, code: &'static str, detail: &str) -> Problem {
         Problem::invalid(pointer_to("", name), code, detail)
     }
-}
 
-fn missing(name: &str) -> Problem {
-    Fields::invalid(name, "missing_field", "this field is required")
+    fn pointer_to(&self, name: &str) -> String {
+        pointer_to(&self.pointer, name)
+    }
+
+    fn missing(&self, name: &str) -> Problem {
+        self.wrong(name, "missing_field", "this field is required")
+    }
 }
 
 #[cfg(test)]
@@ -120,5 +192,68 @@ mod tests {
         assert_eq!(fields(&value).optional_text("a").expect_err("refused").code(), "invalid_type");
         assert_eq!(fields(&value).required_number("n").expect_err("refused").code(), "invalid_type");
         assert_eq!(fields(&value).required_object("a").expect_err("refused").code(), "invalid_type");
+    }
+
+    fn whole(number: &str) -> Result<i64, &'static str> {
+        let value = serde_json::from_str(&format!(r#"{{"n":{number}}}"#)).expect("JSON");
+        fields(&value).required_whole("n", -10..=1_000_000_000_000_000).map_err(|problem| problem.code())
+    }
+
+    #[test]
+    fn a_whole_number_is_whole_by_its_value_however_it_is_written() {
+        for (text, number) in [
+            ("5", 5),
+            ("5.0", 5),
+            ("0.5e1", 5),
+            ("-1e1", -10),
+            ("0", 0),
+            ("-0.0", 0),
+            ("1e15", 1_000_000_000_000_000),
+            ("1000000000000000.000", 1_000_000_000_000_000),
+        ] {
+            assert_eq!(whole(text), Ok(number), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_whole_or_outside_the_limits_is_an_invalid_value() {
+        for text in ["0.5", "-11", "1000000000000001", "1000000000000000.5", "9223372036854775808", "1e100", "1e-130"] {
+            assert_eq!(whole(text), Err("invalid_value"), "{text}");
+        }
+        for text in ["1e400", "123456789012345678901234567890123456789"] {
+            assert_eq!(whole(text), Err("number_out_of_range"), "{text}");
+        }
+        assert_eq!(whole(r#""5""#), Err("invalid_type"));
+        assert_eq!(whole("null"), Err("invalid_type"));
+    }
+
+    fn culprit(problem: Problem) -> (String, &'static str) {
+        let code = problem.code();
+        let body = problem.into_response().body().unwrap_or_default().to_owned();
+        let body: Value = serde_json::from_str(&body).expect("JSON");
+        (body["field"].as_str().expect("a field").to_owned(), code)
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_list_is_named_by_its_place() {
+        let lines = |value: Value| fields(&value).required_list("a/b", 1..=2);
+        for (value, field, code) in [
+            (json!({}), "/a~1b", "missing_field"),
+            (json!({"a/b": {}}), "/a~1b", "invalid_type"),
+            (json!({"a/b": []}), "/a~1b", "invalid_value"),
+            (json!({"a/b": [{}, {}, {}]}), "/a~1b", "invalid_value"),
+            (json!({"a/b": [{}, 1]}), "/a~1b/1", "invalid_type"),
+        ] {
+            assert_eq!(culprit(lines(value).expect_err("refused")), (field.to_owned(), code));
+        }
+        let mut list = lines(json!({"a/b": [{"id": "a b"}, {"n": 0, "x~": 1}]})).expect("a list");
+        let expected = |field: &str, code| (field.to_owned(), code);
+        assert_eq!(culprit(list[0].required_id("id").expect_err("refused")), expected("/a~1b/0/id", "invalid_id"));
+        let mut second = list.remove(1);
+        let refused = second.required_whole("n", 1..=9).expect_err("refused");
+        assert_eq!(culprit(refused), expected("/a~1b/1/n", "invalid_value"));
+        let refused = second.required_text("m").expect_err("refused");
+        assert_eq!(culprit(refused), expected("/a~1b/1/m", "missing_field"));
+        assert_eq!(culprit(second.finish().expect_err("refused")), expected("/a~1b/1/x~0", "unknown_field"));
     }
 }

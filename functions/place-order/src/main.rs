@@ -1,0 +1,9 @@
+//! The Lambda function `place-order`: wiring only.
+
+use fencepost::runtime::{Error, serve};
+use place_order::{App, handle};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    serve(App::from_env, handle).await
+}
