@@ -2,11 +2,12 @@
 
 use crate::call::Call;
 use crate::error::Failure;
+use crate::error::TransactError;
 use crate::http::{Problem, Response};
 use crate::idempotency::{Claim, Earlier, Stored};
 use crate::request::Request;
 use crate::table::Table;
-use crate::transact::{Attempt, Plan, Reads, TransactError, Transactions};
+use crate::transact::{Attempt, Plan, Reads, Transactions};
 use serde_json::Value;
 
 /// The door to changes that count once, also when they are asked for again hours later.

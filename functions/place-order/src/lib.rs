@@ -7,11 +7,12 @@ pub mod requests;
 pub mod stock;
 
 use aws_sdk_dynamodb::Client;
+use fencepost::error::TransactError;
 use fencepost::http::{IfMatch, Problem, Response};
 use fencepost::idempotency::derived_id;
 use fencepost::request::{Request, Routes};
 use fencepost::timestamp::Timestamp;
-use fencepost::transact::{Attempt, Item, Plan, Reads, TransactError, Transactions};
+use fencepost::transact::{Attempt, Item, Plan, Reads, Transactions};
 use fencepost::{Call, Decision, Failure, ItemVersion, Key, Source, Table, Version, Versioned};
 use order::{Effect, Line, Order, Placement, decide_cancel, decide_place, show};
 use requests::{parse_cancellation, parse_placement};
