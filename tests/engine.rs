@@ -85,6 +85,11 @@ impl Engine {
         Self::behind(Door::Embedded(database), tables)
     }
 
+    /// The same engine with a log and uses of its own, for a function that is watched by itself.
+    pub fn watched_apart(&self) -> Self {
+        Engine { log: Arc::default(), uses: Arc::default(), ..self.clone() }
+    }
+
     fn behind(door: Door, tables: &[(&str, &str)]) -> Self {
         let keys = tables.iter().map(|(table, key)| ((*table).to_owned(), (*key).to_owned())).collect();
         let engine =

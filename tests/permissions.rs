@@ -2,6 +2,8 @@
 //!
 //! "No less" is checked after every request of every scenario, "no more" by driving every route through every state.
 
+mod shop;
+
 use crate::engine::Use;
 use crate::scenarios::world::{Event, World};
 use dev::template::{Function, Template};
@@ -53,6 +55,8 @@ pub fn assert_allowed(name: &str, used: &BTreeSet<Use>) {
 async fn used_by(name: &str) -> Option<BTreeSet<Use>> {
     match name {
         "device-state" => Some(used_by_device_state().await),
+        "inventory" => Some(shop::used().await.0),
+        "place-order" => Some(shop::used().await.1),
         _ => None,
     }
 }

@@ -15,7 +15,11 @@ fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
     fn routes<R>(routes: &[(&'static str, R)]) -> BTreeSet<String> {
         routes.iter().map(|(route, _)| (*route).to_owned()).collect()
     }
-    BTreeMap::from([("device-state", routes(device_state::ROUTES))])
+    BTreeMap::from([
+        ("device-state", routes(device_state::ROUTES)),
+        ("inventory", routes(inventory::ROUTES)),
+        ("place-order", routes(place_order::ROUTES)),
+    ])
 }
 
 /// What lies under what in `shared/src`: a file names only files of its own row or of rows above it.
