@@ -22,6 +22,9 @@
 //! | [`Table::update_at_version`] | the version that the client has seen, and no other | 1 read + 1 write; 1 read when stale |
 //! | [`Table::delete_at_version`] | the version that the client has seen, and no other | 1 write |
 //! | [`Table::delete`] | the item that is there | 1 read + 1 write, + 1 write a conflict |
+//! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 a conflict |
+//! | [`Once::change`](once::Once::change) | the same, once for each idempotency key | the same; 1 read for a replay |
+//! | [`Table::add_within`] | a number within bounds, whatever the version is; promises less than the others | 1 transaction |
 //!
 //! Resends come on top. The SDK makes none ([`Table::new`] switches its retries off), so all are seen and
 //! judged here, and [`Call::tally`] counts the answers that were lost. The rest is the caller's part: whoever

@@ -67,6 +67,46 @@ impl Transactions {
     /// refused unless they all still are what was seen, a `Keep` or a `Refuse` that depends on several of them
     /// is not checked that way. Where another copy of the same request may be at work, look again before a refusal.
     ///
+    /// ```
+    /// use fencepost::error::TransactError;
+    /// use fencepost::{Call, Key, Plan, Reads, Record, Table, Transactions};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Account {
+    ///     balance: u64,
+    /// }
+    ///
+    /// impl Record for Account {
+    ///     const PARTITION_KEY: &'static str = "accountId";
+    ///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+    /// }
+    ///
+    /// /// Moves money, or says what is wrong.
+    /// async fn transfer(
+    ///     transactions: &Transactions,
+    ///     accounts: &Table<Account>,
+    ///     (from, to, amount): (&str, &str, u64),
+    ///     call: &Call,
+    /// ) -> Result<(), TransactError<&'static str>> {
+    ///     let mut reads = Reads::new();
+    ///     let payer = reads.item("payer", accounts, &Key::from(from));
+    ///     let payee = reads.item("payee", accounts, &Key::from(to));
+    ///     let moved = transactions.transact_with_retry(reads, call, |attempt| {
+    ///         let (Some(old_payer), Some(old_payee)) = (attempt.get(payer)?, attempt.get(payee)?) else {
+    ///             return Ok(Plan::Refuse("there is no such account"));
+    ///         };
+    ///         let Some(left) = old_payer.value.balance.checked_sub(amount) else {
+    ///             return Ok(Plan::Refuse("there is not enough"));
+    ///         };
+    ///         attempt.update_at(payer, &Account { balance: left })?;
+    ///         attempt.update_at(payee, &Account { balance: old_payee.value.balance + amount })?;
+    ///         Ok(Plan::Commit(()))
+    ///     });
+    ///     moved.await
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// [`TransactError::Refused`]: the decision's own no; nothing was written.
     /// [`TransactError::Failed`]: see [`Failure`].
