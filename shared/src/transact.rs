@@ -6,20 +6,20 @@
 //! lost answer is judged by the rows even when `DynamoDB` has forgotten the transaction's token.
 
 mod attempt;
+mod cancellation;
 
 pub use attempt::{Attempt, Item, Plan, Reads};
 
 use crate::ambient::Ambient;
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::prepare::soon_purged;
 use crate::resend::{Proved, Refusal, Resend, Send};
 use crate::retry::RetryPolicy;
-use crate::row::{self, Row};
 use crate::send::{Address, Found, Proof, Reason, Sender};
-use crate::write_id::{Base, Verdict, WriteId, judge};
+use crate::write_id::{Base, Verdict, WriteId};
 use attempt::{Known, Role, Step};
 use aws_sdk_dynamodb::Client;
+use cancellation::{Cancelled, judge_cancellation};
 use tracing::debug;
 
 /// The most steps that a transaction takes, and the most rows that are read for it (`DynamoDB` quota).
@@ -193,26 +193,20 @@ impl Change<'_> {
         refusal: Refusal<Vec<Reason>>,
     ) -> Result<bool, Failure> {
         let Refusal { by: reasons, round_trip, pending } = refusal;
-        // First the judge: one step that landed means that all did, one that is dead that all are.
-        let mut dead = false;
-        let mut corrupt = false;
-        for (step, reason) in steps.iter().zip(&reasons) {
-            let (Role::Writes(sent), Reason::Refused(item)) = (&step.role, reason) else { continue };
-            match judge(sent, item.as_ref().and_then(row::seen).as_ref()) {
-                Verdict::Landed => return Ok(true),
-                Verdict::Dead => {
-                    let row = item.clone().and_then(|item| Row::read(item).ok());
-                    dead |= !soon_purged(sent, row.as_ref(), step.expires_at, self.ambient.now());
-                }
-                Verdict::Unproved => {}
-                Verdict::Corrupt => corrupt = true,
+        // First the judge, then everything else.
+        let judged = steps.iter().zip(&reasons).map(|(step, reason)| Cancelled {
+            role: &step.role,
+            reason,
+            expires_at: step.expires_at,
+        });
+        let verdict = judge_cancellation(judged, self.ambient.now());
+        match (verdict, pending) {
+            (Verdict::Landed, _) => return Ok(true),
+            (Verdict::Dead, _) | (Verdict::Unproved, None) => {}
+            (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
+            (Verdict::Corrupt, None) => {
+                return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
             }
-        }
-        if let (Some(source), false) = (pending, dead) {
-            return Err(Failure::OutcomeUnknown { source });
-        }
-        if corrupt {
-            return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
         }
         let mut behind = None;
         let mut taken = false;

@@ -25,7 +25,7 @@ impl WriteId {
 
     /// The write id with these 8 bytes, as a row remembers it.
     #[must_use]
-    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 8]) -> Self {
         WriteId(bytes)
     }
 

@@ -1,0 +1,118 @@
+//! What a cancelled transaction proves about every send of it (pure).
+
+use super::attempt::Role;
+use crate::prepare::soon_purged;
+use crate::row::{self, Row};
+use crate::send::Reason;
+use crate::write_id::{Verdict, judge};
+use std::time::SystemTime;
+
+/// One step of a cancelled transaction.
+pub(super) struct Cancelled<'a> {
+    pub role: &'a Role,
+    pub reason: &'a Reason,
+    /// The attribute after whose time TTL may remove the row, if its table has one.
+    pub expires_at: Option<&'static str>,
+}
+
+/// Judges all by each: they are applied together or not at all, so one step that landed means that all did, and one
+/// that is dead that all are.
+///
+/// Steps that only check or add leave no id, and prove nothing: the row may have moved on before or after.
+pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>, now: SystemTime) -> Verdict {
+    let mut all = Verdict::Unproved;
+    for Cancelled { role, reason, expires_at } in steps {
+        let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { continue };
+        match judge(sent, item.as_ref().and_then(row::seen).as_ref()) {
+            Verdict::Landed => return Verdict::Landed,
+            Verdict::Dead => {
+                let row = item.clone().and_then(|item| Row::read(item).ok());
+                if !soon_purged(sent, row.as_ref(), expires_at, now) {
+                    all = Verdict::Dead;
+                }
+            }
+            Verdict::Corrupt if all == Verdict::Unproved => all = Verdict::Corrupt,
+            Verdict::Corrupt | Verdict::Unproved => {}
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Attributes;
+    use crate::version::{Incarnation, Version};
+    use crate::write_id::{Base, SentWrite, WriteId};
+    use aws_sdk_dynamodb::types::AttributeValue;
+    use std::time::{Duration, UNIX_EPOCH};
+
+    const OURS: WriteId = WriteId::from_bytes([1; 8]);
+    const THEIRS: WriteId = WriteId::from_bytes([2; 8]);
+
+    /// A row that `by` created; `at` is its version, which is `by`'s too.
+    fn row_of(by: WriteId, at: u64) -> Attributes {
+        let mut row = row::first_attributes(by);
+        row.insert("_version".to_owned(), AttributeValue::N(at.to_string()));
+        let slot = (at.to_string(), row::bytes(*by.as_bytes()));
+        row.insert("_writes".to_owned(), AttributeValue::M([slot].into()));
+        row
+    }
+
+    fn update(at: u64) -> Role {
+        let version = Version::new(at).expect("small");
+        Role::Writes(SentWrite { id: OURS, on: Base::Row { version, incarnation: THEIRS.as_incarnation() } })
+    }
+
+    fn create() -> Role {
+        Role::Writes(SentWrite { id: OURS, on: Base::NoRow })
+    }
+
+    fn judged(steps: &[(Role, Reason)]) -> Verdict {
+        let expires_at = Some("expiresAt");
+        let steps = steps.iter().map(|(role, reason)| Cancelled { role, reason, expires_at });
+        judge_cancellation(steps, UNIX_EPOCH + Duration::from_hours(1))
+    }
+
+    fn refused(row: Attributes) -> Reason {
+        Reason::Refused(Some(row))
+    }
+
+    #[test]
+    fn one_step_that_landed_means_that_all_did_whatever_the_others_show() {
+        let moved_on = (update(3), refused(row_of(THEIRS, 4)));
+        let ours = (create(), refused(row_of(OURS, 1)));
+        assert_eq!(judged(&[moved_on, ours]), Verdict::Landed);
+    }
+
+    #[test]
+    fn one_step_that_is_dead_means_that_all_are() {
+        assert_eq!(judged(&[(update(7), Reason::NotNow), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::Dead);
+        assert_eq!(judged(&[(update(7), Reason::None), (create(), refused(row_of(THEIRS, 1)))]), Verdict::Dead);
+    }
+
+    #[test]
+    fn steps_that_leave_no_id_prove_nothing() {
+        let base = Base::Row { version: Version::new(3).expect("small"), incarnation: Incarnation::from_bytes([2; 8]) };
+        assert_eq!(judged(&[(Role::Checks(base), refused(row_of(THEIRS, 4)))]), Verdict::Unproved);
+        assert_eq!(judged(&[(Role::Adds, refused(row_of(THEIRS, 4)))]), Verdict::Unproved);
+        assert_eq!(judged(&[(update(3), Reason::Refused(None))]), Verdict::Unproved);
+        assert_eq!(judged(&[(update(3), Reason::None)]), Verdict::Unproved);
+    }
+
+    #[test]
+    fn a_row_that_ttl_may_remove_soon_does_not_prove_a_create_dead() {
+        for (minutes, expected) in [(70, Verdict::Unproved), (80, Verdict::Dead)] {
+            let mut row = row_of(THEIRS, 1);
+            row.insert("expiresAt".to_owned(), AttributeValue::N((minutes * 60).to_string()));
+            assert_eq!(judged(&[(create(), refused(row))]), expected, "{minutes} minutes");
+        }
+    }
+
+    #[test]
+    fn a_version_that_went_down_is_corrupt_unless_another_step_proves_more() {
+        let back = || (update(9), refused(row_of(THEIRS, 4)));
+        assert_eq!(judged(&[back()]), Verdict::Corrupt);
+        assert_eq!(judged(&[back(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::Dead);
+    }
+}
