@@ -48,6 +48,23 @@ async fn what_would_pass_a_bound_is_refused_with_the_item_and_costs_one_request(
     }
 }
 
+/// Where `i64` ends, so does no bound: 0 - `i64::MIN` is more than any balance, and not `i64::MAX`.
+#[tokio::test]
+async fn the_ends_of_a_whole_number_are_no_way_round_a_bound() {
+    let (engine, table, _) = account().await;
+    for (id, balance, by, within) in [
+        ("a-2", i64::MAX, i64::MIN, 0..=100),
+        ("a-3", i64::MIN, i64::MAX, i64::MIN..=-2),
+        ("a-4", i64::MIN, 1, i64::MIN..=i64::MIN),
+    ] {
+        let key = Key::from(id);
+        table.create(&key, &Account { balance }, &call()).await.expect("a free key");
+        let refused = table.add_within(&key, "balance", by, within, &call()).await.expect_err("out of bounds");
+        assert!(matches!(refused, AddError::OutOfRange(current) if current.value.balance == balance), "{id}");
+    }
+    drop(engine);
+}
+
 #[tokio::test]
 async fn what_is_not_there_or_was_deleted_is_not_added_to() {
     let (engine, table, key) = account().await;
