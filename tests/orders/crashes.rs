@@ -17,6 +17,9 @@ enum Last {
     ArrivesAfterTheRepeat,
 }
 
+/// An operation and its body.
+type Message = (String, Vec<u8>);
+
 /// Takes so many requests; with the next one the function is at its end.
 #[derive(Debug)]
 struct Dying {
@@ -24,7 +27,7 @@ struct Dying {
     left: AtomicUsize,
     last: Last,
     dead: Arc<Notify>,
-    under_way: Arc<Mutex<Option<(String, Vec<u8>)>>>,
+    under_way: Arc<Mutex<Option<Message>>>,
 }
 
 impl HttpConnector for Dying {
@@ -50,7 +53,7 @@ impl HttpConnector for Dying {
 async fn dies(deed: Deed, after: usize, last: Last) -> bool {
     let engine = Engine::with_tables(TABLES);
     let event = deed.prepare(&engine).await;
-    let (dead, under_way) = (Arc::<Notify>::default(), Arc::<Mutex<_>>::default());
+    let (dead, under_way) = (Arc::<Notify>::default(), Arc::<Mutex<Option<Message>>>::default());
     let (left, under) = (AtomicUsize::new(after), under_way.clone());
     let dying = Dying { engine: engine.clone(), left, last, dead: dead.clone(), under_way: under };
     let dying = Shop::reached_by(&engine, &client_over(dying));
