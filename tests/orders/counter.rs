@@ -117,3 +117,22 @@ async fn a_refusal_while_an_earlier_send_is_unanswered_is_unknown_whether_that_w
         assert_eq!(balance(&engine), if applied { 80 } else { 51 });
     }
 }
+
+/// With another token, a copy of a counter's step would be another change.
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_not_recognised_again_is_unknown_and_nothing_is_sent_under_another() {
+    let (engine, _, key) = account().await;
+    let client = client_whose(&engine, move |engine, writes, operation, body| {
+        let answer = engine.answer(operation, body);
+        let mismatch = r#"{"__type":"com.amazonaws.dynamodb.v20120810#IdempotentParameterMismatchException"}"#;
+        match writes {
+            0 => lost(),
+            1 => (400, mismatch.to_owned()),
+            _ => answer,
+        }
+    });
+    let table = Table::<Account>::new(&client, TABLE);
+    let unknown = table.add_within(&key, "balance", 5, 0..=100, &call()).await.expect_err("not recognised");
+    assert!(matches!(unknown, AddError::Failed(Failure::OutcomeUnknown { .. })), "{unknown:?}");
+    assert_eq!(balance(&engine), 55);
+}
