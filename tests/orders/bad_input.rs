@@ -159,3 +159,16 @@ async fn a_body_that_is_no_json_is_refused() {
     without.0["body"] = Value::Null;
     shop.bad_input(&without, "invalid_json", "").await;
 }
+
+#[tokio::test]
+async fn another_media_type_and_a_body_that_is_too_large_are_refused() {
+    let shop = Shop::with(&[("a", 10)]).await;
+    shop.engine.take_log();
+    for event in [order("k-1", &[("a", 1)]), adjustment("a", 1), of_product(load("inventory-create"), "b")] {
+        let answer = shop.send(&event.clone().header("content-type", "text/plain")).await;
+        assert_eq!(answer.says(415, "unsupported_media_type")["field"], "header:content-type");
+        let answer = shop.send(&event.text(&" ".repeat(512 * 1024 + 1))).await;
+        answer.says(413, "too_large");
+    }
+    assert_eq!(shop.engine.take_counts(), (0, 0));
+}

@@ -1,12 +1,16 @@
 //! The same request any number of times, in any way: one effect, and each time the same answer.
 
-use super::shop::{PRODUCTS, Shop, TABLES, adjustment, cancellation, number, order};
+use super::shop::{PRODUCTS, Shop, TABLES, adjustment, cancellation, client_whose, number, order};
 use crate::engine::Engine;
 use crate::faults::{Broken, Network, Rates};
 use crate::scenarios::world::{Answer, Event};
+use serde_json::json;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+
+const INTERNAL: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#;
 
 /// A request that must count once.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +81,62 @@ async fn ten_times_by_ten_new_functions_after_every_token_is_forgotten_is_once()
             engine.forget_tokens();
         }
         deed.assert_once(&engine, &answers);
+    }
+}
+
+/// Without a token to go by, the rows tell that it landed: the client need not ask again.
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_is_found_out_from_the_rows_once_its_token_is_forgotten() {
+    for deed in Deed::ALL {
+        let engine = Engine::with_tables(TABLES);
+        let event = deed.prepare(&engine).await;
+        let client = client_whose(&engine, |engine, writes, operation, body| {
+            let answer = engine.answer(operation, body);
+            if operation != "TransactWriteItems" || writes > 0 {
+                return answer;
+            }
+            engine.forget_tokens();
+            (500, INTERNAL.to_owned())
+        });
+        engine.take_log();
+        let answer = Shop::reached_by(&engine, &client).send(&event).await;
+        assert_eq!(engine.take_counts().1, 2, "{deed:?}");
+        assert!(!answer.is_replay(), "{deed:?}");
+        deed.assert_once(&engine, &[answer]);
+    }
+}
+
+/// The product has moved on, so a copy of the lost request that is still under way can never be applied.
+#[tokio::test(start_paused = true)]
+async fn what_was_lost_and_can_no_longer_be_applied_is_decided_again() {
+    for deed in Deed::ALL {
+        let engine = Engine::with_tables(TABLES);
+        let event = deed.prepare(&engine).await;
+        let before = engine.row(PRODUCTS, "productId", "a");
+        let under_way = Arc::<Mutex<Vec<u8>>>::default();
+        let lost = under_way.clone();
+        let client = client_whose(&engine, move |engine, writes, operation, body| {
+            if operation != "TransactWriteItems" || writes > 0 {
+                return engine.answer(operation, body);
+            }
+            *lost.lock().expect("no panic") = body.to_vec();
+            let rival = json!({
+                "TableName": PRODUCTS,
+                "Key": {"productId": {"S": "a"}},
+                "UpdateExpression": "SET #v = #v + :one",
+                "ExpressionAttributeNames": {"#v": "_version"},
+                "ExpressionAttributeValues": {":one": {"N": "1"}},
+            });
+            engine.raw("UpdateItem", &rival);
+            (500, INTERNAL.to_owned())
+        });
+        engine.take_log();
+        let answer = Shop::reached_by(&engine, &client).send(&event).await;
+        assert_eq!((answer.status / 100, engine.take_counts().1), (2, 2), "{deed:?}: {answer:?}");
+        let after = engine.row(PRODUCTS, "productId", "a");
+        assert_eq!(number(&after, "_version"), number(&before, "_version") + 2, "{deed:?}");
+        let late = engine.answer("TransactWriteItems", &under_way.lock().expect("no panic"));
+        assert_eq!((late.0, engine.row(PRODUCTS, "productId", "a")), (400, after), "{deed:?}");
     }
 }
 

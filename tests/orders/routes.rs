@@ -1,8 +1,9 @@
 //! Every route and every answer of the two functions.
 
-use super::shop::{MAX_STOCK, Shop, adjustment, cancellation, client_whose, product, shown_order};
+use super::shop::{MAX_STOCK, Shop, adjustment, cancellation, client_whose, order, product, shown_order};
 use crate::scenarios::world::{Answer, Event};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 async fn adjust(shop: &Shop, id: &str, by: i64, headers: &[(&str, &str)]) -> Answer {
     shop.send(&with(adjustment(id, by), headers)).await
@@ -96,6 +97,35 @@ async fn an_order_takes_its_stock_once_and_is_answered_the_same_again() {
         shop.place("k-1", other).await.says(422, "idempotency_key_reused");
     }
     assert_eq!(shop.stock("a").await.0, 6);
+}
+
+#[tokio::test]
+async fn users_and_callers_do_not_share_their_keys() {
+    let shop = Shop::with(&[("a", 10)]).await;
+    let lines = [("a", 1)];
+    let mine = order("k-1", &lines);
+    let user_2 = mine.clone().text(r#"{"userId":"user-2","lines":[{"productId":"a","quantity":1}]}"#);
+    let elsewhere = mine.clone().by("arn:aws:iam::123456789012:role/other");
+    let mut ids = BTreeSet::new();
+    for event in [&mine, &user_2, &elsewhere, &order("k-2", &lines)] {
+        let placed = shop.send(event).await;
+        assert!(!placed.is_replay());
+        ids.insert(placed.shown(201)["orderId"].to_string());
+    }
+    assert_eq!((ids.len(), shop.stock("a").await.0), (4, 6));
+    for event in [mine, user_2, elsewhere] {
+        assert!(shop.send(&event).await.is_replay());
+    }
+    assert_eq!(shop.stock("a").await.0, 6);
+}
+
+#[tokio::test]
+async fn the_same_order_in_another_notation_is_the_same_request() {
+    let shop = Shop::with(&[("a", 10)]).await;
+    let first = shop.place("k-1", &[("a", 4)]).await;
+    let other = r#" {"lines": [{"quantity": 0.4e1, "productId": "\u0061"}], "userId": "user-1"}"#;
+    let again = shop.send(&order("k-1", &[]).text(other)).await;
+    assert_eq!((again.status, &again.body, again.is_replay()), (201, &first.body, true));
 }
 
 #[tokio::test]
