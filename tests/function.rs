@@ -8,6 +8,8 @@ use fencepost::runtime::{Error, serve};
 async fn main() -> Result<(), Error> {
     match std::env::args().nth(1).as_deref() {
         Some("device-state") => serve(device_state::App::from_env, device_state::handle).await,
+        Some("inventory") => serve(inventory::App::from_env, inventory::handle).await,
+        Some("place-order") => serve(place_order::App::from_env, place_order::handle).await,
         other => Err(format!("no function is called {other:?}").into()),
     }
 }

@@ -22,10 +22,10 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::SeqCst};
 use std::time::{Duration, SystemTime};
 use tokio::net::TcpListener;
 
-/// The engine behind its own HTTP server; its address.
-async fn engine_over_http() -> (Engine, String) {
+/// The engine with these tables behind its own HTTP server; its address.
+pub async fn engine_over_http(tables: &[(&str, &str)]) -> (Engine, String) {
     let database = Database::memory().expect("SQLite in memory");
-    let engine = Engine::on(database.clone(), TABLES);
+    let engine = Engine::on(database.clone(), tables);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
     tokio::spawn(dynoxide::server::serve_on(listener, database));
@@ -64,7 +64,7 @@ fn brightness(engine: &Engine, device: &str) -> i64 {
 async fn five_processes_that_race_lose_no_adjustment_and_apply_none_twice() {
     const CLIENTS: i64 = 5;
     const ADJUSTMENTS: i64 = 10;
-    let (engine, address) = engine_over_http().await;
+    let (engine, address) = engine_over_http(TABLES).await;
     let endpoint = format!("http://{address}");
     let environment = [
         ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
@@ -194,7 +194,7 @@ async fn lost_answers_over_http_apply_no_adjustment_twice() {
     const INCREMENTS: usize = 50;
     let seed = fastrand::u64(..);
     println!("seed {seed}");
-    let (engine, address) = engine_over_http().await;
+    let (engine, address) = engine_over_http(TABLES).await;
     let (hop, address) = lossy_hop(address, seed).await;
     let app_at = |address: &str| app(&client_at(address), Ambient::system());
     let app = app_at(&address);

@@ -137,9 +137,9 @@ pub(crate) fn check_at(key: Attributes, at: ItemVersion) -> ConditionalWrite {
 
 /// Adds `by` to a number of a live item that is between `low` and `high` (both included), and moves its version on.
 /// It leaves no id behind: nothing recognises it later.
-pub(crate) fn add_between(key: Attributes, attribute: &str, by: i64, low: i64, high: i64) -> ConditionalWrite {
+pub(crate) fn add_between(key: Attributes, attribute: &str, by: i64, low: i128, high: i128) -> ConditionalWrite {
     let names = [("#number", attribute), ("#version", VERSION), ("#purge", PURGE_AT)];
-    let values = [(":by", by), (":low", low), (":high", high), (":one", 1)];
+    let values = [(":by", i128::from(by)), (":low", low), (":high", high), (":one", 1)];
     let expression = "SET #number = #number + :by, #version = #version + :one".to_owned();
     ConditionalWrite {
         action: Action::Update { key, expression },

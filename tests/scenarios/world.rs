@@ -319,7 +319,7 @@ impl Answer {
     }
 
     /// Asserts that it has the form of RFC 9457.
-    fn check_problem(&self) {
+    pub fn check_problem(&self) {
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
         let problem = self.json();
         assert_eq!(problem["status"], self.status);

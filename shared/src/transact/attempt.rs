@@ -301,8 +301,9 @@ impl Attempt {
         if !T::ATTRIBUTES.contains(&attribute) {
             return Err(invalid(format!("{attribute} is not among the attributes that its Record declares")));
         }
-        // Conditions cannot compute, so the bounds of the result become bounds of what is there.
-        let (low, high) = (within.start().saturating_sub(by), within.end().saturating_sub(by));
+        // Conditions cannot compute, so the bounds of the result become bounds of what is there. Those may be beyond i64.
+        let before = |bound: i64| i128::from(bound) - i128::from(by);
+        let (low, high) = (before(*within.start()), before(*within.end()));
         let key = self.rows[item.row].address.key.clone();
         self.add(item.row, condition::add_between(key, attribute, by, low, high), Role::Adds, T::EXPIRES_AT)
     }
