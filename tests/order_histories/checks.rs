@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 pub const DENIED: &str = "told that nothing was applied, but it was";
 pub const TAKEN_FOR_ANOTHERS: &str = "applied it itself, and was told that another had";
-pub const DOES_NOT_ADD_UP: &str = "stock + ordered - cancelled is not what was there and came";
+const DOES_NOT_ADD_UP: &str = "stock + ordered - cancelled is not what was there and came";
+pub const COUNTED_TWICE: &str = "one key has changed the stock twice";
 pub const TWO_ORDERS: &str = "one key has more than one order";
 
 /// A history that is over: all copies have arrived, and what was unknown has been repeated.
@@ -28,6 +29,15 @@ pub struct Ended {
 impl Ended {
     fn applied_by(&self, sent: &Sent) -> usize {
         self.applied.iter().filter(|applied| applied.op == sent.number).count()
+    }
+
+    /// How often the requests of this key have changed a stock.
+    fn stock_changes(&self, what: &What) -> usize {
+        let of_key = |number: u64| self.sent.iter().any(|sent| sent.number == number && sent.what.has_key_of(what));
+        let changes = |applied: &Applied| {
+            applied.rows.iter().any(|row| row.step.table == PRODUCTS && row.step.action == "UpdateItem")
+        };
+        self.applied.iter().filter(|applied| of_key(applied.op) && changes(applied)).count()
     }
 
     fn successes(&self, what: &What) -> Vec<&Sent> {
@@ -63,7 +73,7 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
         found.extend(one_answer(ended, &What::Place(order), !mine.is_empty()));
         let cancelled = |sent: &&Sent| matches!(sent.what, What::Cancel(other, _) if other == order);
         let told = ended.sent.iter().filter(cancelled).any(Sent::is_success);
-        if told && mine.iter().any(|row| row["status"]["S"] != "CANCELLED") {
+        if told && !mine.iter().any(|row| row["status"]["S"] == "CANCELLED") {
             found.push(format!("told that it is cancelled, but it is not: {mine:?}"));
         }
     }
@@ -71,7 +81,11 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
         .map(|restock| !engine.row(RECORDS, "recordId", &plan.record_id(restock)).is_null())
         .collect();
     for (restock, there) in restocked.iter().enumerate() {
-        found.extend(one_answer(ended, &What::Restock(restock), *there));
+        let what = What::Restock(restock);
+        found.extend(one_answer(ended, &what, *there));
+        if ended.stock_changes(&what) > 1 {
+            found.push(format!("{COUNTED_TWICE}: {}", Plan::restock_key(restock)));
+        }
     }
     for product in 0..plan.products.len() {
         found.extend(adds_up(engine, ended, product, &orders, &restocked));

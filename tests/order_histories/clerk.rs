@@ -76,7 +76,7 @@ impl Clerk {
     pub async fn send(&self, what: What) -> Sent {
         let number = self.history.numbers.fetch_add(1, Ordering::Relaxed);
         self.wire.works_on(number);
-        let call = Call::new(Deadline::within(Duration::from_millis(300 + self.network.below(3000))));
+        let call = Call::new(Deadline::within(Duration::from_millis(200 + self.network.below(1800))));
         let handled = Freezing::new(&self.network, self.handle(&what, &call)).await;
         let response = handled.unwrap_or_else(Problem::into_response);
         let header = |name: &str| response.headers().iter().find(|(other, _)| *other == name);
