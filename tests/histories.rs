@@ -406,12 +406,12 @@ fn explore(seeds: std::ops::Range<u64>, broken: Broken) -> Result<Total, (u64, S
 }
 
 /// What a panic said.
-fn said(panic: &(dyn std::any::Any + Send)) -> &str {
+pub fn said(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("see above")
 }
 
-fn asked(name: &str) -> Option<u64> {
+pub fn asked(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} takes a whole number")))
 }
 

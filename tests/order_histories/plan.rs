@@ -1,0 +1,98 @@
+//! What may be asked for in one history: drawn before it begins, so that several clerks can ask for the same.
+
+use fencepost::idempotency::derived_id;
+
+/// The orders and restocks that have keys, and the products that they are about.
+pub struct Plan {
+    /// Who asks; no other history has it.
+    pub caller: String,
+    pub products: Vec<String>,
+    /// How many there are of each product at first.
+    pub stocks: Vec<i64>,
+    /// The lines of the order of each key: which product, and how many.
+    pub orders: Vec<Vec<(usize, i64)>>,
+    /// The restock of each key: which product, and by how many.
+    pub restocks: Vec<(usize, i64)>,
+}
+
+/// One thing to ask for, by its place in the plan.
+#[derive(Clone, Debug)]
+pub enum What {
+    Place(usize),
+    /// The order, and the tag that `If-Match` gives.
+    Cancel(usize, Option<String>),
+    Restock(usize),
+    /// Without a key: as often as it is asked for.
+    Adjust(usize, i64),
+}
+
+impl What {
+    /// The same request again; `None` where a repeat would be another change.
+    pub fn to_repeat(&self) -> Option<Self> {
+        match self {
+            What::Place(_) | What::Restock(_) => Some(self.clone()),
+            // Its tag may be stale because of itself.
+            What::Cancel(order, _) => Some(What::Cancel(*order, None)),
+            What::Adjust(..) => None,
+        }
+    }
+
+    /// Whether it is about the same key.
+    pub fn has_key_of(&self, other: &What) -> bool {
+        matches!((self, other), (What::Place(one), What::Place(two)) | (What::Restock(one), What::Restock(two)) if one == two)
+    }
+}
+
+impl Plan {
+    pub fn draw(rng: &mut fastrand::Rng, caller: String) -> Self {
+        let count = rng.usize(2..=3);
+        let products = (0..count).map(|index| format!("{index}-{caller}").replace(['(', ')'], "-")).collect();
+        let stocks = (0..count).map(|_| rng.i64(2..=9)).collect();
+        let mut lines = |_| {
+            let first = rng.usize(0..count);
+            let taken = (0..rng.usize(1..=2)).map(|offset| ((first + offset) % count, rng.i64(1..=3)));
+            taken.collect()
+        };
+        let orders = (0..4).map(&mut lines).collect();
+        let restocks = (0..3).map(|_| (rng.usize(0..count), rng.i64(-2..=3))).collect();
+        Plan { caller, products, stocks, orders, restocks }
+    }
+
+    /// Something to ask for; `tags` are those of orders that were placed.
+    pub fn pick(&self, mut below: impl FnMut(usize) -> usize, tags: &[(usize, String)]) -> What {
+        match below(10) {
+            0..=4 => What::Place(below(self.orders.len())),
+            5 | 6 => match below(2) {
+                0 if !tags.is_empty() => {
+                    let (order, tag) = tags[below(tags.len())].clone();
+                    What::Cancel(order, Some(tag))
+                }
+                _ => What::Cancel(below(self.orders.len()), None),
+            },
+            7 | 8 => What::Restock(below(self.restocks.len())),
+            _ => What::Adjust(below(self.products.len()), [-2, -1, 0, 1, 2, 3][below(6)]),
+        }
+    }
+
+    /// Each key has a user of its own, so that an order says whose it is under whatever id.
+    pub fn user(order: usize) -> String {
+        format!("user-{order}")
+    }
+
+    pub fn order_key(order: usize) -> String {
+        format!("place-{order}")
+    }
+
+    pub fn restock_key(restock: usize) -> String {
+        format!("restock-{restock}")
+    }
+
+    pub fn order_id(&self, order: usize) -> String {
+        derived_id(&["order", &self.caller, &Self::user(order), &Self::order_key(order)])
+    }
+
+    pub fn record_id(&self, restock: usize) -> String {
+        let route = "POST /products/{productId}/adjustments";
+        derived_id(&[&self.caller, route, &Self::restock_key(restock)])
+    }
+}

@@ -1,0 +1,112 @@
+//! Two callers as they are often written, each without one rule: the histories must notice them.
+
+use super::plan::Plan;
+use super::{ORDERS, PRODUCTS, RECORDS};
+use aws_sdk_dynamodb::Client;
+use fencepost::error::{CreateError, TransactError, UpdateError};
+use fencepost::http::{Problem, Response};
+use fencepost::{Ambient, Call, Key, Reads, Record, Table, Transactions};
+use inventory::product::decide_adjust;
+use place_order::order::{Line, Order, Placement, decide_place, show};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+pub struct Wrong {
+    ambient: Ambient,
+    transactions: Transactions,
+    notes: Table<Note>,
+    orders: Table<Order>,
+    products: Table<inventory::product::Product>,
+    stock: Table<place_order::stock::Product>,
+}
+
+/// A record of its own making.
+#[derive(Clone, Serialize, Deserialize)]
+struct Note {
+    answer: String,
+}
+
+impl Record for Note {
+    const PARTITION_KEY: &'static str = "recordId";
+    const ATTRIBUTES: &'static [&'static str] = &["answer"];
+}
+
+impl Wrong {
+    pub fn new(client: &Client, ambient: &Ambient) -> Self {
+        Wrong {
+            ambient: ambient.clone(),
+            transactions: Transactions::new(client).with_ambient(ambient.clone()),
+            notes: Table::new(client, RECORDS).with_ambient(ambient.clone()),
+            orders: Table::new(client, ORDERS).with_ambient(ambient.clone()),
+            products: Table::new(client, PRODUCTS).with_ambient(ambient.clone()),
+            stock: Table::new(client, PRODUCTS).with_ambient(ambient.clone()),
+        }
+    }
+
+    /// Looks for the record, changes the stock, and writes the record: three requests, of which a repeat may come
+    /// between any two.
+    pub async fn restock(&self, plan: &Plan, restock: usize, call: &Call) -> Result<Response, Problem> {
+        let record = plan.record_id(restock);
+        let record = Key::from(record.as_str());
+        if let Some(note) = self.notes.get(&record, call).await? {
+            return Ok(Response::from_stored(&note.value.answer)?.replayed());
+        }
+        let (product, by) = plan.restocks[restock];
+        let now = || self.ambient.now().into();
+        let product = Key::from(plan.products[product].as_str());
+        let decide = |product: &inventory::product::Product| decide_adjust(product, by, now());
+        let answer = match self.products.update_with_retry(&product, call, decide).await {
+            Ok(product) => Response::ok(product.at, &json!({"stock": product.value.stock})),
+            Err(UpdateError::Failed(failure)) => return Err(Problem::of_keyed(failure)),
+            Err(UpdateError::NotFound | UpdateError::Refused(_)) => {
+                return Err(Problem::refused("insufficient_stock", "there is less"));
+            }
+        };
+        match self.notes.create(&record, &Note { answer: answer.to_stored() }, call).await {
+            Ok(_) => Ok(answer),
+            Err(CreateError::Exists(note)) => Ok(Response::from_stored(&note.value.answer)?.replayed()),
+            Err(CreateError::Failed(failure)) => Err(Problem::of_keyed(failure)),
+        }
+    }
+
+    /// Takes an order id that is taken for bad luck, and tries another.
+    pub async fn place(&self, plan: &Plan, order: usize, call: &Call) -> Result<Response, Problem> {
+        let line = |(product, quantity): &(usize, i64)| Line {
+            product_id: plan.products[*product].clone(),
+            quantity: *quantity,
+        };
+        let lines: Vec<_> = plan.orders[order].iter().map(line).collect();
+        let placement = Placement { user_id: Plan::user(order), lines };
+        let mut id = plan.order_id(order);
+        loop {
+            let mut reads = Reads::new();
+            let item = reads.later("order", &self.orders, &Key::from(id.as_str()));
+            let product = |line: &Line| reads.item(&line.product_id, &self.stock, &Key::from(line.product_id.as_str()));
+            let products: Vec<_> = placement.lines.iter().map(product).collect();
+            let placed = self.transactions.transact_with_retry(reads, call, |attempt| {
+                if attempt.get(item)?.is_some() {
+                    return Ok(fencepost::Plan::Refuse(None));
+                }
+                let mut known = Vec::new();
+                for product in &products {
+                    known.push(attempt.get(*product)?.map(|product| product.value));
+                }
+                let effect = match decide_place(&placement, &known, self.ambient.now().into()) {
+                    Ok(effect) => effect,
+                    Err(refusal) => return Ok(fencepost::Plan::Refuse(Some(Problem::from(refusal)))),
+                };
+                for (product, changed) in products.iter().zip(&effect.products) {
+                    attempt.update_at(*product, changed)?;
+                }
+                let at = attempt.put_if_absent(item, &effect.order)?;
+                Ok(fencepost::Plan::Commit(Response::created(format!("/orders/{id}"), at, &show(&id, &effect.order))))
+            });
+            match placed.await {
+                Ok(answer) => return Ok(answer),
+                Err(TransactError::Refused(Some(problem))) => return Err(problem),
+                Err(TransactError::Refused(None)) => id = format!("{:032x}", self.ambient.random()),
+                Err(TransactError::Failed(failure)) => return Err(Problem::of_keyed(failure)),
+            }
+        }
+    }
+}
