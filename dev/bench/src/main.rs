@@ -1,10 +1,11 @@
 //! Prints what Fencepost costs, as ratios taken in one run: `cargo dev bench` builds all of it and runs this.
 //!
-//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. (`bench engine` and `bench client`
-//! are processes of its own.)
+//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. `bench orders` prints what orders cost,
+//! and nothing else. (`bench engine` and `bench client` are processes of its own.)
 #![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
 
 use bench::crowd::{self, Strategy};
+use bench::orders::{self, Way};
 use bench::process::{Function, event};
 use bench::{latency, table};
 use serde_json::json;
@@ -29,6 +30,10 @@ fn main() -> Outcome<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["engine"] => runtime.block_on(serve_engine()),
+        ["orders"] => {
+            orders();
+            Ok(())
+        }
         ["client"] => {
             println!("{}", bench::startup::client().as_nanos());
             Ok(())
@@ -37,6 +42,7 @@ fn main() -> Outcome<()> {
             println!("| what | Fencepost | against | ratio | target |\n|---|---|---|---|---|");
             runtime.block_on(measure(Path::new(device_state), Path::new(floor)))?;
             crowds();
+            orders();
             runtime.block_on(startup(Path::new(device_state)))
         }
         _ => Err("bench DEVICE_STATE FLOOR".into()),
@@ -136,6 +142,41 @@ fn crowds() {
                 millis(slowest),
                 successes + gave_up
             );
+        }
+    }
+}
+
+/// The same orders in both ways, without and with losses. Exact, as time is virtual.
+fn orders() {
+    println!(
+        "\n| {} clients, {} orders each, 5 ms hops (virtual time) | acknowledged | held | stock taken | unknown, asked again | given up | requests per order | orders per second | x usual |\n|---|---|---|---|---|---|---|---|---|",
+        orders::CLIENTS,
+        orders::WANTED
+    );
+    for losses in [false, true] {
+        for products in [1, 1000] {
+            let mut usual = f64::NAN;
+            for way in [Way::Usual, Way::Fencepost] {
+                let game = orders::play(way, products, losses, HOP, 1);
+                let acknowledged = number(game.acknowledged);
+                let per_second = acknowledged / game.time.as_secs_f64();
+                if way == Way::Usual {
+                    usual = per_second;
+                }
+                println!(
+                    "| {}, {products} product{}{} | {} | {} | {} | {} | {} | {:.2} | {per_second:.1} | {:.2} |",
+                    if way == Way::Usual { "usual way" } else { "Fencepost" },
+                    if products == 1 { "" } else { "s" },
+                    if losses { ", 2 % of answers lost" } else { "" },
+                    game.acknowledged,
+                    game.held,
+                    game.taken,
+                    game.unknown,
+                    game.gave_up,
+                    number(u64::from(game.requests)) / acknowledged,
+                    per_second / usual,
+                );
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The one table that is measured on, and the counter in it.
+//! The tables that are measured on, and the counter in one of them.
 
 use dynoxide::Database;
 use fencepost::{Call, Deadline, Decision, Key, Record, Table};
@@ -12,6 +12,10 @@ pub const NAME: &str = "Devices";
 pub const KEY: &str = "deviceId";
 /// The table of idempotency keys that `device-state` is told of. Nothing that is measured uses it.
 pub const RECORDS: &str = "IdempotencyRecords";
+/// The table of products, whose key is `productId`.
+pub const PRODUCTS: &str = "Products";
+/// The table of orders, whose key is `orderId`.
+pub const ORDERS: &str = "Orders";
 
 /// What Lambda's 10 s leave to a call.
 pub const ALLOWANCE: Duration = Duration::from_millis(9750);
@@ -28,20 +32,22 @@ impl Record for Counter {
     const ATTRIBUTES: &'static [&'static str] = &["count"];
 }
 
-/// An engine in memory with the table, empty.
+/// An engine in memory with the tables, empty.
 ///
 /// # Panics
 /// Where there is no memory for it.
 #[must_use]
 pub fn engine() -> Database {
     let db = Database::memory().expect("SQLite in memory");
-    let request = json!({
-        "TableName": NAME,
-        "KeySchema": [{"AttributeName": KEY, "KeyType": "HASH"}],
-        "AttributeDefinitions": [{"AttributeName": KEY, "AttributeType": "S"}],
-        "BillingMode": "PAY_PER_REQUEST",
-    });
-    db.create_table(serde_json::from_value(request).expect("a table")).expect("a new table");
+    for (name, key) in [(NAME, KEY), (PRODUCTS, "productId"), (ORDERS, "orderId")] {
+        let request = json!({
+            "TableName": name,
+            "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        db.create_table(serde_json::from_value(request).expect("a table")).expect("a new table");
+    }
     db
 }
 

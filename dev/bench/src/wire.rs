@@ -9,17 +9,24 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use dynoxide::{Database, DynoxideError};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A way to the engine that takes `hop` there and `hop` back.
+///
+/// A transaction is at work for another `hop`: one that comes to an item of it meanwhile is answered
+/// `TransactionConflict`, which the engine itself never says.
 #[derive(Clone)]
 pub struct Wire {
     db: Database,
     hop: Duration,
     requests: Arc<AtomicU32>,
+    at_work: Arc<Mutex<HashSet<String>>>,
+    losses: Option<Arc<Mutex<fastrand::Rng>>>,
 }
 
 impl fmt::Debug for Wire {
@@ -29,10 +36,16 @@ impl fmt::Debug for Wire {
 }
 
 impl Wire {
-    /// A wire to an empty engine that has the one table.
+    /// A wire to an empty engine that has the tables.
     #[must_use]
     pub fn new(hop: Duration) -> Self {
-        Wire { db: table::engine(), hop, requests: Arc::default() }
+        Wire { db: table::engine(), hop, requests: Arc::default(), at_work: Arc::default(), losses: None }
+    }
+
+    /// The same wire, but one answer in 50 is lost: the work is done, and the connection breaks.
+    #[must_use]
+    pub fn losing(&self, chance: fastrand::Rng) -> Self {
+        Wire { losses: Some(Arc::new(Mutex::new(chance))), ..self.clone() }
     }
 
     /// The requests since the last time.
@@ -53,9 +66,51 @@ impl Wire {
             "GetItem" => run(body, |request| self.db.get_item(request)),
             "PutItem" => run(body, |request| self.db.put_item(request)),
             "UpdateItem" => run(body, |request| self.db.update_item(request)),
+            "BatchGetItem" => run(body, |request| self.db.batch_get_item(request)),
+            "TransactWriteItems" => run(body, |request| self.db.transact_write_items(request)),
+            "Scan" => run(body, |request| self.db.scan(request)),
             other => (501, format!("{other} is not measured")),
         }
     }
+
+    async fn transact(&self, body: &[u8]) -> (u16, String) {
+        let items = updated_items(body);
+        if let Some(conflict) = self.begin(&items) {
+            return (400, conflict.to_string());
+        }
+        tokio::time::sleep(self.hop).await;
+        let answer = self.answer("TransactWriteItems", body);
+        let mut at_work = self.at_work.lock().expect("no panic while at work");
+        at_work.retain(|item| !items.iter().flatten().any(|done| done == item));
+        answer
+    }
+
+    /// Marks the items as being worked on, unless one of them is: then what the transaction is answered.
+    fn begin(&self, items: &[Option<String>]) -> Option<Value> {
+        let mut at_work = self.at_work.lock().expect("no panic while at work");
+        let taken = |item: &Option<String>| item.as_ref().is_some_and(|item| at_work.contains(item));
+        if !items.iter().any(taken) {
+            at_work.extend(items.iter().flatten().cloned());
+            return None;
+        }
+        let reason = |item| json!({ "Code": if taken(item) { "TransactionConflict" } else { "None" } });
+        Some(json!({
+            "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+            "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons",
+            "CancellationReasons": items.iter().map(reason).collect::<Vec<_>>(),
+        }))
+    }
+
+    fn loses(&self) -> bool {
+        self.losses.as_ref().is_some_and(|chance| chance.lock().expect("no panic while drawing").u8(..50) == 0)
+    }
+}
+
+/// Which item each step updates. A step that creates one is alone with it.
+fn updated_items(body: &[u8]) -> Vec<Option<String>> {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let item = |step: &Value| step.get("Update").map(|update| format!("{} {}", update["TableName"], update["Key"]));
+    body["TransactItems"].as_array().map(|steps| steps.iter().map(item).collect()).unwrap_or_default()
 }
 
 impl HttpConnector for Wire {
@@ -66,8 +121,15 @@ impl HttpConnector for Wire {
             tokio::time::sleep(wire.hop).await;
             let target = request.headers().get("x-amz-target").unwrap_or_default();
             let operation = target.rsplit('.').next().unwrap_or_default();
-            let (status, body) = wire.answer(operation, request.body().bytes().unwrap_or_default());
+            let body = request.body().bytes().unwrap_or_default();
+            let (status, body) = match operation {
+                "TransactWriteItems" => wire.transact(body).await,
+                _ => wire.answer(operation, body),
+            };
             tokio::time::sleep(wire.hop).await;
+            if wire.loses() {
+                return Err(ConnectorError::io("the connection broke".into()));
+            }
             let status = status.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
             Ok(HttpResponse::new(status, SdkBody::from(body)))
         })

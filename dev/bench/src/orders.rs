@@ -1,0 +1,287 @@
+//! Clients that place orders at once, as `place-order` does it and in the usual way: what it costs, and whether there
+//! are as many orders as were acknowledged.
+//!
+//! Time is virtual, as in [`crate::crowd`]. With losses, one answer in 50 is lost twice over: on the way from the table
+//! to the function, where the connection breaks, and on the way from the function to its client, who asks again.
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the code compared with does")]
+
+use crate::table::{self, ORDERS, PRODUCTS};
+use crate::wire::Wire;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use fencepost::request::{Body, Request};
+use fencepost::timestamp::Timestamp;
+use fencepost::transact::Transactions;
+use fencepost::{Ambient, Key, Table};
+use place_order::stock::{Product, Status};
+use place_order::{App, handle};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+/// How many place orders at once.
+pub const CLIENTS: usize = 20;
+/// How many orders each of them wants, one after the other.
+pub const WANTED: usize = 100;
+
+const STOCK: i64 = 1_000_000_000;
+/// How often a client asks for one order before it gives up.
+const ASKS: usize = 20;
+/// How often the usual way reads again after its transaction was cancelled.
+const RETRIES: u32 = 7;
+
+/// A way to place an order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// `place-order`, as it is.
+    Fencepost,
+    /// On the bare SDK with its standard retries and tokens: read the product, then in one transaction write it, if it is
+    /// still at that version, and put the order under a random id. After a cancellation wait between 0 and 2^n x 25 ms
+    /// and read again, 7 times.
+    Usual,
+}
+
+/// How the clients fared.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Orders that a client was told are placed.
+    pub acknowledged: u64,
+    /// Orders that are in the table.
+    pub held: u64,
+    /// What was taken from the stock; each order wants 1.
+    pub taken: i64,
+    /// Orders that a client gave up, not knowing what became of them.
+    pub gave_up: u64,
+    /// Answers that an outcome is unknown: each is found out by asking again.
+    pub unknown: u64,
+    /// Answers that nothing was applied; asked for again.
+    pub failed: u64,
+    /// Answers that were lost on the way to the client.
+    pub unheard: u64,
+    /// Requests to the tables.
+    pub requests: u32,
+    /// Until the last client was done.
+    pub time: Duration,
+}
+
+/// What one request for an order was answered.
+enum Answer {
+    Placed,
+    Unknown,
+    Failed,
+}
+
+/// Lets [`CLIENTS`] place [`WANTED`] orders each of one of so many products, all chance from `seed`.
+///
+/// # Panics
+/// Where the engine fails, which it does not.
+#[must_use]
+pub fn play(way: Way, products: usize, losses: bool, hop: Duration, seed: u64) -> Outcome {
+    // The SDK draws its tokens and pauses from this thread's generator.
+    fastrand::seed(seed);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let runtime = runtime.expect("a runtime");
+    tokio::task::LocalSet::new().block_on(&runtime, played(way, products, losses, hop, seed))
+}
+
+async fn played(way: Way, products: usize, losses: bool, hop: Duration, seed: u64) -> Outcome {
+    let quiet = Wire::new(hop);
+    let mut seeds = fastrand::Rng::with_seed(seed);
+    let wire = if losses { quiet.losing(seeds.fork()) } else { quiet.clone() };
+    create(&quiet.client(), products).await;
+    let _ = quiet.take_requests();
+    let begun = Instant::now();
+    let outcome = Rc::new(RefCell::new(Outcome::default()));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let mut client = Ordering {
+                number,
+                app: app(&wire, begun, seeds.fork()),
+                sdk: with_retries(&wire.client()),
+                rng: seeds.fork(),
+                losses,
+                outcome: outcome.clone(),
+            };
+            tokio::task::spawn_local(async move {
+                for order in 0..WANTED {
+                    client.order(way, order, products).await;
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.expect("no client panics");
+    }
+    let mut outcome = outcome.take();
+    outcome.time = begun.elapsed();
+    outcome.requests = wire.take_requests();
+    let rows = |table| scan(quiet.client(), table);
+    outcome.held = rows(ORDERS).await.len() as u64;
+    let left = |product: &BTreeMap<String, String>| product["stock"].parse::<i64>().expect("a whole number");
+    outcome.taken = rows(PRODUCTS).await.iter().map(|product| STOCK - left(product)).sum();
+    outcome
+}
+
+/// One who orders.
+struct Ordering {
+    number: usize,
+    app: App,
+    sdk: Client,
+    rng: fastrand::Rng,
+    losses: bool,
+    outcome: Rc<RefCell<Outcome>>,
+}
+
+impl Ordering {
+    /// Asks for one order until its answer is heard.
+    async fn order(&mut self, way: Way, order: usize, products: usize) {
+        let product = format!("p-{}", self.rng.usize(..products));
+        for ask in 0..ASKS {
+            let answer = match way {
+                Way::Fencepost => self.ours(order, &product).await,
+                Way::Usual => self.usual(&product).await,
+            };
+            let heard = !(self.losses && self.rng.u8(..50) == 0);
+            {
+                let mut outcome = self.outcome.borrow_mut();
+                match (&answer, heard) {
+                    (_, false) => outcome.unheard += 1,
+                    (Answer::Placed, true) => outcome.acknowledged += 1,
+                    (Answer::Unknown, true) => outcome.unknown += 1,
+                    (Answer::Failed, true) => outcome.failed += 1,
+                }
+            }
+            if heard && matches!(answer, Answer::Placed) {
+                return;
+            }
+            sleep(Duration::from_millis(self.rng.u64(0..=100 << ask.min(5)))).await;
+        }
+        self.outcome.borrow_mut().gave_up += 1;
+    }
+
+    /// The function itself, each time with the key of the order.
+    async fn ours(&self, order: usize, product: &str) -> Answer {
+        let body = format!(r#"{{"userId":"u-{}","lines":[{{"productId":"{product}","quantity":1}}]}}"#, self.number);
+        let request = Request {
+            method: "POST".to_owned(),
+            route_key: Some("POST /orders".to_owned()),
+            path: "/orders".to_owned(),
+            headers: BTreeMap::from([("idempotency-key".to_owned(), format!("order-{order}"))]),
+            caller: "bench".to_owned(),
+            body: Body { text: body, is_base64: false },
+            ..Request::default()
+        };
+        match Box::pin(handle(&self.app, &request, &table::call())).await {
+            Ok(_) => Answer::Placed,
+            Err(problem) if problem.code() == "outcome_unknown" => Answer::Unknown,
+            Err(_) => Answer::Failed,
+        }
+    }
+
+    /// Read, one transaction, random id.
+    async fn usual(&mut self, product: &str) -> Answer {
+        for conflicts in 0..=RETRIES {
+            let key = AttributeValue::S(product.to_owned());
+            let read = self.sdk.get_item().table_name(PRODUCTS).key("productId", key).consistent_read(true);
+            let Ok(read) = Box::pin(read.send()).await else { return Answer::Failed };
+            let seen = read.item.expect("a product");
+            let id = format!("{:032x}", self.rng.u128(..));
+            let steps = steps(product, &seen["_version"], id, self.number).expect("complete steps");
+            let written = self.sdk.transact_write_items().set_transact_items(Some(steps));
+            match Box::pin(written.send()).await {
+                Ok(_) => return Answer::Placed,
+                Err(error)
+                    if error
+                        .as_service_error()
+                        .is_some_and(TransactWriteItemsError::is_transaction_canceled_exception) => {}
+                Err(_) => return Answer::Failed,
+            }
+            sleep(Duration::from_millis(self.rng.u64(0..=25 << conflicts))).await;
+        }
+        Answer::Failed
+    }
+}
+
+fn steps(
+    product: &str,
+    version: &AttributeValue,
+    id: String,
+    user: usize,
+) -> Result<Vec<TransactWriteItem>, BuildError> {
+    let number = |number: i64| AttributeValue::N(number.to_string());
+    let take = Update::builder()
+        .table_name(PRODUCTS)
+        .key("productId", AttributeValue::S(product.to_owned()))
+        .update_expression("SET stock = stock - :quantity, #version = #version + :one")
+        .condition_expression("#version = :version AND stock >= :quantity")
+        .expression_attribute_names("#version", "_version")
+        .expression_attribute_values(":version", version.clone())
+        .expression_attribute_values(":quantity", number(1))
+        .expression_attribute_values(":one", number(1));
+    let line = [("productId", AttributeValue::S(product.to_owned())), ("quantity", number(1))];
+    let line = AttributeValue::M(line.map(|(name, value)| (name.to_owned(), value)).into());
+    let put = Put::builder()
+        .table_name(ORDERS)
+        .item("orderId", AttributeValue::S(id))
+        .item("userId", AttributeValue::S(format!("u-{user}")))
+        .item("lines", AttributeValue::L(vec![line]))
+        .item("status", AttributeValue::S("PENDING".to_owned()))
+        .condition_expression("attribute_not_exists(orderId)");
+    let step = TransactWriteItem::builder;
+    Ok(vec![step().update(take.build()?).build(), step().put(put.build()?).build()])
+}
+
+fn app(wire: &Wire, begun: Instant, rng: fastrand::Rng) -> App {
+    let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+    let chance = std::sync::Arc::new(Mutex::new(rng));
+    let ambient = || {
+        let chance = chance.clone();
+        let random = move || chance.lock().expect("no panic while drawing").u64(..);
+        Ambient::new(move || base + begun.elapsed(), random)
+    };
+    let client = wire.client();
+    App::new(
+        Table::new(&client, ORDERS).with_ambient(ambient()),
+        Table::new(&client, PRODUCTS).with_ambient(ambient()),
+        Transactions::new(&client).with_ambient(ambient()),
+    )
+}
+
+fn with_retries(client: &Client) -> Client {
+    Client::from_conf(client.config().to_builder().retry_config(RetryConfig::standard()).build())
+}
+
+async fn create(client: &Client, products: usize) {
+    let table = Table::<Product>::new(client, PRODUCTS);
+    let updated_at = Timestamp::from(SystemTime::UNIX_EPOCH);
+    let product = Product { stock: STOCK, low_stock_at: 0, status: Status::InStock, updated_at };
+    for number in 0..products {
+        let key = Key::from(format!("p-{number}").as_str());
+        Box::pin(table.create(&key, &product, &table::call())).await.expect("a new product");
+    }
+}
+
+/// Every row of the table, its numbers as text.
+async fn scan(client: Client, table: &str) -> Vec<BTreeMap<String, String>> {
+    let mut rows = Vec::new();
+    let mut start = None;
+    loop {
+        let page = client.scan().table_name(table).set_exclusive_start_key(start).consistent_read(true);
+        let page = Box::pin(page.send()).await.expect("a page");
+        rows.extend(
+            page.items.unwrap_or_default().into_iter().map(|row| {
+                row.into_iter().filter_map(|(name, value)| Some((name, value.as_n().ok()?.clone()))).collect()
+            }),
+        );
+        start = page.last_evaluated_key;
+        if start.is_none() {
+            return rows;
+        }
+    }
+}
