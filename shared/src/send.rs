@@ -46,7 +46,7 @@ pub(crate) enum Proof<F> {
 #[derive(Debug)]
 pub(crate) enum Found<A> {
     /// What was asked for.
-    Found(A),
+    There(A),
     /// No answer, or "not now": read again.
     Again(Source),
     /// The signature was too old, or is wrong: sign it again, once.
@@ -81,7 +81,7 @@ impl Sender {
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
         match self.within(timeout, request.send()).await {
             None => Found::Again(no_answer(timeout)),
-            Some(Ok(output)) => Found::Found(output.item),
+            Some(Ok(output)) => Found::There(output.item),
             Some(Err(error)) => classify_get_item(error),
         }
     }

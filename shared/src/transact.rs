@@ -248,7 +248,7 @@ impl Change<'_> {
             let addresses: Vec<Address> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
             let timeout = self.policy.timeout(unanswered, self.sender.connected());
             let source = match self.sender.read_batch(&addresses, timeout.min(self.call.deadline().remaining())).await {
-                Found::Found(batch) => {
+                Found::There(batch) => {
                     let before = rows.len();
                     let mut left = Vec::new();
                     for (row, address) in rows.into_iter().zip(&addresses) {

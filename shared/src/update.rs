@@ -162,8 +162,8 @@ impl<T: Record> Table<T> {
             let timeout = self.policy.timeout(unanswered, self.sender.connected());
             let source = match self.sender.read(&self.name, key.clone(), timeout.min(call.deadline().remaining())).await
             {
-                Found::Found(None) => return Ok(Observed::Absent),
-                Found::Found(Some(item)) => return Observed::of(Row::read(item)?),
+                Found::There(None) => return Ok(Observed::Absent),
+                Found::There(Some(item)) => return Observed::of(Row::read(item)?),
                 Found::Rejected(source) => return Err(Failure::Rejected { source }),
                 Found::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
                 Found::Expired(source) => {

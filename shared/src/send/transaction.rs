@@ -73,7 +73,7 @@ impl Sender {
         };
         match self.within(timeout, request.send()).await {
             None => Found::Again(no_answer(timeout)),
-            Some(Ok(output)) => Found::Found(Batch {
+            Some(Ok(output)) => Found::There(Batch {
                 items: output.responses.unwrap_or_default(),
                 left_out: output.unprocessed_keys.unwrap_or_default(),
             }),
