@@ -261,8 +261,8 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
     let jumps = AtomicU32::new(0);
     let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-    // Asked once for the window and once before each send: the machine sleeps between two sends.
-    let now = move || start + Duration::from_mins(5) * u32::from(jumps.fetch_add(1, Relaxed) > 1);
+    // Asked once for the window, once for the write and once before each send: the machine sleeps between two sends.
+    let now = move || start + Duration::from_mins(5) * u32::from(jumps.fetch_add(1, Relaxed) > 2);
     let ambient = Ambient::new(now, || 7);
     let table = scripted(&engine, &[LOST]).with_ambient(ambient);
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err("too late");
