@@ -7,7 +7,8 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use fencepost::error::{CreateError, UpdateError};
+use fencepost::error::{CreateError, TransactError, UpdateError};
+use fencepost::transact::{Attempt, Plan, Reads, Transactions};
 use fencepost::{Ambient, Call, Deadline, Decision, Failure, Key, Table};
 use serde_json::json;
 use std::cell::Cell;
@@ -138,6 +139,24 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     assert!(began.elapsed() <= ALLOWED);
     let balance = engine.row(TABLE, "accountId", "a-1")["balance"]["N"].clone();
     assert_eq!(balance, json!(rivals.get().to_string()), "only the rival wrote");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end() {
+    let engine = engine();
+    let table = Table::new(&engine.client(), TABLE);
+    let key = Key::from("a-1");
+    table.create(&key, &Account { balance: 0 }, &Call::new(Deadline::within(ALLOWED))).await.expect("a free key");
+    let call = Call::new(Deadline::within(ALLOWED));
+    let mut reads = Reads::new();
+    let account = reads.item("account", &table, &key);
+    let take = |attempt: &mut Attempt| {
+        attempt.add_within(account, "balance", -1, 0..=10)?;
+        Ok(Plan::<(), ()>::Commit(()))
+    };
+    let refused = Transactions::new(&engine.client()).transact_with_retry(reads, &call, take).await;
+    assert!(matches!(refused, Err(TransactError::Failed(Failure::Contention { attempts: 40 }))), "{refused:?}");
+    assert_eq!(call.tally().attempts, 40);
 }
 
 /// Answers writes from a script first, `(status, code, after applying it)`, and truly afterwards.

@@ -118,7 +118,8 @@ impl<'a> Resend<'a> {
     /// Waits before another attempt, or says that there is none left. It is the write that waits, not the
     /// decision: an answer that needs no write is given at once.
     async fn pause_after_conflict(&mut self) -> Result<(), Failure> {
-        if self.conflicts.count == 0 {
+        // Steps that name no version are refused without a conflict; they are bounded all the same.
+        if self.conflicts.count == 0 && self.attempts < self.policy.max_attempts {
             return Ok(());
         }
         let left = self.call.deadline().remaining();
