@@ -131,17 +131,22 @@ impl Problem {
         Self::new(Kind::KeyReused, "idempotency_key_reused", detail).with("field", "header:idempotency-key")
     }
 
-    /// How a change failed whose request has an idempotency key: what is unknown is found out by repeating it.
+    /// How a change failed whose request has an idempotency key: repeating it is safe, and finds out what is unknown.
     #[must_use]
     pub fn of_keyed(failure: Failure) -> Self {
-        let mut problem = Self::from(failure);
-        if problem.kind == Kind::OutcomeUnknown {
-            problem.detail = String::from(
+        let problem = Self::from(failure);
+        let detail = match problem.kind {
+            Kind::OutcomeUnknown => {
                 "the change was sent, but whether it was applied could not be proved; \
-                repeat the request with the same Idempotency-Key, and it is applied at most once",
-            );
-        }
-        problem
+                 repeat the request with the same Idempotency-Key, and it is applied at most once"
+            }
+            Kind::Unavailable => {
+                "this request applied nothing; an earlier one with the same Idempotency-Key whose outcome was unknown may \
+                 have: repeat it, and it is applied at most once"
+            }
+            _ => return problem,
+        };
+        Problem { detail: detail.to_owned(), ..problem }
     }
 
     /// Adds a member to the body.
@@ -365,13 +370,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_unknown_of_a_keyed_change_is_found_out_by_repeating_it() {
+    fn what_is_unknown_of_a_keyed_change_is_found_out_by_repeating_it() {
         let unknown = Problem::of_keyed(Failure::OutcomeUnknown { source: "lost".into() }).into_response();
         assert_eq!((unknown.status(), unknown.outcome()), (504, "outcome_unknown"));
         assert!(unknown.body().is_some_and(|body| body.contains("with the same Idempotency-Key")));
-        let contention = || Failure::Contention { attempts: 3 };
-        let (keyed, plain) = (Problem::of_keyed(contention()), Problem::from(contention()));
-        assert_eq!(keyed.into_response(), plain.into_response());
+        let contention = Problem::of_keyed(Failure::Contention { attempts: 3 }).into_response();
+        assert_eq!((contention.status(), contention.outcome()), (503, "contention"));
+        assert!(contention.body().is_some_and(|body| body.contains("this request applied nothing")));
     }
 
     #[test]

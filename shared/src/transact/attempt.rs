@@ -55,7 +55,9 @@ impl Reads {
             Ok(key) => {
                 let address = Address { table: table.name.clone(), key };
                 let retention = table.tombstone_retention;
-                self.rows.push(KnownRow { name, address, retention, read_first, known: Known::Nothing });
+                let known = Known::Nothing;
+                let partition_key = T::PARTITION_KEY;
+                self.rows.push(KnownRow { name, address, partition_key, retention, read_first, known });
             }
             Err(failure) => self.failure = Some(failure),
         }
@@ -123,6 +125,7 @@ impl Known {
 pub(super) struct KnownRow {
     name: String,
     address: Address,
+    partition_key: &'static str,
     retention: Duration,
     read_first: bool,
     known: Known,
@@ -269,18 +272,18 @@ impl Attempt {
     /// # Errors
     /// [`Failure::InvalidTransaction`]: it was not read.
     pub fn check<T: Record>(&mut self, item: Item<T>) -> Result<(), Failure> {
-        self.check_row(item.row, T::PARTITION_KEY)
+        self.check_row(item.row)
     }
 
-    /// Adds a [`check`](Attempt::check) of every item that was seen with a row and has no step yet.
+    /// Adds a [`check`](Attempt::check) of every item that was read and has no step yet.
     ///
     /// # Errors
     /// As [`Attempt::check`].
     pub fn check_rest(&mut self) -> Result<(), Failure> {
         for row in 0..self.rows.len() {
             let has_step = self.steps.iter().any(|step| step.row == row);
-            if !has_step && matches!(self.rows[row].known, Known::Row(_)) {
-                self.check_row(row, "")?;
+            if !has_step && !matches!(self.rows[row].known, Known::Nothing) {
+                self.check_row(row)?;
             }
         }
         Ok(())
@@ -326,12 +329,12 @@ impl Attempt {
         Ok(committed(&sent))
     }
 
-    fn check_row(&mut self, row: usize, partition_key: &str) -> Result<(), Failure> {
+    fn check_row(&mut self, row: usize) -> Result<(), Failure> {
         let known = &self.rows[row];
         let key = known.address.key.clone();
         let (request, base) = match &known.known {
             Known::Nothing => return Err(invalid(format!("{} was not read", known.name))),
-            Known::Absent => (condition::check_absent(partition_key, key), Base::NoRow),
+            Known::Absent => (condition::check_absent(known.partition_key, key), Base::NoRow),
             Known::Row(row) => {
                 let ItemVersion { version, incarnation } = row.at;
                 (condition::check_at(key, row.at), Base::Row { version, incarnation })
