@@ -53,6 +53,7 @@ struct History {
 struct Sent {
     number: u64,
     what: What,
+    began: Instant,
     status: u16,
     body: String,
     etag: Option<String>,
@@ -63,6 +64,10 @@ struct Sent {
 impl Sent {
     fn is_unknown(&self) -> bool {
         self.status == 504
+    }
+
+    fn is_refusal(&self) -> bool {
+        (400..500).contains(&self.status)
     }
 
     fn is_success(&self) -> bool {

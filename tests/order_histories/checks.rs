@@ -31,6 +31,13 @@ impl Ended {
         self.applied.iter().filter(|applied| applied.op == sent.number).count()
     }
 
+    /// Whether the key of this request had its effect before the request began.
+    fn was_done_before(&self, sent: &Sent) -> bool {
+        let same =
+            |number: u64| self.sent.iter().any(|other| other.number == number && other.what.has_key_of(&sent.what));
+        self.applied.iter().any(|applied| applied.time < sent.began && same(applied.op))
+    }
+
     /// How often the requests of this key have changed a stock.
     fn stock_changes(&self, what: &What) -> usize {
         let of_key = |number: u64| self.sent.iter().any(|sent| sent.number == number && sent.what.has_key_of(what));
@@ -101,6 +108,7 @@ fn verdict(ended: &Ended, sent: &Sent) -> Option<&'static str> {
         2.. => Some("applied more than once"),
         _ if sent.is_unknown() => None,
         1 if !sent.is_success() => Some(DENIED),
+        _ if sent.is_refusal() && ended.was_done_before(sent) => Some("refused, though it was done already"),
         1 if sent.replayed => Some(TAKEN_FOR_ANOTHERS),
         0 if keyed && sent.is_success() && !sent.replayed => Some("told that it was the first, but it was not"),
         0 if sent.is_success() && matches!(sent.what, What::Adjust(_, by) if by != 0) => {
@@ -209,7 +217,7 @@ impl Total {
             cancelled: count(&|sent| matches!(sent.what, What::Cancel(..)) && done(sent)),
             restocked: count(&|sent| matches!(sent.what, What::Restock(_)) && done(sent)),
             replayed: count(&|sent| sent.replayed),
-            refused: count(&|sent| (400..500).contains(&sent.status)),
+            refused: count(&Sent::is_refusal),
             told_nothing_applied: count(&|sent| matches!(sent.status, 500 | 503)),
             unknown: count(&|sent| sent.is_unknown()),
             unknown_that_landed: count(&|sent| sent.is_unknown() && done(sent)),

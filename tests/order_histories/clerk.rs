@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// When histories begin, since 1970.
 pub const EPOCH: Duration = Duration::from_hours(500_000);
@@ -76,6 +76,7 @@ impl Clerk {
     pub async fn send(&self, what: What) -> Sent {
         let number = self.history.numbers.fetch_add(1, Ordering::Relaxed);
         self.wire.works_on(number);
+        let began = Instant::now();
         let call = Call::new(Deadline::within(Duration::from_millis(200 + self.network.below(1800))));
         let handled = Freezing::new(&self.network, self.handle(&what, &call)).await;
         let response = handled.unwrap_or_else(Problem::into_response);
@@ -83,6 +84,7 @@ impl Clerk {
         let sent = Sent {
             number,
             what,
+            began,
             status: response.status(),
             body: response.body().unwrap_or_default().to_owned(),
             etag: header("etag").map(|(_, tag)| tag.clone()),
