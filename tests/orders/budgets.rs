@@ -1,8 +1,8 @@
 //! What orders and adjustments cost, by counting what the engine was asked.
 
-use super::shop::{PRODUCTS, Shop, TABLES, adjustment, cancellation, client_whose, order};
+use super::shop::{ORDERS, PRODUCTS, Shop, TABLES, adjustment, cancellation, client_whose, order};
 use crate::engine::Engine;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn an_order_costs_one_read_and_one_transaction_however_many_lines_it_has_and_a_replay_one_read() {
@@ -51,20 +51,24 @@ async fn an_adjustment_costs_one_read_and_one_write_with_a_key_or_without_and_a_
     assert_eq!(shop.engine.take_counts(), (1, 0));
 }
 
+/// Somebody else adds one to the stock of a product.
+fn one_more(id: &str) -> Value {
+    json!({
+        "TableName": PRODUCTS,
+        "Key": {"productId": {"S": id}},
+        "UpdateExpression": "SET stock = stock + :one, #v = #v + :one",
+        "ExpressionAttributeNames": {"#v": "_version"},
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    })
+}
+
 /// A shop with 10 of `a` and of `b`, where somebody else adds one to `a` before each of so many transactions.
 async fn rivalled(conflicts: usize) -> Shop {
     let engine = Engine::embedded(TABLES);
     Shop::on(&engine).stock_up(&[("a", 10), ("b", 10)]).await;
     let client = client_whose(&engine, move |engine, writes, operation, body| {
         if operation == "TransactWriteItems" && writes < conflicts {
-            let add = json!({
-                "TableName": PRODUCTS,
-                "Key": {"productId": {"S": "a"}},
-                "UpdateExpression": "SET stock = stock + :one, #v = #v + :one",
-                "ExpressionAttributeNames": {"#v": "_version"},
-                "ExpressionAttributeValues": {":one": {"N": "1"}},
-            });
-            engine.raw("UpdateItem", &add);
+            engine.raw("UpdateItem", &one_more("a"));
         }
         engine.answer(operation, body)
     });
@@ -83,4 +87,57 @@ async fn each_conflict_costs_one_more_transaction_and_no_read() {
             assert_eq!(shop.stock("a").await.0, 8 + more, "it was decided again on what the refusal showed");
         }
     }
+}
+
+/// A cancellation in which the second step met another transaction.
+fn second_step_in_conflict(answer: &str) -> String {
+    let mut cancelled: Value = serde_json::from_str(answer).expect("JSON");
+    let reasons = cancelled["CancellationReasons"].as_array_mut().expect("one reason for each step");
+    reasons[1] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
+    cancelled.to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_again() {
+    let shop = Shop::with(&[("a", 10), ("b", 10)]).await;
+    let client = client_whose(&shop.engine, |engine, writes, operation, body| {
+        if operation != "TransactWriteItems" || writes > 0 {
+            return engine.answer(operation, body);
+        }
+        for id in ["a", "b"] {
+            engine.raw("UpdateItem", &one_more(id));
+        }
+        let (status, answer) = engine.answer(operation, body);
+        (status, second_step_in_conflict(&answer))
+    });
+    shop.engine.take_log();
+    let lines = [("a", 2), ("b", 2)];
+    Shop::reached_by(&shop.engine, &client).place("k-1", &lines).await.shown(201);
+    let asked = shop.engine.take_log();
+    let operations: Vec<_> = asked.iter().map(|asked| asked.operation.as_str()).collect();
+    assert_eq!(operations, ["BatchGetItem", "TransactWriteItems", "BatchGetItem", "TransactWriteItems"]);
+    let again = &asked[2].body["RequestItems"];
+    assert_eq!(again[PRODUCTS]["Keys"], json!([{"productId": {"S": "b"}}]), "{again}");
+    assert_eq!((again.as_object().map(serde_json::Map::len), shop.stock("b").await.0), (Some(1), 9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_turns_out_to_be_there_is_answered_without_reading_anything_again() {
+    let shop = Shop::with(&[("a", 10), ("b", 10)]).await;
+    let lines = [("a", 2), ("b", 2)];
+    let placed = shop.place("k-1", &lines).await;
+    // The order is read as it was before it was placed, the products are read afterwards.
+    let client = client_whose(&shop.engine, |engine, _, operation, body| {
+        let (status, answer) = engine.answer(operation, body);
+        if operation == "TransactWriteItems" {
+            return (status, second_step_in_conflict(&answer));
+        }
+        let mut read: Value = serde_json::from_str(&answer).expect("JSON");
+        read["Responses"][ORDERS] = json!([]);
+        (status, read.to_string())
+    });
+    shop.engine.take_log();
+    let again = Shop::reached_by(&shop.engine, &client).place("k-1", &lines).await;
+    assert_eq!((again.status, &again.body, again.is_replay()), (201, &placed.body, true));
+    assert_eq!(shop.engine.take_counts(), (1, 1));
 }

@@ -99,7 +99,11 @@ async fn a_refusal_while_an_earlier_send_is_unanswered_is_unknown_whether_that_w
     for applied in [true, false] {
         let (engine, _, key) = account().await;
         let client = client_whose(&engine, move |engine, writes, operation, body| {
-            if writes > 0 {
+            if writes == 1 {
+                let throttled = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}"#;
+                return (400, throttled.to_owned()); // says nothing of the first
+            }
+            if writes > 1 {
                 return engine.answer(operation, body);
             }
             if applied {

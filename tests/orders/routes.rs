@@ -1,9 +1,10 @@
 //! Every route and every answer of the two functions.
 
-use super::shop::{MAX_STOCK, Shop, adjustment, cancellation, client_whose, order, product, shown_order};
+use super::shop::{MAX_STOCK, ORDERS, Shop, adjustment, cancellation, client_whose, order, product, shown_order};
 use crate::scenarios::world::{Answer, Event};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 async fn adjust(shop: &Shop, id: &str, by: i64, headers: &[(&str, &str)]) -> Answer {
     shop.send(&with(adjustment(id, by), headers)).await
@@ -228,4 +229,28 @@ async fn an_order_sent_twice_at_once_is_not_refused_for_the_stock_that_it_took_i
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     twin.place("k-1", &[("a", 5)]).await.says(422, "idempotency_key_reused");
     twin.place("k-2", &[("a", 1)]).await.says(409, "insufficient_stock");
+}
+
+#[tokio::test]
+async fn a_cancellation_sent_twice_at_once_is_not_refused_for_the_stock_that_it_gave_back_itself() {
+    let shop = Shop::with(&[("a", MAX_STOCK)]).await;
+    let id = shop.place("k-1", &[("a", 2)]).await.order();
+    let pending = shop.engine.row(ORDERS, "orderId", &id);
+    let cancelled = cancel(&shop, &id, &[]).await;
+    let looks = AtomicUsize::new(0);
+    // Answers as if the order had been read before, and the product after, the other was done.
+    let order_read_before = client_whose(&shop.engine, move |engine, _, operation, body| {
+        let (status, answer) = engine.answer(operation, body);
+        let mut read: Value = serde_json::from_str(&answer).expect("JSON");
+        match (operation, looks.fetch_add(1, SeqCst)) {
+            ("GetItem", 0) => read["Item"] = pending.clone(),
+            ("BatchGetItem", _) => read["Responses"][ORDERS] = json!([pending]),
+            _ => {}
+        }
+        (status, read.to_string())
+    });
+    let twin = Shop::reached_by(&shop.engine, &order_read_before);
+    let again = cancel(&twin, &id, &[]).await;
+    assert_eq!((again.status, &again.body), (200, &cancelled.body));
+    assert_eq!(shop.stock("a").await.0, MAX_STOCK);
 }
