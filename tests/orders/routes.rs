@@ -1,6 +1,8 @@
 //! Every route and every answer of the two functions.
 
-use super::shop::{MAX_STOCK, ORDERS, Shop, adjustment, cancellation, client_whose, order, product, shown_order};
+use super::shop::{
+    MAX_STOCK, ORDERS, RECORDS, Shop, adjustment, cancellation, client_whose, order, product, shown_order,
+};
 use crate::scenarios::world::{Answer, Event};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -253,4 +255,24 @@ async fn a_cancellation_sent_twice_at_once_is_not_refused_for_the_stock_that_it_
     let again = cancel(&twin, &id, &[]).await;
     assert_eq!((again.status, &again.body), (200, &cancelled.body));
     assert_eq!(shop.stock("a").await.0, MAX_STOCK);
+}
+
+#[tokio::test]
+async fn an_adjustment_sent_twice_at_once_is_not_refused_for_the_stock_that_it_took_itself() {
+    let shop = Shop::with(&[("a", 4)]).await;
+    let key = [("idempotency-key", "k-1")];
+    let first = adjust(&shop, "a", -4, &key).await;
+    let record_read_before = client_whose(&shop.engine, |engine, _, operation, body| {
+        let (status, answer) = engine.answer(operation, body);
+        if operation != "BatchGetItem" {
+            return (status, answer);
+        }
+        let mut read: Value = serde_json::from_str(&answer).expect("JSON");
+        read["Responses"][RECORDS] = json!([]);
+        (status, read.to_string())
+    });
+    let twin = Shop::reached_by(&shop.engine, &record_read_before);
+    let again = adjust(&twin, "a", -4, &key).await;
+    assert_eq!((again.status, &again.body, again.is_replay()), (200, &first.body, true));
+    adjust(&twin, "a", -4, &[("idempotency-key", "k-2")]).await.says(409, "insufficient_stock");
 }
