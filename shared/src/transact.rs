@@ -1,6 +1,6 @@
 //! Many items in one all-or-nothing change: named reads, a decision that adds steps, one transaction.
 //!
-//! [`Transactions::transact_with_retry`] is [`Table::update_with_retry`] for more than one item: what is observed
+//! [`Transactions::transact_with_retry`] is `Table::update_with_retry` for more than one item: what is observed
 //! is decided upon, the steps are sent as one transaction, and a conflict is decided again on the items that the
 //! cancellation returned, without a read. Every step that writes at a version leaves the write id in its row, so a
 //! lost answer is judged by the rows even when `DynamoDB` has forgotten the transaction's token.
