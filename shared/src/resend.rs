@@ -4,7 +4,7 @@ use crate::ambient::Ambient;
 use crate::call::Call;
 use crate::error::{Failure, Source};
 use crate::retry::{Conflicts, Deadline, RetryPolicy};
-use crate::send::{Proof, Sender};
+use crate::send::{Found, Proof, Sender};
 use std::time::{Duration, SystemTime};
 use tracing::debug;
 
@@ -151,6 +151,40 @@ impl<'a> Resend<'a> {
             (None, None) if self.conflicts.count > 0 => Failure::Contention { attempts: self.attempts },
             (None, None) => Failure::Unavailable { source: "no time was left to send the write".into() },
         }
+    }
+}
+
+/// Reads until it is answered or time is up.
+pub(crate) async fn until_read<A, S>(
+    sender: &Sender,
+    policy: &RetryPolicy,
+    ambient: &Ambient,
+    call: &Call,
+    read: impl Fn(Duration) -> S,
+) -> Result<A, Failure>
+where
+    S: Future<Output = Found<A>>,
+{
+    let mut unanswered = 0;
+    let mut signed_again = false;
+    loop {
+        let timeout = policy.timeout(unanswered, sender.connected());
+        let source = match read(timeout.min(call.deadline().remaining())).await {
+            Found::There(found) => return Ok(found),
+            Found::Rejected(source) => return Err(Failure::Rejected { source }),
+            Found::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
+            Found::Expired(source) => {
+                signed_again = true;
+                source
+            }
+            Found::Again(source) => source,
+        };
+        unanswered += 1;
+        let pause = policy.resend_pause(unanswered, ambient.random());
+        if call.deadline().remaining() < pause + policy.first_timeout {
+            return Err(Failure::Unavailable { source });
+        }
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -217,11 +217,7 @@ fn classify_get_item<A>(error: SdkError<GetItemError, HttpResponse>) -> Found<A>
                 error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
                     Found::Rejected(error.into())
                 }
-                error => match meaning(status, error.code()) {
-                    Meaning::NotNow | Meaning::Nothing => Found::Again(error.into()),
-                    Meaning::Expired => Found::Expired(error.into()),
-                    Meaning::Final => Found::Rejected(error.into()),
-                },
+                error => unmodelled_read(status, error),
             }
         }
         SdkError::ConstructionFailure(_) => Found::Rejected(error.into()),
@@ -271,6 +267,14 @@ fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + 'static, F>(
         Meaning::NotNow => Proof::NotApplied(error.into()),
         Meaning::Final => Proof::Rejected(error.into()),
         Meaning::Nothing => Proof::Unknown(error.into()),
+    }
+}
+
+fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(status: u16, error: E) -> Found<A> {
+    match meaning(status, error.code()) {
+        Meaning::NotNow | Meaning::Nothing => Found::Again(error.into()),
+        Meaning::Expired => Found::Expired(error.into()),
+        Meaning::Final => Found::Rejected(error.into()),
     }
 }
 

@@ -13,9 +13,9 @@ pub use attempt::{Attempt, Item, Plan, Reads};
 use crate::ambient::Ambient;
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::resend::{Proved, Refusal, Resend, Send};
+use crate::resend::{Proved, Refusal, Resend, Send, until_read};
 use crate::retry::RetryPolicy;
-use crate::send::{Address, Found, Proof, Reason, Sender};
+use crate::send::{Address, Proof, Reason, Sender};
 use crate::write_id::{Base, Verdict, WriteId};
 use attempt::{Known, Role, Step};
 use aws_sdk_dynamodb::Client;
@@ -242,43 +242,19 @@ impl Change<'_> {
 
     /// Reads these rows, each strongly consistent, until they are answered or time is up.
     async fn read(&self, attempt: &mut Attempt, mut rows: Vec<usize>) -> Result<(), Failure> {
-        let mut unanswered = 0;
-        let mut signed_again = false;
         while !rows.is_empty() {
             let addresses: Vec<Address> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
-            let timeout = self.policy.timeout(unanswered, self.sender.connected());
-            let source = match self.sender.read_batch(&addresses, timeout.min(self.call.deadline().remaining())).await {
-                Found::There(batch) => {
-                    let before = rows.len();
-                    let mut left = Vec::new();
-                    for (row, address) in rows.into_iter().zip(&addresses) {
-                        if batch.left_out(address) {
-                            left.push(row);
-                        } else {
-                            attempt.learn(row, Known::of(batch.item(address))?);
-                        }
-                    }
-                    rows = left;
-                    if rows.len() < before {
-                        unanswered = 0;
-                        continue;
-                    }
-                    "no row was read: the table is throttled".into()
+            let read = |timeout| self.sender.read_batch(&addresses, timeout);
+            let batch = until_read(self.sender, self.policy, self.ambient, self.call, read).await?;
+            let mut left = Vec::new();
+            for (row, address) in rows.into_iter().zip(&addresses) {
+                if batch.left_out(address) {
+                    left.push(row);
+                } else {
+                    attempt.learn(row, Known::of(batch.item(address))?);
                 }
-                Found::Rejected(source) => return Err(Failure::Rejected { source }),
-                Found::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
-                Found::Expired(source) => {
-                    signed_again = true;
-                    source
-                }
-                Found::Again(source) => source,
-            };
-            unanswered += 1;
-            let pause = self.policy.resend_pause(unanswered, self.ambient.random());
-            if self.call.deadline().remaining() < pause + self.policy.first_timeout {
-                return Err(Failure::Unavailable { source });
             }
-            tokio::time::sleep(pause).await;
+            rows = left;
         }
         Ok(())
     }

@@ -8,9 +8,8 @@ use crate::call::Call;
 use crate::commit::{Change, Committed};
 use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
 use crate::prepare::{Observed, Write};
-use crate::retry::RetryPolicy;
+use crate::resend::until_read;
 use crate::row::Row;
-use crate::send::Found;
 use crate::table::{Key, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 
@@ -155,29 +154,10 @@ impl<T: Record> Table<T> {
     /// Reads the row until it is answered or time is up.
     async fn observe(&self, key: &Key, call: &Call) -> Result<Observed<T>, Failure> {
         let key = Self::key_attributes(key)?;
-        let RetryPolicy { first_timeout, .. } = self.policy;
-        let mut unanswered = 0;
-        let mut signed_again = false;
-        loop {
-            let timeout = self.policy.timeout(unanswered, self.sender.connected());
-            let source = match self.sender.read(&self.name, key.clone(), timeout.min(call.deadline().remaining())).await
-            {
-                Found::There(None) => return Ok(Observed::Absent),
-                Found::There(Some(item)) => return Observed::of(Row::read(item)?),
-                Found::Rejected(source) => return Err(Failure::Rejected { source }),
-                Found::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
-                Found::Expired(source) => {
-                    signed_again = true;
-                    source
-                }
-                Found::Again(source) => source,
-            };
-            unanswered += 1;
-            let pause = self.policy.resend_pause(unanswered, self.ambient.random());
-            if call.deadline().remaining() < pause + first_timeout {
-                return Err(Failure::Unavailable { source });
-            }
-            tokio::time::sleep(pause).await;
+        let read = |timeout| self.sender.read(&self.name, key.clone(), timeout);
+        match until_read(&self.sender, &self.policy, &self.ambient, call, read).await? {
+            None => Ok(Observed::Absent),
+            Some(item) => Observed::of(Row::read(item)?),
         }
     }
 }

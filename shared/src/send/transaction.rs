@@ -1,12 +1,12 @@
 //! Transactions and batches: many items in one request, and what its answer proves about all of it.
 
-use super::{Found, Meaning, Proof, Sender, meaning, no_answer, proof_of, unanswered, unmodelled_write};
+use super::{Found, Proof, Sender, no_answer, proof_of, unanswered, unmodelled_read, unmodelled_write};
 use crate::condition::{Action, ConditionalWrite};
 use crate::error::Source;
 use crate::table::Attributes;
 use aws_sdk_dynamodb::config::http::HttpResponse;
-use aws_sdk_dynamodb::error::{BuildError, ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
+use aws_sdk_dynamodb::error::{BuildError, SdkError};
+use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemOutput};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{CancellationReason, ConditionCheck, KeysAndAttributes, Put, TransactWriteItem, Update};
@@ -73,6 +73,10 @@ impl Sender {
         };
         match self.within(timeout, request.send()).await {
             None => Found::Again(no_answer(timeout)),
+            // What is left out is asked for again by the caller, unless that is all of it.
+            Some(Ok(output)) if rows.len() == unprocessed(&output) => {
+                Found::Again("no row was read: the table is throttled".into())
+            }
             Some(Ok(output)) => Found::There(Batch {
                 items: output.responses.unwrap_or_default(),
                 left_out: output.unprocessed_keys.unwrap_or_default(),
@@ -80,6 +84,11 @@ impl Sender {
             Some(Err(error)) => classify_batch_get_item(error),
         }
     }
+}
+
+/// How many rows a batch has left out.
+fn unprocessed(output: &BatchGetItemOutput) -> usize {
+    output.unprocessed_keys.iter().flatten().map(|(_, left)| left.keys().len()).sum()
 }
 
 fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttributes>, BuildError> {
@@ -191,11 +200,7 @@ fn classify_batch_get_item<A>(error: SdkError<BatchGetItemError, HttpResponse>) 
                 error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
                     Found::Rejected(error.into())
                 }
-                error => match meaning(status, error.code()) {
-                    Meaning::NotNow | Meaning::Nothing => Found::Again(error.into()),
-                    Meaning::Expired => Found::Expired(error.into()),
-                    Meaning::Final => Found::Rejected(error.into()),
-                },
+                error => unmodelled_read(status, error),
             }
         }
         SdkError::ConstructionFailure(_) => Found::Rejected(error.into()),
