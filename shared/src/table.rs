@@ -241,15 +241,15 @@ impl Diff {
 /// an item that could be created can also be changed and deleted.
 pub(crate) const MAX_ITEM: usize = 400 * 1024 - 512;
 
-/// The size of a whole item in bytes.
-pub(crate) fn size_of_item(item: &Attributes) -> usize {
-    item.iter().map(|(name, value)| name.len() + size_of(value)).sum()
+/// The size of these attributes in bytes.
+pub(crate) fn size_of_attributes<'a>(attributes: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {
+    attributes.into_iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
 
 /// Refuses an item (ours left out) that would be too large, before anything is sent.
 pub(crate) fn check_size(item: &Attributes) -> Result<(), Failure> {
     let ours = |name: &String| OWNED.contains(&name.as_str());
-    let bytes = item.iter().filter(|(name, _)| !ours(name)).map(|(name, value)| name.len() + size_of(value)).sum();
+    let bytes = size_of_attributes(item.iter().filter(|(name, _)| !ours(name)));
     if bytes > MAX_ITEM {
         return Err(Failure::TooLarge { bytes, limit: MAX_ITEM });
     }

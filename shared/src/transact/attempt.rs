@@ -6,7 +6,7 @@ use crate::error::Failure;
 use crate::prepare::{Observed, Stamp, Write, committed};
 use crate::row::Row;
 use crate::send::{Address, step};
-use crate::table::{Attributes, Key, Record, Table, size_of_item};
+use crate::table::{Attributes, Key, Record, Table, size_of_attributes};
 use crate::version::{ItemVersion, Version, Versioned};
 use crate::write_id::{Base, SentWrite, WriteId};
 use aws_sdk_dynamodb::types::TransactWriteItem;
@@ -363,14 +363,16 @@ impl Attempt {
 
 /// What the item takes that a step leaves behind: what it writes, and what it leaves alone of the row.
 fn size(write: &ConditionalWrite, known: &Known) -> usize {
-    let row = if let Known::Row(row) = known { row.attributes.clone() } else { Attributes::new() };
+    let kept = |is_kept: &dyn Fn(&String) -> bool| {
+        let Known::Row(row) = known else { return 0 };
+        size_of_attributes(row.attributes.iter().filter(|(name, _)| is_kept(name)))
+    };
     match &write.action {
-        Action::Put { item } => size_of_item(item),
-        Action::Check { .. } => size_of_item(&row),
+        Action::Put { item } => size_of_attributes(item),
+        Action::Check { .. } => kept(&|_| true),
         Action::Update { .. } => {
-            let named = |name: &String| write.names.values().any(|named| named == name);
-            let kept = row.into_iter().filter(|(name, _)| !named(name)).collect();
-            size_of_item(&kept) + size_of_item(&write.values)
+            let is_named = |name: &String| write.names.values().any(|named| named == name);
+            kept(&|name| !is_named(name)) + size_of_attributes(&write.values)
         }
     }
 }
