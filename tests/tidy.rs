@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
     &["version", "json", "timestamp"],
     &["error", "retry", "write_id", "ambient", "call"],
     &["table", "row", "condition", "send"],
-    &["prepare", "resend", "commit", "update", "transact", "counter", "idempotency"],
+    &["prepare", "resend", "commit", "update", "transact", "counter", "newest", "idempotency"],
     &["http", "request", "once"],
     &["client", "runtime"],
 ];

@@ -42,7 +42,7 @@ impl<'a, T: Record> Change<'a, T> {
         let (request, sent) = write.prepare(key, stamp)?;
         let send = |send: Send| table.sender.write(&table.name, request.clone(), send.timeout);
         match resend.until_proved(send).await? {
-            Proved::Applied => Ok(Committed::At(committed(&sent))),
+            Proved::Applied(_) => Ok(Committed::At(committed(&sent))),
             Proved::Refused(refusal) => self.refused(&sent, refusal, matches!(write, Write::Delete(_))),
         }
     }

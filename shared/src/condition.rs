@@ -4,7 +4,7 @@ use crate::row::{INCARNATION, PURGE_AT, VERSION, WRITES, bytes, number};
 use crate::table::{Attributes, Diff};
 use crate::version::ItemVersion;
 use crate::write_id::{WriteId, slot_of};
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -15,6 +15,8 @@ pub(crate) struct ConditionalWrite {
     pub condition: &'static str,
     pub names: HashMap<String, String>,
     pub values: HashMap<String, AttributeValue>,
+    /// What of the row is returned when it is applied; nothing in a transaction.
+    pub returning: Option<ReturnValue>,
 }
 
 /// What it does when its condition holds.
@@ -33,6 +35,10 @@ const IS_AT: &str = "#version = :at AND #incarnation = :incarnation";
 const IS_ALIVE_AT: &str = "#version = :at AND #incarnation = :incarnation AND attribute_not_exists(#purge)";
 const IS_WITHIN: &str = "#number BETWEEN :low AND :high AND attribute_not_exists(#purge)";
 
+const IS_OLDER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order = :order AND #name < :name)";
+const IS_NOT_NEWER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order = :order AND #name <= :name)";
+const IS_NOT_LATER: &str = "attribute_not_exists(#key) OR #order <= :order";
+
 /// The most that an update expression may take, in bytes (`DynamoDB` quota "expression length").
 const MAX_EXPRESSION: usize = 4096;
 /// The longest attribute name that an expression may name, in bytes.
@@ -45,13 +51,14 @@ pub(crate) fn put_if_absent(partition_key: &str, item: Attributes) -> Conditiona
         condition: IS_ABSENT,
         names: HashMap::from([("#key".to_owned(), partition_key.to_owned())]),
         values: HashMap::new(),
+        returning: None,
     }
 }
 
 /// Replaces the row by `item`, which holds its next state, if it is still at `at`.
 pub(crate) fn put_at(at: ItemVersion, item: Attributes) -> ConditionalWrite {
     let (names, values) = placeholders_of(at);
-    ConditionalWrite { action: Action::Put { item }, condition: IS_AT, names, values }
+    ConditionalWrite { action: Action::Put { item }, condition: IS_AT, names, values, returning: None }
 }
 
 /// Applies `diff` to the row, moves its version on and leaves `id` in the slot, if it is still at `at`.
@@ -116,7 +123,13 @@ fn update(
         let _ = write!(expression, " REMOVE {}", removed.join(", "));
     }
     let action = Action::Update { key, expression: expression.clone() };
-    (expression.len() <= MAX_EXPRESSION).then_some(ConditionalWrite { action, condition, names, values })
+    (expression.len() <= MAX_EXPRESSION).then_some(ConditionalWrite {
+        action,
+        condition,
+        names,
+        values,
+        returning: None,
+    })
 }
 
 /// Checks that the key has no row.
@@ -126,13 +139,14 @@ pub(crate) fn check_absent(partition_key: &str, key: Attributes) -> ConditionalW
         condition: IS_ABSENT,
         names: HashMap::from([("#key".to_owned(), partition_key.to_owned())]),
         values: HashMap::new(),
+        returning: None,
     }
 }
 
 /// Checks that the row is still at `at`.
 pub(crate) fn check_at(key: Attributes, at: ItemVersion) -> ConditionalWrite {
     let (names, values) = placeholders_of(at);
-    ConditionalWrite { action: Action::Check { key }, condition: IS_AT, names, values }
+    ConditionalWrite { action: Action::Check { key }, condition: IS_AT, names, values, returning: None }
 }
 
 /// Adds `by` to a number of a live item that is between `low` and `high` (both included), and moves its version on.
@@ -148,7 +162,48 @@ pub(crate) fn add_between(key: Attributes, attribute: &str, by: i64, low: i128, 
         values: values
             .map(|(placeholder, value)| (placeholder.to_owned(), AttributeValue::N(value.to_string())))
             .into(),
+        returning: None,
     }
+}
+
+/// The attributes that order the instances which follow each other under one key.
+#[derive(Clone, Copy)]
+pub(crate) struct Ordering {
+    /// The partition key.
+    pub key: &'static str,
+    /// A number.
+    pub order: &'static str,
+    /// A string, which decides where the numbers are equal.
+    pub name: &'static str,
+}
+
+/// Replaces the row by this instance, if the row is absent or of an older one.
+pub(crate) fn put_if_newer(by: Ordering, item: Attributes) -> ConditionalWrite {
+    in_order(by, item, IS_OLDER, None)
+}
+
+/// Replaces the row by what remembers this instance, if the row is absent, or of this instance or an older one. Without
+/// a name it stands after every instance of its number. Returns the row that it has replaced.
+pub(crate) fn put_unless_newer(by: Ordering, item: Attributes) -> ConditionalWrite {
+    let condition = if item.contains_key(by.name) { IS_NOT_NEWER } else { IS_NOT_LATER };
+    in_order(by, item, condition, Some(ReturnValue::AllOld))
+}
+
+fn in_order(
+    by: Ordering,
+    item: Attributes,
+    condition: &'static str,
+    returning: Option<ReturnValue>,
+) -> ConditionalWrite {
+    let mut names = HashMap::from([("#key".to_owned(), by.key.to_owned())]);
+    let mut values = HashMap::new();
+    for (name, value, attribute) in [("#order", ":order", by.order), ("#name", ":name", by.name)] {
+        if let Some(mine) = item.get(attribute) {
+            names.insert(name.to_owned(), attribute.to_owned());
+            values.insert(value.to_owned(), mine.clone());
+        }
+    }
+    ConditionalWrite { action: Action::Put { item }, condition, names, values, returning }
 }
 
 type Placeholders = (HashMap<String, String>, HashMap<String, AttributeValue>);

@@ -174,6 +174,18 @@ impl Problem {
         self.code
     }
 
+    /// What is wrong, for people.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// Which field is wrong, where one is.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.members.get("field").and_then(Value::as_str)
+    }
+
     /// Whether it is the service's fault rather than an answer to the client.
     #[must_use]
     pub fn is_fault(&self) -> bool {
@@ -290,6 +302,13 @@ impl Response {
     #[must_use]
     pub fn deleted(tombstone: Version) -> Self {
         Response { status: 204, outcome: "deleted", headers: Vec::new(), body: None, version: Some(tombstone) }
+    }
+
+    /// What was asked for is so, in one of several ways: the header `Fencepost-Outcome` says which.
+    #[must_use]
+    pub fn no_content(outcome: &'static str) -> Self {
+        let headers = vec![("fencepost-outcome".into(), outcome.to_owned())];
+        Response { status: 204, outcome, headers, body: None, version: None }
     }
 
     /// The client has this version already.

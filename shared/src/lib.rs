@@ -104,6 +104,7 @@ pub mod error;
 pub mod http;
 pub mod idempotency;
 pub mod json;
+pub mod newest;
 pub mod once;
 mod prepare;
 pub mod request;

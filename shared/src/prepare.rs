@@ -89,7 +89,12 @@ pub(crate) fn soon_purged(
     now: SystemTime,
 ) -> bool {
     let purge_at = refusal.and_then(|row| row.purge_at.or_else(|| row.epoch_seconds(expires_at?)));
-    sent.on == Base::NoRow && purge_at.is_some_and(|seconds| seconds < epoch_seconds(now + PURGE_MARGIN))
+    sent.on == Base::NoRow && is_soon(purge_at, now)
+}
+
+/// Whether TTL may remove a row at this time (epoch seconds) while a request is still on its way.
+pub(crate) fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
+    purge_at.is_some_and(|seconds| seconds < epoch_seconds(now + PURGE_MARGIN))
 }
 
 fn create<T: Record>(value: &T, key: &Attributes, id: WriteId) -> Result<ConditionalWrite, Failure> {
@@ -143,6 +148,6 @@ fn leftovers<T: Record>(row: &Row) -> Attributes {
     attributes
 }
 
-fn epoch_seconds(time: SystemTime) -> u64 {
+pub(crate) fn epoch_seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

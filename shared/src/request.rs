@@ -6,11 +6,15 @@
 mod fields;
 mod id;
 mod idempotency_key;
+mod query;
 mod route;
+mod values;
 
 pub use fields::Fields;
 pub use id::Id;
+pub use query::Query;
 pub use route::{Parameters, Routes};
+pub use values::Ip;
 
 use crate::http::{IfMatch, IfNoneMatch, Problem};
 use crate::json::{self, Object, refuse_reserved};

@@ -32,9 +32,9 @@ pub(crate) struct Send {
 }
 
 /// What is proved about a write and all its sends.
-pub(crate) enum Proved<F> {
-    /// It was applied.
-    Applied,
+pub(crate) enum Proved<A, F> {
+    /// It was applied; what the answer to the last send shows of it.
+    Applied(A),
     /// The last send was refused.
     Refused(Refusal<F>),
 }
@@ -60,9 +60,9 @@ impl<'a> Resend<'a> {
     /// An answer that was lost stays *pending* until a refusal is judged: what a resend is answered
     /// speaks about that resend only. While something is pending, whatever ends the loop without a
     /// refusal ends it as [`Failure::OutcomeUnknown`].
-    pub(crate) async fn until_proved<F, S>(&mut self, send: impl Fn(Send) -> S) -> Result<Proved<F>, Failure>
+    pub(crate) async fn until_proved<A, F, S>(&mut self, send: impl Fn(Send) -> S) -> Result<Proved<A, F>, Failure>
     where
-        S: Future<Output = Proof<F>>,
+        S: Future<Output = Proof<A, F>>,
     {
         self.pause_after_conflict().await?;
         let mut pending: Option<Source> = None;
@@ -80,7 +80,7 @@ impl<'a> Resend<'a> {
             sends += 1;
             let left = self.call.deadline().remaining();
             match send(Send { timeout, mismatches }).await {
-                Proof::Applied => return Ok(Proved::Applied),
+                Proof::Applied(shown) => return Ok(Proved::Applied(shown)),
                 Proof::Refused(by) => {
                     let round_trip = left.saturating_sub(self.call.deadline().remaining());
                     return Ok(Proved::Refused(Refusal { by, round_trip, pending }));

@@ -40,10 +40,7 @@ impl Row {
         if seen.slots.is_none() {
             return Err(corrupt(WRITES, WRITES));
         }
-        let purge_at = match attributes.get(PURGE_AT) {
-            None => None,
-            Some(value) => Some(read_number(value).ok_or_else(|| corrupt(PURGE_AT, PURGE_AT))?),
-        };
+        let purge_at = purge_at(&attributes)?;
         let at = ItemVersion { version: seen.version, incarnation: seen.incarnation };
         Ok(Row { at, purge_at, attributes })
     }
@@ -52,6 +49,15 @@ impl Row {
     pub(crate) fn epoch_seconds(&self, name: &str) -> Option<u64> {
         read_number(self.attributes.get(name)?)
     }
+}
+
+/// When TTL may remove the row, in epoch seconds; `None` where it is no tombstone.
+///
+/// # Errors
+/// [`Failure::CorruptItem`] where that is malformed.
+pub(crate) fn purge_at(attributes: &Attributes) -> Result<Option<u64>, Failure> {
+    let Some(value) = attributes.get(PURGE_AT) else { return Ok(None) };
+    read_number(value).map(Some).ok_or_else(|| corrupt(PURGE_AT, PURGE_AT))
 }
 
 fn corrupt(one: &str, other: &str) -> Failure {
@@ -67,7 +73,7 @@ pub(crate) fn seen(attributes: &Attributes) -> Option<SeenRow> {
     Some(SeenRow { version, incarnation, slots })
 }
 
-fn read_number(value: &AttributeValue) -> Option<u64> {
+pub(crate) fn read_number(value: &AttributeValue) -> Option<u64> {
     value.as_n().ok()?.parse().ok()
 }
 

@@ -4,6 +4,10 @@
 //! Lambda runtime: clients get problems, and the runtime's error metric counts crashes only.
 #![expect(clippy::disallowed_methods, reason = "measures how long a request took, which no logic depends on")]
 
+mod queue;
+
+pub use queue::{Done, Outcome, respond_batch, serve_queue};
+
 use crate::ambient::Ambient;
 use crate::call::Call;
 use crate::client;
@@ -100,6 +104,10 @@ fn allowance(deadline: SystemTime, now: SystemTime) -> Duration {
     left.saturating_sub(MARGIN)
 }
 
+fn millis(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// An error and everything under it, for the log.
 fn chain(problem: &Problem) -> String {
     let mut text = String::new();
@@ -126,7 +134,7 @@ fn log_request(
     let tally = call.tally();
     let key = request.key();
     let version = response.version().map(crate::version::Version::get);
-    let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+    let duration_ms = millis(took);
     macro_rules! line {
         ($level:ident $(, $extra:ident)?) => {
             tracing::$level!(

@@ -25,9 +25,9 @@ use tokio::time::Instant;
 
 /// What the answer to one send of a write proves about **that send**.
 #[derive(Debug)]
-pub(crate) enum Proof<F> {
-    /// It was applied.
-    Applied,
+pub(crate) enum Proof<A, F> {
+    /// It was applied; what the answer shows of it.
+    Applied(A),
     /// Its condition did not hold; what refused it.
     Refused(F),
     /// It was not applied; sent again, it may be.
@@ -86,30 +86,33 @@ impl Sender {
         }
     }
 
-    /// Sends one conditional write, once; the row that refused it, if there was one.
+    /// Sends one conditional write, once. Applied, it shows what it was told to return of the row; refused, the row that
+    /// refused it, if there was one.
     pub(crate) async fn write(
         &self,
         table: &str,
         write: ConditionalWrite,
         timeout: Duration,
-    ) -> Proof<Option<Attributes>> {
-        let ConditionalWrite { action, condition, names, values } = write;
+    ) -> Proof<Option<Attributes>, Option<Attributes>> {
+        let ConditionalWrite { action, condition, names, values, returning } = write;
         let values = Some(values).filter(|values| !values.is_empty());
         match action {
             Action::Put { item } => {
                 let request = self.client.put_item().table_name(table).set_item(Some(item));
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
-                let request = request.set_expression_attribute_values(values);
+                let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                proof_of(self.within(timeout, request.send()).await, timeout, classify_put_item)
+                let answer = self.within(timeout, request.send()).await;
+                proof_of(answer, timeout, |output| output.attributes, classify_put_item)
             }
             Action::Update { key, expression } => {
                 let request = self.client.update_item().table_name(table).set_key(Some(key));
                 let request = request.update_expression(expression).condition_expression(condition);
                 let request = request.set_expression_attribute_names(Some(names));
-                let request = request.set_expression_attribute_values(values);
+                let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                proof_of(self.within(timeout, request.send()).await, timeout, classify_update_item)
+                let answer = self.within(timeout, request.send()).await;
+                proof_of(answer, timeout, |output| output.attributes, classify_update_item)
             }
             Action::Check { .. } => Proof::Rejected("a check is a step of a transaction, never a write".into()),
         }
@@ -138,14 +141,15 @@ fn without_retries(client: &Client) -> Client {
 }
 
 /// What the answer to a write proves, be it success, an error or none within `timeout`.
-fn proof_of<O, E, F>(
+fn proof_of<O, E, A, F>(
     answer: Option<Result<O, SdkError<E, HttpResponse>>>,
     timeout: Duration,
-    classify: impl FnOnce(SdkError<E, HttpResponse>) -> Proof<F>,
-) -> Proof<F> {
+    shown: impl FnOnce(O) -> A,
+    classify: impl FnOnce(SdkError<E, HttpResponse>) -> Proof<A, F>,
+) -> Proof<A, F> {
     match answer {
         None => Proof::Unknown(no_answer(timeout)),
-        Some(Ok(_)) => Proof::Applied,
+        Some(Ok(output)) => Proof::Applied(shown(output)),
         Some(Err(error)) => classify(error),
     }
 }
@@ -155,7 +159,7 @@ fn no_answer(timeout: Duration) -> Source {
 }
 
 /// Turns the outcome of an `UpdateItem` that did not succeed into what it proves.
-fn classify_update_item(error: SdkError<UpdateItemError, HttpResponse>) -> Proof<Option<Attributes>> {
+fn classify_update_item<A>(error: SdkError<UpdateItemError, HttpResponse>) -> Proof<A, Option<Attributes>> {
     use UpdateItemError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -180,7 +184,7 @@ fn classify_update_item(error: SdkError<UpdateItemError, HttpResponse>) -> Proof
 }
 
 /// Turns the outcome of a `PutItem` that did not succeed into what it proves.
-fn classify_put_item(error: SdkError<PutItemError, HttpResponse>) -> Proof<Option<Attributes>> {
+fn classify_put_item<A>(error: SdkError<PutItemError, HttpResponse>) -> Proof<A, Option<Attributes>> {
     use PutItemError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -261,7 +265,10 @@ fn meaning(status: u16, code: Option<&str>) -> Meaning {
     }
 }
 
-fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + 'static, F>(status: u16, error: E) -> Proof<F> {
+fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
+    status: u16,
+    error: E,
+) -> Proof<A, F> {
     match meaning(status, error.code()) {
         Meaning::Expired => Proof::Expired(error.into()),
         Meaning::NotNow => Proof::NotApplied(error.into()),
@@ -279,7 +286,7 @@ fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(s
 }
 
 /// Judges an error below the service: it never left, nothing arrived, or what arrived was no answer.
-fn unanswered<E: Error + Send + Sync + 'static, F>(error: SdkError<E, HttpResponse>) -> Proof<F> {
+fn unanswered<E: Error + Send + Sync + 'static, A, F>(error: SdkError<E, HttpResponse>) -> Proof<A, F> {
     match error {
         SdkError::ConstructionFailure(_) => Proof::Rejected(error.into()),
         _ if never_left(&error) => Proof::NotApplied(error.into()),

@@ -193,12 +193,14 @@ impl<T: Record> Table<T> {
         if row.purge_at.is_some() {
             return Ok(None);
         }
-        let known = T::ATTRIBUTES.iter().filter_map(|name| row.attributes.get_key_value(*name));
+        Ok(Some(Versioned { value: Self::value_in(&row.attributes)?, at: row.at }))
+    }
+
+    /// The value that these attributes hold beside others.
+    pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
+        let known = T::ATTRIBUTES.iter().filter_map(|name| attributes.get_key_value(*name));
         let known = known.map(|(name, value)| (name.clone(), value.clone())).collect();
-        match T::decode(known) {
-            Ok(value) => Ok(Some(Versioned { value, at: row.at })),
-            Err(source) => Err(Failure::CorruptItem { reason: source.to_string() }),
-        }
+        T::decode(known).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
     }
 }
 

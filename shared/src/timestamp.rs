@@ -16,24 +16,80 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Timestamp(jiff::Timestamp);
 
-/// The text is not a timestamp as [`Timestamp`] writes it.
+/// The text is not a timestamp as [`Timestamp`] writes it, or not one that it can keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InvalidTimestamp;
 
 impl fmt::Display for InvalidTimestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a timestamp like 2026-03-07T10:00:00.000Z")
+        f.write_str("not a timestamp like 2026-03-07T10:00:00.000Z, no finer than a millisecond")
     }
 }
 
 impl std::error::Error for InvalidTimestamp {}
 
 impl Timestamp {
+    /// Reads what others write: RFC 3339 with any offset. What is finer than a millisecond is refused, not cut off, and
+    /// so is a leap second, which would become another moment.
+    ///
+    /// ```
+    /// use fencepost::timestamp::Timestamp;
+    /// let moment = Timestamp::from_rfc3339("2026-03-07T12:00:00+02:00")?;
+    /// assert_eq!(moment.to_string(), "2026-03-07T10:00:00.000Z");
+    /// # Ok::<(), fencepost::timestamp::InvalidTimestamp>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`InvalidTimestamp`].
+    pub fn from_rfc3339(text: &str) -> Result<Self, InvalidTimestamp> {
+        // The parser takes more notations than the RFC has: basic forms, time zones in brackets, hours alone.
+        if !is_rfc3339(text.as_bytes()) {
+            return Err(InvalidTimestamp);
+        }
+        let moment: jiff::Timestamp = text.parse().map_err(|_| InvalidTimestamp)?;
+        if moment.subsec_nanosecond() % 1_000_000 == 0 { Ok(Timestamp(moment)) } else { Err(InvalidTimestamp) }
+    }
+
+    /// Milliseconds since 1970; `None` before.
+    #[must_use]
+    pub fn epoch_millis(self) -> Option<u64> {
+        self.0.as_millisecond().try_into().ok()
+    }
+
+    /// The moment so many milliseconds after 1970; `None` for one that no calendar has.
+    #[must_use]
+    pub fn from_epoch_millis(millis: u64) -> Option<Self> {
+        jiff::Timestamp::from_millisecond(millis.try_into().ok()?).ok().map(Timestamp)
+    }
+
     /// How long after `earlier` this is; zero when it is not after it.
     #[must_use]
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::try_from(self.0.duration_since(earlier.0)).unwrap_or_default()
     }
+}
+
+/// Whether the text has the form of RFC 3339, section 5.6: date, `T`, time with seconds, at most 9 decimals, offset.
+fn is_rfc3339(text: &[u8]) -> bool {
+    let has_form = |text: &[u8], form: &[u8]| {
+        let fits = |(byte, form): (&u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == form };
+        text.len() == form.len() && text.iter().zip(form).all(fits)
+    };
+    let Some((moment, rest)) = text.split_at_checked(19) else { return false };
+    let is_leap_second = moment.ends_with(b":60");
+    let offset = match rest.strip_prefix(b".") {
+        None => rest,
+        Some(rest) => {
+            let decimals = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if !(1..=9).contains(&decimals) {
+                return false;
+            }
+            &rest[decimals..]
+        }
+    };
+    let has_offset = matches!(offset, b"Z" | b"z") || has_form(offset, b"+00:00") || has_form(offset, b"-00:00");
+    let moment = moment.to_ascii_uppercase();
+    has_form(&moment, b"0000-00-00T00:00:00") && has_offset && !is_leap_second
 }
 
 impl From<SystemTime> for Timestamp {
@@ -99,6 +155,58 @@ mod tests {
         for other in ["2026-03-07T10:00:00Z", "2026-03-07T11:00:00.000+01:00", "2026-03-07T10:00:00.0001Z", "", "now"] {
             assert_eq!(other.parse::<Timestamp>(), Err(InvalidTimestamp), "{other}");
         }
+    }
+
+    #[test]
+    fn any_offset_of_rfc_3339_is_read_as_the_moment_that_it_means() {
+        for (text, moment) in [
+            ("2026-03-07T10:00:00Z", "2026-03-07T10:00:00.000Z"),
+            ("2026-03-07t10:00:00.1z", "2026-03-07T10:00:00.100Z"),
+            ("2026-03-07T12:00:00.120+02:00", "2026-03-07T10:00:00.120Z"),
+            ("2026-03-06T23:30:00-10:30", "2026-03-07T10:00:00.000Z"),
+            ("2026-03-07T10:00:00.123000000+00:00", "2026-03-07T10:00:00.123Z"),
+            ("1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"),
+        ] {
+            let read = Timestamp::from_rfc3339(text).map(|read| read.to_string());
+            assert_eq!(read.as_deref(), Ok(moment), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_rfc_3339_or_finer_than_a_millisecond_is_refused() {
+        for text in [
+            "",
+            "now",
+            "2026-03-07",
+            "2026-03-07T10:00Z",
+            "2026-03-07T10:00:00",
+            "2026-03-07 10:00:00Z",
+            "2026-03-07T10:00:00.Z",
+            "2026-03-07T10:00:00.0001Z",
+            "2026-03-07T10:00:00.1234567890Z",
+            "2026-03-07T10:00:00+02",
+            "2026-03-07T10:00:00+0200",
+            "2026-03-07T10:00:00 02:00",
+            "2026-03-07T10:00:00+02:00[Europe/Berlin]",
+            "20260307T100000Z",
+            "2026-02-30T10:00:00Z",
+            "2026-03-07T24:00:00Z",
+            "2026-06-30T23:59:60Z",
+            "+002026-03-07T10:00:00Z",
+            "2026-03-07T10:00:00Zx",
+            "２026-03-07T10:00:00Z",
+        ] {
+            assert_eq!(Timestamp::from_rfc3339(text), Err(InvalidTimestamp), "{text}");
+        }
+    }
+
+    #[test]
+    fn milliseconds_since_1970_go_back_and_forth() {
+        let moment: Timestamp = "2026-03-07T10:00:00.120Z".parse().expect("a moment");
+        assert_eq!(moment.epoch_millis(), Some(1_772_877_600_120));
+        assert_eq!(Timestamp::from_epoch_millis(1_772_877_600_120), Some(moment));
+        assert_eq!(Timestamp::from_rfc3339("1969-12-31T23:59:59Z").map(Timestamp::epoch_millis), Ok(None));
+        assert_eq!(Timestamp::from_epoch_millis(u64::MAX), None);
     }
 
     #[test]

@@ -180,7 +180,7 @@ impl Change<'_> {
             }
         };
         match self.resend.until_proved(send).await? {
-            Proved::Applied => Ok(true),
+            Proved::Applied(()) => Ok(true),
             Proved::Refused(refusal) => self.refused(attempt, &steps, refusal).await,
         }
     }

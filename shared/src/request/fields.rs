@@ -1,8 +1,10 @@
 //! [`Fields`]: the members of a body, read one by one, with none left over.
 
-use super::Id;
+use super::values::past;
+use super::{Id, Ip, MAX_BODY};
 use crate::http::Problem;
-use crate::json::{Decimal, Object, pointer_to};
+use crate::json::{self, Decimal, Object, pointer_to};
+use crate::timestamp::Timestamp;
 use serde_json::{Map, Value};
 use std::ops::RangeInclusive;
 
@@ -17,6 +19,21 @@ pub struct Fields {
 impl Fields {
     pub(super) fn new(members: Map<String, Value>) -> Self {
         Fields { members, pointer: String::new() }
+    }
+
+    /// The members of a message from a queue. Whoever sends messages may put more into them than one reader knows, so what
+    /// is not read is left alone: such fields need no [`Fields::finish`].
+    ///
+    /// # Errors
+    /// `too_large`, `invalid_json`, `invalid_type`.
+    pub fn of_message(text: &str) -> Result<Self, Problem> {
+        if text.len() > MAX_BODY {
+            return Err(Problem::too_large(format!("a message may have {MAX_BODY} bytes")));
+        }
+        match json::parse(text.as_bytes())? {
+            Value::Object(members) => Ok(Fields::new(members)),
+            _ => Err(Problem::invalid("", "invalid_type", "a message must be a JSON object")),
+        }
     }
 
     /// The free-form object of this name.
@@ -62,6 +79,30 @@ impl Fields {
     /// `missing_field`, `invalid_type`, `invalid_id`.
     pub fn required_id(&mut self, name: &str) -> Result<Id, Problem> {
         Id::parse(&self.required_text(name)?, &self.pointer_to(name))
+    }
+
+    /// The id of this name, if there is one.
+    ///
+    /// # Errors
+    /// `invalid_type`, `invalid_id`.
+    pub fn optional_id(&mut self, name: &str) -> Result<Option<Id>, Problem> {
+        self.optional_text(name)?.map(|text| Id::parse(&text, &self.pointer_to(name))).transpose()
+    }
+
+    /// The address of this name.
+    ///
+    /// # Errors
+    /// `missing_field`, `invalid_type`, `invalid_ip`.
+    pub fn required_ip(&mut self, name: &str) -> Result<Ip, Problem> {
+        Ip::parse(&self.required_text(name)?, &self.pointer_to(name))
+    }
+
+    /// The moment of this name, which has passed; our clock may be 5 minutes behind.
+    ///
+    /// # Errors
+    /// `missing_field`, `invalid_type`, `invalid_timestamp`, `timestamp_in_future`.
+    pub fn required_past(&mut self, name: &str, now: Timestamp) -> Result<Timestamp, Problem> {
+        past(&self.required_text(name)?, &self.pointer_to(name), now)
     }
 
     /// The number of this name.

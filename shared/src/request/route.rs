@@ -1,6 +1,6 @@
 //! Which of a function's routes a request takes.
 
-use super::{Id, Request};
+use super::{Id, Ip, Request};
 use crate::http::Problem;
 use std::collections::BTreeMap;
 
@@ -17,7 +17,19 @@ impl Parameters {
     /// # Errors
     /// `invalid_id`, with the field `path:<name>`.
     pub fn id(&self, name: &str) -> Result<Id, Problem> {
-        Id::parse(self.0.get(name).map_or("", String::as_str), &format!("path:{name}"))
+        Id::parse(self.text(name), &format!("path:{name}"))
+    }
+
+    /// The address in the place of this name.
+    ///
+    /// # Errors
+    /// `invalid_ip`, with the field `path:<name>`.
+    pub fn ip(&self, name: &str) -> Result<Ip, Problem> {
+        Ip::parse(self.text(name), &format!("path:{name}"))
+    }
+
+    fn text(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
     }
 }
 

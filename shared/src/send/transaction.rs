@@ -60,9 +60,9 @@ impl Sender {
         steps: Vec<TransactWriteItem>,
         token: String,
         timeout: Duration,
-    ) -> Proof<Vec<Reason>> {
+    ) -> Proof<(), Vec<Reason>> {
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
-        proof_of(self.within(timeout, request.send()).await, timeout, classify_transact_write_items)
+        proof_of(self.within(timeout, request.send()).await, timeout, |_| (), classify_transact_write_items)
     }
 
     /// Reads rows of several tables in one request, each strongly consistent: the rows of each table that are there.
@@ -105,7 +105,8 @@ fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttributes>, Buil
 
 /// One step of a transaction: a conditional write of one table.
 pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWriteItem, Source> {
-    let ConditionalWrite { action, condition, names, values } = write;
+    // A transaction returns nothing of what it wrote.
+    let ConditionalWrite { action, condition, names, values, returning: _ } = write;
     let values = Some(values).filter(|values| !values.is_empty());
     let step = TransactWriteItem::builder();
     let step = match action {
@@ -130,7 +131,7 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
 }
 
 /// Turns the outcome of a `TransactWriteItems` that did not succeed into what it proves.
-fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Proof<Vec<Reason>> {
+fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Proof<(), Vec<Reason>> {
     use TransactWriteItemsError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -161,7 +162,7 @@ fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpRe
 
 /// What a cancelled transaction proves: a step that was refused speaks first, for what refused it may show that an
 /// earlier send was applied; then one that is impossible; else it was only not now.
-fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> Proof<Vec<Reason>> {
+fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> Proof<(), Vec<Reason>> {
     let reasons: Vec<_> = reasons.into_iter().map(classify_reason).collect();
     if reasons.iter().any(|reason| matches!(reason, Reason::Refused(_))) {
         Proof::Refused(reasons)

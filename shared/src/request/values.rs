@@ -1,0 +1,113 @@
+//! Single values that come in bodies, paths and queries alike: addresses and moments.
+
+use crate::http::Problem;
+use crate::timestamp::Timestamp;
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// How far a moment of the past may lie ahead of our clock: 5 minutes, for clocks differ.
+const MAX_AHEAD: Duration = Duration::from_mins(5);
+
+/// An IPv4 or IPv6 address, in the one notation that it is kept in: RFC 5952 for IPv6, and IPv4 for what is mapped
+/// into IPv6 (`::ffff:192.0.2.1`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ip(IpAddr);
+
+impl Ip {
+    /// Reads an address; `field` is what a problem names. Leading zeros in IPv4 are refused, for some read them as
+    /// octal; so are zones, ports and brackets.
+    ///
+    /// # Errors
+    /// `invalid_ip`.
+    pub fn parse(text: &str, field: &str) -> Result<Self, Problem> {
+        let address: IpAddr = text.parse().map_err(|_| {
+            let detail = "this must be an IPv4 or IPv6 address, IPv4 without leading zeros";
+            Problem::invalid(field, "invalid_ip", detail)
+        })?;
+        Ok(Ip(address.to_canonical()))
+    }
+}
+
+impl fmt::Display for Ip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A moment that has passed, in RFC 3339; `field` is what a problem names. Our clock may be 5 minutes behind.
+///
+/// # Errors
+/// `invalid_timestamp`, `timestamp_in_future`.
+pub(super) fn past(text: &str, field: &str, now: Timestamp) -> Result<Timestamp, Problem> {
+    let moment = Timestamp::from_rfc3339(text).ok().filter(|moment| moment.epoch_millis().is_some());
+    let moment = moment.ok_or_else(|| {
+        let detail = "this must be a moment in RFC 3339, no finer than a millisecond and not before 1970";
+        Problem::invalid(field, "invalid_timestamp", detail)
+    })?;
+    if moment.since(now) > MAX_AHEAD {
+        let detail = format!("this is more than {} minutes ahead of the clock", MAX_AHEAD.as_secs() / 60);
+        return Err(Problem::invalid(field, "timestamp_in_future", detail));
+    }
+    Ok(moment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> Result<String, &'static str> {
+        Ip::parse(text, "/ip").map(|ip| ip.to_string()).map_err(|problem| problem.code())
+    }
+
+    #[test]
+    fn an_address_has_one_notation() {
+        for (text, kept) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("::FFFF:C000:0201", "192.0.2.1"),
+            ("2001:DB8::1", "2001:db8::1"),
+            ("2001:0db8:0:0:0:0:0:1", "2001:db8::1"),
+            ("2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),
+            ("::", "::"),
+        ] {
+            assert_eq!(ip(text).as_deref(), Ok(kept), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for text in [
+            "",
+            "1",
+            "192.0.2",
+            "192.0.2.256",
+            "192.0.2.01",
+            "010.0.0.1",
+            "0x7f.0.0.1",
+            "192.0.2.1:80",
+            "192.0.2.1/32",
+            " 192.0.2.1",
+            "[::1]",
+            "fe80::1%eth0",
+            "::ffff:192.0.2.01",
+            "2001:db8:::1",
+            "2001:db8::12345",
+            "host",
+        ] {
+            assert_eq!(ip(text), Err("invalid_ip"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_may_be_5_minutes_ahead_of_the_clock_and_not_before_1970() {
+        let now = Timestamp::from_rfc3339("2026-03-07T10:00:00Z").expect("a moment");
+        let code = |text| past(text, "/at", now).map_err(|problem| problem.code()).err();
+        assert_eq!(code("2026-03-07T10:05:00Z"), None);
+        assert_eq!(code("2026-03-07T11:05:00+01:00"), None);
+        assert_eq!(code("1970-01-01T00:00:00Z"), None);
+        assert_eq!(code("2026-03-07T10:05:00.001Z"), Some("timestamp_in_future"));
+        assert_eq!(code("1969-12-31T23:59:59.999Z"), Some("invalid_timestamp"));
+        assert_eq!(code("2026-03-07T10:00:00.0001Z"), Some("invalid_timestamp"));
+    }
+}

@@ -1,0 +1,107 @@
+//! A function behind a queue: batches of messages, each answered for itself.
+//!
+//! A batch is answered with the ids of those of its messages that shall come again (`ReportBatchItemFailures`); the queue
+//! removes all others. What fails again and again ends in the dead-letter queue.
+
+use super::{Error, call, chain, log_json, millis};
+use crate::call::Call;
+use crate::client;
+use crate::error::Source;
+use crate::http::Problem;
+use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_sdk_dynamodb::Client;
+use lambda_runtime::{LambdaEvent, service_fn};
+use std::collections::BTreeSet;
+use tokio::time::Instant;
+
+/// A task that is done: its message does not come again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Done {
+    /// What it was about, for the log.
+    pub key: String,
+    /// What became of it, in one word, for the log.
+    pub outcome: &'static str,
+}
+
+/// What became of a message. One that failed comes again.
+pub type Outcome = Result<Done, Problem>;
+
+/// Serves batches of a queue until Lambda ends the process, as [`serve`](super::serve) serves HTTP API events.
+///
+/// `handle` is given the messages' bodies and gives one outcome for each, in their order.
+///
+/// # Errors
+/// `init` failed, or Lambda's runtime API cannot be reached: the process ends, and Lambda says so.
+pub async fn serve_queue<A>(
+    init: impl FnOnce(&Client) -> Result<A, Source>,
+    handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
+) -> Result<(), Error> {
+    log_json();
+    let app = init(&client::from_env())?;
+    let answer = |event| Box::pin(respond_batch(&app, &handle, event));
+    lambda_runtime::run(service_fn(answer)).await
+}
+
+/// Answers one batch, and logs one line for each message and one for the batch. [`serve_queue`] calls this, and so do
+/// the tests.
+///
+/// # Errors
+/// A message that failed has no id to report it by: all of them come again.
+pub async fn respond_batch<A>(
+    app: &A,
+    handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
+    event: LambdaEvent<SqsEvent>,
+) -> Result<SqsBatchResponse, Error> {
+    let start = Instant::now();
+    let function = &event.context.env_config.function_name;
+    let call = call(&event.context);
+    let messages = &event.payload.records;
+    let bodies: Vec<&str> = messages.iter().map(|message| message.body.as_deref().unwrap_or_default()).collect();
+    let mut outcomes = handle(app, &bodies, &call).await.into_iter();
+    let mut failed = BTreeSet::new();
+    for message in messages {
+        let outcome = outcomes.next();
+        log_message(function, message, outcome.as_ref());
+        if !matches!(outcome, Some(Ok(_))) {
+            let id = message.message_id.as_ref().filter(|id| !id.is_empty());
+            failed.insert(id.ok_or("a message that failed has no id, so the whole batch has to come again")?);
+        }
+    }
+    let tally = call.tally();
+    tracing::info!(
+        function,
+        messages = messages.len(),
+        failed = failed.len(),
+        attempts = tally.attempts,
+        conflicts = tally.conflicts,
+        lost_answers = tally.lost_answers,
+        duration_ms = millis(start.elapsed()),
+        "batch"
+    );
+    let failures = failed.into_iter().map(|id| {
+        let mut failure = BatchItemFailure::default();
+        failure.item_identifier.clone_from(id);
+        failure
+    });
+    let mut answer = SqsBatchResponse::default();
+    answer.batch_item_failures = failures.collect();
+    Ok(answer)
+}
+
+/// One line per message. A failed one is a warning, for it comes again or ends in the dead-letter queue; what its body
+/// says is not logged.
+fn log_message(function: &str, message: &SqsMessage, outcome: Option<&Outcome>) {
+    let message_id = message.message_id.as_deref();
+    match outcome {
+        Some(Ok(Done { key, outcome })) => tracing::info!(function, messageId = message_id, key, outcome, "task"),
+        Some(Err(problem)) if problem.is_fault() => {
+            let error = chain(problem);
+            tracing::warn!(function, messageId = message_id, outcome = problem.code(), error, "task");
+        }
+        Some(Err(problem)) => {
+            let (outcome, field, error) = (problem.code(), problem.field(), problem.detail());
+            tracing::warn!(function, messageId = message_id, outcome, field, error, "task");
+        }
+        None => tracing::error!(function, messageId = message_id, outcome = "internal", "task"),
+    }
+}
