@@ -17,6 +17,7 @@ fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
     }
     BTreeMap::from([
         ("device-state", routes(device_state::ROUTES)),
+        ("host-mapping", routes(host_mapping::ROUTES)),
         ("inventory", routes(inventory::ROUTES)),
         ("place-order", routes(place_order::ROUTES)),
     ])

@@ -109,6 +109,18 @@ pub enum Deletion {
     },
 }
 
+impl Deletion {
+    /// One word, for answers and logs.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Deletion::Deleted => "deleted",
+            Deletion::AlreadyGone => "already_gone",
+            Deletion::Superseded { .. } => "superseded",
+        }
+    }
+}
+
 /// One table in which each key holds its newest instance.
 ///
 /// Its rows have no versions: never write to it through a [`Table`]. Its TTL attribute is `_purgeAt`.

@@ -112,6 +112,20 @@ impl Request {
         }
     }
 
+    /// Refuses `If-Match` and `If-None-Match` on a route whose condition is another one: see `instead`.
+    ///
+    /// # Errors
+    /// `invalid_if_match`, `invalid_if_none_match`.
+    pub fn refuse_conditions(&self, instead: &str) -> Result<(), Problem> {
+        for (header, code) in [("if-match", "invalid_if_match"), ("if-none-match", "invalid_if_none_match")] {
+            if self.header(header).is_some() {
+                let detail = format!("this route does not take it: {instead}");
+                return Err(Problem::invalid(format!("header:{header}"), code, detail));
+            }
+        }
+        Ok(())
+    }
+
     /// The body as an object with known fields.
     ///
     /// # Errors

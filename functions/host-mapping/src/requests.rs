@@ -1,0 +1,35 @@
+//! Bodies and queries to typed requests. The 400s end here.
+
+use crate::mapping::Mapping;
+use fencepost::http::Problem;
+use fencepost::newest::Fence;
+use fencepost::request::Request;
+use fencepost::timestamp::Timestamp;
+
+/// The mapping of `{cellId, instanceId, creationTimestamp}`.
+///
+/// # Errors
+/// A problem that names the field.
+pub fn parse_mapping(request: &Request, now: Timestamp) -> Result<Mapping, Problem> {
+    let mut fields = request.fields()?;
+    let cell_id = fields.required_id("cellId")?.to_string();
+    let instance_id = fields.required_id("instanceId")?.to_string();
+    let creation_timestamp = fields.required_past("creationTimestamp", now)?.epoch_millis().unwrap_or_default();
+    fields.finish()?;
+    Ok(Mapping { cell_id, instance_id, creation_timestamp })
+}
+
+/// What `?creationTimestamp=…&instanceId=…` is to delete: that instance, or without its id all of that moment.
+///
+/// # Errors
+/// `condition_required` without a timestamp, else a problem that names the parameter.
+pub fn parse_deletion(request: &Request, now: Timestamp) -> Result<Fence, Problem> {
+    let query = request.query_of(&["creationTimestamp", "instanceId"])?;
+    let name = query.optional_id("instanceId")?.map(|id| id.to_string());
+    match query.optional_past("creationTimestamp", now)? {
+        Some(moment) => Ok(Fence { order: moment.epoch_millis().unwrap_or_default(), name }),
+        None => Err(Problem::condition_required(
+            "say which instance is to be deleted: ?creationTimestamp=…, and &instanceId=… for one of several",
+        )),
+    }
+}
