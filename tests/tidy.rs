@@ -26,9 +26,9 @@ fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
 /// What lies under what in `shared/src`: a file names only files of its own row or of rows above it.
 const LAYERS: &[&[&str]] = &[
     &["version", "json", "timestamp"],
-    &["error", "retry", "write_id", "ambient", "call"],
+    &["error", "retry", "write_id", "fencing_token", "ambient", "call"],
     &["table", "row", "condition", "send"],
-    &["prepare", "resend", "commit", "update", "transact", "counter", "newest", "idempotency"],
+    &["prepare", "resend", "commit", "update", "transact", "counter", "newest", "lease", "idempotency"],
     &["http", "request", "once"],
     &["client", "runtime"],
 ];

@@ -38,7 +38,8 @@ impl<'a, T: Record> Change<'a, T> {
     /// Sends `write` until it is proved to be applied or dead; after a conflict not before a pause.
     pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {
         let Change { table, key, id, resend } = self;
-        let stamp = Stamp { id: *id, purge_at: table.ambient.now() + table.tombstone_retention };
+        let purge_at = table.ambient.now() + table.tombstone_retention;
+        let stamp = Stamp { id: *id, purge_at, fence: table.fence };
         let (request, sent) = write.prepare(key, stamp)?;
         let send = |send: Send| table.sender.write(&table.name, request.clone(), send.timeout);
         match resend.until_proved(send).await? {
@@ -70,6 +71,9 @@ impl<'a, T: Record> Change<'a, T> {
             if !proved {
                 return Err(Failure::OutcomeUnknown { source });
             }
+        }
+        if let Ok(Some(row)) = &current {
+            row.check_fence(sent.fence)?;
         }
         // A delete may name a version that its client made up; every other write names one that was read.
         if verdict == Verdict::Corrupt && !named_by_client {

@@ -1,10 +1,12 @@
 //! The only file with condition-expression text: the writes and checks that this crate sends.
 
-use crate::row::{INCARNATION, PURGE_AT, VERSION, WRITES, bytes, number};
+use crate::row::{FENCE, INCARNATION, PURGE_AT, VERSION, WRITES, bytes, number};
 use crate::table::{Attributes, Diff};
 use crate::version::ItemVersion;
 use crate::write_id::{WriteId, slot_of};
+use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -12,7 +14,7 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug)]
 pub(crate) struct ConditionalWrite {
     pub action: Action,
-    pub condition: &'static str,
+    pub condition: Cow<'static, str>,
     pub names: HashMap<String, String>,
     pub values: HashMap<String, AttributeValue>,
     /// What of the row is returned when it is applied; nothing in a transaction.
@@ -39,8 +41,17 @@ const IS_OLDER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order
 const IS_NOT_NEWER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order = :order AND #name <= :name)";
 const IS_NOT_LATER: &str = "attribute_not_exists(#key) OR #order <= :order";
 
-/// The most that an update expression may take, in bytes (`DynamoDB` quota "expression length").
-const MAX_EXPRESSION: usize = 4096;
+const IS_NOT_FENCED: &str = "(attribute_not_exists(#fence) OR #fence <= :fence)";
+const SET_FENCE: &str = "SET #fence = :fence, ";
+const IS_FREE: &str = "attribute_not_exists(#holder) OR #expires < :cutoff";
+const IS_HELD: &str = "#token = :token AND attribute_exists(#holder)";
+const IS_HELD_AT: &str = "#token = :token AND attribute_exists(#holder) AND #renewals = :at";
+const IS_HELD_SHORTER: &str = "#token = :token AND attribute_exists(#holder) AND #expires < :expires";
+const IS_UNDER_TOKEN: &str = "#token = :token";
+const IS_UNDER_TOKEN_AT: &str = "#token = :token AND #renewals = :at";
+
+/// The most that an update expression may take, in bytes (`DynamoDB` quota "expression length"), and a fence beside.
+const MAX_EXPRESSION: usize = 4096 - SET_FENCE.len();
 /// The longest attribute name that an expression may name, in bytes.
 const MAX_NAME: usize = 255;
 
@@ -48,7 +59,7 @@ const MAX_NAME: usize = 255;
 pub(crate) fn put_if_absent(partition_key: &str, item: Attributes) -> ConditionalWrite {
     ConditionalWrite {
         action: Action::Put { item },
-        condition: IS_ABSENT,
+        condition: IS_ABSENT.into(),
         names: HashMap::from([("#key".to_owned(), partition_key.to_owned())]),
         values: HashMap::new(),
         returning: None,
@@ -58,7 +69,7 @@ pub(crate) fn put_if_absent(partition_key: &str, item: Attributes) -> Conditiona
 /// Replaces the row by `item`, which holds its next state, if it is still at `at`.
 pub(crate) fn put_at(at: ItemVersion, item: Attributes) -> ConditionalWrite {
     let (names, values) = placeholders_of(at);
-    ConditionalWrite { action: Action::Put { item }, condition: IS_AT, names, values, returning: None }
+    ConditionalWrite { action: Action::Put { item }, condition: IS_AT.into(), names, values, returning: None }
 }
 
 /// Applies `diff` to the row, moves its version on and leaves `id` in the slot, if it is still at `at`.
@@ -125,18 +136,41 @@ fn update(
     let action = Action::Update { key, expression: expression.clone() };
     (expression.len() <= MAX_EXPRESSION).then_some(ConditionalWrite {
         action,
-        condition,
+        condition: condition.into(),
         names,
         values,
         returning: None,
     })
 }
 
+/// The same write, but under a fencing token: it is refused where the row has seen a higher one, and leaves it there.
+pub(crate) fn fenced(write: ConditionalWrite, token: u64) -> ConditionalWrite {
+    let ConditionalWrite { action, condition, mut names, mut values, returning } = write;
+    let condition = if condition == IS_ABSENT { condition } else { format!("{condition} AND {IS_NOT_FENCED}").into() };
+    let action = match action {
+        Action::Put { mut item } => {
+            item.insert(FENCE.to_owned(), number(token));
+            Action::Put { item }
+        }
+        Action::Update { key, expression } => {
+            let expression = expression.replacen("SET ", SET_FENCE, 1);
+            Action::Update { key, expression }
+        }
+        Action::Check { key } => Action::Check { key },
+    };
+    // A name or a value that no expression uses is refused: a row that is not there has seen no token.
+    if condition != IS_ABSENT {
+        names.insert("#fence".to_owned(), FENCE.to_owned());
+        values.insert(":fence".to_owned(), number(token));
+    }
+    ConditionalWrite { action, condition, names, values, returning }
+}
+
 /// Checks that the key has no row.
 pub(crate) fn check_absent(partition_key: &str, key: Attributes) -> ConditionalWrite {
     ConditionalWrite {
         action: Action::Check { key },
-        condition: IS_ABSENT,
+        condition: IS_ABSENT.into(),
         names: HashMap::from([("#key".to_owned(), partition_key.to_owned())]),
         values: HashMap::new(),
         returning: None,
@@ -146,7 +180,7 @@ pub(crate) fn check_absent(partition_key: &str, key: Attributes) -> ConditionalW
 /// Checks that the row is still at `at`.
 pub(crate) fn check_at(key: Attributes, at: ItemVersion) -> ConditionalWrite {
     let (names, values) = placeholders_of(at);
-    ConditionalWrite { action: Action::Check { key }, condition: IS_AT, names, values, returning: None }
+    ConditionalWrite { action: Action::Check { key }, condition: IS_AT.into(), names, values, returning: None }
 }
 
 /// Adds `by` to a number of a live item that is between `low` and `high` (both included), and moves its version on.
@@ -157,7 +191,7 @@ pub(crate) fn add_between(key: Attributes, attribute: &str, by: i64, low: i128, 
     let expression = "SET #number = #number + :by, #version = #version + :one".to_owned();
     ConditionalWrite {
         action: Action::Update { key, expression },
-        condition: IS_WITHIN,
+        condition: IS_WITHIN.into(),
         names: names.map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned())).into(),
         values: values
             .map(|(placeholder, value)| (placeholder.to_owned(), AttributeValue::N(value.to_string())))
@@ -203,7 +237,114 @@ fn in_order(
             values.insert(value.to_owned(), mine.clone());
         }
     }
-    ConditionalWrite { action: Action::Put { item }, condition, names, values, returning }
+    ConditionalWrite { action: Action::Put { item }, condition: condition.into(), names, values, returning }
+}
+
+/// The partition key of a table of leases, a string.
+pub(crate) const LEASE_KEY: &str = "leaseKey";
+/// String: who holds it; missing where nobody does.
+pub(crate) const HOLDER: &str = "holder";
+/// Number: rises with every acquire.
+pub(crate) const TOKEN: &str = "token";
+/// Number: how often it was renewed since it was acquired.
+pub(crate) const RENEWALS: &str = "renewals";
+/// Number, epoch milliseconds: when it ends, by its holder's clock.
+pub(crate) const EXPIRES_AT: &str = "expiresAt";
+/// Binary: which acquire it was.
+pub(crate) const ACQUIRE_ID: &str = "acquireId";
+/// Number, epoch seconds: when TTL may remove the row.
+pub(crate) const LEASE_PURGE_AT: &str = "purgeAt";
+
+/// The key of a lease's row.
+pub(crate) fn lease_key(key: &str) -> Attributes {
+    HashMap::from([(LEASE_KEY.to_owned(), AttributeValue::S(key.to_owned()))])
+}
+
+/// What an acquire leaves in the row, and what it takes for free.
+pub(crate) struct Acquire<'a> {
+    pub holder: &'a str,
+    pub id: &'a [u8],
+    /// What the token rises from where no row remembers one.
+    pub floor: u64,
+    pub expires_at: u64,
+    pub purge_at: u64,
+    /// A lease that ended before this is free.
+    pub cutoff: u64,
+}
+
+/// Acquires a lease that nobody holds, or that has ended. Returns the row.
+pub(crate) fn acquire(key: &str, acquire: &Acquire<'_>) -> ConditionalWrite {
+    let expression = "SET #holder = :holder, #token = if_not_exists(#token, :floor) + :one, #renewals = :zero, \
+                      #expires = :expires, #id = :id, #purge = :purge";
+    let values = [
+        (":holder", AttributeValue::S(acquire.holder.to_owned())),
+        (":floor", number(acquire.floor)),
+        (":one", number(1)),
+        (":zero", number(0)),
+        (":expires", number(acquire.expires_at)),
+        (":id", AttributeValue::B(Blob::new(acquire.id))),
+        (":purge", number(acquire.purge_at)),
+        (":cutoff", number(acquire.cutoff)),
+    ];
+    on_lease(update_of(key, expression), IS_FREE, values)
+}
+
+/// Renews a lease that is held under this token: at this many renewals, or without them if that makes it end later.
+/// Returns the row.
+pub(crate) fn renew(key: &str, token: u64, at: Option<u64>, expires_at: u64, purge_at: u64) -> ConditionalWrite {
+    let expression = "SET #renewals = #renewals + :one, #expires = :expires, #purge = :purge";
+    let values = [
+        (":token", number(token)),
+        (":one", number(1)),
+        (":expires", number(expires_at)),
+        (":purge", number(purge_at)),
+    ];
+    let condition = if at.is_some() { IS_HELD_AT } else { IS_HELD_SHORTER };
+    let at = at.map(|at| (":at", number(at)));
+    on_lease(update_of(key, expression), condition, values.into_iter().chain(at))
+}
+
+/// Takes the holder out of a lease that is, or was last, held under this token; at this many renewals where that is said.
+pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> ConditionalWrite {
+    let expression = "SET #purge = :purge REMOVE #holder";
+    let values = [(":token", number(token)), (":purge", number(purge_at))];
+    let condition = if at.is_some() { IS_UNDER_TOKEN_AT } else { IS_UNDER_TOKEN };
+    let at = at.map(|at| (":at", number(at)));
+    on_lease(update_of(key, expression), condition, values.into_iter().chain(at))
+}
+
+/// Checks that a lease is held under this token, ended or not: until somebody else acquires it, nobody else is.
+pub(crate) fn check_held(key: Attributes, token: u64) -> ConditionalWrite {
+    on_lease(Action::Check { key }, IS_HELD, [(":token", number(token))])
+}
+
+fn update_of(key: &str, expression: &str) -> Action {
+    Action::Update { key: lease_key(key), expression: expression.to_owned() }
+}
+
+fn on_lease(
+    action: Action,
+    condition: &'static str,
+    values: impl IntoIterator<Item = (&'static str, AttributeValue)>,
+) -> ConditionalWrite {
+    const NAMES: [(&str, &str); 6] = [
+        ("#holder", HOLDER),
+        ("#token", TOKEN),
+        ("#renewals", RENEWALS),
+        ("#expires", EXPIRES_AT),
+        ("#id", ACQUIRE_ID),
+        ("#purge", LEASE_PURGE_AT),
+    ];
+    let expression = if let Action::Update { expression, .. } = &action { expression } else { "" };
+    // A name that no expression uses is refused.
+    let used = NAMES.iter().filter(|(name, _)| expression.contains(name) || condition.contains(name));
+    ConditionalWrite {
+        names: used.map(|(placeholder, name)| ((*placeholder).to_owned(), (*name).to_owned())).collect(),
+        values: values.into_iter().map(|(placeholder, value)| (placeholder.to_owned(), value)).collect(),
+        action,
+        condition: condition.into(),
+        returning: Some(ReturnValue::AllNew),
+    }
 }
 
 type Placeholders = (HashMap<String, String>, HashMap<String, AttributeValue>);

@@ -30,6 +30,9 @@ pub enum Failure {
         /// What stood in the place of the lost answer.
         source: Source,
     },
+    /// The lease that the change was to be made under is not held any more: somebody else acquired it, or it was
+    /// released. Nothing was applied, and under this lease nothing ever will be.
+    Fenced,
     /// The item would be larger than an item may be. Nothing was written.
     TooLarge {
         /// Its size in bytes, by `DynamoDB`'s rules, rounded up.
@@ -70,6 +73,7 @@ impl fmt::Display for Failure {
             Failure::OutcomeUnknown { .. } => {
                 f.write_str("outcome unknown: an answer was lost and it cannot be proved whether the write was applied")
             }
+            Failure::Fenced => f.write_str("nothing was applied: the lease is not held any more"),
             Failure::TooLarge { bytes, limit } => {
                 write!(f, "the item would take {bytes} bytes, more than the {limit} that it may")
             }
@@ -88,6 +92,7 @@ impl Error for Failure {
                 Some(source.as_ref())
             }
             Failure::Contention { .. }
+            | Failure::Fenced
             | Failure::TooLarge { .. }
             | Failure::CorruptItem { .. }
             | Failure::InvalidRecord { .. }

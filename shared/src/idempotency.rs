@@ -110,6 +110,20 @@ impl Claim {
         Claim { id: derived_id(scope), payload: URL_SAFE_NO_PAD.encode(digest(payload)) }
     }
 
+    /// The claim as bytes: what a lease remembers of the acquire that has it.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        [self.id.as_bytes(), self.payload.as_bytes()].concat()
+    }
+
+    /// Whether two claims, as bytes, have one key and two payloads.
+    pub(crate) fn is_reused(mine: &[u8], theirs: &[u8]) -> bool {
+        let id_length = ID_BYTES / 3 * 4;
+        mine.len() == theirs.len()
+            && mine.len() > id_length
+            && mine[..id_length] == theirs[..id_length]
+            && mine != theirs
+    }
+
     /// The key of the record.
     #[must_use]
     pub fn key(&self) -> Key {

@@ -62,6 +62,7 @@
 //!         Err(UpdateError::Failed(failure)) => match failure {
 //!             Failure::Contention { .. } | Failure::Unavailable { .. } => "nothing was applied: try again".to_owned(),
 //!             Failure::OutcomeUnknown { .. } => "perhaps applied: read the account before anything else".to_owned(),
+//!             Failure::Fenced => "nothing was applied: the lease is lost".to_owned(),
 //!             Failure::TooLarge { .. } => "nothing was applied: the account has grown too large".to_owned(),
 //!             Failure::CorruptItem { .. } | Failure::InvalidRecord { .. } | Failure::InvalidTransaction { .. } | Failure::Rejected { .. } => {
 //!                 format!("nothing was applied, and repeating is useless: {failure}")
@@ -101,9 +102,11 @@ mod commit;
 mod condition;
 mod counter;
 pub mod error;
+pub mod fencing_token;
 pub mod http;
 pub mod idempotency;
 pub mod json;
+pub mod lease;
 pub mod newest;
 pub mod once;
 mod prepare;
@@ -125,6 +128,8 @@ pub use call::{Call, Tally};
 pub use error::{
     AddError, CreateError, DeleteError, Failure, Source, TransactError, UpdateError, VersionedUpdateError,
 };
+pub use fencing_token::FencingToken;
+pub use lease::{Lease, Leases, Terms};
 pub use retry::{Conflicts, Deadline, RetryPolicy};
 pub use table::{Attributes, Key, Record, Table};
 pub use transact::{Attempt, Plan, Reads, Transactions};

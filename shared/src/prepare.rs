@@ -53,12 +53,20 @@ pub(crate) struct Stamp {
     pub id: WriteId,
     /// When TTL may remove a tombstone that it leaves.
     pub purge_at: SystemTime,
+    /// The fencing token that it is written under.
+    pub fence: Option<u64>,
 }
 
 impl<T: Record> Write<'_, T> {
     /// The request for it, and what the judge must know of it.
+    ///
+    /// # Errors
+    /// [`Failure::Fenced`]: the row was seen to have a higher token.
     pub(crate) fn prepare(&self, key: &Attributes, stamp: Stamp) -> Result<(ConditionalWrite, SentWrite), Failure> {
-        let id = stamp.id;
+        let Stamp { id, fence, .. } = stamp;
+        if let Write::Revive(row, _) | Write::Update(row, ..) = self {
+            row.check_fence(fence)?;
+        }
         let (request, on) = match *self {
             Write::Create(value) => (create(value, key, id)?, Base::NoRow),
             Write::Revive(row, value) => {
@@ -69,7 +77,11 @@ impl<T: Record> Write<'_, T> {
             }
             Write::Delete(at) => (delete::<T>(at, key, id, stamp.purge_at)?, base(at)),
         };
-        Ok((request, SentWrite { id, on }))
+        let request = match fence {
+            Some(token) => condition::fenced(request, token),
+            None => request,
+        };
+        Ok((request, SentWrite { id, on, fence }))
     }
 }
 

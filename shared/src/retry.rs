@@ -185,7 +185,7 @@ fn grown(first: Duration, factor: u32, times: u32, cap: Duration) -> Duration {
 }
 
 /// A part of `bound` by `random`: 0 gives nothing, `u64::MAX` nearly all.
-fn fraction(bound: Duration, random: u64) -> Duration {
+pub(crate) fn fraction(bound: Duration, random: u64) -> Duration {
     let nanos = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
     let part = (u128::from(nanos) * u128::from(random)) >> 64;
     Duration::from_nanos(u64::try_from(part).unwrap_or(nanos))

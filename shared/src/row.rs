@@ -17,8 +17,11 @@ pub(crate) const WRITES: &str = "_writes";
 /// Number, epoch seconds: a tombstone, and when TTL may remove it. The table's TTL attribute.
 pub(crate) const PURGE_AT: &str = "_purgeAt";
 
+/// Number: the highest fencing token of the writes that had one.
+pub(crate) const FENCE: &str = "_fence";
+
 /// Every attribute that no caller's value may have.
-pub(crate) const OWNED: [&str; 4] = [VERSION, INCARNATION, WRITES, PURGE_AT];
+pub(crate) const OWNED: [&str; 5] = [VERSION, INCARNATION, WRITES, PURGE_AT, FENCE];
 
 /// A row as it was read or as a refusal returned it.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub(crate) struct Row {
     pub at: ItemVersion,
     /// When TTL may remove it; `Some` makes it a tombstone, which is believed for as long as it is there.
     pub purge_at: Option<u64>,
+    /// The highest fencing token that it has seen.
+    pub fence: Option<u64>,
     /// Everything, ours and the caller's.
     pub attributes: Attributes,
 }
@@ -42,7 +47,18 @@ impl Row {
         }
         let purge_at = purge_at(&attributes)?;
         let at = ItemVersion { version: seen.version, incarnation: seen.incarnation };
-        Ok(Row { at, purge_at, attributes })
+        Ok(Row { at, purge_at, fence: seen.fence, attributes })
+    }
+
+    /// Refuses a write with this token where a higher one was seen.
+    ///
+    /// # Errors
+    /// [`Failure::Fenced`].
+    pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
+        match (self.fence, token) {
+            (Some(seen), Some(token)) if token < seen => Err(Failure::Fenced),
+            _ => Ok(()),
+        }
     }
 
     /// The moment that an attribute of the value holds, in epoch seconds.
@@ -70,7 +86,8 @@ pub(crate) fn seen(attributes: &Attributes) -> Option<SeenRow> {
     let version = Version::new(read_number(attributes.get(VERSION)?)?).filter(|v| *v != Version::ABSENT)?;
     let incarnation = Incarnation::from_bytes(read_id(attributes.get(INCARNATION)?)?);
     let slots = attributes.get(WRITES).and_then(read_slots);
-    Some(SeenRow { version, incarnation, slots })
+    let fence = attributes.get(FENCE).and_then(read_number);
+    Some(SeenRow { version, incarnation, slots, fence })
 }
 
 pub(crate) fn read_number(value: &AttributeValue) -> Option<u64> {

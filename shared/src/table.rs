@@ -2,6 +2,7 @@
 
 use crate::ambient::Ambient;
 use crate::error::{Failure, Source};
+use crate::fencing_token::FencingToken;
 use crate::retry::RetryPolicy;
 use crate::row::{OWNED, Row};
 use crate::send::Sender;
@@ -14,6 +15,7 @@ use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An item, or a part of one, as `DynamoDB` knows it: attribute name to value.
@@ -111,13 +113,14 @@ impl From<Vec<u8>> for KeyPart {
 
 /// One table whose items hold values of type `T`.
 ///
-/// The operations are in `update.rs`. Clone-free: share it by reference.
+/// The operations are in `update.rs`.
 pub struct Table<T> {
-    pub(crate) sender: Sender,
+    pub(crate) sender: Arc<Sender>,
     pub(crate) name: String,
     pub(crate) policy: RetryPolicy,
     pub(crate) ambient: Ambient,
     pub(crate) tombstone_retention: Duration,
+    pub(crate) fence: Option<u64>,
     value: PhantomData<fn() -> T>,
 }
 
@@ -129,11 +132,12 @@ impl<T: Record> Table<T> {
     /// retry that this crate does not see would hide a lost answer from it.
     pub fn new(client: &Client, name: impl Into<String>) -> Self {
         Table {
-            sender: Sender::new(client),
+            sender: Arc::new(Sender::new(client)),
             name: name.into(),
             policy: RetryPolicy::default(),
             ambient: Ambient::system(),
             tombstone_retention: Self::TOMBSTONE_RETENTION,
+            fence: None,
             value: PhantomData,
         }
     }
@@ -154,6 +158,22 @@ impl<T: Record> Table<T> {
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
         Table { tombstone_retention: retention.max(Duration::from_hours(1)), ..self }
+    }
+
+    /// The same table for one holder of a lease: each item that it writes remembers the token, and refuses every write
+    /// under a lower one as [`Failure::Fenced`], at any time. All that write an item have to do so under leases of one
+    /// key; a write without a token is not checked, and leaves what is remembered alone.
+    #[must_use]
+    pub fn fenced_by(&self, token: &FencingToken) -> Self {
+        Table {
+            sender: self.sender.clone(),
+            name: self.name.clone(),
+            policy: self.policy,
+            ambient: self.ambient.clone(),
+            tombstone_retention: self.tombstone_retention,
+            fence: Some(token.number()),
+            value: PhantomData,
+        }
     }
 
     /// The clock and the randomness that this table works by.

@@ -8,7 +8,7 @@
 mod attempt;
 mod cancellation;
 
-pub use attempt::{Attempt, Item, Plan, Reads};
+pub use attempt::{Attempt, Item, Plan, Reads, Required};
 
 use crate::ambient::Ambient;
 use crate::call::Call;
@@ -215,6 +215,10 @@ impl Change<'_> {
             match reason {
                 Reason::Refused(item) => {
                     debug!(step = attempt.name(step.row), "refused");
+                    if matches!(step.role, Role::Requires) {
+                        attempt.learn(step.row, Known::Lost);
+                        continue;
+                    }
                     let known = Known::of(item)?;
                     match step.role.base() {
                         Some(Base::NoRow) => taken |= matches!(step.role, Role::Writes(_)),
@@ -226,6 +230,7 @@ impl Change<'_> {
                     }
                     attempt.learn(step.row, known);
                 }
+                Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires) => {}
                 Reason::NotNow | Reason::Rejected => unread.push(step.row),
                 Reason::None => {}
             }

@@ -55,6 +55,8 @@ pub struct SentWrite {
     pub id: WriteId,
     /// What its condition demands of the row.
     pub on: Base,
+    /// Its fencing token, where it has one: the row must not have seen a higher one.
+    pub fence: Option<u64>,
 }
 
 /// What a conditional write is conditioned on.
@@ -80,6 +82,16 @@ pub struct SeenRow {
     pub incarnation: Incarnation,
     /// Its memory of recent writes; `None` where the attribute is missing.
     pub slots: Option<BTreeMap<u64, WriteId>>,
+    /// The highest fencing token that it has seen, if it has seen one.
+    pub fence: Option<u64>,
+}
+
+impl SeenRow {
+    /// Whether a write with this token is refused for ever: tokens that a row has seen only rise.
+    #[must_use]
+    pub fn refuses(&self, token: Option<u64>) -> bool {
+        matches!((self.fence, token), (Some(seen), Some(token)) if token < seen)
+    }
 }
 
 /// What a refusal proves about every send of one write, earlier ones included.
@@ -105,7 +117,7 @@ pub enum Verdict {
 pub fn judge(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     match write.on {
         Base::NoRow => judge_create(write.id, seen),
-        Base::Row { version, incarnation } => judge_update(write.id, version, incarnation, seen),
+        Base::Row { version, incarnation } => judge_update(write, version, incarnation, seen),
     }
 }
 
@@ -120,7 +132,7 @@ fn judge_create(id: WriteId, seen: Option<&SeenRow>) -> Verdict {
     }
 }
 
-fn judge_update(id: WriteId, v: Version, incarnation: Incarnation, seen: Option<&SeenRow>) -> Verdict {
+fn judge_update(write: &SentWrite, v: Version, incarnation: Incarnation, seen: Option<&SeenRow>) -> Verdict {
     let Some(row) = seen else { return Verdict::Unproved };
     if row.incarnation != incarnation {
         return Verdict::Unproved;
@@ -129,10 +141,12 @@ fn judge_update(id: WriteId, v: Version, incarnation: Incarnation, seen: Option<
         return Verdict::Corrupt;
     }
     let Some(slots) = &row.slots else { return Verdict::Unproved };
-    if slots.get(&slot_of(v.next())) == Some(&id) {
+    if slots.get(&slot_of(v.next())) == Some(&write.id) {
         return Verdict::Landed;
     }
-    if row.version > v && row.version.get() <= v.get() + SLOTS {
+    // At its own version nothing was applied, and a copy that is still on its way meets the higher token too.
+    let fenced = row.version == v && row.refuses(write.fence);
+    if fenced || (row.version > v && row.version.get() <= v.get() + SLOTS) {
         return Verdict::Dead;
     }
     Verdict::Unproved
@@ -156,11 +170,11 @@ mod tests {
     fn row_at(latest: u64) -> SeenRow {
         let oldest = latest.saturating_sub(SLOTS - 1).max(1);
         let slots = (oldest..=latest).map(|n| (slot_of(version(n)), id(n))).collect();
-        SeenRow { version: version(latest), incarnation: ROW, slots: Some(slots) }
+        SeenRow { version: version(latest), incarnation: ROW, slots: Some(slots), fence: None }
     }
 
     fn update(write: WriteId, at: u64) -> SentWrite {
-        SentWrite { id: write, on: Base::Row { version: version(at), incarnation: ROW } }
+        SentWrite { id: write, on: Base::Row { version: version(at), incarnation: ROW }, fence: None }
     }
 
     #[test]
@@ -207,11 +221,32 @@ mod tests {
 
     #[test]
     fn a_create_is_recognised_by_the_incarnation_at_any_version() {
-        let create = SentWrite { id: WriteId::from_bytes([7; 8]), on: Base::NoRow };
+        let create = SentWrite { id: WriteId::from_bytes([7; 8]), on: Base::NoRow, fence: None };
         assert_eq!(judge(&create, Some(&row_at(1))), Verdict::Landed);
         assert_eq!(judge(&create, Some(&row_at(1000))), Verdict::Landed);
-        let other = SentWrite { id: id(5), on: Base::NoRow };
+        let other = SentWrite { id: id(5), on: Base::NoRow, fence: None };
         assert_eq!(judge(&other, Some(&row_at(1))), Verdict::Dead);
         assert_eq!(judge(&other, None), Verdict::Unproved);
+    }
+
+    #[test]
+    fn a_write_refused_at_its_own_version_is_dead_only_where_the_row_has_seen_a_higher_token() {
+        let mut row = row_at(5);
+        for (mine, seen, verdict) in [
+            (Some(7), Some(8), Verdict::Dead),
+            (Some(8), Some(8), Verdict::Unproved),
+            (Some(7), None, Verdict::Unproved),
+            (None, Some(8), Verdict::Unproved),
+        ] {
+            row.fence = seen;
+            assert_eq!(
+                judge(&SentWrite { fence: mine, ..update(id(90), 5) }, Some(&row)),
+                verdict,
+                "{mine:?} {seen:?}"
+            );
+        }
+        // Long after, it may have been applied before the higher token came.
+        let row = SeenRow { fence: Some(8), ..row_at(5 + SLOTS + 1) };
+        assert_eq!(judge(&SentWrite { fence: Some(7), ..update(id(90), 5) }, Some(&row)), Verdict::Unproved);
     }
 }

@@ -3,6 +3,7 @@
 use super::{MAX_BYTES, MAX_STEPS};
 use crate::condition::{self, Action, ConditionalWrite};
 use crate::error::Failure;
+use crate::fencing_token::FencingToken;
 use crate::prepare::{Observed, Stamp, Write, committed};
 use crate::row::Row;
 use crate::send::{Address, step};
@@ -50,14 +51,33 @@ impl Reads {
         self.add(name.into(), table, key, false)
     }
 
+    /// A lease that a step demands; nothing is read for it.
+    pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Required {
+        self.rows.push(KnownRow {
+            name: name.into(),
+            address: Address { table: token.table.clone(), key: condition::lease_key(&token.key) },
+            partition_key: condition::LEASE_KEY,
+            retention: Duration::ZERO,
+            fence: Some(token.token),
+            read_first: false,
+            known: Known::Nothing,
+        });
+        Required { row: self.rows.len() - 1 }
+    }
+
     fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, read_first: bool) -> Item<T> {
         match Table::<T>::key_attributes(key) {
             Ok(key) => {
                 let address = Address { table: table.name.clone(), key };
-                let retention = table.tombstone_retention;
-                let known = Known::Nothing;
-                let partition_key = T::PARTITION_KEY;
-                self.rows.push(KnownRow { name, address, partition_key, retention, read_first, known });
+                self.rows.push(KnownRow {
+                    name,
+                    address,
+                    partition_key: T::PARTITION_KEY,
+                    retention: table.tombstone_retention,
+                    fence: table.fence,
+                    read_first,
+                    known: Known::Nothing,
+                });
             }
             Err(failure) => self.failure = Some(failure),
         }
@@ -100,6 +120,12 @@ impl<T> fmt::Debug for Item<T> {
     }
 }
 
+/// A lease among [`Reads`].
+#[derive(Clone, Copy, Debug)]
+pub struct Required {
+    row: usize,
+}
+
 /// What is known of one key.
 #[derive(Debug)]
 pub(super) enum Known {
@@ -109,6 +135,8 @@ pub(super) enum Known {
     Absent,
     /// It has this row.
     Row(Row),
+    /// It is a lease that is not held any more.
+    Lost,
 }
 
 impl Known {
@@ -127,6 +155,7 @@ pub(super) struct KnownRow {
     address: Address,
     partition_key: &'static str,
     retention: Duration,
+    fence: Option<u64>,
     read_first: bool,
     known: Known,
 }
@@ -151,6 +180,8 @@ pub(super) enum Role {
     Checks(Base),
     /// It adds to a number, whatever the version is.
     Adds,
+    /// It demands that a lease is held.
+    Requires,
 }
 
 impl Role {
@@ -159,7 +190,7 @@ impl Role {
         match self {
             Role::Writes(sent) => Some(sent.on),
             Role::Checks(on) => Some(*on),
-            Role::Adds => None,
+            Role::Adds | Role::Requires => None,
         }
     }
 }
@@ -228,7 +259,7 @@ impl Attempt {
     /// [`Failure::CorruptItem`]: what is stored does not decode.
     pub fn get<T: Record>(&self, item: Item<T>) -> Result<Option<Versioned<T>>, Failure> {
         match &self.rows[item.row].known {
-            Known::Nothing | Known::Absent => Ok(None),
+            Known::Nothing | Known::Absent | Known::Lost => Ok(None),
             Known::Row(row) => Table::<T>::decode(row),
         }
     }
@@ -240,7 +271,7 @@ impl Attempt {
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let known = &self.rows[item.row];
         match &known.known {
-            Known::Nothing | Known::Absent => self.write(item, &Write::Create(value)),
+            Known::Nothing | Known::Absent | Known::Lost => self.write(item, &Write::Create(value)),
             Known::Row(row) => match Observed::<T>::of(row.clone())? {
                 Observed::Tombstone(row) => self.write(item, &Write::Revive(&row, value)),
                 Observed::Live(..) | Observed::Absent => Err(invalid(format!("{} is there already", known.name))),
@@ -307,8 +338,32 @@ impl Attempt {
         // Conditions cannot compute, so the bounds of the result become bounds of what is there. Those may be beyond i64.
         let before = |bound: i64| i128::from(bound) - i128::from(by);
         let (low, high) = (before(*within.start()), before(*within.end()));
-        let key = self.rows[item.row].address.key.clone();
-        self.add(item.row, condition::add_between(key, attribute, by, low, high), Role::Adds, T::EXPIRES_AT)
+        let known = &self.rows[item.row];
+        let mut add = condition::add_between(known.address.key.clone(), attribute, by, low, high);
+        if let Some(token) = known.fence {
+            if let Known::Row(row) = &known.known {
+                row.check_fence(known.fence)?;
+            }
+            add = condition::fenced(add, token);
+        }
+        self.add(item.row, add, Role::Adds, T::EXPIRES_AT)
+    }
+
+    /// Adds a step that writes nothing, but demands that the lease is still held under this token. Whoever has been
+    /// replaced without knowing it changes nothing then.
+    ///
+    /// # Errors
+    /// [`Failure::Fenced`]: it was seen not to be. Look at what else was seen first, where that decides.
+    /// [`Failure::InvalidTransaction`]: it has a step already.
+    pub fn require(&mut self, lease: Required) -> Result<(), Failure> {
+        let KnownRow { address, known, fence, .. } = &self.rows[lease.row];
+        match (known, fence) {
+            (Known::Nothing, Some(token)) => {
+                let check = condition::check_held(address.key.clone(), *token);
+                self.add(lease.row, check, Role::Requires, None)
+            }
+            _ => Err(Failure::Fenced),
+        }
     }
 
     fn live<T: Record>(&self, item: Item<T>) -> Result<(Row, Versioned<T>), Failure> {
@@ -323,7 +378,7 @@ impl Attempt {
 
     fn write<T: Record>(&mut self, item: Item<T>, write: &Write<'_, T>) -> Result<ItemVersion, Failure> {
         let known = &self.rows[item.row];
-        let stamp = Stamp { id: self.id, purge_at: self.now + known.retention };
+        let stamp = Stamp { id: self.id, purge_at: self.now + known.retention, fence: known.fence };
         let (request, sent) = write.prepare(&known.address.key, stamp)?;
         self.add(item.row, request, Role::Writes(sent), T::EXPIRES_AT)?;
         Ok(committed(&sent))
@@ -333,7 +388,7 @@ impl Attempt {
         let known = &self.rows[row];
         let key = known.address.key.clone();
         let (request, base) = match &known.known {
-            Known::Nothing => return Err(invalid(format!("{} was not read", known.name))),
+            Known::Nothing | Known::Lost => return Err(invalid(format!("{} was not read", known.name))),
             Known::Absent => (condition::check_absent(known.partition_key, key), Base::NoRow),
             Known::Row(row) => {
                 let ItemVersion { version, incarnation } = row.at;

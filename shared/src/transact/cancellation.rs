@@ -19,9 +19,15 @@ pub(super) struct Cancelled<'a> {
 /// that is dead that all are.
 ///
 /// Steps that only check or add leave no id, and prove nothing: the row may have moved on before or after.
+///
+/// A lease that is lost stays lost for its token, so no copy that is still on its way will be applied. Whether an
+/// earlier one was is another question: not where a step that writes was not refused, for its row has not moved on.
 pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>, now: SystemTime) -> Verdict {
     let mut all = Verdict::Unproved;
+    let (mut lease_lost, mut not_moved_on) = (false, false);
     for Cancelled { role, reason, expires_at } in steps {
+        lease_lost |= matches!((role, reason), (Role::Requires, Reason::Refused(_)));
+        not_moved_on |= matches!((role, reason), (Role::Writes(_), Reason::None));
         let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { continue };
         match judge(sent, item.as_ref().and_then(row::seen).as_ref()) {
             Verdict::Landed => return Verdict::Landed,
@@ -35,7 +41,7 @@ pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
             Verdict::Corrupt | Verdict::Unproved => {}
         }
     }
-    all
+    if lease_lost && not_moved_on && all == Verdict::Unproved { Verdict::Dead } else { all }
 }
 
 #[cfg(test)]
@@ -61,11 +67,15 @@ mod tests {
 
     fn update(at: u64) -> Role {
         let version = Version::new(at).expect("small");
-        Role::Writes(SentWrite { id: OURS, on: Base::Row { version, incarnation: THEIRS.as_incarnation() } })
+        Role::Writes(SentWrite {
+            id: OURS,
+            on: Base::Row { version, incarnation: THEIRS.as_incarnation() },
+            fence: None,
+        })
     }
 
     fn create() -> Role {
-        Role::Writes(SentWrite { id: OURS, on: Base::NoRow })
+        Role::Writes(SentWrite { id: OURS, on: Base::NoRow, fence: None })
     }
 
     fn judged(steps: &[(Role, Reason)]) -> Verdict {
@@ -98,6 +108,18 @@ mod tests {
         assert_eq!(judged(&[(Role::Adds, refused(row_of(THEIRS, 4)))]), Verdict::Unproved);
         assert_eq!(judged(&[(update(3), Reason::Refused(None))]), Verdict::Unproved);
         assert_eq!(judged(&[(update(3), Reason::None)]), Verdict::Unproved);
+    }
+
+    #[test]
+    fn a_lost_lease_means_dead_where_a_row_that_was_to_be_written_has_not_moved_on() {
+        let lost = || (Role::Requires, Reason::Refused(None));
+        assert_eq!(judged(&[lost(), (create(), Reason::None)]), Verdict::Dead);
+        assert_eq!(judged(&[(update(3), Reason::None), lost()]), Verdict::Dead);
+        assert_eq!(judged(&[lost(), (create(), refused(row_of(OURS, 1)))]), Verdict::Landed);
+        for other in [(Role::Adds, Reason::None), (create(), Reason::NotNow), (update(3), Reason::Refused(None))] {
+            assert_eq!(judged(&[lost(), other]), Verdict::Unproved);
+        }
+        assert_eq!(judged(&[(Role::Requires, Reason::None), (create(), Reason::None)]), Verdict::Unproved);
     }
 
     #[test]

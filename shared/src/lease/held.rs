@@ -1,0 +1,136 @@
+//! Work under a lease that is renewed while it goes on.
+
+use super::{AcquireError, Lease, LeaseError, Leases, Terms};
+use crate::call::Call;
+use crate::error::{Failure, Source};
+use crate::fencing_token::FencingToken;
+use crate::retry::Deadline;
+use crate::timestamp::Timestamp;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+use tracing::debug;
+
+/// How work under a lease was not done to its end.
+#[derive(Debug)]
+pub enum WorkError {
+    /// Somebody holds the lease: the work was not begun.
+    Held {
+        /// Who.
+        holder: String,
+        /// When it ends, by its holder's clock.
+        until: Timestamp,
+    },
+    /// The lease was lost: somebody else acquired it, or it was released. The work was cancelled. What it had sent is
+    /// *unknown*, unless it was under the token: then it was applied before the lease was lost, or never will be.
+    Lost,
+    /// Until its time was over nothing proved that the lease was renewed, so it had to be taken for lost. The work was
+    /// cancelled, with the same consequences.
+    Unknown {
+        /// What was answered to the last renewal, or stood in its place.
+        source: Source,
+    },
+    /// The lease was not acquired, and the work not begun: see [`Failure`].
+    Failed(Failure),
+}
+
+impl From<AcquireError> for WorkError {
+    fn from(error: AcquireError) -> Self {
+        match error {
+            AcquireError::Held { holder, until } => WorkError::Held { holder, until },
+            AcquireError::Failed(failure) => WorkError::Failed(failure),
+            AcquireError::KeyReused => {
+                WorkError::Failed(Failure::Rejected { source: "an acquire without a key met one with a key".into() })
+            }
+        }
+    }
+}
+
+impl Leases {
+    /// Acquires the lease, does the work, renews the lease meanwhile, and releases it in the end, whatever the work gives.
+    ///
+    /// Work and renewals are one future: dropped, both end, and the lease ends by itself. The work is given the token to
+    /// write under; it is not polled any more once the lease is lost or its time is over, also when the process was
+    /// stopped in between.
+    ///
+    /// # Errors
+    /// See [`WorkError`].
+    pub async fn while_held<W, F>(
+        &self,
+        key: &str,
+        holder: &str,
+        terms: Terms,
+        call: &Call,
+        work: impl FnOnce(FencingToken) -> F,
+    ) -> Result<W, WorkError>
+    where
+        F: Future<Output = W>,
+    {
+        let mut lease = self.acquire(key, holder, terms, call).await?;
+        let mut work = pin!(work(lease.token().clone()));
+        let mut unproved: Source = "its time was over before it could be renewed".into();
+        let done = loop {
+            let wait = tokio::time::sleep(terms.renewal_in(lease.remaining()));
+            match beside(&lease, work.as_mut(), wait).await {
+                Turn::Done(done) => break Ok(done),
+                Turn::Over => break Err(WorkError::Unknown { source: unproved }),
+                Turn::Next(()) => {}
+            }
+            let mut renewed = lease.clone();
+            let until_it_ends = Call::new(Deadline::within(lease.remaining().min(call.deadline().remaining())));
+            let renewal = Box::pin(self.renew(&mut renewed, terms, &until_it_ends));
+            match beside(&lease, work.as_mut(), renewal).await {
+                Turn::Done(done) => break Ok(done),
+                Turn::Over => break Err(WorkError::Unknown { source: unproved }),
+                Turn::Next(Ok(())) => lease = renewed,
+                Turn::Next(Err(LeaseError::Fenced | LeaseError::NotFound | LeaseError::Conflict(_))) => {
+                    return Err(WorkError::Lost);
+                }
+                // One renewal that failed is no lost lease.
+                Turn::Next(Err(LeaseError::Failed(failure))) => {
+                    debug!(%failure, "not renewed");
+                    unproved = failure.into();
+                    match beside(&lease, work.as_mut(), tokio::time::sleep(PAUSE)).await {
+                        Turn::Done(done) => break Ok(done),
+                        Turn::Over => break Err(WorkError::Unknown { source: unproved }),
+                        Turn::Next(()) => {}
+                    }
+                }
+            }
+        };
+        if let Err(error) = self.release(lease, call).await {
+            debug!(?error, "not released");
+        }
+        done
+    }
+}
+
+/// Between two renewals of which the first failed.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What came first.
+enum Turn<W, N> {
+    /// The work was done.
+    Done(W),
+    /// The other future was ready.
+    Next(N),
+    /// The lease's time was over.
+    Over,
+}
+
+/// Goes on with the work, as long as the lease has time left, until `other` is ready. Time is looked at each time before
+/// the work goes on: whoever wakes up after a pause finds out first.
+async fn beside<W: Future, N: Future>(lease: &Lease, mut work: Pin<&mut W>, other: N) -> Turn<W::Output, N::Output> {
+    let mut other = pin!(other);
+    poll_fn(|context| {
+        if lease.remaining().is_zero() {
+            return Poll::Ready(Turn::Over);
+        }
+        if let Poll::Ready(done) = work.as_mut().poll(context) {
+            return Poll::Ready(Turn::Done(done));
+        }
+        other.as_mut().poll(context).map(Turn::Next)
+    })
+    .await
+}

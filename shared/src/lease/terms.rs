@@ -1,0 +1,103 @@
+//! How long a lease is, and when it is renewed.
+
+use std::fmt;
+use std::time::Duration;
+
+/// For how long a lease is acquired or renewed, and when it is to be renewed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    length: Duration,
+    renew_after: Duration,
+}
+
+/// The terms leave no time to renew.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooShort {
+    left: Duration,
+}
+
+impl fmt::Display for TooShort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "after its renewal point the lease lasts {} ms, and a renewal may need {} ms: make the lease longer, or renew earlier",
+            self.left.as_millis(),
+            Terms::RENEWAL_TAKES.as_millis()
+        )
+    }
+}
+
+impl std::error::Error for TooShort {}
+
+impl Terms {
+    /// The default length: 10 s. Long against a request and a garbage collection, short against a person's patience when
+    /// a holder dies.
+    pub const LENGTH: Duration = Duration::from_secs(10);
+    /// What a renewal must be left: 450 ms, which is a send that is not answered (150 ms) and another that waits twice as
+    /// long ([`RetryPolicy`](crate::RetryPolicy)).
+    pub const RENEWAL_TAKES: Duration = Duration::from_millis(450);
+
+    /// A lease of this length, renewed when half of it is over: then it costs two requests a length, and half of it is
+    /// left for renewals that fail.
+    ///
+    /// # Errors
+    /// [`TooShort`]: half of it is less than a renewal may need.
+    pub fn new(length: Duration) -> Result<Self, TooShort> {
+        Self::renewed_after(length, length / 2)
+    }
+
+    /// A lease of this length, renewed when this much of it is over.
+    ///
+    /// # Errors
+    /// [`TooShort`]: what is left then is less than a renewal may need.
+    pub fn renewed_after(length: Duration, renew_after: Duration) -> Result<Self, TooShort> {
+        let left = length.saturating_sub(renew_after);
+        if left < Self::RENEWAL_TAKES { Err(TooShort { left }) } else { Ok(Terms { length, renew_after }) }
+    }
+
+    /// How long it is until a lease with so much time left is to be renewed.
+    pub(super) fn renewal_in(&self, remaining: Duration) -> Duration {
+        remaining.saturating_sub(self.length.saturating_sub(self.renew_after))
+    }
+
+    /// How long the lease is.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        self.length
+    }
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Terms { length: Self::LENGTH, renew_after: Self::LENGTH / 2 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_that_leave_no_time_to_renew_are_refused_with_a_sentence() {
+        let millis = Duration::from_millis;
+        assert!(Terms::new(millis(900)).is_ok());
+        assert_eq!(Terms::new(Duration::ZERO), Err(TooShort { left: Duration::ZERO }));
+        let refused = Terms::new(millis(898)).expect_err("too short");
+        assert!(
+            refused
+                .to_string()
+                .starts_with("after its renewal point the lease lasts 449 ms, and a renewal may need 450")
+        );
+        assert!(Terms::renewed_after(millis(898), millis(400)).is_ok());
+        assert!(Terms::renewed_after(millis(2000), millis(3000)).is_err());
+    }
+
+    #[test]
+    fn the_renewal_point_counts_from_the_beginning() {
+        let terms = Terms::renewed_after(Duration::from_secs(10), Duration::from_secs(4)).expect("long enough");
+        assert_eq!(terms.renewal_in(Duration::from_secs(10)), Duration::from_secs(4));
+        assert_eq!(terms.renewal_in(Duration::from_secs(7)), Duration::from_secs(1));
+        assert_eq!(terms.renewal_in(Duration::from_secs(6)), Duration::ZERO);
+        assert_eq!(terms.renewal_in(Duration::ZERO), Duration::ZERO);
+    }
+}
