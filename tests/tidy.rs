@@ -17,8 +17,10 @@ fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
     }
     BTreeMap::from([
         ("device-state", routes(device_state::ROUTES)),
+        ("ensure-child", routes(ensure_child::ROUTES)),
         ("host-mapping", routes(host_mapping::ROUTES)),
         ("inventory", routes(inventory::ROUTES)),
+        ("lease", routes(lease::ROUTES)),
         ("place-order", routes(place_order::ROUTES)),
     ])
 }

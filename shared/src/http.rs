@@ -6,11 +6,11 @@
 mod condition;
 mod stored;
 
-pub use condition::{IfMatch, IfNoneMatch, etag};
+pub use condition::{IfMatch, IfNoneMatch, State};
 
 use crate::error::{Failure, Source};
 use crate::json::Invalid;
-use crate::version::{ItemVersion, Version};
+use crate::version::Version;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::error::Error;
@@ -102,10 +102,10 @@ impl Problem {
 
     /// The item is at another version than the client demands; `current` is where it is.
     #[must_use]
-    pub fn version_conflict(current: ItemVersion) -> Self {
+    pub fn version_conflict(current: impl State) -> Self {
         Self::new(Kind::VersionConflict, "version_conflict", "the item is at another version; nothing was changed")
-            .with("currentVersion", current.version.get())
-            .with_header("etag", etag(current))
+            .with("currentVersion", current.version().get())
+            .with_header("etag", current.etag())
     }
 
     /// The route demands a condition that the request does not have.
@@ -277,25 +277,25 @@ pub struct Response {
 impl Response {
     /// The item is this; `at` becomes its `ETag`.
     #[must_use]
-    pub fn ok(at: ItemVersion, body: &Value) -> Self {
+    pub fn ok(at: impl State, body: &Value) -> Self {
         Self::shown(200, "ok", at, body)
     }
 
     /// The item was created, is this, and is found at `location`.
     #[must_use]
-    pub fn created(location: String, at: ItemVersion, body: &Value) -> Self {
+    pub fn created(location: String, at: impl State, body: &Value) -> Self {
         let mut response = Self::shown(201, "created", at, body);
         response.headers.push(("location".into(), location));
         response
     }
 
-    fn shown(status: u16, outcome: &'static str, at: ItemVersion, body: &Value) -> Self {
+    fn shown(status: u16, outcome: &'static str, at: impl State, body: &Value) -> Self {
         Response {
             status,
             outcome,
-            headers: vec![("content-type".into(), JSON.to_owned()), ("etag".into(), etag(at))],
+            headers: vec![("content-type".into(), JSON.to_owned()), ("etag".into(), at.etag())],
             body: Some(body.to_string()),
-            version: Some(at.version),
+            version: Some(at.version()),
         }
     }
 
@@ -314,9 +314,9 @@ impl Response {
 
     /// The client has this version already.
     #[must_use]
-    pub fn not_modified(at: ItemVersion) -> Self {
-        let headers = vec![("etag".into(), etag(at))];
-        Response { status: 304, outcome: "not_modified", headers, body: None, version: Some(at.version) }
+    pub fn not_modified(at: impl State) -> Self {
+        let headers = vec![("etag".into(), at.etag())];
+        Response { status: 304, outcome: "not_modified", headers, body: None, version: Some(at.version()) }
     }
 
     /// The same answer, given again to a request that repeats an earlier one.

@@ -30,7 +30,7 @@ mod wait;
 
 pub use held::WorkError;
 pub use outcome::{AcquireError, Acquired, LeaseError};
-pub use row::StoredLease;
+pub use row::{LeaseVersion, StoredLease};
 pub use terms::{Terms, TooShort};
 
 use crate::ambient::Ambient;
@@ -83,6 +83,12 @@ impl Lease {
     #[must_use]
     pub fn renewals(&self) -> u64 {
         self.renewals
+    }
+
+    /// Which state it is in.
+    #[must_use]
+    pub fn at(&self) -> LeaseVersion {
+        LeaseVersion { token: self.token.number(), renewals: self.renewals }
     }
 
     /// When it ends, by the clock of whoever acquired or renewed it.

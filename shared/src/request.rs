@@ -16,7 +16,7 @@ pub use query::Query;
 pub use route::{Parameters, Routes};
 pub use values::Ip;
 
-use crate::http::{IfMatch, IfNoneMatch, Problem};
+use crate::http::{IfMatch, IfNoneMatch, Problem, State};
 use crate::json::{self, Object, refuse_reserved};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -76,7 +76,7 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_if_match`; `invalid_if_none_match` where there is one: refused, never silently dropped.
-    pub fn if_match(&self) -> Result<IfMatch, Problem> {
+    pub fn if_match<S: State>(&self) -> Result<IfMatch<S>, Problem> {
         if self.header("if-none-match").is_some() {
             let detail = "If-None-Match is for GET and for creation; to change an item, send If-Match";
             return Err(Problem::invalid("header:if-none-match", "invalid_if_none_match", detail));
@@ -88,7 +88,7 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`.
-    pub fn read_conditions(&self) -> Result<(IfMatch, IfNoneMatch), Problem> {
+    pub fn read_conditions<S: State>(&self) -> Result<(IfMatch<S>, IfNoneMatch), Problem> {
         Ok((IfMatch::parse(self.header("if-match"))?, IfNoneMatch::parse(self.header("if-none-match"))?))
     }
 
@@ -193,6 +193,7 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::version::ItemVersion;
 
     fn with_body(text: &str) -> Request {
         Request { body: Body { text: text.to_owned(), is_base64: false }, ..Request::default() }
@@ -247,7 +248,7 @@ mod tests {
     #[test]
     fn conditions_that_a_route_does_not_take_are_refused_not_dropped() {
         let request = Request::default();
-        assert!(with_header(&request, "if-none-match", "*").if_match().is_err());
+        assert!(with_header(&request, "if-none-match", "*").if_match::<ItemVersion>().is_err());
         assert!(with_header(&request, "if-match", "*").if_absent().is_err());
         assert!(with_header(&request, "if-none-match", "\"a\"").if_absent().is_err());
         assert_eq!(with_header(&request, "if-none-match", "*").if_absent().ok(), Some(true));

@@ -1,37 +1,71 @@
 //! `ETag`, `If-Match` and `If-None-Match` (RFC 9110, section 13).
 
 use super::Problem;
+use crate::lease::LeaseVersion;
 use crate::version::{Incarnation, ItemVersion, Version};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// The strong entity tag of one state of one row: `"<version>.<incarnation>"`, opaque to clients.
-#[must_use]
-pub fn etag(at: ItemVersion) -> String {
-    format!("\"{}.{}\"", at.version, URL_SAFE_NO_PAD.encode(at.incarnation.as_bytes()))
+/// One state of one item, as far as an `ETag` tells it from others.
+pub trait State: Copy + PartialEq {
+    /// The strong entity tag, with its quotes; opaque to clients.
+    fn etag(self) -> String;
+
+    /// The state that a tag names; `None` for what [`State::etag`] never writes.
+    fn from_etag(tag: &str) -> Option<Self>;
+
+    /// The version that the state is at.
+    fn version(self) -> Version;
 }
 
-/// The state that a tag names; `None` for what [`etag`] never writes.
-fn parse_etag(tag: &str) -> Option<ItemVersion> {
-    let (version, incarnation) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
-    let version = Version::new(version.parse().ok()?).filter(|version| *version > Version::ABSENT)?;
-    let incarnation = URL_SAFE_NO_PAD.decode(incarnation).ok()?;
-    let at = ItemVersion { version, incarnation: Incarnation::from_bytes(incarnation.try_into().ok()?) };
-    (etag(at) == tag).then_some(at)
+/// `"<version>.<incarnation>"`.
+impl State for ItemVersion {
+    fn etag(self) -> String {
+        format!("\"{}.{}\"", self.version, URL_SAFE_NO_PAD.encode(self.incarnation.as_bytes()))
+    }
+
+    fn from_etag(tag: &str) -> Option<Self> {
+        let (version, incarnation) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
+        let version = Version::new(version.parse().ok()?).filter(|version| *version > Version::ABSENT)?;
+        let incarnation = URL_SAFE_NO_PAD.decode(incarnation).ok()?;
+        let at = ItemVersion { version, incarnation: Incarnation::from_bytes(incarnation.try_into().ok()?) };
+        (at.etag() == tag).then_some(at)
+    }
+
+    fn version(self) -> Version {
+        self.version
+    }
+}
+
+/// `"<token>.<renewals>"`; the token counts for the version.
+impl State for LeaseVersion {
+    fn etag(self) -> String {
+        format!("\"{}.{}\"", self.token, self.renewals)
+    }
+
+    fn from_etag(tag: &str) -> Option<Self> {
+        let (token, renewals) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
+        let at = LeaseVersion { token: token.parse().ok()?, renewals: renewals.parse().ok()? };
+        (at.etag() == tag).then_some(at)
+    }
+
+    fn version(self) -> Version {
+        Version::new(self.token).unwrap_or(Version::ABSENT)
+    }
 }
 
 /// What a request demands of the item that it changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IfMatch {
+pub enum IfMatch<S = ItemVersion> {
     /// Nothing: there is no such header.
     None,
     /// `*`: the item must be there.
     Any,
     /// Exactly this state.
-    Tag(ItemVersion),
+    Tag(S),
 }
 
-impl IfMatch {
+impl<S: State> IfMatch<S> {
     /// The demand in this header's value.
     ///
     /// # Errors
@@ -41,7 +75,7 @@ impl IfMatch {
         match header.map(str::trim) {
             None => Ok(IfMatch::None),
             Some("*") => Ok(IfMatch::Any),
-            Some(tag) => parse_etag(tag).map(IfMatch::Tag).ok_or_else(|| {
+            Some(tag) => S::from_etag(tag).map(IfMatch::Tag).ok_or_else(|| {
                 let detail = "If-Match takes * or exactly one ETag, as it was received";
                 Problem::invalid("header:if-match", "invalid_if_match", detail)
             }),
@@ -52,7 +86,7 @@ impl IfMatch {
     ///
     /// # Errors
     /// `version_conflict` when it is in another state.
-    pub fn check(self, current: ItemVersion) -> Result<(), Problem> {
+    pub fn check(self, current: S) -> Result<(), Problem> {
         match self {
             IfMatch::Tag(at) if at != current => Err(Problem::version_conflict(current)),
             IfMatch::None | IfMatch::Any | IfMatch::Tag(_) => Ok(()),
@@ -89,11 +123,11 @@ impl IfNoneMatch {
 
     /// Whether the item in this state is one that is not wanted.
     #[must_use]
-    pub fn matches(&self, current: ItemVersion) -> bool {
+    pub fn matches<S: State>(&self, current: S) -> bool {
         match self {
             IfNoneMatch::None => false,
             IfNoneMatch::Any => true,
-            IfNoneMatch::Tags(tags) => tags.contains(&etag(current)),
+            IfNoneMatch::Tags(tags) => tags.contains(&current.etag()),
         }
     }
 }
@@ -124,16 +158,16 @@ mod tests {
 
     #[test]
     fn a_tag_that_was_issued_comes_back_as_the_same_state() {
-        let tag = etag(at(42));
+        let tag = at(42).etag();
         assert_eq!(tag, "\"42.AAEC-vv8_f8\"");
-        assert_eq!(IfMatch::parse(Some(&tag)).expect("a tag"), IfMatch::Tag(at(42)));
-        assert_eq!(IfMatch::parse(Some(" * ")).expect("any"), IfMatch::Any);
-        assert_eq!(IfMatch::parse(None).expect("none"), IfMatch::None);
+        assert_eq!(IfMatch::<ItemVersion>::parse(Some(&tag)).expect("a tag"), IfMatch::Tag(at(42)));
+        assert_eq!(IfMatch::<ItemVersion>::parse(Some(" * ")).expect("any"), IfMatch::Any);
+        assert_eq!(IfMatch::<ItemVersion>::parse(None).expect("none"), IfMatch::None);
     }
 
     #[test]
     fn every_malformed_if_match_is_refused() {
-        let tag = etag(at(42));
+        let tag = at(42).etag();
         for header in [
             String::new(),
             tag.trim_matches('"').to_owned(),
@@ -155,7 +189,7 @@ mod tests {
             "**".to_owned(),
             "*, *".to_owned(),
         ] {
-            let problem = IfMatch::parse(Some(&header)).expect_err(&header);
+            let problem = IfMatch::<ItemVersion>::parse(Some(&header)).expect_err(&header);
             assert_eq!(problem.code(), "invalid_if_match", "{header}");
         }
     }
@@ -163,13 +197,23 @@ mod tests {
     #[test]
     fn if_none_match_compares_lists_and_weak_tags() {
         let parse = |header: &str| IfNoneMatch::parse(Some(header)).expect("tags");
-        let tag = etag(at(42));
+        let tag = at(42).etag();
         for header in [tag.clone(), format!("W/{tag}"), format!("\"other, tag\" , W/{tag}"), "*".to_owned()] {
             assert!(parse(&header).matches(at(42)), "{header}");
         }
         assert!(!parse(&tag).matches(at(43)));
         for header in ["", "x", "\"a", "\"a\" \"b\"", "\"a\","] {
             assert!(IfNoneMatch::parse(Some(header)).is_err(), "{header}");
+        }
+    }
+
+    #[test]
+    fn a_lease_has_its_token_and_its_renewals_for_a_tag() {
+        let at = LeaseVersion { token: 1_772_877_600_001, renewals: 3 };
+        assert_eq!(at.etag(), "\"1772877600001.3\"");
+        assert_eq!(IfMatch::parse(Some("\"1772877600001.3\"")).expect("a tag"), IfMatch::Tag(at));
+        for header in ["\"1\"", "\"01.3\"", "\"1.-3\"", "\"1.3.4\"", "1.3", "W/\"1.3\""] {
+            assert!(IfMatch::<LeaseVersion>::parse(Some(header)).is_err(), "{header}");
         }
     }
 }

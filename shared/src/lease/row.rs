@@ -5,6 +5,15 @@ use crate::error::Failure;
 use crate::row::read_number;
 use crate::table::Attributes;
 
+/// Which state of a lease.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeaseVersion {
+    /// Which acquire.
+    pub token: u64,
+    /// How many renewals since.
+    pub renewals: u64,
+}
+
 /// A lease as it stands in its table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredLease {
@@ -20,6 +29,12 @@ pub struct StoredLease {
 }
 
 impl StoredLease {
+    /// Which state it is in.
+    #[must_use]
+    pub fn at(&self) -> LeaseVersion {
+        LeaseVersion { token: self.token, renewals: self.renewals }
+    }
+
     /// # Errors
     /// [`Failure::CorruptItem`]: an attribute is missing or malformed.
     pub(super) fn read(row: &Attributes) -> Result<Self, Failure> {

@@ -152,6 +152,18 @@ impl Fields {
         }
     }
 
+    /// The members of the object of this name, to be read and finished like the body, if there is one.
+    ///
+    /// # Errors
+    /// `invalid_type`.
+    pub fn optional_fields(&mut self, name: &str) -> Result<Option<Fields>, Problem> {
+        match self.members.remove(name) {
+            None => Ok(None),
+            Some(Value::Object(members)) => Ok(Some(Fields { members, pointer: self.pointer_to(name) })),
+            Some(_) => Err(self.wrong(name, "invalid_type", "this must be an object")),
+        }
+    }
+
     /// The objects of the list of this name, each to be read and finished like the body.
     ///
     /// # Errors
@@ -266,6 +278,16 @@ mod tests {
         }
         assert_eq!(whole(r#""5""#), Err("invalid_type"));
         assert_eq!(whole("null"), Err("invalid_type"));
+    }
+
+    #[test]
+    fn what_is_wrong_in_an_object_is_named_by_its_place() {
+        let mut inner = fields(&json!({"a": {"n": "x", "b": 1}})).optional_fields("a").expect("read").expect("there");
+        assert_eq!(culprit(inner.required_number("n").expect_err("refused")), ("/a/n".to_owned(), "invalid_type"));
+        assert_eq!(culprit(inner.finish().expect_err("refused")), ("/a/b".to_owned(), "unknown_field"));
+        let refused = fields(&json!({"a": null})).optional_fields("a").expect_err("refused");
+        assert_eq!(culprit(refused), ("/a".to_owned(), "invalid_type"));
+        assert!(fields(&json!({})).optional_fields("a").expect("read").is_none());
     }
 
     fn culprit(problem: Problem) -> (String, &'static str) {

@@ -5,6 +5,7 @@ use super::{Id, Request};
 use crate::http::Problem;
 use crate::timestamp::Timestamp;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// The parameters of a query.
 #[derive(Debug)]
@@ -34,6 +35,32 @@ impl Query<'_> {
     /// `invalid_id`.
     pub fn optional_id(&self, name: &str) -> Result<Option<Id>, Problem> {
         self.0.get(name).map(|text| Id::parse(text, &field(name))).transpose()
+    }
+
+    /// The id of this name.
+    ///
+    /// # Errors
+    /// `missing_parameter`, `invalid_id`.
+    pub fn required_id(&self, name: &str) -> Result<Id, Problem> {
+        self.optional_id(name)?.ok_or_else(|| {
+            Problem::invalid(field(name), "missing_parameter", "this parameter of the query is required")
+        })
+    }
+
+    /// The whole number of this name within these limits, if there is one: digits only.
+    ///
+    /// # Errors
+    /// `invalid_value`.
+    pub fn optional_whole(&self, name: &str, limits: RangeInclusive<u64>) -> Result<Option<u64>, Problem> {
+        let Some(text) = self.0.get(name) else { return Ok(None) };
+        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+        match text.parse() {
+            Ok(whole) if digits && limits.contains(&whole) => Ok(Some(whole)),
+            _ => {
+                let detail = format!("this must be a whole number from {} to {}", limits.start(), limits.end());
+                Err(Problem::invalid(field(name), "invalid_value", detail))
+            }
+        }
     }
 
     /// The moment of this name, if there is one; it has passed.
@@ -76,5 +103,20 @@ mod tests {
         assert_eq!(query.optional_past("late", now).expect_err("refused").code(), "timestamp_in_future");
         assert_eq!(query.optional_id("id").expect_err("refused").code(), "invalid_id");
         assert_eq!(query.optional_id("none").ok().flatten(), None);
+        assert_eq!(query.required_id("none").expect_err("refused").code(), "missing_parameter");
+    }
+
+    #[test]
+    fn a_whole_number_is_digits_within_its_limits() {
+        let number = |text: &str| {
+            let request = with(&[("n", text)]);
+            let query = request.query_of(&["n"]).expect("known");
+            query.optional_whole("n", 1..=20).map_err(|problem| problem.code())
+        };
+        assert_eq!(number("1"), Ok(Some(1)));
+        assert_eq!(number("020"), Ok(Some(20)));
+        for text in ["", "0", "21", "-1", "+1", "1.0", "1e1", " 1", "18446744073709551616"] {
+            assert_eq!(number(text), Err("invalid_value"), "{text}");
+        }
     }
 }

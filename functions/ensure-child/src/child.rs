@@ -1,0 +1,73 @@
+//! A child, and what follows from asking for it: pure.
+
+use fencepost::http::Problem;
+use fencepost::idempotency::derived_id;
+use fencepost::json::Object;
+use fencepost::request::Id;
+use fencepost::timestamp::Timestamp;
+use fencepost::{Attributes, Record, Source, Versioned};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What is known of one child. Its id is the key, and nothing of it ever changes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Child {
+    /// Its parent's name.
+    pub parent_id: String,
+    /// Which parent of that name: one that was deleted and made anew is another one.
+    pub parent_uid: String,
+    /// What it is to be: free-form.
+    #[serde(skip)] // free-form JSON goes to attributes through fencepost::json, exactly
+    pub spec: Object,
+    /// When it was created.
+    pub created_at: Timestamp,
+}
+
+impl Record for Child {
+    const PARTITION_KEY: &'static str = "childId";
+    const ATTRIBUTES: &'static [&'static str] = &["parentId", "parentUid", "spec", "createdAt"];
+
+    fn encode(&self) -> Result<Attributes, Source> {
+        let mut attributes: Attributes = serde_dynamo::to_item(self)?;
+        attributes.insert("spec".to_owned(), self.spec.to_attribute());
+        Ok(attributes)
+    }
+
+    fn decode(mut attributes: Attributes) -> Result<Self, Source> {
+        let spec = attributes.remove("spec").ok_or("spec is missing")?;
+        let spec = Object::from_attribute(spec).map_err(|reason| format!("spec: {reason}"))?;
+        let rest: Child = serde_dynamo::from_item(attributes)?;
+        Ok(Child { spec, ..rest })
+    }
+}
+
+/// The id of the one child of this parent: whoever asks for it, and however often, means the same row.
+#[must_use]
+pub fn child_id(parent: &Id, uid: &Id) -> String {
+    derived_id(&["child", parent.as_str(), uid.as_str()])
+}
+
+/// A child as clients see it.
+#[must_use]
+pub fn show(id: &str, child: &Child) -> Value {
+    json!({
+        "childId": id,
+        "parentId": child.parent_id,
+        "parentUid": child.parent_uid,
+        "spec": child.spec,
+        "createdAt": child.created_at,
+    })
+}
+
+/// The child that is there, if it is the one that was asked for.
+///
+/// # Errors
+/// `spec_differs`, with the child that is there.
+pub fn same_spec(id: &str, there: Versioned<Child>, wanted: &Object) -> Result<Versioned<Child>, Problem> {
+    if there.value.spec == *wanted {
+        return Ok(there);
+    }
+    let detail = "the parent has its child, and it was made with another spec; nothing was changed";
+    Err(Problem::refused("spec_differs", detail).with("child", show(id, &there.value)))
+}

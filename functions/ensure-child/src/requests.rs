@@ -1,0 +1,92 @@
+//! Bodies and queries to typed requests. The 400s end here.
+
+use fencepost::http::Problem;
+use fencepost::json::Object;
+use fencepost::request::{Id, Request};
+
+/// The child that a parent is to have.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Wanted {
+    /// Which parent of its name.
+    pub parent_uid: Id,
+    /// What the child is to be.
+    pub spec: Object,
+    /// The lease under which it may be created.
+    pub lease: Option<Held>,
+}
+
+/// A lease that whoever asks believes to hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// Its key.
+    pub key: Id,
+    /// Its token.
+    pub token: u64,
+}
+
+/// What `{parentUid, spec, lease?: {key, token}}` wants.
+///
+/// # Errors
+/// A problem that names the field.
+pub fn parse_wanted(request: &Request) -> Result<Wanted, Problem> {
+    let mut fields = request.fields()?;
+    let parent_uid = fields.required_id("parentUid")?;
+    let spec = fields.required_object("spec")?;
+    let lease = match fields.optional_fields("lease")? {
+        None => None,
+        Some(mut lease) => {
+            let key = lease.required_id("key")?;
+            // Tokens that JSON readers keep exactly: up to 2^53 - 1.
+            let token = lease.required_whole("token", 1..=9_007_199_254_740_991)?.unsigned_abs();
+            lease.finish()?;
+            Some(Held { key, token })
+        }
+    };
+    fields.finish()?;
+    Ok(Wanted { parent_uid, spec, lease })
+}
+
+/// Which parent of its name `?parentUid=…` means.
+///
+/// # Errors
+/// A problem that names the parameter.
+pub fn parse_uid(request: &Request) -> Result<Id, Problem> {
+    request.query_of(&["parentUid"])?.required_id("parentUid")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencepost::request::Body;
+
+    fn parsed(body: &str) -> Result<Wanted, Problem> {
+        let body = Body { text: body.to_owned(), is_base64: false };
+        parse_wanted(&Request { body, ..Request::default() })
+    }
+
+    #[test]
+    fn a_child_may_be_wanted_with_or_without_a_lease() {
+        assert_eq!(parsed(r#"{"parentUid":"u-1","spec":{}}"#).expect("wanted").lease, None);
+        let lease = parsed(r#"{"parentUid":"u-1","spec":{},"lease":{"key":"k","token":7.0}}"#).expect("wanted").lease;
+        assert_eq!(lease.map(|lease| (lease.key.to_string(), lease.token)), Some(("k".to_owned(), 7)));
+    }
+
+    #[test]
+    fn every_wrong_body_is_refused_with_a_code() {
+        for (body, code) in [
+            (r#"{"spec":{}}"#, "missing_field"),
+            (r#"{"parentUid":"u"}"#, "missing_field"),
+            (r#"{"parentUid":"u/1","spec":{}}"#, "invalid_id"),
+            (r#"{"parentUid":"u","spec":[]}"#, "invalid_type"),
+            (r#"{"parentUid":"u","spec":{"_a":1}}"#, "reserved_name"),
+            (r#"{"parentUid":"u","spec":{},"lease":null}"#, "invalid_type"),
+            (r#"{"parentUid":"u","spec":{},"lease":{"token":1}}"#, "missing_field"),
+            (r#"{"parentUid":"u","spec":{},"lease":{"key":"k"}}"#, "missing_field"),
+            (r#"{"parentUid":"u","spec":{},"lease":{"key":"k","token":0}}"#, "invalid_value"),
+            (r#"{"parentUid":"u","spec":{},"lease":{"key":"k","token":1,"holder":"a"}}"#, "unknown_field"),
+            (r#"{"parentUid":"u","spec":{},"childId":"c"}"#, "unknown_field"),
+        ] {
+            assert_eq!(parsed(body).expect_err("refused").code(), code, "{body}");
+        }
+    }
+}

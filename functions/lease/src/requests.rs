@@ -1,0 +1,122 @@
+//! Bodies and queries to typed requests. The 400s end here.
+
+use fencepost::Terms;
+use fencepost::http::Problem;
+use fencepost::request::{Fields, Id, Request};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// How many seconds a lease may have.
+const TTL: RangeInclusive<i64> = 1..=900;
+/// Tokens that JSON readers keep exactly: up to 2^53 - 1.
+const TOKENS: RangeInclusive<i64> = 1..=9_007_199_254_740_991;
+
+/// Who wants the lease, and for how long.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// Who.
+    pub holder: Id,
+    /// For how many seconds: 1 to 900.
+    pub ttl_seconds: i64,
+    /// The same as terms.
+    pub terms: Terms,
+}
+
+/// What `{holder, ttlSeconds}` wants.
+///
+/// # Errors
+/// A problem that names the field.
+pub fn parse_acquire(request: &Request) -> Result<Wanted, Problem> {
+    let mut fields = request.fields()?;
+    let holder = fields.required_id("holder")?;
+    let (ttl_seconds, terms) = terms(&mut fields)?;
+    fields.finish()?;
+    Ok(Wanted { holder, ttl_seconds, terms })
+}
+
+/// The token of `{token, ttlSeconds}`, and for how long its lease is to be held from now on.
+///
+/// # Errors
+/// A problem that names the field.
+pub fn parse_renewal(request: &Request) -> Result<(u64, Terms), Problem> {
+    let mut fields = request.fields()?;
+    let token = fields.required_whole("token", TOKENS)?.unsigned_abs();
+    let (_, terms) = terms(&mut fields)?;
+    fields.finish()?;
+    Ok((token, terms))
+}
+
+/// The token of `?token=…`.
+///
+/// # Errors
+/// `condition_required` without one, else a problem that names the parameter.
+pub fn parse_release(request: &Request) -> Result<u64, Problem> {
+    let query = request.query_of(&["token"])?;
+    let limits = TOKENS.start().unsigned_abs()..=TOKENS.end().unsigned_abs();
+    query.optional_whole("token", limits)?.ok_or_else(|| {
+        Problem::condition_required("say which lease is to be released: ?token=…, as it was answered to its acquire")
+    })
+}
+
+fn terms(fields: &mut Fields) -> Result<(i64, Terms), Problem> {
+    let seconds = fields.required_whole("ttlSeconds", TTL)?;
+    let terms = Terms::new(Duration::from_secs(seconds.unsigned_abs()))
+        .map_err(|short| fields.wrong("ttlSeconds", "invalid_value", &short.to_string()))?;
+    Ok((seconds, terms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencepost::request::Body;
+
+    fn request(body: &str) -> Request {
+        Request { body: Body { text: body.to_owned(), is_base64: false }, ..Request::default() }
+    }
+
+    #[test]
+    fn a_lease_lasts_from_1_to_900_seconds() {
+        for (text, seconds) in [("1", 1), ("900", 900), ("9e2", 900), ("30.0", 30)] {
+            let wanted = parse_acquire(&request(&format!(r#"{{"holder":"a","ttlSeconds":{text}}}"#))).expect("wanted");
+            assert_eq!(wanted.terms.length(), Duration::from_secs(seconds), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_wrong_body_is_refused_with_a_code() {
+        for (body, code) in [
+            (r#"{"ttlSeconds":1}"#, "missing_field"),
+            (r#"{"holder":"a"}"#, "missing_field"),
+            (r#"{"holder":"","ttlSeconds":1}"#, "invalid_id"),
+            (r#"{"holder":1,"ttlSeconds":1}"#, "invalid_type"),
+            (r#"{"holder":"a","ttlSeconds":0}"#, "invalid_value"),
+            (r#"{"holder":"a","ttlSeconds":-1}"#, "invalid_value"),
+            (r#"{"holder":"a","ttlSeconds":901}"#, "invalid_value"),
+            (r#"{"holder":"a","ttlSeconds":1.5}"#, "invalid_value"),
+            (r#"{"holder":"a","ttlSeconds":"1"}"#, "invalid_type"),
+            (r#"{"holder":"a","ttlSeconds":1,"token":1}"#, "unknown_field"),
+        ] {
+            assert_eq!(parse_acquire(&request(body)).expect_err("refused").code(), code, "{body}");
+        }
+        for (body, code) in [
+            (r#"{"ttlSeconds":1}"#, "missing_field"),
+            (r#"{"token":"1","ttlSeconds":1}"#, "invalid_type"),
+            (r#"{"token":0,"ttlSeconds":1}"#, "invalid_value"),
+            (r#"{"token":9007199254740992,"ttlSeconds":1}"#, "invalid_value"),
+            (r#"{"token":1}"#, "missing_field"),
+            (r#"{"token":1,"ttlSeconds":1,"holder":"a"}"#, "unknown_field"),
+        ] {
+            assert_eq!(parse_renewal(&request(body)).expect_err("refused").code(), code, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_release_names_its_token() {
+        let mut release = Request::default();
+        assert_eq!(parse_release(&release).expect_err("refused").code(), "condition_required");
+        for (token, code) in [("0", Some("invalid_value")), ("x", Some("invalid_value")), ("7", None)] {
+            release.query.insert("token".to_owned(), token.to_owned());
+            assert_eq!(parse_release(&release).map_err(|problem| problem.code()).err(), code, "{token}");
+        }
+    }
+}
