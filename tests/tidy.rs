@@ -4,8 +4,8 @@ mod repository;
 
 use dev::template::Function;
 use repository::{
-    Complaints, all_rust, crate_paths, events, files, functions, has_queue, has_row, is_member, is_status,
-    is_variable, production, relative, root, router, routes_in_template, sources, strings, template, toml, words,
+    Complaints, all_rust, crate_paths, events, files, functions, has_queue, has_row, is_member, is_status, is_variable,
+    production, relative, root, router, routes_in_template, sources, strings, template, toml, words,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
