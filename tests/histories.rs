@@ -55,7 +55,8 @@ fn by_failure(failure: &Failure) -> Told {
     match failure {
         Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
         Failure::OutcomeUnknown { .. } => Told::Unknown,
-        Failure::TooLarge { .. }
+        Failure::Fenced
+        | Failure::TooLarge { .. }
         | Failure::CorruptItem { .. }
         | Failure::InvalidRecord { .. }
         | Failure::InvalidTransaction { .. } => {
