@@ -24,6 +24,8 @@
 //! | [`Table::delete`] | the item that is there | 1 read + 1 write, + 1 write a conflict |
 //! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 a conflict |
 //! | [`Once::change`](once::Once::change) | the same, once for each idempotency key | the same; 1 read for a replay |
+//! | [`Newest::register`](newest::Newest::register), [`Newest::delete`](newest::Newest::delete) | a key that instances follow each other under, in any order of arrival | 1 write |
+//! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | a lease; what is written under its token is safe from whoever held it before | 1 write |
 //! | [`Table::add_within`] | a number within bounds, whatever the version is; promises less than the others | 1 transaction |
 //!
 //! Resends come on top. The SDK makes none ([`Table::new`] switches its retries off), so all are seen and
@@ -84,6 +86,8 @@
 //! 6. `prepare`, `resend`, `commit`: one change, its write sent until it is proved what became of it.
 //! 7. [`update`]: the operations on one item; [`Decision`]. [`transact`]: those on many; [`Attempt`], [`Plan`].
 //!    `counter`: [`Table::add_within`]. [`idempotency`]: which request, and the record that commits with its effect.
+//!    [`newest`]: the newest instance wins. [`lease`]: who may do something until when; [`fencing_token`]: under which
+//!    acquire of it.
 //! 8. [`retry`], [`call`], [`ambient`]: how long to wait, when to stop, what it cost, where time and chance come from.
 //! 9. [`error`]: how it can end, by outcome.
 //! 10. [`json`], [`timestamp`]: free-form values and moments, kept exactly.
@@ -92,8 +96,8 @@
 //! 12. [`client`], [`runtime`]: a function on Lambda.
 //!
 //! A file names only files of its own row or of rows to the right: `{runtime, client} → {http, request, once} → {update, transact,
-//! counter, idempotency, commit, resend, prepare} → {table, row, condition, send} → {error, retry, write_id, ambient, call} → {version, json,
-//! timestamp}`. So nothing below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
+//! counter, newest, lease, idempotency, commit, resend, prepare} → {table, row, condition, send} → {error, retry, write_id, fencing_token,
+//! ambient, call} → {version, json, timestamp}`. So nothing below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
 
 pub mod ambient;
 pub mod call;
