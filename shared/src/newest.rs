@@ -88,7 +88,8 @@ pub enum Registration<T> {
     Same,
     /// This very instance stands there, but with other values: these. Nothing was changed.
     Differs(T),
-    /// A newer instance stands there, or one that is not older was deleted. Nothing was changed.
+    /// A newer instance stands there, or one that is not older was deleted: this one is over. After a lost answer it may
+    /// have stood there in between.
     Superseded {
         /// Which one.
         by: Fence,
@@ -102,7 +103,7 @@ pub enum Deletion {
     Deleted,
     /// None stood there. After a lost answer that may be this deletion's own work.
     AlreadyGone,
-    /// A newer instance stands there, or one was deleted: this deletion came late. Nothing was changed.
+    /// A newer instance stands there, or one was deleted: this deletion came late, and changes nothing (any more).
     Superseded {
         /// Which one.
         by: Fence,

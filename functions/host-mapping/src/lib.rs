@@ -86,7 +86,7 @@ async fn register(app: &App, ip: Ip, request: &Request, call: &Call) -> Result<R
                 .with("cellId", current.cell_id))
         }
         Registration::Superseded { by } => {
-            let detail = "a newer instance has this address, or this one was deleted; nothing was changed";
+            let detail = "a newer instance has this address, or had it until it was deleted, or this one was deleted";
             let newer = show_fence(&by).into_iter().filter(|(_, value)| !value.is_null());
             Err(newer.fold(Problem::refused("superseded", detail), |problem, (name, value)| problem.with(name, value)))
         }
