@@ -4,7 +4,6 @@ mod agreement;
 mod bad_input;
 mod batches;
 mod budgets;
-mod deadlines;
 mod events;
 mod lost_answers;
 mod processes;

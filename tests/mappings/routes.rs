@@ -1,6 +1,6 @@
 //! Every route and every answer of `host-mapping`, and the rows behind them.
 
-use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T3, World, asking, deletion, look_up, registration};
+use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, World, asking, deletion, look_up, registration};
 use crate::orders::shop::number;
 use serde_json::{Value, json};
 
@@ -273,10 +273,10 @@ async fn an_instance_that_takes_the_place_of_a_tombstone_will_not_be_purged() {
     world.delete(IP, T1, Some("i-a")).await;
     assert!(number(&world.row(IP), "_purgeAt") > 0);
     world.stands(IP, "i-b", T2).await;
-    assert_eq!(world.row(IP), live(IP, "i-b", T1_MS + 30 * 60_000));
+    assert_eq!(world.row(IP), live(IP, "i-b", T2_MS));
     world.delete("192.0.2.11", T1, None).await;
     world.stands("192.0.2.11", "i-b", T2).await;
-    assert_eq!(world.row("192.0.2.11"), live("192.0.2.11", "i-b", T1_MS + 30 * 60_000));
+    assert_eq!(world.row("192.0.2.11"), live("192.0.2.11", "i-b", T2_MS));
 }
 
 #[tokio::test]

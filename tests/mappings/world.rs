@@ -1,7 +1,7 @@
 //! Both functions on one engine, the events and batches that they are sent, and what they leave behind.
 
 use crate::engine::Engine;
-use crate::orders::shop::load;
+use crate::orders::shop::{client_whose, load};
 use crate::scenarios::world::{Answer, Event};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::sqs::SqsEvent;
@@ -13,7 +13,7 @@ use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, SystemTime};
 
 pub const MAPPINGS: &str = "HostToCellMapping";
@@ -27,8 +27,9 @@ pub const IP: &str = "192.0.2.10";
 pub const T1: &str = "2026-03-07T10:00:00.000Z";
 pub const T2: &str = "2026-03-07T10:30:00.000Z";
 pub const T3: &str = "2026-03-07T10:45:00.000Z";
-/// The first of them, in milliseconds since 1970.
+/// The first two of them, in milliseconds since 1970.
 pub const T1_MS: u64 = 1_772_877_600_000;
+pub const T2_MS: u64 = 1_772_879_400_000;
 /// When the functions start: 11:00 on 7 March 2026, in milliseconds since 1970.
 pub const START_MS: u64 = 1_772_881_200_000;
 pub const DAY_MS: u64 = 24 * 3_600_000;
@@ -243,4 +244,40 @@ impl Answer {
         assert_eq!((problem["creationTimestamp"].as_str(), problem["instanceId"].as_str()), (Some(at), instance));
         assert_eq!(problem.get("instanceId").is_some(), instance.is_some(), "no name is no member: {problem}");
     }
+}
+
+/// What becomes of a write, instead of being answered as the engine answers it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// It is not applied, and throttled.
+    Throttled,
+    /// It is not applied, and answered 500: who sent it cannot know.
+    Lost,
+    /// It is applied, and answered 500.
+    AnswerLost,
+}
+
+/// A client whose writes get into this trouble, by how many came before them and the address that they are about.
+pub fn client_in_trouble(
+    engine: &Engine,
+    trouble: impl Fn(usize, &str) -> Option<Trouble> + Send + Sync + 'static,
+) -> Client {
+    let writes = AtomicUsize::new(0);
+    client_whose(engine, move |engine, _, operation, body| {
+        if operation != "PutItem" {
+            return engine.answer(operation, body);
+        }
+        let request: Value = serde_json::from_slice(body).expect("requests are JSON");
+        let ip = request["Item"][KEY]["S"].as_str().expect("an address");
+        let error = |code: &str| json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}")}).to_string();
+        match trouble(writes.fetch_add(1, SeqCst), ip) {
+            None => engine.answer(operation, body),
+            Some(Trouble::Throttled) => (400, error("ThrottlingException")),
+            Some(Trouble::Lost) => (500, error("InternalServerError")),
+            Some(Trouble::AnswerLost) => {
+                engine.answer(operation, body);
+                (500, error("InternalServerError"))
+            }
+        }
+    })
 }
