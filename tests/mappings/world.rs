@@ -47,8 +47,12 @@ pub struct World {
 impl World {
     /// Nothing is stored.
     pub fn new() -> Self {
-        let engine = Engine::with_tables(TABLES);
-        Self::under(&engine.client(), engine, Arc::new(AtomicU64::new(START_MS)))
+        Self::on(&Engine::with_tables(TABLES))
+    }
+
+    /// Newly started on this engine.
+    pub fn on(engine: &Engine) -> Self {
+        Self::under(&engine.client(), engine.clone(), Arc::new(AtomicU64::new(START_MS)))
     }
 
     /// The same functions, engine and clock, reached by another client.
@@ -98,9 +102,13 @@ impl World {
         Some(answer.shown(200)["instanceId"].as_str().expect("an instance").to_owned())
     }
 
-    /// Deletes by HTTP what must not fail, and gives the outcome.
+    pub async fn remove(&self, ip: &str, at: &str, instance: Option<&str>) -> Answer {
+        self.send(&deletion(ip, at, instance)).await
+    }
+
+    /// Deletes by HTTP, which must not fail, and gives the outcome.
     pub async fn delete(&self, ip: &str, at: &str, instance: Option<&str>) -> String {
-        self.send(&deletion(ip, at, instance)).await.outcome()
+        self.remove(ip, at, instance).await.outcome()
     }
 
     /// Sends a batch and gives the ids of those of its messages that shall come again, each of which is in it.
