@@ -47,8 +47,12 @@ async fn each_reads_in_the_row_what_the_other_has_registered() {
     let part = Part { instance_id: "i-a".to_owned(), creation_timestamp: T1_MS };
     assert_eq!(parts.get(&key, &call()).await.expect("read"), Some(part));
     assert_eq!(wholes.get(&key, &call()).await.expect("read"), Some(whole));
-    parts.delete(&key, &Fence { order: T1_MS, name: None }, &call()).await.expect("deleted");
-    assert_eq!(wholes.get(&key, &call()).await.expect("read"), None);
+    // A tombstone has all that the one knows of a mapping, and is none.
+    for name in [Some("i-a".to_owned()), None] {
+        parts.delete(&key, &Fence { order: T1_MS, name }, &call()).await.expect("deleted");
+        assert_eq!(wholes.get(&key, &call()).await.expect("read"), None);
+        assert_eq!(parts.get(&key, &call()).await.expect("read"), None);
+    }
 }
 
 #[tokio::test]
