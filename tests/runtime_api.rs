@@ -1,6 +1,6 @@
 //! Lambda's Runtime API for one process: hands it events and takes its answers.
 //!
-//! The process runs the real runtime, which polls `…/invocation/next` and posts `…/response`. Source:
+//! The process runs the real runtime, which polls `…/invocation/next` and posts `…/response` or `…/error`. Source:
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 
 use axum::Router;
@@ -42,6 +42,7 @@ impl FunctionProcess {
         let routes = Router::new()
             .route("/2018-06-01/runtime/invocation/next", get(next))
             .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
+            .route("/2018-06-01/runtime/invocation/{id}/error", post(response))
             .with_state(api);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound").to_string();
@@ -66,7 +67,7 @@ impl FunctionProcess {
         FunctionProcess { events, process, log }
     }
 
-    /// Sends one event and waits for the function's answer.
+    /// Sends one event and waits for the function's answer, or for what it says of an invocation that failed.
     pub async fn invoke(&self, event: Value) -> Value {
         let (answered, answer) = oneshot::channel();
         self.events.send((event, answered)).await.expect("the API runs");

@@ -18,13 +18,14 @@ impl World {
         self.reached_by(&client_in_trouble(&self.engine, move |_, _| Some(trouble)))
     }
 
-    /// The same, where the first write never arrives, and before the second somebody else does what `meanwhile` says.
-    fn overtaken(&self, meanwhile: impl Fn(&World) + Send + Sync + 'static, first_arrives: bool) -> World {
+    /// The same, where nobody hears of the first write, which arrives or does not, and somebody else does what
+    /// `meanwhile` says before the second.
+    fn overtaken(&self, meanwhile: impl Fn(&World) + Send + Sync + 'static, arrives: bool) -> World {
         let writes = AtomicUsize::new(0);
         let other = self.reached_by(&self.engine.client());
         self.reached_by(&client_whose(&self.engine, move |engine, _, operation, body| {
             if operation == "PutItem" && writes.fetch_add(1, SeqCst) == 0 {
-                if first_arrives {
+                if arrives {
                     engine.answer(operation, body);
                 }
                 meanwhile(&other);

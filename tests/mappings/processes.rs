@@ -109,6 +109,21 @@ async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repe
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invocation_that_cannot_say_what_failed_fails_whole_and_the_next_one_is_served() {
+    let site = Site::new().await;
+    let deletes = site.start("delete-mapping").await;
+    let mut nameless = batch_of(&[("m-1", task(IP, T1, None)), ("m-2", "no JSON".to_owned())]);
+    nameless["Records"][1].as_object_mut().expect("a message").remove("messageId");
+    let failure = deletes.invoke(nameless).await;
+    assert!(failure["errorMessage"].as_str().is_some_and(|message| message.contains("no id")), "{failure}");
+    let batch = batch_of(&[("m-1", task(IP, T1, None))]);
+    assert_eq!(deletes.invoke(batch).await, json!({"batchItemFailures": []}));
+    let log = deletes.end().await;
+    let outcomes: Vec<_> = lines(&log, "task").iter().map(|line| line["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["already_gone", "invalid_json", "already_gone"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_that_race_leave_the_newest_instance_in_every_address() {
     const ADDRESSES: usize = 10;
     let site = Site::new().await;
