@@ -2,6 +2,7 @@
 //!
 //! "No less" is checked after every request of every scenario, "no more" by driving every route through every state.
 
+mod mappings;
 mod shop;
 
 use crate::engine::Use;
@@ -54,7 +55,9 @@ pub fn assert_allowed(name: &str, used: &BTreeSet<Use>) {
 /// What a function does; `None` for one that is not known here yet.
 async fn used_by(name: &str) -> Option<BTreeSet<Use>> {
     match name {
+        "delete-mapping" => Some(mappings::used().await.1),
         "device-state" => Some(used_by_device_state().await),
+        "host-mapping" => Some(mappings::used().await.0),
         "inventory" => Some(shop::used().await.0),
         "place-order" => Some(shop::used().await.1),
         _ => None,

@@ -1,6 +1,6 @@
 //! Lambda's Runtime API for one process: hands it events and takes its answers.
 //!
-//! The process runs the real runtime, which polls `…/invocation/next` and posts `…/response`. Source:
+//! The process runs the real runtime, which polls `…/invocation/next` and posts `…/response` or `…/error`. Source:
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 
 use axum::Router;
@@ -11,9 +11,11 @@ use serde_json::Value;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::TcpListener;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::JoinHandle;
 
 /// What Lambda allows an invocation, in these tests.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,7 +25,8 @@ type Invocation = (Value, oneshot::Sender<Value>);
 /// A function in a process of its own.
 pub struct FunctionProcess {
     events: mpsc::Sender<Invocation>,
-    _process: Child,
+    process: Child,
+    log: JoinHandle<Vec<Value>>,
 }
 
 struct Api {
@@ -39,11 +42,12 @@ impl FunctionProcess {
         let routes = Router::new()
             .route("/2018-06-01/runtime/invocation/next", get(next))
             .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
+            .route("/2018-06-01/runtime/invocation/{id}/error", post(response))
             .with_state(api);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound").to_string();
         tokio::spawn(async move { axum::serve(listener, routes).await });
-        let process = Command::new(env!("CARGO_BIN_EXE_function"))
+        let mut process = Command::new(env!("CARGO_BIN_EXE_function"))
             .arg(name)
             .envs([
                 ("AWS_LAMBDA_RUNTIME_API", address.as_str()),
@@ -55,19 +59,35 @@ impl FunctionProcess {
                 ("AWS_SECRET_ACCESS_KEY", "test"),
             ])
             .envs(environment.iter().copied())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
             .expect("the binary is built");
-        FunctionProcess { events, _process: process }
+        let log = tokio::spawn(lines(process.stdout.take().expect("a pipe")));
+        FunctionProcess { events, process, log }
     }
 
-    /// Sends one event and waits for the function's answer.
+    /// Sends one event and waits for the function's answer, or for what it says of an invocation that failed.
     pub async fn invoke(&self, event: Value) -> Value {
         let (answered, answer) = oneshot::channel();
         self.events.send((event, answered)).await.expect("the API runs");
         answer.await.expect("the function answers")
     }
+
+    /// Ends the process and gives what it has logged. A line is written before the answer that it is about.
+    pub async fn end(mut self) -> Vec<Value> {
+        self.process.kill().await.expect("it was running");
+        self.log.await.expect("lines of JSON")
+    }
+}
+
+/// Reads lines of JSON until nobody can write any more.
+async fn lines(log: ChildStdout) -> Vec<Value> {
+    let (mut log, mut lines) = (BufReader::new(log).lines(), Vec::new());
+    while let Some(line) = log.next_line().await.expect("text") {
+        lines.push(serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")));
+    }
+    lines
 }
 
 async fn next(State(api): State<Arc<Api>>) -> (HeaderMap, String) {

@@ -1,0 +1,12 @@
+//! Host mappings: `host-mapping` and `delete-mapping` on one engine, from the event to the row.
+
+mod agreement;
+mod bad_input;
+mod batches;
+mod budgets;
+mod events;
+mod lost_answers;
+mod processes;
+mod routes;
+mod story;
+pub mod world;

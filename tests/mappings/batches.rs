@@ -1,0 +1,289 @@
+//! Batches: each message is answered for itself, and one write says all that is asked of an address.
+
+use super::world::Trouble::Throttled;
+use super::world::{IP, MAPPINGS, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, message, task};
+use crate::engine::{Engine, body_of, client_over, operation_of, response};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+const GOOD: &str = "192.0.2.1";
+const STALE: &str = "192.0.2.2";
+const UNKNOWN: &str = "192.0.2.3";
+const BUSY: &str = "192.0.2.4";
+const MANY: &str = "2001:db8::5";
+const HOSTS: [&str; 5] = [GOOD, STALE, UNKNOWN, BUSY, MANY];
+
+/// The same, where this address is throttled.
+fn throttled(world: &World, busy: &'static str) -> World {
+    let trouble = move |_, ip: &str| (ip == busy).then_some(Throttled);
+    world.reached_by(&client_in_trouble(&world.engine, trouble))
+}
+
+fn rows(world: &World) -> Vec<Value> {
+    HOSTS.iter().map(|ip| world.row(ip)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_mixed_batch_exactly_the_malformed_and_the_throttled_come_again() {
+    let world = World::new();
+    for ip in [GOOD, STALE, BUSY, MANY] {
+        world.stands(ip, "i-b", T2).await;
+    }
+    let batch = batch_of(&[
+        ("good", task(GOOD, T2, Some("i-b"))),
+        ("no-json", "i-b is gone".to_owned()),
+        ("stale", task(STALE, T1, Some("i-a"))),
+        ("busy", task(BUSY, T2, Some("i-b"))),
+        ("unknown", task(UNKNOWN, T1, None)),
+        ("bad-ip", task("192.0.2.01", T2, None)),
+        ("many-1", task(MANY, T1, None)),
+        ("many-3", task(MANY, T3, Some("i-c"))),
+        ("busy-too", task(BUSY, T1, None)),
+        ("no-time", json!({"hostIp": GOOD}).to_string()),
+    ]);
+    let failed = ["bad-ip", "busy", "busy-too", "no-json", "no-time"];
+    let busy = throttled(&world, BUSY);
+    assert_eq!(busy.batch(&batch).await, failed);
+    for (ip, instance) in HOSTS.into_iter().zip([None, Some("i-b"), None, Some("i-b"), None]) {
+        assert_eq!(world.instance(ip).await.as_deref(), instance, "{ip}");
+    }
+    let before = rows(&world);
+    assert_eq!(busy.batch(&batch).await, failed, "the same batch again is answered the same");
+    assert_eq!(rows(&world), before, "and changes nothing");
+    assert_eq!(world.batch(&batch).await, ["bad-ip", "no-json", "no-time"], "the table has time again");
+    assert_eq!(world.instance(BUSY).await, None);
+    assert_eq!(world.instance(STALE).await.as_deref(), Some("i-b"));
+}
+
+#[tokio::test]
+async fn an_empty_batch_is_answered_with_an_empty_list() {
+    let world = World::new();
+    let answer = world.invoke(Duration::from_secs(10), &json!({"Records": []})).await.expect("an answer");
+    assert_eq!(answer.to_string(), r#"{"batchItemFailures":[]}"#);
+}
+
+#[tokio::test]
+async fn a_batch_is_answered_in_the_form_that_the_queue_expects() {
+    let world = World::new();
+    let answer = world.invoke(Duration::from_secs(10), &batch_of(&[("m-1", ""), ("m-2", &task(IP, T1, None))])).await;
+    assert_eq!(answer.expect("an answer").to_string(), r#"{"batchItemFailures":[{"itemIdentifier":"m-1"}]}"#);
+}
+
+#[tokio::test]
+async fn every_task_says_what_became_of_it() {
+    let world = World::new();
+    world.stands(GOOD, "i-b", T2).await;
+    world.stands(STALE, "i-b", T2).await;
+    world.stands(MANY, "i-b", T2).await;
+    let bodies = [
+        task(GOOD, T2, Some("i-b")),
+        task(STALE, T1, Some("i-a")),
+        task(UNKNOWN, T1, None),
+        task(MANY, T1, Some("i-a")),
+        task(MANY, T3, None),
+        task(MANY, T2, Some("i-b")),
+    ];
+    let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
+    let folded = Ok("folded");
+    let expected = [Ok("deleted"), Ok("superseded"), Ok("already_gone"), folded.clone(), Ok("deleted"), folded];
+    assert_eq!(world.outcomes(&bodies).await, expected);
+}
+
+#[tokio::test]
+async fn duplicates_of_a_message_are_one_write() {
+    let world = World::new();
+    world.stands(IP, "i-a", T1).await;
+    let body = task(IP, T1, Some("i-a"));
+    let other =
+        json!({"instanceId": "i-a", "hostIp": "::ffff:192.0.2.10", "creationTimestamp": "2026-03-07T11:00:00+01:00"});
+    world.engine.take_log();
+    let batch = batch_of(&[("m-1", body.clone()), ("m-2", body), ("m-3", other.to_string())]);
+    assert!(world.batch(&batch).await.is_empty());
+    assert_eq!(world.engine.take_counts(), (0, 1));
+    assert_eq!(world.instance(IP).await, None);
+}
+
+#[tokio::test]
+async fn the_newest_task_of_an_address_is_the_one_that_is_written_wherever_it_stands() {
+    let tasks = [(T1, Some("i-a")), (T2, Some("i-b")), (T2, Some("i-c")), (T2, None), (T1, None)];
+    for first in 0..tasks.len() {
+        let world = World::new();
+        let mut turned = tasks;
+        turned.rotate_left(first);
+        let bodies: Vec<_> = turned.iter().map(|(at, instance)| ("m", task(IP, at, *instance))).collect();
+        assert!(world.batch(&batch_of(&bodies)).await.is_empty());
+        world.register(IP, "i-z", T2).await.superseded_by(T2, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_folded_task_fails_with_the_newest_of_its_address() {
+    let world = World::new();
+    world.stands(BUSY, "i-b", T2).await;
+    let bodies = [task(BUSY, T1, None), task(BUSY, T2, None), task(GOOD, T1, None), task(BUSY, T1, Some("i-a"))];
+    let batch = batch_of(&["m-1", "m-2", "m-3", "m-4"].iter().zip(&bodies).collect::<Vec<_>>());
+    assert_eq!(throttled(&world, BUSY).batch(&batch).await, ["m-1", "m-2", "m-4"]);
+    assert_eq!(world.instance(BUSY).await.as_deref(), Some("i-b"));
+    assert!(world.batch(&batch).await.is_empty());
+    assert_eq!(world.instance(BUSY).await, None);
+}
+
+#[tokio::test]
+async fn a_malformed_task_takes_no_other_of_its_address_with_it() {
+    let world = World::new();
+    world.stands(IP, "i-a", T1).await;
+    let ahead = task(IP, "2026-03-07T11:05:00.001Z", None);
+    let batch = batch_of(&[("ahead", ahead), ("good", task(IP, T1, Some("i-a")))]);
+    assert_eq!(world.batch(&batch).await, ["ahead"]);
+    assert_eq!(world.instance(IP).await, None);
+    world.stands(IP, "i-b", T2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_that_comes_twice_is_reported_once() {
+    let world = World::new();
+    let batch = batch_of(&[("m-1", ""), ("m-2", &task(BUSY, T1, None)), ("m-1", "")]);
+    assert_eq!(throttled(&world, BUSY).batch(&batch).await, ["m-1", "m-2"]);
+    // One of the two has failed, so that id must not be taken for done.
+    let batch = batch_of(&[("m-1", ""), ("m-1", &task(GOOD, T1, None))]);
+    assert_eq!(world.batch(&batch).await, ["m-1"]);
+}
+
+#[tokio::test]
+async fn a_failed_message_that_has_no_id_lets_all_of_its_batch_come_again() {
+    for id in [Value::Null, json!("")] {
+        let world = World::new();
+        let mut nameless = message("", "no JSON");
+        nameless["messageId"] = id.clone();
+        let good = message("m-1", &task(IP, T1, None));
+        for records in [json!([nameless, good]), json!([good, nameless])] {
+            let answer = world.invoke(Duration::from_secs(10), &json!({"Records": records})).await;
+            let error = answer.expect_err("nothing may be taken for done").to_string();
+            assert!(error.contains("no id"), "{error}");
+        }
+        // One that is done has no need of its id.
+        nameless["body"] = json!(task(IP, T1, None));
+        assert!(world.batch(&json!({"Records": [nameless, good]})).await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_message_without_a_body_comes_again() {
+    let world = World::new();
+    let mut empty = message("m-1", "");
+    empty.as_object_mut().expect("a message").remove("body");
+    assert_eq!(world.batch(&json!({"Records": [empty]})).await, ["m-1"]);
+    assert_eq!(world.engine.take_counts(), (0, 0));
+}
+
+#[tokio::test]
+async fn a_task_that_meets_a_row_that_cannot_be_read_comes_again_and_the_others_are_done() {
+    let world = World::new();
+    let broken = json!({"hostIp": {"S": MANY}, "creationTimestamp": {"S": T1}});
+    world.plant(&broken);
+    let bodies = [task(MANY, T2, None), task(GOOD, T2, None)];
+    assert_eq!(world.batch(&batch_of(&["m-1", "m-2"].iter().zip(&bodies).collect::<Vec<_>>())).await, ["m-1"]);
+    assert_eq!(world.row(MANY), broken);
+    assert_eq!(world.row(GOOD)["creationTimestamp"]["N"], T2_MS.to_string());
+}
+
+/// Answers each write after a while, and remembers how many were on their way at once.
+#[derive(Debug)]
+struct Slow {
+    engine: Engine,
+    in_flight: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+const A_WHILE: Duration = Duration::from_millis(100);
+
+impl HttpConnector for Slow {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (engine, in_flight) = (self.engine.clone(), self.in_flight.clone());
+        self.most.fetch_max(in_flight.fetch_add(1, SeqCst) + 1, SeqCst);
+        HttpConnectorFuture::new(async move {
+            sleep(A_WHILE).await;
+            in_flight.fetch_sub(1, SeqCst);
+            let (status, body) = engine.answer(&operation_of(&request), &body_of(&request));
+            response(status, body)
+        })
+    }
+}
+
+/// The same on a slow table, and the most writes that were on their way at once.
+fn slow(world: &World) -> (World, Arc<AtomicUsize>) {
+    let most = Arc::<AtomicUsize>::default();
+    let slow = Slow { engine: world.engine.clone(), in_flight: Arc::default(), most: most.clone() };
+    (world.reached_by(&client_over(slow)), most)
+}
+
+fn tasks_for(hosts: usize) -> (Vec<String>, Value) {
+    let ips: Vec<_> = (0..hosts).map(|number| format!("192.0.2.{number}")).collect();
+    let messages: Vec<_> = ips.iter().map(|ip| (format!("m-{ip}"), task(ip, T1, None))).collect();
+    (ips, batch_of(&messages))
+}
+
+#[tokio::test(start_paused = true)]
+async fn never_more_than_four_writes_are_on_their_way_at_once() {
+    for (hosts, at_once, round_trips) in [(1, 1, 1), (4, 4, 1), (5, 4, 2), (10, 4, 3)] {
+        let (world, most) = slow(&World::new());
+        let (_, batch) = tasks_for(hosts);
+        let began = Instant::now();
+        assert!(world.batch(&batch).await.is_empty());
+        assert_eq!(
+            (most.load(SeqCst), began.elapsed().div_duration_f64(A_WHILE).round()),
+            (at_once, round_trips.into())
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_deadline_leaves_undone_comes_again_and_nothing_is_lost() {
+    let world = World::new();
+    let (ips, batch) = tasks_for(20);
+    for ip in &ips {
+        world.stands(ip, "i-a", T1).await;
+    }
+    // 250 ms are kept for the answer itself, 330 ms are three round trips.
+    let failed = slow(&world).0.batch_within(Duration::from_millis(250 + 330), &batch).await;
+    let mut undone = Vec::new();
+    for ip in &ips {
+        undone.extend(world.instance(ip).await.map(|_| format!("m-{ip}")));
+    }
+    undone.sort();
+    assert!(!undone.is_empty() && undone.len() < ips.len(), "{undone:?}");
+    assert_eq!(failed, undone, "exactly what was not done is reported");
+    assert!(world.batch(&batch).await.is_empty());
+    for ip in &ips {
+        assert_eq!(world.instance(ip).await, None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_without_time_is_reported_whole_and_nothing_is_sent() {
+    let world = World::new();
+    let (ips, batch) = tasks_for(10);
+    for milliseconds in [0, 250, 350] {
+        assert_eq!(world.batch_within(Duration::from_millis(milliseconds), &batch).await.len(), ips.len());
+        assert_eq!(world.engine.take_counts(), (0, 0), "{milliseconds} ms");
+    }
+    assert!(world.batch(&batch).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_never_answers_lets_all_come_again_before_the_deadline() {
+    let world = World::new();
+    let (ips, batch) = tasks_for(10);
+    let lost = world.reached_by(&client_in_trouble(&world.engine, |_, _| Some(Trouble::AnswerLost)));
+    let began = Instant::now();
+    assert_eq!(lost.batch(&batch).await.len(), ips.len());
+    assert!(began.elapsed() < Duration::from_secs(10));
+    assert!(world.batch(&batch).await.is_empty());
+    let rows = ips.iter().filter(|ip| world.engine.row(MAPPINGS, "hostIp", ip).is_object()).count();
+    assert_eq!(rows, ips.len());
+}

@@ -1,0 +1,161 @@
+//! The real functions in processes of their own, over real sockets: what they answer, and what they log.
+
+use super::world::{IP, MAPPINGS, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
+use crate::engine::Engine;
+use crate::over_http::engine_over_http;
+use crate::runtime_api::FunctionProcess;
+use crate::scenarios::world::Event;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+/// One engine behind its own HTTP server, and what a function's environment says of it.
+struct Site {
+    engine: Engine,
+    endpoint: String,
+}
+
+impl Site {
+    async fn new() -> Self {
+        let (engine, address) = engine_over_http(TABLES).await;
+        Site { engine, endpoint: format!("http://{address}") }
+    }
+
+    /// Starts a function that logs what the crate says for debugging, too.
+    async fn start(&self, function: &str) -> FunctionProcess {
+        let environment = [
+            ("AWS_ENDPOINT_URL_DYNAMODB", self.endpoint.as_str()),
+            ("MAPPINGS_TABLE", MAPPINGS),
+            ("AWS_LAMBDA_LOG_LEVEL", "info,fencepost=debug"),
+        ];
+        FunctionProcess::start(function, &environment).await
+    }
+}
+
+async fn status(process: &FunctionProcess, event: Event) -> u64 {
+    process.invoke(event.0).await["statusCode"].as_u64().expect("a status")
+}
+
+/// The lines that say what became of something: all of those with this message.
+fn lines<'a>(log: &'a [Value], message: &str) -> Vec<&'a Value> {
+    log.iter().filter(|line| line["message"] == message).collect()
+}
+
+fn assert_calm(log: &[Value]) {
+    let levels = log.iter().map(|line| line["level"].as_str().expect("a level"));
+    assert!(levels.into_iter().all(|level| ["INFO", "DEBUG"].contains(&level)), "{log:#?}");
+    assert!(!log.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door() {
+    let site = Site::new().await;
+    let (hosts, deletes) = (site.start("host-mapping").await, site.start("delete-mapping").await);
+    assert_eq!(status(&hosts, registration(IP, "i-a", T1)).await, 201);
+    assert_eq!(status(&hosts, registration(IP, "i-b", T2)).await, 201);
+
+    let late = batch_of(&[("m-1", task(IP, T1, Some("i-a")))]);
+    assert_eq!(deletes.invoke(late).await, json!({"batchItemFailures": []}));
+    let answer = hosts.invoke(deletion(IP, T1, Some("i-a")).0).await;
+    assert_eq!((&answer["statusCode"], &answer["headers"]["fencepost-outcome"]), (&json!(204), &json!("superseded")));
+    let shown = hosts.invoke(look_up(IP).0).await;
+    assert!(shown["body"].as_str().is_some_and(|body| body.contains("i-b")), "B is still there: {shown}");
+
+    let log = deletes.end().await;
+    assert_calm(&log);
+    let [line] = lines(&log, "task")[..] else { panic!("one line for the message: {log:#?}") };
+    for (field, value) in [
+        ("level", "INFO"),
+        ("function", "delete-mapping"),
+        ("messageId", "m-1"),
+        ("key", IP),
+        ("outcome", "superseded"),
+    ] {
+        assert_eq!(line[field], value, "{line}");
+    }
+    let [line] = lines(&log, "refused by what stands there")[..] else { panic!("a line for debugging: {log:#?}") };
+    assert_eq!((&line["level"], &line["name"]), (&json!("DEBUG"), &json!("i-b")), "{line}");
+    let [line] = lines(&log, "batch")[..] else { panic!("one line for the batch: {log:#?}") };
+    assert_eq!((&line["messages"], &line["failed"], &line["attempts"]), (&json!(1), &json!(0), &json!(1)), "{line}");
+    assert_eq!((&line["conflicts"], &line["lost_answers"]), (&json!(0), &json!(0)), "{line}");
+
+    let log = hosts.end().await;
+    assert_calm(&log);
+    let outcomes: Vec<_> = lines(&log, "request").iter().map(|line| line["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["created", "created", "superseded", "ok"]);
+    assert_eq!(lines(&log, "request")[2]["key"], IP);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repeat_what_it_says() {
+    let site = Site::new().await;
+    let deletes = site.start("delete-mapping").await;
+    let bad = json!({"hostIp": IP, "creationTimestamp": "a secret", "instanceId": "another secret"}).to_string();
+    let batch = batch_of(&[("m-1", bad), ("m-2", task(IP, T1, None))]);
+    assert_eq!(deletes.invoke(batch).await, json!({"batchItemFailures": [{"itemIdentifier": "m-1"}]}));
+    let log = deletes.end().await;
+    let [bad, good] = lines(&log, "task")[..] else { panic!("a line for each message: {log:#?}") };
+    for (field, value) in [
+        ("level", "WARN"),
+        ("messageId", "m-1"),
+        ("outcome", "invalid_timestamp"),
+        ("field", "/creationTimestamp"),
+        ("function", "delete-mapping"),
+    ] {
+        assert_eq!(bad[field], value, "{bad}");
+    }
+    assert_eq!((&good["messageId"], &good["outcome"]), (&json!("m-2"), &json!("already_gone")));
+    assert_eq!(lines(&log, "batch")[0]["failed"], 1);
+    assert!(!json!(log).to_string().contains("secret"), "{log:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invocation_that_cannot_say_what_failed_fails_whole_and_the_next_one_is_served() {
+    let site = Site::new().await;
+    let deletes = site.start("delete-mapping").await;
+    let mut nameless = batch_of(&[("m-1", task(IP, T1, None)), ("m-2", "no JSON".to_owned())]);
+    nameless["Records"][1].as_object_mut().expect("a message").remove("messageId");
+    let failure = deletes.invoke(nameless).await;
+    assert!(failure["errorMessage"].as_str().is_some_and(|message| message.contains("no id")), "{failure}");
+    let batch = batch_of(&[("m-1", task(IP, T1, None))]);
+    assert_eq!(deletes.invoke(batch).await, json!({"batchItemFailures": []}));
+    let log = deletes.end().await;
+    let outcomes: Vec<_> = lines(&log, "task").iter().map(|line| line["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["already_gone", "invalid_json", "already_gone"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_that_race_leave_the_newest_instance_in_every_address() {
+    const ADDRESSES: usize = 10;
+    let site = Site::new().await;
+    let ips: Vec<_> = (0..ADDRESSES).map(|number| format!("192.0.2.{number}")).collect();
+    let mut racing = JoinSet::new();
+    for (instance, at) in [("i-a", T1), ("i-b", T2)] {
+        let (hosts, ips) = (site.start("host-mapping").await, ips.clone());
+        racing.spawn(async move {
+            for ip in ips {
+                // The older one may come first, or too late.
+                let status = status(&hosts, registration(&ip, instance, at)).await;
+                assert!(status == 201 || (instance == "i-a" && status == 409), "{status}");
+            }
+            hosts.end().await
+        });
+    }
+    let batch = batch_of(&ips.iter().map(|ip| (format!("m-{ip}"), task(ip, T1, Some("i-a")))).collect::<Vec<_>>());
+    for _ in 0..2 {
+        let (deletes, batch) = (site.start("delete-mapping").await, batch.clone());
+        racing.spawn(async move {
+            for _ in 0..3 {
+                assert_eq!(deletes.invoke(batch.clone()).await, json!({"batchItemFailures": []}));
+            }
+            deletes.end().await
+        });
+    }
+    for log in racing.join_all().await {
+        assert_calm(&log);
+    }
+    let hosts = site.start("host-mapping").await;
+    for ip in ips {
+        assert_eq!(site.engine.row(MAPPINGS, "hostIp", &ip)["instanceId"]["S"], "i-b");
+        assert_eq!(status(&hosts, look_up(&ip)).await, 200);
+    }
+}

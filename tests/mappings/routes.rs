@@ -1,0 +1,309 @@
+//! Every route and every answer of `host-mapping`, and the rows behind them.
+
+use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, World, asking, deletion, look_up, registration};
+use crate::orders::shop::number;
+use serde_json::{Value, json};
+
+/// A live mapping as it is stored.
+fn live(ip: &str, instance: &str, at_ms: u64) -> Value {
+    json!({
+        "hostIp": {"S": ip},
+        "cellId": {"S": "cell-1"},
+        "instanceId": {"S": instance},
+        "creationTimestamp": {"N": at_ms.to_string()},
+    })
+}
+
+#[tokio::test]
+async fn a_registration_is_created_and_then_the_same_again_and_shown() {
+    let world = World::new();
+    let created = world.register(IP, "i-a", T1).await;
+    let mapping = json!({"hostIp": IP, "cellId": "cell-1", "instanceId": "i-a", "creationTimestamp": T1});
+    assert_eq!(created.shown(201), mapping);
+    assert_eq!(created.header("location"), Some("/mappings/192.0.2.10"));
+    assert!(created.etag().starts_with(&format!("\"{T1_MS}.")), "{created:?}");
+    assert_eq!(world.row(IP), live(IP, "i-a", T1_MS));
+    let again = world.register(IP, "i-a", T1).await;
+    assert_eq!((again.shown(200), again.etag(), again.header("location")), (mapping.clone(), created.etag(), None));
+    let shown = world.get(IP).await;
+    assert_eq!((shown.shown(200), shown.etag()), (mapping, created.etag()));
+    assert_eq!(shown.header("content-type"), Some("application/json"));
+}
+
+#[tokio::test]
+async fn an_address_that_nobody_has_is_not_found() {
+    let world = World::new();
+    world.stands("192.0.2.11", "i-a", T1).await;
+    let answer = world.get(IP).await;
+    answer.says(404, "mapping_not_found");
+    answer.check_problem();
+}
+
+#[tokio::test]
+async fn a_client_that_has_the_mapping_already_is_told_so() {
+    let world = World::new();
+    let tag = world.register(IP, "i-a", T1).await.etag().to_owned();
+    for tags in [&tag, "*", &format!("\"other\", {tag}")] {
+        let answer = world.send(&look_up(IP).header("if-none-match", tags)).await;
+        assert_eq!((answer.status, &answer.body, answer.etag()), (304, &None, tag.as_str()), "{tags}");
+    }
+    world.send(&look_up(IP).header("if-match", &tag)).await.shown(200);
+    let newer = world.register(IP, "i-b", T2).await.etag().to_owned();
+    assert_eq!(world.send(&look_up(IP).header("if-none-match", &tag)).await.etag(), newer);
+    world.send(&look_up(IP).header("if-match", &tag)).await.says(412, "version_conflict");
+    assert_eq!(world.delete(IP, T2, None).await, "deleted");
+    world.send(&look_up(IP).header("if-none-match", &newer)).await.says(404, "mapping_not_found");
+}
+
+#[tokio::test]
+async fn every_mapping_of_an_address_has_a_tag_of_its_own() {
+    let world = World::new();
+    let mut tags = vec![world.register(IP, "i-a", T1).await.etag().to_owned()];
+    tags.push(world.register(IP, "i-b", T1).await.etag().to_owned());
+    tags.push(world.register(IP, "i-c", T2).await.etag().to_owned());
+    let elsewhere = json!({"cellId": "cell-2", "instanceId": "i-a", "creationTimestamp": T1}).to_string();
+    tags.push(world.send(&registration("192.0.2.11", "i-a", T1).text(&elsewhere)).await.etag().to_owned());
+    let count = tags.len();
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), count);
+}
+
+#[tokio::test]
+async fn a_newer_instance_takes_the_address_and_an_older_one_does_not() {
+    let world = World::new();
+    world.stands(IP, "i-b", T2).await;
+    let row = world.row(IP);
+    world.register(IP, "i-a", T1).await.superseded_by(T2, Some("i-b"));
+    assert_eq!(world.row(IP), row);
+    // The greater name does not make it newer: time comes first.
+    world.register(IP, "i-z", "2026-03-07T10:29:59.999Z").await.superseded_by(T2, Some("i-b"));
+    world.stands(IP, "i-a", "2026-03-07T10:30:00.001Z").await;
+    assert_eq!(world.instance(IP).await.as_deref(), Some("i-a"));
+    world.register(IP, "i-b", T2).await.superseded_by("2026-03-07T10:30:00.001Z", Some("i-a"));
+}
+
+#[tokio::test]
+async fn a_newer_instance_is_newer_by_number_and_not_by_text() {
+    let world = World::new();
+    world.stands(IP, "i-z", "1970-01-01T00:00:09.000Z").await;
+    world.stands(IP, "i-a", "1970-01-01T00:00:10.000Z").await;
+    world.stands(IP, "i-a", "2001-09-09T01:46:39.999Z").await;
+    world.stands(IP, "i-a", "2001-09-09T01:46:40.000Z").await;
+    world.register(IP, "i-z", "1970-01-01T00:00:09.000Z").await.superseded_by("2001-09-09T01:46:40.000Z", Some("i-a"));
+}
+
+#[tokio::test]
+async fn instances_of_one_moment_are_ordered_by_their_ids() {
+    let world = World::new();
+    world.stands(IP, "i-b", T1).await;
+    for older in ["i-a", "i-B", "i", "I-c"] {
+        world.register(IP, older, T1).await.superseded_by(T1, Some("i-b"));
+        assert_eq!(world.delete(IP, T1, Some(older)).await, "superseded", "{older}");
+    }
+    world.stands(IP, "i-b.1", T1).await;
+    world.stands(IP, "i-c", T1).await;
+    world.register(IP, "i-b", T1).await.superseded_by(T1, Some("i-c"));
+    assert_eq!(world.delete(IP, T1, Some("i-c")).await, "deleted");
+    world.stands(IP, "i-d", T1).await;
+}
+
+#[tokio::test]
+async fn the_same_instance_in_another_cell_is_refused_and_the_first_cell_stays() {
+    let world = World::new();
+    world.stands(IP, "i-a", T1).await;
+    let elsewhere = json!({"cellId": "cell-2", "instanceId": "i-a", "creationTimestamp": T1}).to_string();
+    let differs = world.send(&registration(IP, "i-a", T1).text(&elsewhere)).await;
+    assert_eq!(differs.says(409, "mapping_differs")["cellId"], "cell-1");
+    differs.check_problem();
+    assert_eq!(world.row(IP), live(IP, "i-a", T1_MS));
+}
+
+#[tokio::test]
+async fn what_was_deleted_stays_deleted() {
+    let world = World::new();
+    world.stands(IP, "i-a", T1).await;
+    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "deleted");
+    assert_eq!(world.instance(IP).await, None);
+    world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
+    world.register(IP, "i-0", T1).await.superseded_by(T1, Some("i-a"));
+    let elsewhere = json!({"cellId": "cell-2", "instanceId": "i-a", "creationTimestamp": T1}).to_string();
+    world.send(&registration(IP, "i-a", T1).text(&elsewhere)).await.superseded_by(T1, Some("i-a"));
+    assert_eq!(world.instance(IP).await, None);
+    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "already_gone");
+}
+
+#[tokio::test]
+async fn a_delete_that_overtakes_its_own_registration_wins() {
+    let world = World::new();
+    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "already_gone");
+    world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
+    assert_eq!(world.instance(IP).await, None);
+    world.stands(IP, "i-b", T2).await;
+}
+
+#[tokio::test]
+async fn a_late_delete_does_not_remove_the_new_owner() {
+    let world = World::new();
+    world.stands(IP, "i-a", T1).await;
+    world.stands(IP, "i-b", T2).await;
+    let row = world.row(IP);
+    for instance in [Some("i-a"), None] {
+        assert_eq!(world.delete(IP, T1, instance).await, "superseded");
+        assert_eq!(world.row(IP), row);
+    }
+    assert_eq!(world.delete(IP, "2026-03-07T10:29:59.999Z", None).await, "superseded");
+    assert_eq!(world.instance(IP).await.as_deref(), Some("i-b"));
+}
+
+#[tokio::test]
+async fn a_delete_removes_what_is_older_than_what_it_names() {
+    let world = World::new();
+    world.stands(IP, "i-a", T1).await;
+    assert_eq!(world.delete(IP, T2, Some("i-b")).await, "deleted");
+    assert_eq!(world.instance(IP).await, None);
+    world.register(IP, "i-a", T1).await.superseded_by(T2, Some("i-b"));
+    world.register(IP, "i-b", T2).await.superseded_by(T2, Some("i-b"));
+    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "superseded");
+    assert_eq!(world.delete(IP, T3, None).await, "already_gone");
+    world.register(IP, "i-c", T3).await.superseded_by(T3, None);
+}
+
+#[tokio::test]
+async fn a_delete_without_an_instance_covers_all_of_its_moment_and_none_that_is_newer() {
+    let world = World::new();
+    world.stands(IP, "i-m", T1).await;
+    assert_eq!(world.delete(IP, T1, None).await, "deleted");
+    for instance in ["i-a", "i-m", "zzz"] {
+        world.register(IP, instance, T1).await.superseded_by(T1, None);
+        assert_eq!(world.delete(IP, T1, Some(instance)).await, "superseded", "{instance}");
+    }
+    assert_eq!(world.delete(IP, T1, None).await, "already_gone");
+    world.stands(IP, "0", "2026-03-07T10:00:00.001Z").await;
+    assert_eq!(world.delete(IP, T1, None).await, "superseded");
+    assert_eq!(world.instance(IP).await.as_deref(), Some("0"));
+    // It takes the place of a tombstone with a name of the same moment.
+    assert_eq!(world.delete("192.0.2.11", T1, Some("i-m")).await, "already_gone");
+    assert_eq!(world.delete("192.0.2.11", T1, None).await, "already_gone");
+    world.register("192.0.2.11", "i-z", T1).await.superseded_by(T1, None);
+}
+
+#[tokio::test]
+async fn a_delete_that_does_not_say_which_instance_is_refused() {
+    let world = World::new();
+    world.stands(IP, "i-a", T1).await;
+    world.engine.take_log();
+    for query in [&[][..], &[("instanceId", "i-a")]] {
+        let answer = world.send(&asking(deletion(IP, T1, None), query.iter().copied())).await;
+        answer.says(428, "condition_required");
+        answer.check_problem();
+    }
+    assert_eq!(world.engine.take_counts(), (0, 0));
+    assert_eq!(world.instance(IP).await.as_deref(), Some("i-a"));
+}
+
+#[tokio::test]
+async fn every_notation_of_an_address_means_the_same_row() {
+    let notations = [
+        ["2001:db8::a", "2001:DB8::A", "2001:0db8:0:0:0:0:0:000A"],
+        ["192.0.2.10", "::ffff:192.0.2.10", "::FFFF:C000:020A"],
+    ];
+    for [plain, one, another] in notations {
+        let world = World::new();
+        let created = world.register(one, "i-a", T1).await;
+        assert_eq!(created.shown(201)["hostIp"], plain);
+        assert_eq!(created.header("location"), Some(format!("/mappings/{plain}").as_str()));
+        assert_eq!(world.row(plain), live(plain, "i-a", T1_MS));
+        for notation in [plain, one, another] {
+            assert_eq!(world.register(notation, "i-a", T1).await.shown(200)["hostIp"], plain);
+            assert_eq!(world.get(notation).await.shown(200)["hostIp"], plain);
+        }
+        assert_eq!(world.delete(another, T1, Some("i-a")).await, "deleted");
+        assert_eq!(world.instance(plain).await, None);
+    }
+}
+
+#[tokio::test]
+async fn every_notation_of_a_moment_means_the_same_and_one_is_shown() {
+    let world = World::new();
+    assert_eq!(world.register(IP, "i-a", "2026-03-07T12:00:00+02:00").await.shown(201)["creationTimestamp"], T1);
+    for at in ["2026-03-07T10:00:00Z", "2026-03-07T04:30:00.0-05:30", "2026-03-07t10:00:00.000000z", T1] {
+        assert_eq!(world.register(IP, "i-a", at).await.shown(200)["creationTimestamp"], T1, "{at}");
+    }
+    world.register(IP, "i-0", "2026-03-07T11:59:59.999+02:00").await.superseded_by(T1, Some("i-a"));
+    // A plus that is not encoded arrives as a space.
+    assert_eq!(world.delete(IP, "2026-03-07T11:59:59.999 02:00", None).await, "superseded");
+    assert_eq!(world.delete(IP, "2026-03-07T12:00:00+02:00", Some("i-a")).await, "deleted");
+    world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
+}
+
+#[tokio::test]
+async fn a_tombstone_is_kept_for_30_days_from_the_arrival_of_its_delete() {
+    let world = World::new();
+    let long_ago = "2025-01-01T00:00:00.000Z";
+    let tombstone = |instance: Option<&str>, purge_at_ms: u64| {
+        let mut row = json!({
+            "hostIp": {"S": IP},
+            "creationTimestamp": {"N": "1735689600000"},
+            "_purgeAt": {"N": (purge_at_ms / 1000).to_string()},
+        });
+        if let Some(instance) = instance {
+            row["instanceId"] = json!({"S": instance});
+        }
+        row
+    };
+    world.stands(IP, "i-a", long_ago).await;
+    world.delete(IP, long_ago, Some("i-a")).await;
+    assert_eq!(world.row(IP), tombstone(Some("i-a"), START_MS + 30 * DAY_MS));
+    // The same delete arrives again, and its registration may be as late.
+    world.pass(DAY_MS);
+    world.delete(IP, long_ago, Some("i-a")).await;
+    assert_eq!(world.row(IP), tombstone(Some("i-a"), START_MS + 31 * DAY_MS));
+    // One that comes too late changes nothing, this neither.
+    world.pass(DAY_MS);
+    assert_eq!(world.delete(IP, "2024-12-31T00:00:00.000Z", None).await, "superseded");
+    assert_eq!(world.row(IP), tombstone(Some("i-a"), START_MS + 31 * DAY_MS));
+    world.delete(IP, long_ago, None).await;
+    assert_eq!(world.row(IP), tombstone(None, START_MS + 32 * DAY_MS));
+}
+
+#[tokio::test]
+async fn an_instance_that_takes_the_place_of_a_tombstone_will_not_be_purged() {
+    let world = World::new();
+    world.delete(IP, T1, Some("i-a")).await;
+    assert!(number(&world.row(IP), "_purgeAt") > 0);
+    world.stands(IP, "i-b", T2).await;
+    assert_eq!(world.row(IP), live(IP, "i-b", T2_MS));
+    world.delete("192.0.2.11", T1, None).await;
+    world.stands("192.0.2.11", "i-b", T2).await;
+    assert_eq!(world.row("192.0.2.11"), live("192.0.2.11", "i-b", T2_MS));
+}
+
+#[tokio::test]
+async fn a_tombstone_that_ttl_has_not_removed_yet_is_still_believed() {
+    let world = World::new();
+    world.stands(IP, "i-a", T1).await;
+    world.delete(IP, T1, Some("i-a")).await;
+    world.pass(40 * DAY_MS);
+    world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
+    assert_eq!(world.instance(IP).await, None);
+    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "already_gone");
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_a_fault_and_is_left_alone() {
+    let world = World::new();
+    for broken in [
+        json!({"hostIp": {"S": IP}, "cellId": {"S": "cell-1"}, "instanceId": {"S": "i-a"}}),
+        json!({"hostIp": {"S": IP}, "instanceId": {"S": "i-a"}, "creationTimestamp": {"S": T1}}),
+        json!({"hostIp": {"S": IP}, "instanceId": {"N": "1"}, "creationTimestamp": {"N": "9999999999999"}}),
+    ] {
+        world.plant(&broken);
+        for event in [registration(IP, "i-a", T1), look_up(IP), deletion(IP, T1, Some("i-a"))] {
+            let answer = world.send(&event).await;
+            answer.says(500, "internal");
+            assert!(!answer.body.as_deref().unwrap_or_default().contains("malformed"), "{answer:?}");
+        }
+        assert_eq!(world.row(IP), broken);
+    }
+}

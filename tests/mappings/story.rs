@@ -1,0 +1,42 @@
+//! The story that the functions exist for: an address is given to somebody else before the delete of its first owner
+//! arrives.
+
+use super::world::{IP, T1, T2, World, batch_of, task};
+
+#[tokio::test]
+async fn a_delete_that_arrives_after_the_next_instance_was_registered_leaves_that_instance_alone() {
+    for by_queue in [true, false] {
+        for named in [Some("i-a"), None] {
+            let world = World::new();
+            world.stands(IP, "i-a", T1).await;
+            world.stands(IP, "i-b", T2).await;
+            let row = world.row(IP);
+            if by_queue {
+                let body = task(IP, T1, named);
+                assert_eq!(world.outcomes(&[&body]).await, [Ok("superseded")]);
+                assert!(world.batch(&batch_of(&[("m-1", &body), ("m-2", &body)])).await.is_empty());
+            } else {
+                assert_eq!(world.delete(IP, T1, named).await, "superseded");
+            }
+            assert_eq!(world.instance(IP).await.as_deref(), Some("i-b"));
+            assert_eq!(world.row(IP), row);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_registration_of_the_next_instance_may_be_the_one_that_comes_last() {
+    for by_queue in [true, false] {
+        let world = World::new();
+        world.stands(IP, "i-a", T1).await;
+        if by_queue {
+            assert!(world.batch(&batch_of(&[("m-1", task(IP, T1, Some("i-a")))])).await.is_empty());
+        } else {
+            assert_eq!(world.delete(IP, T1, Some("i-a")).await, "deleted");
+        }
+        assert_eq!(world.instance(IP).await, None);
+        world.stands(IP, "i-b", T2).await;
+        world.register(IP, "i-a", T1).await.superseded_by(T2, Some("i-b"));
+        assert_eq!(world.instance(IP).await.as_deref(), Some("i-b"));
+    }
+}
