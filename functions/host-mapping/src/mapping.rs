@@ -35,10 +35,12 @@ impl Mapping {
     /// instance, so it follows from what it says.
     #[must_use]
     pub fn at(&self) -> ItemVersion {
-        let says = derived_id(&["mapping", &self.instance_id, &self.cell_id]);
+        let at = self.creation_timestamp;
+        let says = derived_id(&["mapping", &at.to_string(), &self.instance_id, &self.cell_id]);
         let incarnation = says.as_bytes().first_chunk().copied().unwrap_or_default();
         ItemVersion {
-            version: Version::new(self.creation_timestamp).unwrap_or(Version::ABSENT),
+            // No tag names the version 0, which is that of nothing.
+            version: Version::new(at.max(1)).unwrap_or(Version::ABSENT),
             incarnation: Incarnation::from_bytes(incarnation),
         }
     }
@@ -59,4 +61,24 @@ pub fn show(ip: Ip, mapping: &Mapping) -> Value {
 #[must_use]
 pub fn show_fence(fence: &Fence) -> [(&'static str, Value); 2] {
     [("creationTimestamp", json!(Timestamp::from_epoch_millis(fence.order))), ("instanceId", json!(fence.name))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencepost::http::State;
+
+    #[test]
+    fn each_mapping_has_a_tag_of_its_own_that_comes_back_even_that_of_1970() {
+        let mapping = |creation_timestamp, instance: &str, cell: &str| Mapping {
+            cell_id: cell.to_owned(),
+            instance_id: instance.to_owned(),
+            creation_timestamp,
+        };
+        let all = [mapping(0, "a", "c"), mapping(1, "a", "c"), mapping(1, "b", "c"), mapping(1, "a", "d")];
+        for (index, one) in all.iter().enumerate() {
+            assert_eq!(ItemVersion::from_etag(&one.at().etag()), Some(one.at()));
+            assert!(all[..index].iter().all(|other| other.at() != one.at()), "{one:?}");
+        }
+    }
 }

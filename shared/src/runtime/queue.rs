@@ -59,12 +59,17 @@ pub async fn respond_batch<A>(
     let bodies: Vec<&str> = messages.iter().map(|message| message.body.as_deref().unwrap_or_default()).collect();
     let mut outcomes = handle(app, &bodies, &call).await.into_iter();
     let mut failed = BTreeSet::new();
+    let mut unnamed = false;
     for message in messages {
         let outcome = outcomes.next();
         log_message(function, message, outcome.as_ref());
         if !matches!(outcome, Some(Ok(_))) {
-            let id = message.message_id.as_ref().filter(|id| !id.is_empty());
-            failed.insert(id.ok_or("a message that failed has no id, so the whole batch has to come again")?);
+            match message.message_id.as_ref().filter(|id| !id.is_empty()) {
+                Some(id) => {
+                    failed.insert(id);
+                }
+                None => unnamed = true,
+            }
         }
     }
     let tally = call.tally();
@@ -78,6 +83,9 @@ pub async fn respond_batch<A>(
         duration_ms = millis(start.elapsed()),
         "batch"
     );
+    if unnamed {
+        return Err("a message that failed has no id, so the whole batch has to come again".into());
+    }
     let failures = failed.into_iter().map(|id| {
         let mut failure = BatchItemFailure::default();
         failure.item_identifier.clone_from(id);
