@@ -4,8 +4,8 @@ mod repository;
 
 use dev::template::Function;
 use repository::{
-    Complaints, all_rust, crate_paths, events, files, functions, has_other_trigger, has_row, is_member, is_status,
-    is_variable, production, relative, root, router, routes_in_template, sources, strings, template, toml, words,
+    Complaints, all_rust, crate_paths, events, files, functions, has_queue, has_row, is_member, is_status, is_variable,
+    production, relative, root, router, routes_in_template, sources, strings, template, toml, words,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -74,7 +74,7 @@ fn every_route_of_a_function_is_in_the_template_the_router_the_readme_and_one_ev
         let none = BTreeSet::new();
         let routes = code.get(name.as_str()).unwrap_or(&none);
         let routed = router.get(&name).unwrap_or(&none);
-        missing.unless(!declared.is_empty() || has_other_trigger(&name), || {
+        missing.unless(!declared.is_empty() || has_queue(&template, &name), || {
             format!("template.yaml: {name} has no events of type HttpApi or SQS, so nothing ever calls it")
         });
         missing
@@ -143,11 +143,15 @@ fn every_event_is_whole_and_named_after_its_function() {
 #[test]
 fn every_function_has_an_event_and_a_readme_row() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap_or_default();
-    let events = events();
+    let (template, events) = (template(), events());
     let mut missing = Complaints::default();
     for name in functions() {
         let sample = events.keys().any(|file| file.starts_with(&format!("events/{name}")));
         missing.unless(sample, || format!("events/: no event is named after {name}"));
+        let batch = format!("events/{name}-batch.json");
+        missing.unless(!has_queue(&template, &name) || events.contains_key(&batch), || {
+            format!("{batch} is missing: `cargo dev` prints how to send it")
+        });
         missing.unless(has_row(&readme, &name), || format!("README.md: no table row has `{name}`"));
     }
     missing.report();

@@ -42,6 +42,15 @@ pub async fn find_or_get(tools: &Path) -> Result<PathBuf, Failure> {
     )))
 }
 
+/// How a shell calls the program that [`find_or_get`] has found, up to the name of a command.
+pub fn invocation(program: &Path) -> String {
+    if program == Path::new("cargo-lambda") {
+        "cargo lambda".to_owned()
+    } else {
+        format!("{} lambda", program.display())
+    }
+}
+
 /// One way to get the program into the folder `bin` of a folder.
 struct Way {
     name: &'static str,
@@ -123,6 +132,12 @@ mod tests {
         assert_eq!(version("cargo-lambda 1.10.0"), Some((1, 10)));
         assert_eq!(version("cargo 1.95.0"), None);
         assert_eq!(version(""), None);
+    }
+
+    #[test]
+    fn one_on_the_path_is_called_through_cargo_and_another_by_its_path() {
+        assert_eq!(invocation(Path::new("cargo-lambda")), "cargo lambda");
+        assert_eq!(invocation(Path::new("/tools/bin/cargo-lambda")), "/tools/bin/cargo-lambda lambda");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use dev::{
     dynamodb::DynamoDb,
     failure::Failure,
     tables,
-    template::Template,
+    template::{Function, Template},
     watch::{self, Watch},
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -60,7 +60,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
 
     let mut watch = Watch::start(&cargo_lambda, workspace, args.port, &environment, &dynamodb)?;
     watch.serving().await?;
-    say_what_is_there(args.port, &dynamodb, &template);
+    say_what_is_there(args.port, &dynamodb, &template, &cargo_lambda::invocation(&cargo_lambda));
     Err(watch.ended().await)
 }
 
@@ -96,16 +96,27 @@ async fn asked_to_stop() -> Result<(), Failure> {
     Ok(())
 }
 
-fn say_what_is_there(port: u16, dynamodb: &DynamoDb, template: &Template) {
+fn say_what_is_there(port: u16, dynamodb: &DynamoDb, template: &Template, cargo_lambda: &str) {
     let url = format!("http://127.0.0.1:{port}");
     println!("\nThe functions answer at {url}, {} at {}.\n", dynamodb.kind, dynamodb.endpoint);
     for function in &template.functions {
         for route in &function.routes {
             println!("  {:<6} {:<36} {}", route.method, route.path, function.name);
         }
+        for queue in &function.queues {
+            println!("  SQS    {queue:<36} {}", function.name);
+        }
     }
     println!(
         "\nIn another terminal:\n\n  curl -i -X PUT {url}/devices/lamp-1 -H 'content-type: application/json' \
-         -d '{{\"state\":{{\"brightness\":50}}}}'\n\nEdits to the functions are picked up. Ctrl-C stops everything.\n"
+         -d '{{\"state\":{{\"brightness\":50}}}}'"
     );
+    // No queue runs here: a batch is handed to the function as SQS would.
+    for Function { name, .. } in template.functions.iter().filter(|function| !function.queues.is_empty()) {
+        println!(
+            "  {cargo_lambda} invoke {name} --invoke-address 127.0.0.1 --invoke-port {port} \
+             --data-file events/{name}-batch.json"
+        );
+    }
+    println!("\nEdits to the functions are picked up. Ctrl-C stops everything.\n");
 }

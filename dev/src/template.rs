@@ -1,5 +1,5 @@
 //! What `template.yaml` declares, as far as running the functions and checking them needs it: tables, and functions with
-//! their environment, permissions and routes.
+//! their environment, permissions, routes and queues.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -55,6 +55,8 @@ pub struct Function {
     pub permissions: Vec<Permission>,
     /// Its HTTP routes, in the order of the file.
     pub routes: Vec<Route>,
+    /// The logical ids of the queues whose messages it is given, in batches.
+    pub queues: Vec<String>,
 }
 
 /// One action on one resource.
@@ -204,19 +206,25 @@ fn read_function(
         }
     }
 
-    let mut routes = Vec::new();
+    let (mut routes, mut queues) = (Vec::new(), Vec::new());
     if let Some(events) = function.get(&["Properties", "Events"]) {
         for (_, event) in events.entries()? {
-            if event.require(&["Type"])?.text()? == "HttpApi" {
-                routes.push(Route {
+            match event.require(&["Type"])?.text()?.as_str() {
+                "HttpApi" => routes.push(Route {
                     path: event.require(&["Properties", "Path"])?.text()?,
                     method: event.require(&["Properties", "Method"])?.text()?.to_uppercase(),
-                });
+                }),
+                "SQS" => {
+                    let queue = event.require(&["Properties", "Queue"])?;
+                    let id = queue.arn().ok_or_else(|| queue.wrong("must be the short form `!GetAtt Id.Arn`"))?;
+                    queues.push(id.to_owned());
+                }
+                _ => {}
             }
         }
     }
     let permissions = read_permissions(function)?;
-    Ok(Function { logical_id: id.to_owned(), name, environment, permissions, routes })
+    Ok(Function { logical_id: id.to_owned(), name, environment, permissions, routes, queues })
 }
 
 /// Explicit statements only: what a managed policy or a policy template allows is not written here, and more than is used.

@@ -96,9 +96,9 @@ pub fn routes_in_template(template: &Template, name: &str) -> BTreeSet<String> {
     functions.flat_map(|function| &function.routes).map(|route| format!("{} {}", route.method, route.path)).collect()
 }
 
-/// Whether a batch is among the function's events: then something else than a route calls it.
-pub fn has_other_trigger(name: &str) -> bool {
-    events().iter().any(|(file, event)| file.starts_with(&format!("events/{name}")) && event["Records"].is_array())
+/// Whether the function is given the messages of a queue.
+pub fn has_queue(template: &Template, name: &str) -> bool {
+    template.functions.iter().any(|function| function.name == name && !function.queues.is_empty())
 }
 
 /// The routes that `cargo lambda watch` sends to each function.

@@ -20,6 +20,19 @@ Resources:
         - { AttributeName: thingId, KeyType: HASH }
         - { AttributeName: at, KeyType: RANGE }
       TimeToLiveSpecification: { AttributeName: _purgeAt, Enabled: true }
+  Queue:
+    Type: AWS::SQS::Queue
+    Properties:
+      RedrivePolicy: { deadLetterTargetArn: !GetAtt Letters.Arn, maxReceiveCount: 5 }
+  Letters:
+    Type: AWS::SQS::Queue
+    Properties:
+      RedriveAllowPolicy: { redrivePermission: byQueue, sourceQueueArns: [!Sub "arn:aws:sqs:${AWS::Region}:1:queue"] }
+  QueuePolicy:
+    Type: AWS::SQS::QueuePolicy
+    Properties:
+      Queues: [!Ref Queue, !Ref Letters]
+      PolicyDocument: { Statement: [{ Effect: Deny, Principal: "*", Action: "sqs:*", Resource: !GetAtt Queue.Arn }] }
   ThingFunction:
     Type: AWS::Serverless::Function
     Metadata: { BuildProperties: { Binary: thing } }
@@ -30,7 +43,8 @@ Resources:
         - Statement: [{ Effect: Allow, Action: dynamodb:GetItem, Resource: !GetAtt Things.Arn }]
       Events:
         Put: { Type: HttpApi, Properties: { ApiId: !Ref Api, Method: put, Path: "/things/{thingId}" } }
-        Queue: { Type: SQS, Properties: { Queue: !GetAtt Queue.Arn } }
+        Queue: { Type: SQS, Properties: { Queue: !GetAtt Queue.Arn, BatchSize: 10 } }
+        Timer: { Type: ScheduleV2, Properties: { ScheduleExpression: rate(1 hour) } }
 "#;
 
 /// What is said of the small template after one replacement.
@@ -55,7 +69,7 @@ fn tables_are_read_with_key_and_ttl() {
 }
 
 #[test]
-fn a_function_has_its_binary_its_routes_and_a_resolved_environment() {
+fn a_function_has_its_binary_its_routes_its_queues_and_a_resolved_environment() {
     let template = Template::parse(SMALL).expect("parses");
     let [function] = &template.functions[..] else {
         panic!("one function, not {:?}", template.functions);
@@ -67,6 +81,16 @@ fn a_function_has_its_binary_its_routes_and_a_resolved_environment() {
     assert_eq!(variables, [("LOG", "debug"), ("SECONDS", "300"), ("SHARED", "1"), ("TABLE", "Things")]);
     let route = Route { path: "/things/{thingId}".into(), method: "PUT".into() };
     assert_eq!(function.routes, [route]);
+    assert_eq!(function.queues, ["Queue"]);
+}
+
+#[test]
+fn a_queue_is_one_of_the_template() {
+    for other in ["\"arn:aws:sqs:eu-west-1:123456789012:queue\"", "!Ref Queue"] {
+        let said = refused("Queue: !GetAtt Queue.Arn, BatchSize", &format!("Queue: {other}, BatchSize"));
+        assert!(said.contains("Events.Queue.Properties.Queue") && said.contains("!GetAtt Id.Arn"), "{said}");
+    }
+    assert!(refused("Queue: !GetAtt Queue.Arn, ", "").contains("has no Properties.Queue"));
 }
 
 #[test]
