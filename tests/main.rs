@@ -11,6 +11,7 @@ mod engine;
 mod faults;
 mod histories;
 mod limits;
+mod mapping_histories;
 mod order_histories;
 mod orders;
 mod over_http;
