@@ -157,7 +157,8 @@ impl Address {
 impl Plan {
     /// Few instances of few moments, so that they meet; `first` is the earliest moment.
     pub fn draw(rng: &mut fastrand::Rng, seed: u64, first: u64) -> Self {
-        let addresses: Vec<_> = (0..rng.u64(1..=3)).map(|index| Address::draw(rng, seed.wrapping_mul(4) + index)).collect();
+        let addresses: Vec<_> =
+            (0..rng.u64(1..=3)).map(|index| Address::draw(rng, seed.wrapping_mul(4) + index)).collect();
         let mut asks = Vec::new();
         for address in 0..addresses.len() {
             let moments = rng.u64(1..=3);
