@@ -60,7 +60,7 @@ fn run(engine: &Engine, seed: u64, broken: Broken) -> Result<Total, String> {
 async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
     let mut rng = fastrand::Rng::with_seed(seed);
     let rates = rates(&mut rng);
-    let an_hour_ago = EPOCH - Duration::from_hours(1);
+    let an_hour_ago = EPOCH.saturating_sub(Duration::from_hours(1));
     let plan = Plan::draw(&mut rng, seed, u64::try_from(an_hour_ago.as_millis()).expect("our time"));
     // Each change is asked for once to three times, by whomever.
     let mut asks: Vec<_> = (0..plan.asks.len()).flat_map(|ask| vec![ask; rng.usize(1..=3)]).collect();
