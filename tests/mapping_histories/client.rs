@@ -111,7 +111,7 @@ impl Client {
     pub async fn empty_queue(self) {
         let mut read = 0;
         loop {
-            sleep(Duration::from_millis(50 + self.network.below(2000))).await;
+            sleep(Duration::from_millis(50 + self.network.below(20_000))).await;
             let batch = self.take_batch();
             if batch.is_empty() && self.history.asking.load(Ordering::Relaxed) == 0 {
                 return;
