@@ -66,9 +66,13 @@ impl Doors {
         Some(who)
     }
 
-    /// What a register is answered.
-    async fn register(&self, who: &Who) -> String {
+    /// What a register is answered; one that is refused is told by whom.
+    async fn register(&self, who: &Who, stand: Option<&Stand>) -> String {
         let answer = self.send(self.register.clone().text(&who.body().to_string())).await;
+        if answer.status == 409 {
+            let newer = answer.says(409, "superseded");
+            assert_eq!(Some(Who::of_body(&newer)), stand.map(|stand| stand.who.clone()), "{answer:?}");
+        }
         answer.status.to_string()
     }
 
@@ -112,7 +116,7 @@ impl Doors {
         let change = arrived.last().expect("one at least");
         let expected = expect(stand, change);
         let answer = match change {
-            Change::Register(who) => self.register(who).await,
+            Change::Register(who) => self.register(who, stand.as_ref()).await,
             Change::Delete(who) if through_queue => {
                 self.delete_later(who).await;
                 expected.to_owned()
@@ -178,6 +182,7 @@ struct Played {
 fn expect(stand: &mut Option<Stand>, change: &Change) -> &'static str {
     let there = stand.as_ref();
     let (answer, next) = match change {
+        Change::Register(who) if there.is_some_and(|there| there.live && there.who == *who) => ("200", None),
         Change::Register(who) if there.is_some_and(|there| there.who >= *who) => ("409", None),
         Change::Register(who) => ("201", Some(Stand { who: who.clone(), live: true })),
         Change::Delete(who) if there.is_some_and(|there| there.who > *who) => ("superseded", None),
@@ -231,4 +236,17 @@ async fn every_order_of_deletes_that_name_no_instance_ends_with_what_is_of_a_lat
 async fn every_order_of_deletes_of_one_moment_with_and_without_a_name_ends_with_the_newest() {
     all_orders([1, 1, 1], [false, true, false]).await;
     all_orders([1, 1, 2], [true, false, true]).await;
+}
+
+#[tokio::test]
+async fn every_order_of_changes_that_come_twice_ends_with_the_newest() {
+    let (older, newer) = (Who::one(TEN, NAMES[1]), Who::one(TEN, NAMES[2]));
+    let changes = [&older, &newer].map(|who| [Change::Register(who.clone()), Change::Delete(who.clone())]);
+    let [[register_older, delete_older], [register_newer, delete_newer]] = &changes;
+    for other in [delete_newer, register_newer] {
+        let changes = [register_older, register_older, delete_older, delete_older, register_newer, other];
+        let mut played = Played::default();
+        Doors::open().play(&mut Vec::new(), &changes, (None, &Value::Null), &mut played).await;
+        assert_eq!(played.whole, 720);
+    }
 }
