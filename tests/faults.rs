@@ -78,6 +78,10 @@ pub enum Broken {
     GuardBeforeJudge,
     /// All transactions of one operation have the token of its first.
     TokenReused,
+    /// Puts have no condition.
+    NoCondition,
+    /// The conditions of puts ask whether values are equal where they should ask for their order.
+    OnlyEqual,
 }
 
 /// A write that the engine applied.

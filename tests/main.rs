@@ -11,6 +11,7 @@ mod engine;
 mod faults;
 mod histories;
 mod limits;
+mod mapping_histories;
 mod mappings;
 mod order_histories;
 mod orders;

@@ -149,6 +149,18 @@ impl Problem {
         Problem { detail: detail.to_owned(), ..problem }
     }
 
+    /// How a change failed that may be repeated at any time as it is: that finds out what is unknown.
+    #[must_use]
+    pub fn of_repeatable(failure: Failure) -> Self {
+        let problem = Self::from(failure);
+        if problem.kind != Kind::OutcomeUnknown {
+            return problem;
+        }
+        let detail =
+            "the change was sent, but whether it was applied could not be proved; repeat the request, which is safe";
+        Problem { detail: detail.to_owned(), ..problem }
+    }
+
     /// Adds a member to the body.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
@@ -398,6 +410,15 @@ mod tests {
         let contention = Problem::of_keyed(Failure::Contention { attempts: 3 }).into_response();
         assert_eq!((contention.status(), contention.outcome()), (503, "contention"));
         assert!(contention.body().is_some_and(|body| body.contains("this request applied nothing")));
+    }
+
+    #[test]
+    fn what_is_unknown_of_a_repeatable_change_is_found_out_by_repeating_it() {
+        let unknown = Problem::of_repeatable(Failure::OutcomeUnknown { source: "lost".into() });
+        assert_eq!(unknown.code(), "outcome_unknown");
+        assert!(unknown.detail().contains("repeat the request"));
+        let contention = Problem::of_repeatable(Failure::Contention { attempts: 3 });
+        assert!(contention.detail().contains("nothing was applied"));
     }
 
     #[test]

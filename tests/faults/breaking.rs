@@ -110,6 +110,36 @@ fn write_id_of(action: &Value) -> Option<&Value> {
     action["ExpressionAttributeValues"].get(placeholder.trim())
 }
 
+/// Takes the condition of a put away.
+pub fn without_condition(put: &mut Value) {
+    for member in ["ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"] {
+        put.as_object_mut().and_then(|put| put.remove(member));
+    }
+}
+
+/// Makes a condition ask for equality wherever it asks for an order.
+pub fn with_equality(put: &mut Value) {
+    if let Some(Value::String(condition)) = put.get_mut("ConditionExpression") {
+        *condition = condition.replace("<=", "=").replace('<', "=");
+    }
+}
+
+#[test]
+fn a_condition_is_taken_away_or_made_equality() {
+    let put = json!({
+        "Item": {"id": {"S": "a"}},
+        "ConditionExpression": "attribute_not_exists(#key) OR #a <= :a AND #b < :b",
+        "ExpressionAttributeNames": {"#key": "id", "#a": "a", "#b": "b"},
+        "ExpressionAttributeValues": {":a": {"N": "1"}, ":b": {"N": "2"}},
+    });
+    let mut equal = put.clone();
+    with_equality(&mut equal);
+    assert_eq!(equal["ConditionExpression"], "attribute_not_exists(#key) OR #a = :a AND #b = :b");
+    let mut free = put;
+    without_condition(&mut free);
+    assert_eq!(free, json!({"Item": {"id": {"S": "a"}}}));
+}
+
 #[test]
 fn a_transaction_without_slots_names_nothing_that_it_does_not_use() {
     let with = |expression: &str, names: Value, values: Value| {

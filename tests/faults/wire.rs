@@ -59,10 +59,15 @@ impl Wire {
         let (network, op) = (&self.network, *self.op.lock().expect("no panic while reading"));
         let body: Value = serde_json::from_slice(&body_of(request)).expect("requests are JSON");
         let mut message = Message { op, operation: operation_of(request), body };
+        let body = &mut message.body;
         if message.operation != TRANSACTION {
+            match network.broken {
+                Broken::NoCondition => breaking::without_condition(body),
+                Broken::OnlyEqual => breaking::with_equality(body),
+                _ => {}
+            }
             return (message, false);
         }
-        let body = &mut message.body;
         if network.broken == Broken::TokenReused {
             body["ClientRequestToken"] = json!(network.first_token_of(op, &body["ClientRequestToken"]));
         }

@@ -63,7 +63,7 @@ pub async fn handle(app: &App, bodies: &[&str], call: &Call) -> Vec<Outcome> {
             Some(Ok(deletion)) => Ok(Done { key: ip.to_string(), outcome: deletion.word() }),
             Some(Err(failure)) => Err(failure.into()),
             None if done.contains(&ip) => Ok(Done { key: ip.to_string(), outcome: "folded" }),
-            None => Err(Failure::Unavailable { source: "the newest task of its address failed".into() }.into()),
+            None => Err(Failure::OutcomeUnknown { source: "the newest task of its address failed".into() }.into()),
         }
     };
     parsed.into_iter().enumerate().map(outcome).collect()

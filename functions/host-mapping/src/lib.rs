@@ -78,7 +78,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
 async fn register(app: &App, ip: Ip, request: &Request, call: &Call) -> Result<Response, Problem> {
     refuse_headers(request)?;
     let mapping = parse_mapping(request, app.now())?;
-    match app.mappings.register(&key(ip), &mapping, call).await? {
+    match app.mappings.register(&key(ip), &mapping, call).await.map_err(Problem::of_repeatable)? {
         Registration::New => Ok(Response::created(format!("/mappings/{ip}"), mapping.at(), &show(ip, &mapping))),
         Registration::Same => Ok(Response::ok(mapping.at(), &show(ip, &mapping))),
         Registration::Differs(current) => {
@@ -110,7 +110,7 @@ async fn get(app: &App, ip: Ip, request: &Request, call: &Call) -> Result<Respon
 async fn delete(app: &App, ip: Ip, request: &Request, call: &Call) -> Result<Response, Problem> {
     refuse_headers(request)?;
     let fence = parse_deletion(request, app.now())?;
-    let deletion = app.mappings.delete(&key(ip), &fence, call).await?;
+    let deletion = app.mappings.delete(&key(ip), &fence, call).await.map_err(Problem::of_repeatable)?;
     Ok(Response::no_content(deletion.word()))
 }
 

@@ -1,0 +1,191 @@
+//! What is asked for in one history, drawn before it begins, and what that alone says about its end.
+
+use fencepost::timestamp::Timestamp;
+use serde_json::{Value, json};
+
+/// Which instance, or all of a moment. The newest of two is the greater one, as the contract says: written down here once
+/// more, so that the tests do not take the crate's word for it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Who {
+    /// In milliseconds since 1970.
+    pub moment: u64,
+    pub name: Name,
+}
+
+/// All instances of a moment come after each of them.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Name {
+    One(String),
+    All,
+}
+
+/// What is said about an address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    Register(Who),
+    Delete(Who),
+}
+
+/// A row: a mapping, or a tombstone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stand {
+    pub who: Who,
+    pub live: bool,
+}
+
+impl Who {
+    pub fn one(moment: u64, name: &str) -> Self {
+        Who { moment, name: Name::One(name.to_owned()) }
+    }
+
+    pub fn all(moment: u64) -> Self {
+        Who { moment, name: Name::All }
+    }
+
+    /// As clients say it.
+    pub fn timestamp(&self) -> String {
+        Timestamp::from_epoch_millis(self.moment).expect("a moment of our time").to_string()
+    }
+
+    pub fn instance(&self) -> Option<&str> {
+        match &self.name {
+            Name::One(name) => Some(name),
+            Name::All => None,
+        }
+    }
+
+    /// The cell that it belongs to.
+    fn cell(&self) -> String {
+        format!("cell-{}-{}", self.moment % 10, self.instance().expect("one instance"))
+    }
+
+    /// The body that registers it.
+    pub fn body(&self) -> Value {
+        json!({"cellId": self.cell(), "instanceId": self.instance(), "creationTimestamp": self.timestamp()})
+    }
+
+    /// What a client is shown where it stands.
+    pub fn shown(&self, address: &str) -> Value {
+        let mut shown = self.body();
+        shown["hostIp"] = json!(address);
+        shown
+    }
+
+    /// The message that deletes it, with more in it than anybody reads.
+    pub fn message(&self, address: &str) -> Value {
+        let mut message = json!({"hostIp": address, "creationTimestamp": self.timestamp(), "reason": {"code": 7}});
+        if let Some(instance) = self.instance() {
+            message["instanceId"] = json!(instance);
+        }
+        message
+    }
+
+    /// The instance that a body speaks of.
+    pub fn of_body(body: &Value) -> Self {
+        let moment = Timestamp::from_rfc3339(body["creationTimestamp"].as_str().expect("a timestamp"));
+        let moment = moment.ok().and_then(Timestamp::epoch_millis).expect("a moment after 1970");
+        body["instanceId"].as_str().map_or_else(|| Who::all(moment), |name| Who::one(moment, name))
+    }
+}
+
+impl Change {
+    pub fn who(&self) -> &Who {
+        let (Change::Register(who) | Change::Delete(who)) = self;
+        who
+    }
+}
+
+impl Stand {
+    /// The row as it is stored.
+    pub fn of_row(row: &Value) -> Self {
+        let moment = row["creationTimestamp"]["N"].as_str().and_then(|number| number.parse().ok());
+        let moment = moment.unwrap_or_else(|| panic!("a whole number of milliseconds: {row}"));
+        let name = row["instanceId"]["S"].as_str();
+        let who = name.map_or_else(|| Who::all(moment), |name| Who::one(moment, name));
+        Stand { who, live: row.get("_purgeAt").is_none() }
+    }
+}
+
+/// Who is to be seen in the end, in whatever order these arrived: the newest that was registered, if it is newer than
+/// whatever was deleted.
+pub fn left_by<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Option<Who> {
+    let (mut registered, mut deleted) = (None, None);
+    for change in changes {
+        match change {
+            Change::Register(who) => registered = registered.max(Some(who)),
+            Change::Delete(who) => deleted = deleted.max(Some(who)),
+        }
+    }
+    registered.filter(|who| Some(*who) > deleted).cloned()
+}
+
+/// One change to ask for, of one of the addresses.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub address: usize,
+    pub change: Change,
+    /// Through the queue, not by HTTP.
+    pub queued: bool,
+}
+
+pub struct Plan {
+    /// No other history has them.
+    pub addresses: Vec<Address>,
+    pub asks: Vec<Ask>,
+}
+
+/// An address as it is kept, and in how many ways it is written.
+pub struct Address {
+    pub kept: String,
+    pub written: Vec<String>,
+}
+
+impl Address {
+    fn draw(rng: &mut fastrand::Rng, number: u64) -> Self {
+        let [.., high, middle, low] = number.to_be_bytes();
+        if rng.bool() {
+            let kept = format!("10.{high}.{middle}.{low}");
+            return Address { written: vec![kept.clone(), format!("::ffff:{kept}"), format!("::FFFF:{kept}")], kept };
+        }
+        let low = u16::from_be_bytes([middle, low]);
+        let long = format!("2001:0DB8:0000:0000:0000:000A:{high:04X}:{low:04X}");
+        let kept = long.parse::<std::net::Ipv6Addr>().expect("an address").to_string();
+        Address { written: vec![kept.clone(), kept.to_uppercase(), long], kept }
+    }
+}
+
+impl Plan {
+    /// Few instances of few moments, so that they meet; `first` is the earliest moment.
+    pub fn draw(rng: &mut fastrand::Rng, seed: u64, first: u64) -> Self {
+        let addresses: Vec<_> =
+            (0..rng.u64(1..=3)).map(|index| Address::draw(rng, seed.wrapping_mul(4) + index)).collect();
+        let mut asks = Vec::new();
+        for address in 0..addresses.len() {
+            let moments = rng.u64(1..=3);
+            for _ in 0..rng.usize(2..=5) {
+                let who = Who::one(first + rng.u64(0..moments), ["B", "a", "ab", "b"][rng.usize(0..4)]);
+                let delete = if rng.u8(0..5) == 0 { Who::all(who.moment) } else { who.clone() };
+                let (registered, deleted) = (rng.u8(0..8) > 0, rng.u8(0..8) < 3);
+                if registered {
+                    asks.push(Ask { address, change: Change::Register(who), queued: false });
+                }
+                if deleted {
+                    asks.push(Ask { address, change: Change::Delete(delete), queued: rng.bool() });
+                }
+            }
+        }
+        Plan { addresses, asks }
+    }
+
+    /// Who is to be seen behind an address when all is done.
+    pub fn ends_with(&self, address: usize) -> Option<Who> {
+        left_by(self.asks.iter().filter(|ask| ask.address == address).map(|ask| &ask.change))
+    }
+
+    /// How many of the changes are different ones.
+    pub fn different(&self) -> usize {
+        let same = |one: &Ask, other: &Ask| one.address == other.address && one.change == other.change;
+        let first = |(place, ask): (usize, &Ask)| !self.asks[..place].iter().any(|earlier| same(earlier, ask));
+        self.asks.iter().enumerate().filter(|place_and_ask| first(*place_and_ask)).count()
+    }
+}
