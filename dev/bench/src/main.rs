@@ -1,12 +1,14 @@
 //! Prints what Fencepost costs, as ratios taken in one run: `cargo dev bench` builds all of it and runs this.
 //!
-//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. `bench orders` prints what orders cost,
-//! and nothing else. (`bench engine` and `bench client` are processes of its own.)
+//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. `bench orders` prints what orders cost, `bench leases`
+//! what leases do, and nothing else. (`bench engine` and `bench client` are processes of its own.)
 #![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
 
 use bench::crowd::{self, Strategy};
+use bench::leases::{self, Cost};
 use bench::orders::{self, Way};
 use bench::process::{Function, event};
+use bench::wire::Loss;
 use bench::{latency, table};
 use serde_json::json;
 use std::error::Error;
@@ -23,6 +25,8 @@ const STARTS: usize = 41;
 const INVOCATIONS: usize = 200;
 const ROUNDS: usize = 3000;
 const SEEDS: u64 = 10;
+/// Of what leases do: chance is most of it.
+const LEASE_SEEDS: u64 = 200;
 const HOP: Duration = Duration::from_millis(5);
 
 fn main() -> Outcome<()> {
@@ -34,6 +38,10 @@ fn main() -> Outcome<()> {
             orders();
             Ok(())
         }
+        ["leases"] => {
+            leases();
+            Ok(())
+        }
         ["client"] => {
             println!("{}", bench::startup::client().as_nanos());
             Ok(())
@@ -43,6 +51,7 @@ fn main() -> Outcome<()> {
             runtime.block_on(measure(Path::new(device_state), Path::new(floor)))?;
             crowds();
             orders();
+            leases();
             runtime.block_on(startup(Path::new(device_state)))
         }
         _ => Err("bench DEVICE_STATE FLOOR".into()),
@@ -179,6 +188,46 @@ fn orders() {
             }
         }
     }
+}
+
+/// What leases cost and how long they take to change hands. Exact, as time is virtual.
+fn leases() {
+    const CYCLES: u32 = 100;
+    println!(
+        "\n| leases, 5 ms hops (virtual time, {LEASE_SEEDS} seeds) | requests, mean | worst | ms, mean | worst |\n|---|---|---|---|---|"
+    );
+    let Cost { requests, time } = leases::cycles(CYCLES, HOP);
+    let each = Cost { requests: requests / CYCLES, time: time / CYCLES };
+    lease_row("acquire and release", &[each]);
+    let costs = |play: &dyn Fn(u64) -> Cost| (0..LEASE_SEEDS).map(play).collect::<Vec<_>>();
+    lease_row("acquire, the connection breaks", &costs(&|seed| leases::lost_acquire(Loss::Broken, HOP, seed)));
+    lease_row("acquire, no answer comes", &costs(&|seed| leases::lost_acquire(Loss::Silent, HOP, seed)));
+    let what = format!(
+        "{} waiters, {} ms of work each, leases of {} ms",
+        leases::WAITERS,
+        leases::WORK.as_millis(),
+        leases::WAITED_FOR.as_millis()
+    );
+    lease_row(&what, &costs(&|seed| leases::waiters(HOP, seed).cost));
+    let successions: Vec<_> = (0..LEASE_SEEDS).map(|seed| leases::succession(HOP, seed)).collect();
+    let times = |of: fn(&leases::Succession) -> Duration| {
+        successions.iter().map(|next| Cost { requests: 0, time: of(next) }).collect::<Vec<_>>()
+    };
+    lease_row("a holder's death to the next holder, leases of 10 s", &times(|next| next.after_death));
+    lease_row("the part after its end and 1 s for the clocks", &times(|next| next.after_free));
+}
+
+fn lease_row(what: &str, costs: &[Cost]) {
+    let count = number(costs.len() as u64);
+    let requests: u64 = costs.iter().map(|cost| u64::from(cost.requests)).sum();
+    let most = costs.iter().map(|cost| cost.requests).max().unwrap_or_default();
+    let time: Duration = costs.iter().map(|cost| cost.time).sum();
+    let longest = costs.iter().map(|cost| cost.time).max().unwrap_or_default();
+    let (requests, most) = match most {
+        0 => (String::new(), String::new()),
+        _ => (format!("{:.1}", number(requests) / count), most.to_string()),
+    };
+    println!("| {what} | {requests} | {most} | {:.0} | {:.0} |", millis(time) / count, millis(longest));
 }
 
 const END: &str = "-----END CERTIFICATE-----\n";

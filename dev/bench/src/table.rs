@@ -16,6 +16,8 @@ pub const RECORDS: &str = "IdempotencyRecords";
 pub const PRODUCTS: &str = "Products";
 /// The table of orders, whose key is `orderId`.
 pub const ORDERS: &str = "Orders";
+/// The table of leases, whose key is `leaseKey`.
+pub const LEASES: &str = "Leases";
 
 /// What Lambda's 10 s leave to a call.
 pub const ALLOWANCE: Duration = Duration::from_millis(9750);
@@ -39,7 +41,7 @@ impl Record for Counter {
 #[must_use]
 pub fn engine() -> Database {
     let db = Database::memory().expect("SQLite in memory");
-    for (name, key) in [(NAME, KEY), (PRODUCTS, "productId"), (ORDERS, "orderId")] {
+    for (name, key) in [(NAME, KEY), (PRODUCTS, "productId"), (ORDERS, "orderId"), (LEASES, "leaseKey")] {
         let request = json!({
             "TableName": name,
             "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],

@@ -27,6 +27,16 @@ pub struct Wire {
     requests: Arc<AtomicU32>,
     at_work: Arc<Mutex<HashSet<String>>>,
     losses: Option<Arc<Mutex<fastrand::Rng>>>,
+    next_loss: Arc<Mutex<Option<Loss>>>,
+}
+
+/// How the answer to work that was done is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// The connection breaks.
+    Broken,
+    /// Nothing comes.
+    Silent,
 }
 
 impl fmt::Debug for Wire {
@@ -39,13 +49,28 @@ impl Wire {
     /// A wire to an empty engine that has the tables.
     #[must_use]
     pub fn new(hop: Duration) -> Self {
-        Wire { db: table::engine(), hop, requests: Arc::default(), at_work: Arc::default(), losses: None }
+        Wire {
+            db: table::engine(),
+            hop,
+            requests: Arc::default(),
+            at_work: Arc::default(),
+            losses: None,
+            next_loss: Arc::default(),
+        }
     }
 
     /// The same wire, but one answer in 50 is lost: the work is done, and the connection breaks.
     #[must_use]
     pub fn losing(&self, chance: fastrand::Rng) -> Self {
         Wire { losses: Some(Arc::new(Mutex::new(chance))), ..self.clone() }
+    }
+
+    /// Loses the next answer.
+    ///
+    /// # Panics
+    /// Not at all: nothing panics that holds the lock.
+    pub fn lose_next(&self, loss: Loss) {
+        *self.next_loss.lock().expect("no panic while setting") = Some(loss);
     }
 
     /// The requests since the last time.
@@ -101,8 +126,11 @@ impl Wire {
         }))
     }
 
-    fn loses(&self) -> bool {
-        self.losses.as_ref().is_some_and(|chance| chance.lock().expect("no panic while drawing").u8(..50) == 0)
+    fn loses(&self) -> Option<Loss> {
+        let next = self.next_loss.lock().expect("no panic while taking").take();
+        let drawn =
+            self.losses.as_ref().is_some_and(|chance| chance.lock().expect("no panic while drawing").u8(..50) == 0);
+        next.or(drawn.then_some(Loss::Broken))
     }
 }
 
@@ -127,8 +155,10 @@ impl HttpConnector for Wire {
                 _ => wire.answer(operation, body),
             };
             tokio::time::sleep(wire.hop).await;
-            if wire.loses() {
-                return Err(ConnectorError::io("the connection broke".into()));
+            match wire.loses() {
+                None => {}
+                Some(Loss::Broken) => return Err(ConnectorError::io("the connection broke".into())),
+                Some(Loss::Silent) => std::future::pending().await,
             }
             let status = status.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
             Ok(HttpResponse::new(status, SdkBody::from(body)))

@@ -25,15 +25,14 @@ impl Leases {
         call: &Call,
     ) -> Result<Lease, AcquireError> {
         let deadline = Deadline::within(timeout.min(call.deadline().remaining()));
-        let mut looks = 0;
+        let mut looks = Looks::new(terms.length());
         loop {
             let (holder, until) = match self.acquire(key, holder, terms, call).await {
                 Err(AcquireError::Held { holder, until }) => (holder, until),
                 other => return other,
             };
             let waited = timeout.saturating_sub(deadline.remaining());
-            let pause = pause(looks, waited, terms.length(), self.free_in(until), self.ambient.random());
-            looks += 1;
+            let pause = looks.pause(waited, self.free_in(until), self.ambient.random());
             if pause >= deadline.remaining() {
                 return Err(AcquireError::Held { holder, until });
             }
@@ -42,21 +41,46 @@ impl Leases {
     }
 }
 
-/// How long to wait before the next look, `looks` being how many there were after the first and `waited` the time since.
-///
-/// One look falls into each half of the length: at the lease's end if that is in it (`free_in`, and a little later, so that
-/// those who wait do not all come at once), else at a random time.
-fn pause(looks: u32, waited: Duration, length: Duration, free_in: Duration, random: u64) -> Duration {
-    let half = length / 2;
-    let begins = (half * looks).saturating_sub(waited);
-    let ends = (half * (looks + 1)).saturating_sub(waited);
-    let spread = fraction(length / SPREAD, random);
-    if free_in < ends { begins.max(free_in) + spread } else { begins + fraction(ends.saturating_sub(begins), random) }
+/// When to look again. Time since the first look is cut into halves of the lease's length, and each look uses up the half
+/// that it falls into: so no stretch of a length has more than 3, however slow the table is.
+struct Looks {
+    length: Duration,
+    /// The first half that has not had its look.
+    next: u32,
+}
+
+impl Looks {
+    fn new(length: Duration) -> Self {
+        Looks { length, next: 0 }
+    }
+
+    /// How long to wait before the next look, `waited` being the time since the first.
+    ///
+    /// It comes at the lease's end if that is in the next half (`free_in`, and a little later, so that those who wait do
+    /// not all come at once), else at a random time of that half. A half that has passed has lost its look.
+    fn pause(&mut self, waited: Duration, free_in: Duration, random: u64) -> Duration {
+        let half = self.next.max(self.half_at(waited));
+        let begins = (self.length / 2 * half).saturating_sub(waited);
+        let ends = (self.length / 2 * (half + 1)).saturating_sub(waited);
+        let pause = if free_in < ends {
+            begins.max(free_in) + fraction(self.length / SPREAD, random)
+        } else {
+            begins + fraction(ends.saturating_sub(begins), random)
+        };
+        self.next = self.half_at(waited + pause) + 1;
+        pause
+    }
+
+    fn half_at(&self, waited: Duration) -> u32 {
+        let halves = waited.as_nanos() / (self.length / 2).as_nanos().max(1);
+        u32::try_from(halves).unwrap_or(u32::MAX - 1)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const LENGTH: Duration = Duration::from_secs(10);
 
@@ -64,28 +88,61 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
+    /// The pause where the halves before `next` have had their looks.
+    fn pause(next: u32, waited: u64, free_in: Duration, random: u64) -> Duration {
+        Looks { length: LENGTH, next }.pause(secs(waited), free_in, random)
+    }
+
     #[test]
     fn each_half_of_the_length_has_one_look() {
-        for (looks, waited, random, expected) in [
+        for (next, waited, random, expected) in [
             (0, 0, 0, 0),
             (0, 0, u64::MAX, 5),
             (1, 2, 0, 3),
             (1, 2, u64::MAX, 8),
             (2, 9, 0, 1),
-            // The table was slow: no look is made up for, and none waits for a half that has passed.
-            (0, 7, u64::MAX, 0),
+            // The table was slow: the halves that have passed get no look any more.
+            (0, 7, 0, 0),
+            (0, 7, u64::MAX, 3),
+            (1, 43, u64::MAX, 2),
         ] {
-            let pause = pause(looks, secs(waited), LENGTH, secs(60), random);
-            assert_eq!(pause.as_millis().div_ceil(10) * 10, u128::from(expected * 1000u64), "{looks} {waited}");
+            let pause = pause(next, waited, secs(60), random);
+            assert_eq!(pause.as_millis().div_ceil(10) * 10, u128::from(expected * 1000u64), "{next} {waited}");
         }
     }
 
     #[test]
     fn an_end_that_comes_in_this_half_is_waited_for() {
-        assert_eq!(pause(0, secs(0), LENGTH, secs(4), 0), secs(4));
-        assert!(pause(0, secs(0), LENGTH, secs(4), u64::MAX) <= secs(4) + LENGTH / SPREAD);
+        assert_eq!(pause(0, 0, secs(4), 0), secs(4));
+        assert!(pause(0, 0, secs(4), u64::MAX) <= secs(4) + LENGTH / SPREAD);
         // It comes before this half: as soon as this half begins.
-        assert_eq!(pause(1, secs(1), LENGTH, secs(2), 0), secs(4));
-        assert_eq!(pause(1, secs(1), LENGTH, Duration::ZERO, 0), secs(4));
+        assert_eq!(pause(1, 1, secs(2), 0), secs(4));
+        assert_eq!(pause(1, 1, Duration::ZERO, 0), secs(4));
+    }
+
+    #[test]
+    fn a_look_that_comes_a_little_after_its_half_uses_up_the_next() {
+        let mut looks = Looks::new(LENGTH);
+        let first = looks.pause(Duration::ZERO, Duration::from_millis(4900), u64::MAX);
+        assert!(first > secs(5), "{first:?}");
+        assert_eq!(looks.pause(first, secs(60), 0), secs(10).saturating_sub(first));
+    }
+
+    proptest! {
+        #[test]
+        fn no_stretch_of_a_length_has_more_than_3_looks(
+            answers in proptest::collection::vec((0..12_000u64, 0..15_000u64, any::<u64>(), any::<bool>()), 1..60)
+        ) {
+            let mut looks = Looks::new(LENGTH);
+            let (mut now, mut sent) = (Duration::ZERO, Vec::new());
+            for (takes, free_in, random, slow) in answers {
+                sent.push(now);
+                now += Duration::from_millis(if slow { takes } else { takes / 1000 });
+                now += looks.pause(now, Duration::from_millis(free_in), random);
+            }
+            for four in sent.windows(4) {
+                prop_assert!(four[3].saturating_sub(four[0]) >= LENGTH, "{four:?}");
+            }
+        }
     }
 }

@@ -1,0 +1,200 @@
+//! Leases: what a cycle costs, those who wait for one key, an acquire whose answer is lost, and a holder that dies.
+//!
+//! Time is virtual, as in [`crate::crowd`], and every client is one of its own.
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
+
+use crate::table::{self, LEASES};
+use crate::wire::{Loss, Wire};
+use fencepost::{Ambient, Call, Deadline, Lease, Leases, Terms};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+/// How many wait for one key.
+pub const WAITERS: usize = 20;
+/// How long each of them works under it.
+pub const WORK: Duration = Duration::from_millis(20);
+/// The length of the lease that they wait for.
+pub const WAITED_FOR: Duration = Duration::from_secs(1);
+
+const KEY: &str = "one";
+const FOR_EVER: Duration = Duration::from_hours(1);
+
+/// What something took.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cost {
+    /// Requests of all clients.
+    pub requests: u32,
+    /// From the first request to the last answer.
+    pub time: Duration,
+}
+
+/// How those who waited for one key fared.
+#[derive(Clone, Default, Debug)]
+pub struct Wait {
+    /// What it cost all of them together.
+    pub cost: Cost,
+    /// The tokens that they worked under, in the order of their work.
+    pub tokens: Vec<u64>,
+    /// How many were at work while somebody else was.
+    pub overlaps: usize,
+}
+
+/// How long a lease was nobody's after its holder had died.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Succession {
+    /// From the death to the answer that somebody else has the lease.
+    pub after_death: Duration,
+    /// The part of it that came after the lease had ended and the clocks could be apart no more.
+    pub after_free: Duration,
+}
+
+/// Acquires and releases a lease, so often.
+///
+/// # Panics
+/// Where the engine fails, which it does not.
+#[must_use]
+pub fn cycles(count: u32, hop: Duration) -> Cost {
+    paused(async move {
+        let world = World::new(hop, 0);
+        let leases = world.leases();
+        let begun = Instant::now();
+        for _ in 0..count {
+            let lease = acquired(&leases).await;
+            Box::pin(leases.release(lease, &table::call())).await.expect("released");
+        }
+        Cost { requests: world.wire.take_requests(), time: begun.elapsed() }
+    })
+}
+
+/// Lets [`WAITERS`] acquire one key at once, each to do its [`WORK`] and release it.
+///
+/// # Panics
+/// Where the engine fails, which it does not.
+#[must_use]
+pub fn waiters(hop: Duration, seed: u64) -> Wait {
+    paused(async move {
+        let world = World::new(hop, seed);
+        let begun = Instant::now();
+        let at_work = Rc::new(RefCell::new((0, Wait::default())));
+        let waiters: Vec<_> = (0..WAITERS)
+            .map(|waiter| {
+                let (leases, at_work) = (world.leases(), at_work.clone());
+                tokio::task::spawn_local(async move {
+                    let (terms, call) = (Terms::new(WAITED_FOR).expect("long enough"), long());
+                    let holder = format!("waiter-{waiter}");
+                    let lease = leases.acquire_within(KEY, &holder, terms, FOR_EVER, &call);
+                    let lease = Box::pin(lease).await.expect("acquired in the end");
+                    {
+                        let (others, wait) = &mut *at_work.borrow_mut();
+                        wait.overlaps += *others;
+                        wait.tokens.push(lease.token().number());
+                        *others += 1;
+                    }
+                    sleep(WORK).await;
+                    at_work.borrow_mut().0 -= 1;
+                    Box::pin(leases.release(lease, &call)).await.expect("released");
+                })
+            })
+            .collect();
+        for waiter in waiters {
+            waiter.await.expect("no waiter panics");
+        }
+        let mut wait = at_work.take().1;
+        wait.cost = Cost { requests: world.wire.take_requests(), time: begun.elapsed() };
+        wait
+    })
+}
+
+/// Acquires a lease, on a connection that has carried an answer before, and loses the answer.
+///
+/// # Panics
+/// Where the engine fails, which it does not.
+#[must_use]
+pub fn lost_acquire(loss: Loss, hop: Duration, seed: u64) -> Cost {
+    paused(async move {
+        let world = World::new(hop, seed);
+        let leases = world.leases();
+        let lease = acquired(&leases).await;
+        Box::pin(leases.release(lease, &table::call())).await.expect("released");
+        let _ = world.wire.take_requests();
+        world.wire.lose_next(loss);
+        let begun = Instant::now();
+        acquired(&leases).await;
+        Cost { requests: world.wire.take_requests(), time: begun.elapsed() }
+    })
+}
+
+/// Lets a holder work under a lease of the default length, renew it and die at some moment, while another waits.
+///
+/// # Panics
+/// Where the engine fails, which it does not.
+#[must_use]
+pub fn succession(hop: Duration, seed: u64) -> Succession {
+    paused(async move {
+        let world = World::new(hop, seed);
+        let (holder, other) = (world.leases(), world.leases());
+        let dies_after = Terms::LENGTH.mul_f64(2.0 + 2.0 * world.seeds.lock().expect("no panic").f64());
+        let holding = tokio::task::spawn_local(async move {
+            let (terms, call) = (Terms::default(), long());
+            let held = holder.while_held(KEY, "holder", terms, &call, |_| sleep(FOR_EVER));
+            drop(Box::pin(held).await);
+        });
+        sleep(hop * 4).await;
+        let waits_since = Instant::now();
+        let waiting = tokio::task::spawn_local(async move {
+            let call = long();
+            let next = other.acquire_within(KEY, "next", Terms::default(), FOR_EVER, &call);
+            Box::pin(next).await.expect("acquired in the end");
+            Instant::now()
+        });
+        sleep(dies_after.saturating_sub(waits_since.elapsed())).await;
+        holding.abort();
+        let died = Instant::now();
+        let looks = world.leases();
+        let stored = Box::pin(looks.get(KEY, &table::call())).await.expect("an answer").expect("a lease");
+        let until = fencepost::timestamp::Timestamp::from_epoch_millis(stored.expires_at).expect("a moment");
+        let free = Instant::now() + looks.free_in(until);
+        let next = waiting.await.expect("no panic");
+        Succession { after_death: next - died, after_free: next.saturating_duration_since(free) }
+    })
+}
+
+/// The engine, and what each client of it needs.
+struct World {
+    wire: Wire,
+    begun: Instant,
+    seeds: Mutex<fastrand::Rng>,
+}
+
+impl World {
+    fn new(hop: Duration, seed: u64) -> Self {
+        let seeds = Mutex::new(fastrand::Rng::with_seed(seed));
+        World { wire: Wire::new(hop), begun: Instant::now(), seeds }
+    }
+
+    /// The leases as one client has them.
+    fn leases(&self) -> Leases {
+        let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+        let begun = self.begun;
+        let chance = Arc::new(Mutex::new(self.seeds.lock().expect("no panic while drawing").fork()));
+        let random = move || chance.lock().expect("no panic while drawing").u64(..);
+        Leases::new(&self.wire.client(), LEASES).with_ambient(Ambient::new(move || base + begun.elapsed(), random))
+    }
+}
+
+async fn acquired(leases: &Leases) -> Lease {
+    let call = table::call();
+    Box::pin(leases.acquire(KEY, "holder", Terms::default(), &call)).await.expect("acquired")
+}
+
+fn long() -> Call {
+    Call::new(Deadline::within(FOR_EVER))
+}
+
+fn paused<A>(played: impl Future<Output = A>) -> A {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    tokio::task::LocalSet::new().block_on(&runtime.expect("a runtime"), played)
+}
