@@ -44,6 +44,8 @@ const IS_NOT_LATER: &str = "attribute_not_exists(#key) OR #order <= :order";
 const IS_NOT_FENCED: &str = "(attribute_not_exists(#fence) OR #fence <= :fence)";
 const SET_FENCE: &str = "SET #fence = :fence, ";
 const IS_FREE: &str = "attribute_not_exists(#holder) OR #expires < :cutoff";
+const IS_FREE_FOR_NEW: &str =
+    "(attribute_not_exists(#holder) AND (attribute_not_exists(#id) OR #id <> :id)) OR #expires < :cutoff";
 const IS_HELD: &str = "#token = :token AND attribute_exists(#holder)";
 const IS_HELD_AT: &str = "#token = :token AND attribute_exists(#holder) AND #renewals = :at";
 const IS_HELD_SHORTER: &str = "#token = :token AND attribute_exists(#holder) AND #expires < :expires";
@@ -264,6 +266,8 @@ pub(crate) fn lease_key(key: &str) -> Attributes {
 pub(crate) struct Acquire<'a> {
     pub holder: &'a str,
     pub id: &'a [u8],
+    /// Whether this id acquires only once: a late copy finds the lease that it had acquired released, and leaves it so.
+    pub once: bool,
     /// What the token rises from where no row remembers one.
     pub floor: u64,
     pub expires_at: u64,
@@ -286,7 +290,8 @@ pub(crate) fn acquire(key: &str, acquire: &Acquire<'_>) -> ConditionalWrite {
         (":purge", number(acquire.purge_at)),
         (":cutoff", number(acquire.cutoff)),
     ];
-    on_lease(update_of(key, expression), IS_FREE, values)
+    let condition = if acquire.once { IS_FREE_FOR_NEW } else { IS_FREE };
+    on_lease(update_of(key, expression), condition, values)
 }
 
 /// Renews a lease that is held under this token: at this many renewals, or without them if that makes it end later.

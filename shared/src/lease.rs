@@ -30,7 +30,7 @@ mod wait;
 
 pub use held::WorkError;
 pub use outcome::{AcquireError, Acquired, LeaseError};
-pub use row::{LeaseVersion, StoredLease};
+pub use row::{Lease, LeaseVersion, StoredLease};
 pub use terms::{Terms, TooShort};
 
 use crate::ambient::Ambient;
@@ -39,88 +39,14 @@ use crate::condition::{self, Acquire, lease_key};
 use crate::error::{Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::Claim;
-use crate::resend::{Proved, Refusal, Resend, Send, until_read};
-use crate::retry::{Deadline, RetryPolicy};
+use crate::resend::{Proved, Resend, Send, until_read};
+use crate::retry::{RetryPolicy, Until};
 use crate::send::Sender;
 use crate::table::Attributes;
 use crate::timestamp::Timestamp;
 use aws_sdk_dynamodb::Client;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// A lease that was acquired here: held as long as time [remains](Lease::remaining), and nobody else can have acquired
-/// it before that, if clocks are not further apart than assumed.
-#[derive(Clone, Debug)]
-pub struct Lease {
-    token: FencingToken,
-    holder: String,
-    renewals: u64,
-    expires_at: u64,
-    until: Until,
-    ambient: Ambient,
-}
-
-impl Lease {
-    /// Its key.
-    #[must_use]
-    pub fn key(&self) -> &str {
-        self.token.lease_key()
-    }
-
-    /// Who holds it.
-    #[must_use]
-    pub fn holder(&self) -> &str {
-        &self.holder
-    }
-
-    /// What to write under.
-    #[must_use]
-    pub fn token(&self) -> &FencingToken {
-        &self.token
-    }
-
-    /// How often it was renewed.
-    #[must_use]
-    pub fn renewals(&self) -> u64 {
-        self.renewals
-    }
-
-    /// Which state it is in.
-    #[must_use]
-    pub fn at(&self) -> LeaseVersion {
-        LeaseVersion { token: self.token.number(), renewals: self.renewals }
-    }
-
-    /// When it ends, by the clock of whoever acquired or renewed it.
-    #[must_use]
-    pub fn expires_at(&self) -> Timestamp {
-        moment(self.expires_at)
-    }
-
-    /// How much of it is left; zero when it has ended. Counted from before the acquire or renewal was first sent, by the
-    /// monotonic and the wall clock, whichever has less left: a paused machine may have stopped one of them.
-    #[must_use]
-    pub fn remaining(&self) -> Duration {
-        self.until.remaining(self.ambient.now())
-    }
-}
-
-/// A moment on two clocks.
-#[derive(Clone, Copy, Debug)]
-struct Until {
-    monotonic: Deadline,
-    wall: SystemTime,
-}
-
-impl Until {
-    fn within(time: Duration, now: SystemTime) -> Self {
-        Until { monotonic: Deadline::within(time), wall: now + time }
-    }
-
-    fn remaining(&self, now: SystemTime) -> Duration {
-        self.monotonic.remaining().min(self.wall.duration_since(now).unwrap_or_default())
-    }
-}
 
 /// The door to one table of leases. Its TTL attribute is `purgeAt`.
 pub struct Leases {
@@ -135,6 +61,8 @@ impl Leases {
     /// By how much clocks may be apart unless [`Leases::with_clock_skew`] says otherwise: 1 s. Clocks that NTP keeps are
     /// apart by milliseconds, so this is generous, and a holder that died is waited for no more than that much longer.
     pub const CLOCK_SKEW: Duration = Duration::from_secs(1);
+    /// Clocks that are further apart sign nothing that `DynamoDB` accepts: 5 minutes.
+    const MAX_CLOCK_SKEW: Duration = Duration::from_mins(5);
     /// How long a row is kept after its last acquire, renewal or release: 7 days. No request is on its way for so long,
     /// so none is older than the row's memory of the token.
     pub const RETENTION: Duration = Duration::from_hours(7 * 24);
@@ -162,10 +90,10 @@ impl Leases {
         Leases { ambient, ..self }
     }
 
-    /// The same table where clocks may be apart by this much. All that acquire one lease have to assume the same.
+    /// The same table where clocks may be apart by this much, 5 minutes at most. All that acquire one lease have to assume the same.
     #[must_use]
     pub fn with_clock_skew(self, clock_skew: Duration) -> Self {
-        Leases { clock_skew, ..self }
+        Leases { clock_skew: clock_skew.min(Self::MAX_CLOCK_SKEW), ..self }
     }
 
     /// The clock and the randomness that this table works by.
@@ -186,14 +114,22 @@ impl Leases {
         FencingToken { table: self.name.clone(), key: key.to_owned(), token: number }
     }
 
+    /// The row of the lease (one strongly consistent read), whether it is held or not; `None` where it has none.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn stored(&self, key: &str, call: &Call) -> Result<Option<StoredLease>, Failure> {
+        let read = |timeout| self.sender.read(&self.name, lease_key(key), timeout);
+        let row = until_read(&self.sender, &self.policy, &self.ambient, call, read).await?;
+        row.as_ref().map(StoredLease::read).transpose()
+    }
+
     /// The lease as it stands there (one strongly consistent read); `None` where nobody holds it, or it has ended.
     ///
     /// # Errors
     /// See [`Failure`].
     pub async fn get(&self, key: &str, call: &Call) -> Result<Option<StoredLease>, Failure> {
-        let read = |timeout| self.sender.read(&self.name, lease_key(key), timeout);
-        let row = until_read(&self.sender, &self.policy, &self.ambient, call, read).await?;
-        let stored = row.as_ref().map(StoredLease::read).transpose()?;
+        let stored = self.stored(key, call).await?;
         Ok(stored.filter(|stored| stored.holder.is_some() && !self.has_ended(stored)))
     }
 
@@ -202,7 +138,7 @@ impl Leases {
     /// # Errors
     /// [`AcquireError::Held`] with who holds it and until when. [`AcquireError::Failed`]: see [`Failure`].
     pub async fn acquire(&self, key: &str, holder: &str, terms: Terms, call: &Call) -> Result<Lease, AcquireError> {
-        let id = [self.ambient.random().to_be_bytes(), self.ambient.random().to_be_bytes()].concat();
+        let id = self.new_acquire_id();
         match self.acquire_as(key, holder, terms, &id, call).await? {
             Acquired::Now(lease) | Acquired::Before(lease) => Ok(lease),
         }
@@ -221,7 +157,7 @@ impl Leases {
         claim: &Claim,
         call: &Call,
     ) -> Result<Acquired, AcquireError> {
-        self.acquire_as(key, holder, terms, &claim.to_bytes(), call).await
+        self.acquire_as(key, holder, terms, &AcquireId::Claimed(claim), call).await
     }
 
     async fn acquire_as(
@@ -229,9 +165,10 @@ impl Leases {
         key: &str,
         holder: &str,
         terms: Terms,
-        id: &[u8],
+        id: &AcquireId<'_>,
         call: &Call,
     ) -> Result<Acquired, AcquireError> {
+        let (id, once) = (id.to_bytes(), matches!(id, AcquireId::Random(_)));
         // Before the first send: whatever time it takes is not counted twice.
         let now = self.ambient.now();
         let until = Until::within(terms.length(), now);
@@ -240,7 +177,8 @@ impl Leases {
             key,
             &Acquire {
                 holder,
-                id,
+                id: &id,
+                once,
                 floor: epoch_millis(now),
                 expires_at,
                 purge_at: Self::purge_at(now),
@@ -250,29 +188,35 @@ impl Leases {
         let send = |send: Send| self.sender.write(&self.name, write.clone(), send.timeout);
         let mut resend = Resend::new(&self.sender, &self.policy, &self.ambient, call);
         let (stored, pending) = match resend.until_proved(send).await? {
-            Proved::Applied(row) => {
-                let stored = read_returned(row)?;
-                return Ok(Acquired::Now(self.lease(key, stored, until)));
-            }
-            Proved::Refused(refusal) => read_refusing(refusal)?,
+            Proved::Applied(row) => return Ok(Acquired::Now(self.lease(key, read_returned(row)?, until))),
+            Proved::Refused(refusal) => refusal.read(StoredLease::read)?,
         };
         // A lease that is not there is free.
         let stored = stored.ok_or_else(|| corrupt("an acquire was refused where no row is"))?;
-        let acquired_by = stored.acquire_id.as_slice();
-        let is_mine = stored.holder.is_some() && acquired_by == id;
-        if is_mine && stored.expires_at == expires_at {
-            let lease = self.lease(key, stored, until);
-            return Ok(if pending.is_some() { Acquired::Now(lease) } else { Acquired::Before(lease) });
+        match (&stored.holder, stored.acquire_id == id) {
+            // From this call, by the end that it asked for: known here as well as by whoever was answered.
+            (Some(_), true) if stored.expires_at == expires_at => {
+                let lease = self.lease(key, stored, until);
+                Ok(if pending.is_some() { Acquired::Now(lease) } else { Acquired::Before(lease) })
+            }
+            (Some(_), true) => {
+                let until = Until::within(self.remaining(&stored), self.ambient.now());
+                Ok(Acquired::Before(self.lease(key, stored, until)))
+            }
+            (Some(_), false) if Claim::is_reused(&id, &stored.acquire_id) => Err(AcquireError::KeyReused),
+            (Some(holder), false) => {
+                Err(AcquireError::Held { holder: holder.clone(), until: moment(stored.expires_at) })
+            }
+            // Whoever learned of it has released it since.
+            (None, _) => {
+                let source = pending.unwrap_or_else(|| "it was acquired, and released since".into());
+                Err(AcquireError::Failed(Failure::OutcomeUnknown { source }))
+            }
         }
-        if is_mine {
-            let left = self.remaining(&stored);
-            return Ok(Acquired::Before(self.lease(key, stored, Until::within(left, self.ambient.now()))));
-        }
-        if stored.holder.is_some() && Claim::is_reused(id, acquired_by) {
-            return Err(AcquireError::KeyReused);
-        }
-        let until = moment(stored.expires_at);
-        Err(AcquireError::Held { holder: stored.holder.unwrap_or_default(), until })
+    }
+
+    fn new_acquire_id(&self) -> AcquireId<'static> {
+        AcquireId::Random([self.ambient.random().to_be_bytes(), self.ambient.random().to_be_bytes()])
     }
 
     /// Renews the lease from now on: one request. Where that fails, the lease is still held as long as time remains.
@@ -281,8 +225,7 @@ impl Leases {
     /// [`LeaseError::Fenced`] and [`LeaseError::NotFound`]: it is lost. [`LeaseError::Failed`]: nothing is proved, renew it
     /// again while time remains. [`LeaseError::Conflict`] does not occur.
     pub async fn renew(&self, lease: &mut Lease, terms: Terms, call: &Call) -> Result<(), LeaseError> {
-        let renewed = self.renew_token(&lease.token, Some(lease.renewals), false, terms, call).await?;
-        *lease = renewed;
+        *lease = self.renew_token(&lease.token, Renewals::Seen(lease.renewals), terms, call).await?;
         Ok(())
     }
 
@@ -298,51 +241,54 @@ impl Leases {
         terms: Terms,
         call: &Call,
     ) -> Result<Lease, LeaseError> {
-        self.renew_token(token, at, at.is_some(), terms, call).await
+        self.renew_token(token, at.map_or(Renewals::Unseen, Renewals::Demanded), terms, call).await
     }
 
-    /// `at` is how often it was renewed, as far as is known; `only_there` refuses any other number, instead of taking
-    /// the one that was found.
     async fn renew_token(
         &self,
         token: &FencingToken,
-        mut at: Option<u64>,
-        only_there: bool,
+        mut renewals: Renewals,
         terms: Terms,
         call: &Call,
     ) -> Result<Lease, LeaseError> {
         let mut resend = Resend::new(&self.sender, &self.policy, &self.ambient, call);
+        // An earlier renewal of this call that may have been applied before another one followed it.
+        let mut earlier: Option<Source> = None;
         loop {
             let now = self.ambient.now();
             let until = Until::within(terms.length(), now);
             let expires_at = epoch_millis(now + terms.length());
+            let at = renewals.at();
             let write = condition::renew(&token.key, token.token, at, expires_at, Self::purge_at(now));
             let send = |send: Send| self.sender.write(&self.name, write.clone(), send.timeout);
-            let refusal = match resend.until_proved(send).await? {
-                Proved::Applied(row) => return Ok(self.lease(&token.key, read_returned(row)?, until)),
-                Proved::Refused(refusal) => refusal,
+            let refusal = match resend.until_proved(send).await {
+                Ok(Proved::Applied(row)) => return Ok(self.lease(&token.key, read_returned(row)?, until)),
+                Ok(Proved::Refused(refusal)) => refusal,
+                Err(failure) => return Err(unless_unknown(failure, earlier)),
             };
             let round_trip = refusal.round_trip;
-            let (stored, pending) = read_refusing(refusal)?;
+            let (stored, pending) = refusal.read(StoredLease::read)?;
             let stored = under(token, stored)?;
             if stored.holder.is_none() {
                 return Err(LeaseError::Fenced);
             }
             // Nobody else writes this token: one renewal more that ends when this one does is this one.
-            let is_next = at.is_none_or(|at| stored.renewals == at + 1);
+            let is_next = at.is_none_or(|at| at.checked_add(1) == Some(stored.renewals));
             if is_next && stored.expires_at == expires_at {
                 return Ok(self.lease(&token.key, stored, until));
             }
-            // What was renewed since has killed every copy of this one.
-            let behind = at.map_or(1, |at| stored.renewals.saturating_sub(at));
-            if only_there {
-                return Err(match pending.filter(|_| behind > 1) {
+            // One more is somebody else's, and kills each copy of this. More may have followed this one; and where fewer are
+            // than were demanded, a copy of this one may come true yet.
+            let pending = pending.filter(|_| !(at.is_some() && is_next));
+            if let Renewals::Demanded(_) = renewals {
+                return Err(match pending {
                     Some(source) => LeaseError::Failed(Failure::OutcomeUnknown { source }),
                     None => LeaseError::Conflict(stored),
                 });
             }
-            resend.conflict(behind, round_trip);
-            at = Some(stored.renewals);
+            earlier = pending.or(earlier);
+            resend.conflict(at.map_or(1, |at| stored.renewals.saturating_sub(at)), round_trip);
+            renewals = Renewals::Seen(stored.renewals);
         }
     }
 
@@ -368,10 +314,14 @@ impl Leases {
             Proved::Applied(_) => return Ok(()),
             Proved::Refused(refusal) => refusal,
         };
-        let (stored, pending) = read_refusing(refusal)?;
+        let (stored, pending) = refusal.read(StoredLease::read)?;
         match (under(token, stored), pending) {
             // It may have been given back before somebody else acquired it.
             (Err(LeaseError::Fenced), Some(source)) => Err(LeaseError::Failed(Failure::OutcomeUnknown { source })),
+            // A copy of it may come true yet, when it has been renewed so many times.
+            (Ok(stored), Some(source)) if at.is_some_and(|at| stored.renewals < at) => {
+                Err(LeaseError::Failed(Failure::OutcomeUnknown { source }))
+            }
             (Err(error), _) => Err(error),
             (Ok(stored), _) => Err(LeaseError::Conflict(stored)),
         }
@@ -403,7 +353,7 @@ impl Leases {
     }
 
     fn has_ended(&self, stored: &StoredLease) -> bool {
-        stored.expires_at + millis(self.clock_skew) < epoch_millis(self.ambient.now())
+        stored.expires_at.saturating_add(millis(self.clock_skew)) < epoch_millis(self.ambient.now())
     }
 
     fn purge_at(now: SystemTime) -> u64 {
@@ -419,6 +369,43 @@ impl fmt::Debug for Leases {
     }
 }
 
+/// Which acquire it is.
+enum AcquireId<'a> {
+    /// Of one call.
+    Random([[u8; 8]; 2]),
+    /// Of one idempotency key.
+    Claimed(&'a Claim),
+}
+
+impl AcquireId<'_> {
+    fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            AcquireId::Random(bits) => bits.concat(),
+            AcquireId::Claimed(claim) => claim.to_bytes(),
+        }
+    }
+}
+
+/// How often a lease must have been renewed for a renewal to be made.
+#[derive(Clone, Copy)]
+enum Renewals {
+    /// That is not known: however often.
+    Unseen,
+    /// As often as was seen; if it was renewed since, then as often as that.
+    Seen(u64),
+    /// As often as a client demands.
+    Demanded(u64),
+}
+
+impl Renewals {
+    fn at(self) -> Option<u64> {
+        match self {
+            Renewals::Unseen => None,
+            Renewals::Seen(at) | Renewals::Demanded(at) => Some(at),
+        }
+    }
+}
+
 /// The row that a write which was applied has returned.
 fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Failure> {
     let unsaid = |source: Source| Failure::OutcomeUnknown { source };
@@ -426,14 +413,12 @@ fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Failure> {
     StoredLease::read(&row).map_err(|failure| unsaid(failure.into()))
 }
 
-/// The row that refused, and what is pending.
-fn read_refusing(refusal: Refusal<Option<Attributes>>) -> Result<(Option<StoredLease>, Option<Source>), Failure> {
-    let stored = refusal.by.as_ref().map(StoredLease::read).transpose();
-    match (stored, refusal.pending) {
-        (Ok(stored), pending) => Ok((stored, pending)),
-        (Err(_), Some(source)) => Err(Failure::OutcomeUnknown { source }),
-        (Err(failure), None) => Err(failure),
-    }
+/// The failure, or that nothing is proved where an earlier send may have been applied.
+fn unless_unknown(failure: Failure, earlier: Option<Source>) -> LeaseError {
+    LeaseError::Failed(match earlier {
+        Some(source) => Failure::OutcomeUnknown { source },
+        None => failure,
+    })
 }
 
 /// The row that refused, if it is under this token.

@@ -233,16 +233,10 @@ impl<T: Instance> Newest<T> {
             Proved::Applied(replaced) => return Ok(Put::Applied(replaced)),
             Proved::Refused(refusal) => refusal,
         };
-        let by = refusal.by.ok_or_else(|| corrupt("a write was refused where no row is"));
-        let stored = by.and_then(|row| Stored::read(&row));
-        match (stored, refusal.pending) {
-            (Ok(stored), pending) => {
-                debug!(order = stored.fence.order, name = stored.fence.name, "refused by what stands there");
-                Ok(Put::Refused(stored, pending))
-            }
-            (Err(_), Some(source)) => Err(Failure::OutcomeUnknown { source }),
-            (Err(failure), None) => Err(failure),
-        }
+        let (stored, pending) = refusal.read(Stored::read)?;
+        let stored = stored.ok_or_else(|| corrupt("a write was refused where no row is"))?;
+        debug!(order = stored.fence.order, name = stored.fence.name, "refused by what stands there");
+        Ok(Put::Refused(stored, pending))
     }
 
     fn ordering() -> OrderedBy {

@@ -3,9 +3,10 @@
 use crate::ambient::Ambient;
 use crate::call::Call;
 use crate::error::{Failure, Source};
-use crate::retry::{Conflicts, Deadline, RetryPolicy};
+use crate::retry::{Conflicts, RetryPolicy, Until};
 use crate::send::{Found, Proof, Sender};
-use std::time::{Duration, SystemTime};
+use crate::table::Attributes;
+use std::time::Duration;
 use tracing::debug;
 
 /// All sends of one change happen within this time of the first. A signature lives about 5 minutes and the token of a
@@ -18,7 +19,8 @@ pub(crate) struct Resend<'a> {
     policy: &'a RetryPolicy,
     ambient: &'a Ambient,
     call: &'a Call,
-    window: Window,
+    /// Until when its sends may leave.
+    window: Until,
     attempts: u32,
     conflicts: Conflicts,
 }
@@ -49,9 +51,24 @@ pub(crate) struct Refusal<F> {
     pub pending: Option<Source>,
 }
 
+impl Refusal<Option<Attributes>> {
+    /// What the row that refused says, where there is one, and what is pending: as long as something is, a row that cannot
+    /// be read proves nothing.
+    pub(crate) fn read<T>(
+        self,
+        read: impl Fn(&Attributes) -> Result<T, Failure>,
+    ) -> Result<(Option<T>, Option<Source>), Failure> {
+        match (self.by.as_ref().map(read).transpose(), self.pending) {
+            (Ok(read), pending) => Ok((read, pending)),
+            (Err(_), Some(source)) => Err(Failure::OutcomeUnknown { source }),
+            (Err(failure), None) => Err(failure),
+        }
+    }
+}
+
 impl<'a> Resend<'a> {
     pub(crate) fn new(sender: &'a Sender, policy: &'a RetryPolicy, ambient: &'a Ambient, call: &'a Call) -> Self {
-        let window = Window::open(ambient.now());
+        let window = Until::within(SEND_WINDOW, ambient.now());
         Resend { sender, policy, ambient, call, window, attempts: 0, conflicts: Conflicts::default() }
     }
 
@@ -138,7 +155,7 @@ impl<'a> Resend<'a> {
         let left = self.call.deadline().remaining();
         // With nothing pending, a send that cannot wait for its answer would only make an unknown.
         let needed = if pending { Duration::from_millis(1) } else { self.policy.first_timeout };
-        if left < needed || !self.window.is_open(self.ambient.now()) {
+        if left < needed || self.window.remaining(self.ambient.now()).is_zero() {
             return None;
         }
         Some(self.policy.timeout(lost, self.sender.connected()).min(left))
@@ -192,22 +209,5 @@ fn rejected(pending: Option<Source>, source: Source) -> Failure {
     match pending {
         Some(source) => Failure::OutcomeUnknown { source },
         None => Failure::Rejected { source },
-    }
-}
-
-/// The time in which sends of one change may leave, on two clocks: a paused machine may stop one of them.
-struct Window {
-    monotonic: Deadline,
-    opened: SystemTime,
-}
-
-impl Window {
-    fn open(now: SystemTime) -> Self {
-        Window { monotonic: Deadline::within(SEND_WINDOW), opened: now }
-    }
-
-    fn is_open(&self, now: SystemTime) -> bool {
-        let by_wall_clock = now.duration_since(self.opened).map_or(true, |passed| passed < SEND_WINDOW);
-        by_wall_clock && !self.monotonic.remaining().is_zero()
     }
 }

@@ -4,7 +4,7 @@
     reason = "the one place that reads the monotonic clock: a Deadline is made of it"
 )]
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// The moment after which a call sends nothing more and gives its answer.
@@ -22,6 +22,25 @@ impl Deadline {
     #[must_use]
     pub fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
+    }
+}
+
+/// A moment on two clocks: a machine that is paused may stop one of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until {
+    monotonic: Deadline,
+    wall: SystemTime,
+}
+
+impl Until {
+    /// The moment that lies `time` from now, which is `now` by the wall clock.
+    pub(crate) fn within(time: Duration, now: SystemTime) -> Self {
+        Until { monotonic: Deadline::within(time), wall: now + time }
+    }
+
+    /// How much time is left, by the clock that has less of it; zero when it has passed.
+    pub(crate) fn remaining(self, now: SystemTime) -> Duration {
+        self.monotonic.remaining().min(self.wall.duration_since(now).unwrap_or_default())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::error::Failure;
 use crate::table::Attributes;
 use crate::version::{Incarnation, ItemVersion, Version};
-use crate::write_id::{SeenRow, WriteId, slot_of};
+use crate::write_id::{SeenRow, WriteId, is_fenced, slot_of};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, HashMap};
@@ -55,10 +55,7 @@ impl Row {
     /// # Errors
     /// [`Failure::Fenced`].
     pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
-        match (self.fence, token) {
-            (Some(seen), Some(token)) if token < seen => Err(Failure::Fenced),
-            _ => Ok(()),
-        }
+        if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
     }
 
     /// The moment that an attribute of the value holds, in epoch seconds.

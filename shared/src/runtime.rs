@@ -18,8 +18,10 @@ use crate::retry::Deadline;
 use aws_lambda_events::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings;
 use aws_lambda_events::http::{HeaderMap, HeaderName, HeaderValue};
+use aws_lambda_events::query_map::QueryMap;
 use aws_sdk_dynamodb::Client;
 use lambda_runtime::{Context, LambdaEvent, service_fn};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::{Duration, SystemTime};
@@ -165,8 +167,8 @@ impl From<ApiGatewayV2httpRequest> for Request {
             route_key: event.route_key,
             path: event.raw_path.unwrap_or_default(),
             path_parameters: event.path_parameters.into_iter().collect(),
-            query: event.query_string_parameters.iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect(),
-            headers: joined(&event.headers),
+            query: query_of(&event.query_string_parameters),
+            headers: headers_of(&event.headers),
             caller: caller(event.request_context.authorizer),
             body: Body { text: event.body.unwrap_or_default(), is_base64: event.is_base64_encoded },
         }
@@ -184,20 +186,25 @@ fn caller(authorizer: Option<ApiGatewayRequestAuthorizer>) -> String {
         .unwrap_or_else(|| "anonymous".to_owned())
 }
 
-/// Headers as text, several of one name joined by commas, as RFC 9110 section 5.3 allows.
-fn joined(headers: &HeaderMap) -> BTreeMap<String, String> {
+/// Pairs as a map, several values of one name joined: nothing that was sent is dropped.
+fn joined<'a>(pairs: impl Iterator<Item = (&'a str, Cow<'a, str>)>, separator: &str) -> BTreeMap<String, String> {
     let mut joined = BTreeMap::<String, String>::new();
-    for (name, value) in headers {
-        let value = String::from_utf8_lossy(value.as_bytes());
-        joined
-            .entry(name.as_str().to_owned())
-            .and_modify(|all| {
-                all.push_str(", ");
-                all.push_str(&value);
-            })
-            .or_insert_with(|| value.into_owned());
+    for (name, value) in pairs {
+        let all = joined.entry(name.to_owned()).and_modify(|all| all.push_str(separator)).or_default();
+        all.push_str(&value);
     }
     joined
+}
+
+/// Headers as text; several of one name are one list (RFC 9110, section 5.3).
+fn headers_of(headers: &HeaderMap) -> BTreeMap<String, String> {
+    let pairs = headers.iter().map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())));
+    joined(pairs, ", ")
+}
+
+/// The query; the event's type takes values apart at their commas, and names that came twice.
+fn query_of(query: &QueryMap) -> BTreeMap<String, String> {
+    joined(query.iter().map(|(name, value)| (name, Cow::Borrowed(value))), ",")
 }
 
 fn to_event(response: &Response) -> ApiGatewayV2httpResponse {
@@ -282,6 +289,13 @@ mod tests {
         for tag in ["\"a\"", "\"b\""] {
             headers.append("if-match", HeaderValue::from_static(tag));
         }
-        assert_eq!(joined(&headers).get("if-match").map(String::as_str), Some("\"a\", \"b\""));
+        assert_eq!(headers_of(&headers).get("if-match").map(String::as_str), Some("\"a\", \"b\""));
+    }
+
+    #[test]
+    fn a_parameter_of_a_query_keeps_its_commas_and_all_of_its_values() {
+        let query: QueryMap = serde_json::from_str(r#"{"token":"6,7","id":"a"}"#).expect("a query");
+        let expected = [("id", "a"), ("token", "6,7")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(query_of(&query), expected.into());
     }
 }

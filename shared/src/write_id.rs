@@ -90,8 +90,13 @@ impl SeenRow {
     /// Whether a write with this token is refused for ever: tokens that a row has seen only rise.
     #[must_use]
     pub fn refuses(&self, token: Option<u64>) -> bool {
-        matches!((self.fence, token), (Some(seen), Some(token)) if token < seen)
+        is_fenced(self.fence, token)
     }
+}
+
+/// Whether a write with this token comes too late for a row that has seen that one.
+pub(crate) fn is_fenced(seen: Option<u64>, token: Option<u64>) -> bool {
+    matches!((seen, token), (Some(seen), Some(token)) if token < seen)
 }
 
 /// What a refusal proves about every send of one write, earlier ones included.

@@ -68,22 +68,42 @@ impl Leases {
         F: Future<Output = W>,
     {
         let mut lease = self.acquire(key, holder, terms, call).await?;
-        let mut work = pin!(work(lease.token().clone()));
+        // The work is gone before the lease is given back.
+        let work = work(lease.token().clone());
+        let done = self.work_while(&mut lease, terms, call, work).await;
+        if matches!(done, Err(WorkError::Lost)) {
+            return done;
+        }
+        if let Err(error) = self.release(lease, call).await {
+            debug!(?error, "not released");
+        }
+        done
+    }
+
+    /// Goes on with the work, and renews the lease meanwhile.
+    async fn work_while<W>(
+        &self,
+        lease: &mut Lease,
+        terms: Terms,
+        call: &Call,
+        work: impl Future<Output = W>,
+    ) -> Result<W, WorkError> {
+        let mut work = pin!(work);
         let mut unproved: Source = "its time was over before it could be renewed".into();
-        let done = loop {
+        loop {
             let wait = tokio::time::sleep(terms.renewal_in(lease.remaining()));
-            match beside(&lease, work.as_mut(), wait).await {
-                Turn::Done(done) => break Ok(done),
-                Turn::Over => break Err(WorkError::Unknown { source: unproved }),
+            match beside(lease, work.as_mut(), wait).await {
+                Turn::Done(done) => return Ok(done),
+                Turn::Over => return Err(WorkError::Unknown { source: unproved }),
                 Turn::Next(()) => {}
             }
             let mut renewed = lease.clone();
             let until_it_ends = Call::new(Deadline::within(lease.remaining().min(call.deadline().remaining())));
             let renewal = Box::pin(self.renew(&mut renewed, terms, &until_it_ends));
-            match beside(&lease, work.as_mut(), renewal).await {
-                Turn::Done(done) => break Ok(done),
-                Turn::Over => break Err(WorkError::Unknown { source: unproved }),
-                Turn::Next(Ok(())) => lease = renewed,
+            match beside(lease, work.as_mut(), renewal).await {
+                Turn::Done(done) => return Ok(done),
+                Turn::Over => return Err(WorkError::Unknown { source: unproved }),
+                Turn::Next(Ok(())) => *lease = renewed,
                 Turn::Next(Err(LeaseError::Fenced | LeaseError::NotFound | LeaseError::Conflict(_))) => {
                     return Err(WorkError::Lost);
                 }
@@ -91,18 +111,14 @@ impl Leases {
                 Turn::Next(Err(LeaseError::Failed(failure))) => {
                     debug!(%failure, "not renewed");
                     unproved = failure.into();
-                    match beside(&lease, work.as_mut(), tokio::time::sleep(PAUSE)).await {
-                        Turn::Done(done) => break Ok(done),
-                        Turn::Over => break Err(WorkError::Unknown { source: unproved }),
+                    match beside(lease, work.as_mut(), tokio::time::sleep(PAUSE)).await {
+                        Turn::Done(done) => return Ok(done),
+                        Turn::Over => return Err(WorkError::Unknown { source: unproved }),
                         Turn::Next(()) => {}
                     }
                 }
             }
-        };
-        if let Err(error) = self.release(lease, call).await {
-            debug!(?error, "not released");
         }
-        done
     }
 }
 
@@ -122,7 +138,8 @@ enum Turn<W, N> {
 /// Goes on with the work, as long as the lease has time left, until `other` is ready. Time is looked at each time before
 /// the work goes on: whoever wakes up after a pause finds out first.
 async fn beside<W: Future, N: Future>(lease: &Lease, mut work: Pin<&mut W>, other: N) -> Turn<W::Output, N::Output> {
-    let mut other = pin!(other);
+    // Without a share of its own, work that is always ready would use up the task's budget and starve the renewal.
+    let mut other = pin!(tokio::task::coop::unconstrained(other));
     poll_fn(|context| {
         if lease.remaining().is_zero() {
             return Poll::Ready(Turn::Over);

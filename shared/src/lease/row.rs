@@ -1,9 +1,15 @@
-//! A lease as its row says.
+//! A lease as its row says, and as its holder knows it.
 
+use super::moment;
+use crate::ambient::Ambient;
 use crate::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, RENEWALS, TOKEN};
 use crate::error::Failure;
+use crate::fencing_token::FencingToken;
+use crate::retry::Until;
 use crate::row::read_number;
 use crate::table::Attributes;
+use crate::timestamp::Timestamp;
+use std::time::Duration;
 
 /// Which state of a lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +18,63 @@ pub struct LeaseVersion {
     pub token: u64,
     /// How many renewals since.
     pub renewals: u64,
+}
+
+/// A lease that was acquired here: held as long as time [remains](Lease::remaining), and nobody else can have acquired
+/// it before that, if clocks are not further apart than assumed.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    pub(super) token: FencingToken,
+    pub(super) holder: String,
+    pub(super) renewals: u64,
+    pub(super) expires_at: u64,
+    pub(super) until: Until,
+    pub(super) ambient: Ambient,
+}
+
+impl Lease {
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        self.token.lease_key()
+    }
+
+    /// Who holds it.
+    #[must_use]
+    pub fn holder(&self) -> &str {
+        &self.holder
+    }
+
+    /// What to write under.
+    #[must_use]
+    pub fn token(&self) -> &FencingToken {
+        &self.token
+    }
+
+    /// How often it was renewed.
+    #[must_use]
+    pub fn renewals(&self) -> u64 {
+        self.renewals
+    }
+
+    /// Which state it is in.
+    #[must_use]
+    pub fn at(&self) -> LeaseVersion {
+        LeaseVersion { token: self.token.number(), renewals: self.renewals }
+    }
+
+    /// When it ends, by the clock of whoever acquired or renewed it.
+    #[must_use]
+    pub fn expires_at(&self) -> Timestamp {
+        moment(self.expires_at)
+    }
+
+    /// How much of it is left; zero when it has ended. Counted from before the acquire or renewal was first sent, by the
+    /// monotonic and the wall clock, whichever has less left: a paused machine may have stopped one of them.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.until.remaining(self.ambient.now())
+    }
 }
 
 /// A lease as it stands in its table.

@@ -1,6 +1,6 @@
 //! Waiting for a lease that somebody holds.
 
-use super::{AcquireError, Lease, Leases, Terms};
+use super::{AcquireError, Acquired, Lease, Leases, Terms};
 use crate::call::Call;
 use crate::retry::{Deadline, fraction};
 use std::time::Duration;
@@ -24,12 +24,16 @@ impl Leases {
         timeout: Duration,
         call: &Call,
     ) -> Result<Lease, AcquireError> {
-        let deadline = Deadline::within(timeout.min(call.deadline().remaining()));
+        let timeout = timeout.min(call.deadline().remaining());
+        let deadline = Deadline::within(timeout);
+        // One id for all looks: a copy of an earlier one that lands late has acquired for this call.
+        let id = self.new_acquire_id();
         let mut looks = Looks::new(terms.length());
         loop {
-            let (holder, until) = match self.acquire(key, holder, terms, call).await {
+            let (holder, until) = match self.acquire_as(key, holder, terms, &id, call).await {
+                Ok(Acquired::Now(lease) | Acquired::Before(lease)) => return Ok(lease),
                 Err(AcquireError::Held { holder, until }) => (holder, until),
-                other => return other,
+                Err(error) => return Err(error),
             };
             let waited = timeout.saturating_sub(deadline.remaining());
             let pause = looks.pause(waited, self.free_in(until), self.ambient.random());
