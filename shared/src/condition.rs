@@ -52,8 +52,8 @@ const IS_HELD_SHORTER: &str = "#token = :token AND attribute_exists(#holder) AND
 const IS_UNDER_TOKEN: &str = "#token = :token";
 const IS_UNDER_TOKEN_AT: &str = "#token = :token AND #renewals = :at";
 
-/// The most that an update expression may take, in bytes (`DynamoDB` quota "expression length"), and a fence beside.
-const MAX_EXPRESSION: usize = 4096 - SET_FENCE.len();
+/// The most that an update expression may take, in bytes (`DynamoDB` quota "expression length").
+const MAX_EXPRESSION: usize = 4096;
 /// The longest attribute name that an expression may name, in bytes.
 const MAX_NAME: usize = 255;
 
@@ -145,8 +145,12 @@ fn update(
     })
 }
 
-/// The same write, but under a fencing token: it is refused where the row has seen a higher one, and leaves it there.
-pub(crate) fn fenced(write: ConditionalWrite, token: u64) -> ConditionalWrite {
+/// The same write, but under a fencing token, if there is one: it is refused where the row has seen a higher one, and
+/// leaves its own there.
+///
+/// `None` where the expression would be longer than `DynamoDB` takes.
+pub(crate) fn fenced(write: ConditionalWrite, token: Option<u64>) -> Option<ConditionalWrite> {
+    let Some(token) = token else { return Some(write) };
     let ConditionalWrite { action, condition, mut names, mut values, returning } = write;
     let condition = if condition == IS_ABSENT { condition } else { format!("{condition} AND {IS_NOT_FENCED}").into() };
     let action = match action {
@@ -156,6 +160,9 @@ pub(crate) fn fenced(write: ConditionalWrite, token: u64) -> ConditionalWrite {
         }
         Action::Update { key, expression } => {
             let expression = expression.replacen("SET ", SET_FENCE, 1);
+            if expression.len() > MAX_EXPRESSION {
+                return None;
+            }
             Action::Update { key, expression }
         }
         Action::Check { key } => Action::Check { key },
@@ -165,7 +172,7 @@ pub(crate) fn fenced(write: ConditionalWrite, token: u64) -> ConditionalWrite {
         names.insert("#fence".to_owned(), FENCE.to_owned());
         values.insert(":fence".to_owned(), number(token));
     }
-    ConditionalWrite { action, condition, names, values, returning }
+    Some(ConditionalWrite { action, condition, names, values, returning })
 }
 
 /// Checks that the key has no row.

@@ -31,7 +31,7 @@ mod wait;
 pub use held::WorkError;
 pub use outcome::{AcquireError, Acquired, LeaseError};
 pub use row::{Lease, LeaseVersion, StoredLease};
-pub use terms::{Terms, TooShort};
+pub use terms::{InvalidTerms, Terms};
 
 use crate::ambient::Ambient;
 use crate::call::Call;

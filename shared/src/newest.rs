@@ -154,7 +154,8 @@ impl<T: Instance> Newest<T> {
         Newest { table: self.table.with_ambient(ambient) }
     }
 
-    /// The same table with tombstones kept this long, from the moment when the deletion arrived; at least an hour.
+    /// The same table with tombstones kept this long, from the moment when the deletion arrived; at least an hour,
+    /// at most ten years.
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
         Newest { table: self.table.with_tombstone_retention(retention) }

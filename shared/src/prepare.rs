@@ -68,18 +68,14 @@ impl<T: Record> Write<'_, T> {
             row.check_fence(fence)?;
         }
         let (request, on) = match *self {
-            Write::Create(value) => (create(value, key, id)?, Base::NoRow),
+            Write::Create(value) => (create(value, key, stamp)?, Base::NoRow),
             Write::Revive(row, value) => {
-                (change_row(row, &leftovers::<T>(row), &Table::<T>::encode(value)?, key, id)?, base(row.at))
+                (change_row(row, &leftovers::<T>(row), &Table::<T>::encode(value)?, key, stamp)?, base(row.at))
             }
             Write::Update(row, old, new) => {
-                (change_row(row, &Table::<T>::encode(old)?, &Table::<T>::encode(new)?, key, id)?, base(row.at))
+                (change_row(row, &Table::<T>::encode(old)?, &Table::<T>::encode(new)?, key, stamp)?, base(row.at))
             }
-            Write::Delete(at) => (delete::<T>(at, key, id, stamp.purge_at)?, base(at)),
-        };
-        let request = match fence {
-            Some(token) => condition::fenced(request, token),
-            None => request,
+            Write::Delete(at) => (delete::<T>(at, key, stamp)?, base(at)),
         };
         Ok((request, SentWrite { id, on, fence }))
     }
@@ -109,12 +105,12 @@ pub(crate) fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
     purge_at.is_some_and(|seconds| seconds < epoch_seconds(now + PURGE_MARGIN))
 }
 
-fn create<T: Record>(value: &T, key: &Attributes, id: WriteId) -> Result<ConditionalWrite, Failure> {
+fn create<T: Record>(value: &T, key: &Attributes, stamp: Stamp) -> Result<ConditionalWrite, Failure> {
     let mut item = Table::<T>::encode(value)?;
     item.extend(key.clone());
     check_size(&item)?;
-    item.extend(row::first_attributes(id));
-    Ok(condition::put_if_absent(T::PARTITION_KEY, item))
+    item.extend(row::first_attributes(stamp.id));
+    condition::fenced(condition::put_if_absent(T::PARTITION_KEY, item), stamp.fence).ok_or_else(too_long)
 }
 
 /// From what the row holds of a value to what it shall hold; other attributes are left alone.
@@ -123,29 +119,30 @@ fn change_row(
     old: &Attributes,
     new: &Attributes,
     key: &Attributes,
-    id: WriteId,
+    stamp: Stamp,
 ) -> Result<ConditionalWrite, Failure> {
     let diff = diff(old, new);
     let mut item = row.attributes.clone();
     diff.apply(&mut item);
     check_size(&item)?;
-    Ok(condition::update_at(key.clone(), row.at, id, &diff).unwrap_or_else(|| {
-        row::advance(&mut item, row.at, id);
-        condition::put_at(row.at, item)
-    }))
+    let update = condition::update_at(key.clone(), row.at, stamp.id, &diff);
+    let write = update.and_then(|update| condition::fenced(update, stamp.fence)).or_else(|| {
+        row::advance(&mut item, row.at, stamp.id);
+        condition::fenced(condition::put_at(row.at, item), stamp.fence)
+    });
+    write.ok_or_else(too_long)
 }
 
-fn delete<T: Record>(
-    at: ItemVersion,
-    key: &Attributes,
-    id: WriteId,
-    purge_at: SystemTime,
-) -> Result<ConditionalWrite, Failure> {
+fn delete<T: Record>(at: ItemVersion, key: &Attributes, stamp: Stamp) -> Result<ConditionalWrite, Failure> {
     let everything: BTreeSet<_> = T::ATTRIBUTES.iter().map(|&name| name.to_owned()).collect();
     let diff = Diff { set: BTreeMap::new(), remove: everything };
-    condition::bury_at(key.clone(), at, id, &diff, epoch_seconds(purge_at)).ok_or_else(|| Failure::InvalidRecord {
-        reason: "its Record declares more attributes than one request can name".to_owned(),
-    })
+    let bury = condition::bury_at(key.clone(), at, stamp.id, &diff, epoch_seconds(stamp.purge_at));
+    bury.and_then(|bury| condition::fenced(bury, stamp.fence)).ok_or_else(too_long)
+}
+
+/// Only a delete is: what else is too long for an update is sent as a whole item.
+fn too_long() -> Failure {
+    Failure::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
 }
 
 fn base(at: ItemVersion) -> Base {

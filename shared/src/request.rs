@@ -26,6 +26,9 @@ use std::collections::BTreeMap;
 /// The most bytes that a body may have: 512 KB, some more than the largest item.
 pub const MAX_BODY: usize = 512 * 1024;
 
+/// What a PATCH may be.
+const PATCH_TYPES: &[&str] = &["application/json", "application/merge-patch+json"];
+
 /// One request. `runtime.rs` makes it of an event; a test makes it of whatever it likes.
 #[derive(Clone, Default, Debug)]
 pub struct Request {
@@ -131,7 +134,19 @@ impl Request {
     /// # Errors
     /// Each a problem with a field: too large, another media type, not JSON, not an object, a reserved name.
     pub fn fields(&self) -> Result<Fields, Problem> {
-        match self.json(&["application/json"])? {
+        self.fields_in(&["application/json"])
+    }
+
+    /// The same of a PATCH whose fields are known: a merge patch is one too.
+    ///
+    /// # Errors
+    /// As [`Request::fields`].
+    pub fn patch_fields(&self) -> Result<Fields, Problem> {
+        self.fields_in(PATCH_TYPES)
+    }
+
+    fn fields_in(&self, media_types: &[&str]) -> Result<Fields, Problem> {
+        match self.json(media_types)? {
             Value::Object(members) => {
                 refuse_reserved(&members, "")?;
                 Ok(Fields::new(members))
@@ -153,7 +168,7 @@ impl Request {
     /// # Errors
     /// As [`Request::object`].
     pub fn merge_patch(&self) -> Result<Object, Problem> {
-        Ok(Object::new(self.json(&["application/json", "application/merge-patch+json"])?, "")?)
+        Ok(Object::new(self.json(PATCH_TYPES)?, "")?)
     }
 
     /// The body as JSON: size first, then the media type, then the text.

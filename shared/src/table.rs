@@ -154,15 +154,18 @@ impl<T: Record> Table<T> {
         Table { ambient, ..self }
     }
 
-    /// The same table with tombstones kept this long; at least an hour, so that no request can outlive them.
+    /// The same table with tombstones kept this long; at least an hour, so that no request can outlive them, and at most
+    /// ten years.
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
-        Table { tombstone_retention: retention.max(Duration::from_hours(1)), ..self }
+        let (least, most) = (Duration::from_hours(1), Duration::from_hours(10 * 365 * 24));
+        Table { tombstone_retention: retention.clamp(least, most), ..self }
     }
 
     /// The same table for one holder of a lease: each item that it writes remembers the token, and refuses every write
-    /// under a lower one as [`Failure::Fenced`], at any time. All that write an item have to do so under leases of one
-    /// key; a write without a token is not checked, and leaves what is remembered alone.
+    /// under a lower one as [`Failure::Fenced`], for as long as the item or its tombstone is there. All that write an item
+    /// have to do so under leases of one key; a write without a token is not checked, and leaves what is remembered alone.
+    /// Nothing is remembered where nothing is: a create on a free key is not refused.
     #[must_use]
     pub fn fenced_by(&self, token: &FencingToken) -> Self {
         Table {

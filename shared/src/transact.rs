@@ -15,11 +15,12 @@ use crate::call::Call;
 use crate::error::{Failure, TransactError};
 use crate::resend::{Proved, Refusal, Resend, Send, until_read};
 use crate::retry::RetryPolicy;
+use crate::row;
 use crate::send::{Address, Proof, Reason, Sender};
-use crate::write_id::{Base, Verdict, WriteId};
+use crate::write_id::{Base, Verdict, WriteId, judge_without_copies};
 use attempt::{Known, Role, Step};
 use aws_sdk_dynamodb::Client;
-use cancellation::{Cancelled, judge_cancellation};
+use cancellation::{Cancelled, is_lease_lost, judge_cancellation};
 use tracing::debug;
 
 /// The most steps that a transaction takes, and the most rows that are read for it (`DynamoDB` quota).
@@ -199,7 +200,13 @@ impl Change<'_> {
             reason,
             expires_at: step.expires_at,
         });
-        let verdict = judge_cancellation(judged, self.ambient.now());
+        let verdict = match judge_cancellation(judged, self.ambient.now()) {
+            Verdict::Unproved if pending.is_some() && is_lease_lost(steps, &reasons) => {
+                // Where they cannot be read, nothing is proved.
+                self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved)
+            }
+            verdict => verdict,
+        };
         match (verdict, pending) {
             (Verdict::Landed, _) => return Ok(true),
             (Verdict::Dead, _) | (Verdict::Unproved, None) => {}
@@ -215,7 +222,7 @@ impl Change<'_> {
             match reason {
                 Reason::Refused(item) => {
                     debug!(step = attempt.name(step.row), "refused");
-                    if matches!(step.role, Role::Requires) {
+                    if matches!(step.role, Role::Requires(_)) {
                         attempt.learn(step.row, Known::Lost);
                         continue;
                     }
@@ -230,7 +237,7 @@ impl Change<'_> {
                     }
                     attempt.learn(step.row, known);
                 }
-                Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires) => {}
+                Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires(_)) => {}
                 Reason::NotNow | Reason::Rejected => unread.push(step.row),
                 Reason::None => {}
             }
@@ -243,6 +250,35 @@ impl Change<'_> {
             self.read(attempt, unread).await?;
         }
         Ok(false)
+    }
+
+    /// Judges a transaction whose lease is lost, so that no copy of it will be applied from now on, by the rows that it was
+    /// to write: they show whether an earlier one was.
+    async fn judge_after_loss(&self, attempt: &Attempt, steps: &[Step]) -> Result<Verdict, Failure> {
+        let writes = steps.iter().filter_map(|step| match &step.role {
+            Role::Writes(sent) => Some((attempt.address(step.row).clone(), *sent)),
+            Role::Checks(_) | Role::Adds | Role::Requires(_) => None,
+        });
+        let mut left: Vec<_> = writes.collect();
+        let mut all = Verdict::Unproved;
+        while !left.is_empty() {
+            let addresses: Vec<Address> = left.iter().map(|(address, _)| address.clone()).collect();
+            let read = |timeout| self.sender.read_batch(&addresses, timeout);
+            let batch = until_read(self.sender, self.policy, self.ambient, self.call, read).await?;
+            for (address, sent) in &left {
+                if batch.left_out(address) {
+                    continue;
+                }
+                let seen = batch.item(address).as_ref().and_then(row::seen);
+                match judge_without_copies(sent, seen.as_ref()) {
+                    Verdict::Landed => return Ok(Verdict::Landed),
+                    Verdict::Dead => all = Verdict::Dead,
+                    Verdict::Unproved | Verdict::Corrupt => {}
+                }
+            }
+            left.retain(|(address, _)| batch.left_out(address));
+        }
+        Ok(all)
     }
 
     /// Reads these rows, each strongly consistent, until they are answered or time is up.

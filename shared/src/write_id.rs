@@ -126,6 +126,18 @@ pub fn judge(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     }
 }
 
+/// Judges a write of which no copy can be applied any more, by its row: then nothing is left to come true, and where
+/// its condition still holds, it was not applied.
+#[must_use]
+pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
+    let still_holds = match (write.on, seen) {
+        (Base::NoRow, None) => true,
+        (Base::Row { version, incarnation }, Some(row)) => row.version == version && row.incarnation == incarnation,
+        _ => false,
+    };
+    if still_holds { Verdict::Dead } else { judge(write, seen) }
+}
+
 /// A row keeps the id of the write that created it for as long as it lives, so a create is judged
 /// exactly however many writes came after; and rows that refuse a create do not vanish while a
 /// copy of it can still be on its way (tombstones).
@@ -253,5 +265,17 @@ mod tests {
         // Long after, it may have been applied before the higher token came.
         let row = SeenRow { fence: Some(8), ..row_at(5 + SLOTS + 1) };
         assert_eq!(judge(&SentWrite { fence: Some(7), ..update(id(90), 5) }, Some(&row)), Verdict::Unproved);
+    }
+
+    #[test]
+    fn where_no_copy_can_come_a_condition_that_still_holds_means_not_applied() {
+        assert_eq!(judge_without_copies(&update(id(90), 5), Some(&row_at(5))), Verdict::Dead);
+        assert_eq!(judge_without_copies(&update(id(6), 5), Some(&row_at(7))), Verdict::Landed);
+        assert_eq!(judge_without_copies(&update(id(90), 5), Some(&row_at(7))), Verdict::Dead);
+        assert_eq!(judge_without_copies(&update(id(90), 5), Some(&row_at(5 + SLOTS + 1))), Verdict::Unproved);
+        assert_eq!(judge_without_copies(&update(id(90), 5), None), Verdict::Unproved);
+        let create = SentWrite { id: id(5), on: Base::NoRow, fence: None };
+        assert_eq!(judge_without_copies(&create, None), Verdict::Dead);
+        assert_eq!(judge_without_copies(&create, Some(&row_at(1))), Verdict::Dead);
     }
 }

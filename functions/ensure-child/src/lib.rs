@@ -117,6 +117,7 @@ async fn create(app: &App, id: &str, child: &Child, call: &Call) -> Result<Ensur
 }
 
 /// Creates the child where none is and the lease is held under this token: one read, and one transaction where none is.
+/// A refusal reads once more.
 async fn create_under(
     app: &App,
     token: &FencingToken,
@@ -135,9 +136,15 @@ async fn create_under(
         let at = attempt.put_if_absent(item, child)?;
         Ok(Plan::Commit(Ensured::Created(Versioned { value: child.clone(), at })))
     });
-    ensured.await.map_err(|error| match error {
-        TransactError::Refused(failure) | TransactError::Failed(failure) => failure,
-    })
+    match ensured.await {
+        Ok(ensured) => Ok(ensured),
+        // The child is not read in the moment in which the lease is looked at: it answers before the fence does.
+        Err(TransactError::Failed(Failure::Fenced)) => {
+            let there = app.children.get(&Key::from(id), call).await?;
+            there.map(Ensured::Found).ok_or(Failure::Fenced)
+        }
+        Err(TransactError::Refused(failure) | TransactError::Failed(failure)) => Err(failure),
+    }
 }
 
 async fn get(app: &App, parent: &Id, request: &Request, call: &Call) -> Result<Response, Problem> {

@@ -125,7 +125,7 @@ async fn renew(app: &App, key: &Id, request: &Request, call: &Call) -> Result<Re
     request.refuse_idempotency_key()?;
     let if_match = request.if_match()?;
     let (token, terms) = parse_renewal(request)?;
-    let at = renewals(if_match, token)?;
+    let at = renewals(app, key, if_match, token, call).await?;
     let token = app.leases.token(key.as_str(), token);
     let lease = app.leases.renew_at(&token, at, terms, call).await.map_err(problem)?;
     Ok(Response::ok(lease.at(), &show(key, &lease)))
@@ -135,19 +135,26 @@ async fn release(app: &App, key: &Id, request: &Request, call: &Call) -> Result<
     request.refuse_idempotency_key()?;
     let if_match = request.if_match()?;
     let token = parse_release(request)?;
-    let at = renewals(if_match, token)?;
+    let at = renewals(app, key, if_match, token, call).await?;
     app.leases.release_at(&app.leases.token(key.as_str(), token), at, call).await.map_err(problem)?;
     Ok(Response::no_content("released"))
 }
 
-/// How often the lease must have been renewed. A tag names a token too, and one request has one token.
-fn renewals(if_match: IfMatch<LeaseVersion>, token: u64) -> Result<Option<u64>, Problem> {
+/// How often the lease must have been renewed. A tag names a token too: one of another acquire than the request's matches
+/// nothing that the request could change, and the lease is only read to say what is there.
+async fn renewals(
+    app: &App,
+    key: &Id,
+    if_match: IfMatch<LeaseVersion>,
+    token: u64,
+    call: &Call,
+) -> Result<Option<u64>, Problem> {
     match if_match {
         IfMatch::None | IfMatch::Any => Ok(None),
         IfMatch::Tag(at) if at.token == token => Ok(Some(at.renewals)),
         IfMatch::Tag(_) => {
-            let detail = "the tag is of another acquire than the token of this request";
-            Err(Problem::invalid("header:if-match", "invalid_if_match", detail))
+            let stored = app.leases.stored(key.as_str(), call).await?.ok_or_else(not_found)?;
+            Err(problem(if stored.token == token { LeaseError::Conflict(stored) } else { LeaseError::Fenced }))
         }
     }
 }

@@ -39,7 +39,7 @@ pub fn parse_acquire(request: &Request) -> Result<Wanted, Problem> {
 /// # Errors
 /// A problem that names the field.
 pub fn parse_renewal(request: &Request) -> Result<(u64, Terms), Problem> {
-    let mut fields = request.fields()?;
+    let mut fields = request.patch_fields()?;
     let token = fields.required_whole("token", TOKENS)?.unsigned_abs();
     let (_, terms) = terms(&mut fields)?;
     fields.finish()?;

@@ -7,7 +7,8 @@ use crate::timestamp::Timestamp;
 /// How an acquire did not acquire.
 #[derive(Debug)]
 pub enum AcquireError {
-    /// Somebody holds it, perhaps under the same name: a lease is not re-entrant.
+    /// Somebody holds it, perhaps under the same name: a lease is not re-entrant. Where an answer was lost, a copy of this
+    /// acquire may still find it free: nobody holds it then until the time that was asked for is over.
     Held {
         /// Who.
         holder: String,
@@ -26,7 +27,7 @@ pub enum AcquireError {
 pub enum LeaseError {
     /// No row of this key: it was never acquired, or its row was removed long after it was held last.
     NotFound,
-    /// The lease is lost: it is not held under this token (any more), and under it never will be.
+    /// The lease is lost: it is not held under this token. Under one that was ever given it never will be again.
     Fenced,
     /// It is held under this token, but at another number of renewals than was demanded.
     Conflict(StoredLease),
@@ -51,6 +52,7 @@ impl From<Failure> for LeaseError {
 pub enum Acquired {
     /// It was acquired now.
     Now(Lease),
-    /// It was acquired before, by the same request, and is still held.
+    /// It was acquired before, by the same request, and nobody else can have acquired it since. Look at how much of it
+    /// [remains](Lease::remaining): that may be nothing.
     Before(Lease),
 }

@@ -10,49 +10,72 @@ pub struct Terms {
     renew_after: Duration,
 }
 
-/// The terms leave no time to renew.
+/// Terms that cannot be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooShort {
-    left: Duration,
+pub enum InvalidTerms {
+    /// They leave too little time to renew: this much.
+    TooShort(Duration),
+    /// The lease is longer than [`Terms::MAX_LENGTH`].
+    TooLong,
+    /// It would be renewed before a tenth of it is over.
+    TooEager,
 }
 
-impl fmt::Display for TooShort {
+impl fmt::Display for InvalidTerms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "after its renewal point the lease lasts {} ms, and a renewal may need {} ms: make the lease longer, or renew earlier",
-            self.left.as_millis(),
-            Terms::RENEWAL_TAKES.as_millis()
-        )
+        match self {
+            InvalidTerms::TooShort(left) => write!(
+                f,
+                "after its renewal point the lease lasts {} ms, and a renewal may need {} ms: make the lease longer, or renew earlier",
+                left.as_millis(),
+                Terms::RENEWAL_TAKES.as_millis()
+            ),
+            InvalidTerms::TooLong => {
+                write!(f, "a lease may last {} h: make it shorter, and renew it", Terms::MAX_LENGTH.as_secs() / 3600)
+            }
+            InvalidTerms::TooEager => {
+                f.write_str("a tenth of the lease must be over before it is renewed: renew later")
+            }
+        }
     }
 }
 
-impl std::error::Error for TooShort {}
+impl std::error::Error for InvalidTerms {}
 
 impl Terms {
     /// The default length: 10 s. Long against a request and a garbage collection, short against a person's patience when
     /// a holder dies.
     pub const LENGTH: Duration = Duration::from_secs(10);
-    /// What a renewal must be left: 450 ms, which is a send that is not answered (150 ms) and another that waits twice as
-    /// long ([`RetryPolicy`](crate::RetryPolicy)).
+    /// The longest lease: 1 day, far below what its row is kept for.
+    pub const MAX_LENGTH: Duration = Duration::from_hours(24);
+    /// What a renewal must be left: 450 ms, which is a send of a connected client that is not answered (150 ms) and another
+    /// that waits twice as long ([`RetryPolicy`](crate::RetryPolicy)).
     pub const RENEWAL_TAKES: Duration = Duration::from_millis(450);
 
     /// A lease of this length, renewed when half of it is over: then it costs two requests a length, and half of it is
     /// left for renewals that fail.
     ///
     /// # Errors
-    /// [`TooShort`]: half of it is less than a renewal may need.
-    pub fn new(length: Duration) -> Result<Self, TooShort> {
+    /// [`InvalidTerms`]: half of it is less than a renewal may need, or it is longer than a day.
+    pub fn new(length: Duration) -> Result<Self, InvalidTerms> {
         Self::renewed_after(length, length / 2)
     }
 
     /// A lease of this length, renewed when this much of it is over.
     ///
     /// # Errors
-    /// [`TooShort`]: what is left then is less than a renewal may need.
-    pub fn renewed_after(length: Duration, renew_after: Duration) -> Result<Self, TooShort> {
+    /// [`InvalidTerms`].
+    pub fn renewed_after(length: Duration, renew_after: Duration) -> Result<Self, InvalidTerms> {
         let left = length.saturating_sub(renew_after);
-        if left < Self::RENEWAL_TAKES { Err(TooShort { left }) } else { Ok(Terms { length, renew_after }) }
+        if left < Self::RENEWAL_TAKES {
+            Err(InvalidTerms::TooShort(left))
+        } else if length > Self::MAX_LENGTH {
+            Err(InvalidTerms::TooLong)
+        } else if renew_after < length / 10 {
+            Err(InvalidTerms::TooEager)
+        } else {
+            Ok(Terms { length, renew_after })
+        }
     }
 
     /// How long it is until a lease with so much time left is to be renewed.
@@ -78,10 +101,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terms_that_leave_no_time_to_renew_are_refused_with_a_sentence() {
+    fn terms_that_cannot_be_kept_are_refused_with_a_sentence() {
         let millis = Duration::from_millis;
         assert!(Terms::new(millis(900)).is_ok());
-        assert_eq!(Terms::new(Duration::ZERO), Err(TooShort { left: Duration::ZERO }));
+        assert_eq!(Terms::new(Duration::ZERO), Err(InvalidTerms::TooShort(Duration::ZERO)));
         let refused = Terms::new(millis(898)).expect_err("too short");
         assert!(
             refused
@@ -90,6 +113,11 @@ mod tests {
         );
         assert!(Terms::renewed_after(millis(898), millis(400)).is_ok());
         assert!(Terms::renewed_after(millis(2000), millis(3000)).is_err());
+        assert!(Terms::new(Terms::MAX_LENGTH).is_ok());
+        for endless in [Terms::MAX_LENGTH + millis(1), Duration::MAX] {
+            assert_eq!(Terms::new(endless), Err(InvalidTerms::TooLong));
+        }
+        assert_eq!(Terms::renewed_after(millis(2000), millis(199)), Err(InvalidTerms::TooEager));
     }
 
     #[test]

@@ -180,8 +180,8 @@ pub(super) enum Role {
     Checks(Base),
     /// It adds to a number, whatever the version is.
     Adds,
-    /// It demands that a lease is held.
-    Requires,
+    /// It demands that a lease is held under this token.
+    Requires(u64),
 }
 
 impl Role {
@@ -190,7 +190,7 @@ impl Role {
         match self {
             Role::Writes(sent) => Some(sent.on),
             Role::Checks(on) => Some(*on),
-            Role::Adds | Role::Requires => None,
+            Role::Adds | Role::Requires(_) => None,
         }
     }
 }
@@ -207,6 +207,11 @@ pub(super) struct Step {
 }
 
 impl Step {
+    #[cfg(test)]
+    pub(super) fn for_test(role: Role) -> Self {
+        Step { row: 0, role, expires_at: None, request: TransactWriteItem::builder().build(), bytes: 0 }
+    }
+
     pub(super) fn request(&self) -> TransactWriteItem {
         self.request.clone()
     }
@@ -313,7 +318,7 @@ impl Attempt {
     pub fn check_rest(&mut self) -> Result<(), Failure> {
         for row in 0..self.rows.len() {
             let has_step = self.steps.iter().any(|step| step.row == row);
-            if !has_step && !matches!(self.rows[row].known, Known::Nothing) {
+            if !has_step && !matches!(self.rows[row].known, Known::Nothing | Known::Lost) {
                 self.check_row(row)?;
             }
         }
@@ -339,13 +344,11 @@ impl Attempt {
         let before = |bound: i64| i128::from(bound) - i128::from(by);
         let (low, high) = (before(*within.start()), before(*within.end()));
         let known = &self.rows[item.row];
-        let mut add = condition::add_between(known.address.key.clone(), attribute, by, low, high);
-        if let Some(token) = known.fence {
-            if let Known::Row(row) = &known.known {
-                row.check_fence(known.fence)?;
-            }
-            add = condition::fenced(add, token);
+        if let Known::Row(row) = &known.known {
+            row.check_fence(known.fence)?;
         }
+        let add = condition::add_between(known.address.key.clone(), attribute, by, low, high);
+        let add = condition::fenced(add, known.fence).ok_or_else(|| invalid("an addition is too long".to_owned()))?;
         self.add(item.row, add, Role::Adds, T::EXPIRES_AT)
     }
 
@@ -360,7 +363,8 @@ impl Attempt {
         match (known, fence) {
             (Known::Nothing, Some(token)) => {
                 let check = condition::check_held(address.key.clone(), *token);
-                self.add(lease.row, check, Role::Requires, None)
+                let requires = Role::Requires(*token);
+                self.add(lease.row, check, requires, None)
             }
             _ => Err(Failure::Fenced),
         }

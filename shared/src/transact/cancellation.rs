@@ -1,6 +1,7 @@
 //! What a cancelled transaction proves about every send of it (pure).
 
-use super::attempt::Role;
+use super::attempt::{Role, Step};
+use crate::condition::{HOLDER, TOKEN};
 use crate::prepare::soon_purged;
 use crate::row::{self, Row};
 use crate::send::Reason;
@@ -19,15 +20,9 @@ pub(super) struct Cancelled<'a> {
 /// that is dead that all are.
 ///
 /// Steps that only check or add leave no id, and prove nothing: the row may have moved on before or after.
-///
-/// A lease that is lost stays lost for its token, so no copy that is still on its way will be applied. Whether an
-/// earlier one was is another question: not where a step that writes was not refused, for its row has not moved on.
 pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>, now: SystemTime) -> Verdict {
     let mut all = Verdict::Unproved;
-    let (mut lease_lost, mut not_moved_on) = (false, false);
     for Cancelled { role, reason, expires_at } in steps {
-        lease_lost |= matches!((role, reason), (Role::Requires, Reason::Refused(_)));
-        not_moved_on |= matches!((role, reason), (Role::Writes(_), Reason::None));
         let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { continue };
         match judge(sent, item.as_ref().and_then(row::seen).as_ref()) {
             Verdict::Landed => return Verdict::Landed,
@@ -41,7 +36,19 @@ pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
             Verdict::Corrupt | Verdict::Unproved => {}
         }
     }
-    if lease_lost && not_moved_on && all == Verdict::Unproved { Verdict::Dead } else { all }
+    all
+}
+
+/// Whether a step shows that a lease is lost, and so that no copy of the transaction will be applied any more: somebody
+/// else has acquired it since, or it was released. A token that is still to come may be the current one later.
+pub(super) fn is_lease_lost(steps: &[Step], reasons: &[Reason]) -> bool {
+    steps.iter().zip(reasons).any(|(step, reason)| match (&step.role, reason) {
+        (Role::Requires(mine), Reason::Refused(Some(row))) => {
+            let current = row.get(TOKEN).and_then(row::read_number);
+            current.is_some_and(|current| current > *mine || (current == *mine && !row.contains_key(HOLDER)))
+        }
+        _ => false,
+    })
 }
 
 #[cfg(test)]
@@ -111,15 +118,26 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_lease_means_dead_where_a_row_that_was_to_be_written_has_not_moved_on() {
-        let lost = || (Role::Requires, Reason::Refused(None));
-        assert_eq!(judged(&[lost(), (create(), Reason::None)]), Verdict::Dead);
-        assert_eq!(judged(&[(update(3), Reason::None), lost()]), Verdict::Dead);
+    fn a_refused_lease_proves_nothing_about_what_was_applied_before() {
+        let lost = || (Role::Requires(7), Reason::Refused(None));
+        assert_eq!(judged(&[lost(), (create(), Reason::None)]), Verdict::Unproved);
         assert_eq!(judged(&[lost(), (create(), refused(row_of(OURS, 1)))]), Verdict::Landed);
-        for other in [(Role::Adds, Reason::None), (create(), Reason::NotNow), (update(3), Reason::Refused(None))] {
-            assert_eq!(judged(&[lost(), other]), Verdict::Unproved);
-        }
-        assert_eq!(judged(&[(Role::Requires, Reason::None), (create(), Reason::None)]), Verdict::Unproved);
+        assert_eq!(judged(&[lost(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::Dead);
+    }
+
+    #[test]
+    fn a_lease_is_lost_for_good_when_its_token_is_behind_or_it_was_released() {
+        let lease = |token: u64, holder: bool| {
+            let mut row = Attributes::from([(TOKEN.to_owned(), AttributeValue::N(token.to_string()))]);
+            if holder {
+                row.insert(HOLDER.to_owned(), AttributeValue::S("a".to_owned()));
+            }
+            Reason::Refused(Some(row))
+        };
+        let is_lost = |reason: Reason| is_lease_lost(&[Step::for_test(Role::Requires(7))], &[reason]);
+        assert!(is_lost(lease(8, true)) && is_lost(lease(8, false)) && is_lost(lease(7, false)));
+        assert!(!is_lost(lease(6, true)) && !is_lost(lease(6, false)) && !is_lost(lease(7, true)));
+        assert!(!is_lost(Reason::Refused(None)) && !is_lost(Reason::NotNow) && !is_lost(Reason::None));
     }
 
     #[test]
