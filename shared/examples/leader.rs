@@ -1,0 +1,141 @@
+//! A loop that works while it leads, and survives losing the lease.
+//!
+//! Start it twice, each with a name, and stop one of them (Ctrl-C, or `kill -STOP` and later `kill -CONT`): the other goes
+//! on where it left off, and what the stopped one writes when it wakes up is refused. With `cargo dev` running:
+//!
+//! ```sh
+//! export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
+//! export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local LEASES_TABLE=Leases CHILDREN_TABLE=Children
+//! cargo run -p fencepost --example leader ann
+//! ```
+//!
+//! Its work is to count: one item of `CHILDREN_TABLE` says how far it has come and under whom.
+
+use fencepost::client;
+use fencepost::error::{CreateError, UpdateError};
+use fencepost::lease::WorkError;
+use fencepost::{Call, Deadline, Decision, Failure, FencingToken, Key, Leases, Record, Source, Table, Terms};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+/// The lease, and the item that is written under it.
+const LEADER: &str = "example-leader";
+/// How many steps a leader makes before it lets another one lead.
+const TURN: u64 = 30;
+/// How long a leader may take for them; later the lease is not renewed any more.
+const TURN_TAKES: Duration = Duration::from_mins(2);
+/// What a step takes besides its write: the work itself would be here.
+const STEP: Duration = Duration::from_millis(500);
+/// How long one step may try to be written.
+const STEP_WITHIN: Duration = Duration::from_secs(3);
+
+/// How far the work has come. Whoever leads next goes on from here, not from what the leader before remembers.
+#[derive(Clone, Serialize, Deserialize)]
+struct Progress {
+    steps: u64,
+    by: String,
+}
+
+impl Record for Progress {
+    const PARTITION_KEY: &'static str = "childId";
+    const ATTRIBUTES: &'static [&'static str] = &["steps", "by"];
+}
+
+/// How a turn ended, if the lease did not end it.
+enum Turn {
+    /// All its steps are made.
+    Over,
+    /// A write was refused by the fence: somebody else leads.
+    Fenced,
+    /// It is useless to go on.
+    Broken(Failure),
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Source> {
+    tracing_subscriber::fmt().with_target(false).init();
+    let [_, _, _, leases, children] =
+        environment(["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "LEASES_TABLE", "CHILDREN_TABLE"])?;
+    let name = std::env::args().nth(1).unwrap_or_else(|| format!("leader-{}", std::process::id()));
+    let client = client::from_env();
+    let leases = Leases::new(&client, leases);
+    let progress = Table::<Progress>::new(&client, children);
+
+    let terms = Terms::default();
+    loop {
+        let call = Call::new(Deadline::within(TURN_TAKES));
+        let turn = leases.while_held(LEADER, &name, terms, &call, |token| lead(&progress, &name, token));
+        let mut pause = terms.length() / 2;
+        match Box::pin(turn).await {
+            Ok(Turn::Over) => info!(name, "my turn is over, and the lease is given back"),
+            Ok(Turn::Fenced) => warn!(name, "somebody else leads: what I wanted to write was refused, and I follow"),
+            Ok(Turn::Broken(failure)) | Err(WorkError::Failed(failure @ Failure::Rejected { .. })) => {
+                return Err(failure.into());
+            }
+            Err(WorkError::Held { holder, until }) => {
+                info!(name, %until, "{holder} leads");
+                pause = pause.min(leases.free_in(until));
+            }
+            // The work was cancelled wherever it was. A write that was on its way is not known here; but it was under the
+            // token, so it came before the next leader's, or never will.
+            Err(WorkError::Lost) => warn!(name, "the lease is lost, and I follow"),
+            Err(WorkError::Unknown { source }) => {
+                warn!(name, %source, "nothing proves that I still lead, so I do not, and I follow");
+            }
+            Err(WorkError::Failed(failure)) => warn!(name, %failure, "the table of leases does not answer"),
+        }
+        // A little longer, and never the same: those who follow should not all come at once.
+        sleep(pause + Duration::from_millis(leases.ambient().random() % 500)).await;
+    }
+}
+
+/// The work of a leader, each write of it under the token. It is dropped at any `await` when the lease is lost.
+async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Turn {
+    info!(name, token = token.number(), "I lead");
+    let progress = progress.fenced_by(&token);
+    for _ in 0..TURN {
+        sleep(STEP).await;
+        match step(&progress, name).await {
+            Ok(Progress { steps, .. }) => info!(name, token = token.number(), steps, "a step"),
+            Err(Failure::Fenced) => return Turn::Fenced,
+            // Neither yes nor no. The next step begins with what the table says, so this one counts once or not at all.
+            Err(failure @ Failure::OutcomeUnknown { .. }) => warn!(name, %failure, "perhaps a step"),
+            Err(failure @ (Failure::Contention { .. } | Failure::Unavailable { .. })) => {
+                warn!(name, %failure, "no step");
+            }
+            Err(failure) => return Turn::Broken(failure),
+        }
+    }
+    Turn::Over
+}
+
+/// One step further than the table says.
+async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failure> {
+    let (key, call) = (Key::from(LEADER), Call::new(Deadline::within(STEP_WITHIN)));
+    let by = || name.to_owned();
+    let further = |now: &Progress| Decision::<_, Failure>::Put(Progress { steps: now.steps + 1, by: by() });
+    match progress.update_with_retry(&key, &call, further).await {
+        Ok(written) => Ok(written.value),
+        Err(UpdateError::Refused(failure) | UpdateError::Failed(failure)) => Err(failure),
+        Err(UpdateError::NotFound) => match progress.create(&key, &Progress { steps: 1, by: by() }, &call).await {
+            Ok(written) => Ok(written.value),
+            Err(CreateError::Exists(there)) => Ok(there.value),
+            Err(CreateError::Failed(failure)) => Err(failure),
+        },
+    }
+}
+
+/// These variables, or a sentence about all that are missing.
+fn environment<const N: usize>(names: [&str; N]) -> Result<[String; N], Source> {
+    let values = names.map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let missing: Vec<_> =
+        names.iter().zip(&values).filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        let how = "`cargo dev --dynamodb-only` starts a DynamoDB that has the tables, and prints what to export";
+        return Err(format!("the environment does not say {missing}: {how}").into());
+    }
+    Ok(values.map(Option::unwrap_or_default))
+}

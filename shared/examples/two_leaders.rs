@@ -1,0 +1,258 @@
+//! Two leaders, one child: a story in which both are alive in the same second, told in three ways.
+//!
+//! It needs nothing but this: `cargo run -p fencepost --example two_leaders`.
+//!
+//! Ann leads. She looks whether the parent has its child, finds none, and asks something slow before she creates it. While
+//! she waits for the answer, her process is told to stop and gives the lease back: too early, for she is not done. Bob
+//! acquires it. Then Ann's answer comes, and she creates; and Bob, who is the leader, does so as well.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+#![expect(clippy::disallowed_methods, reason = "one of the three ways is the usual one, on the bare SDK")]
+
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::{Client, Config};
+use fencepost::error::{CreateError, TransactError};
+use fencepost::idempotency::derived_id;
+use fencepost::{
+    Call, Deadline, Failure, FencingToken, Key, Lease, Leases, Plan, Reads, Record, Source, Table, Terms, Transactions,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::HashSet;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+const LEASES: &str = "Leases";
+const CHILDREN: &str = "Children";
+/// The parent's name, and which parent of that name.
+const PARENT: [&str; 2] = ["cluster-1", "first"];
+
+/// How a leader sees to it that there is one child.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// It remembers which parents it has served. The child has a random id.
+    Memory,
+    /// The child's id is made of the parent, and created where none is.
+    DerivedKey,
+    /// The same, and the lease is a condition of the create.
+    DerivedKeyAndFence,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Child {
+    parent_id: String,
+    made_by: String,
+}
+
+impl Record for Child {
+    const PARTITION_KEY: &'static str = "childId";
+    const ATTRIBUTES: &'static [&'static str] = &["parentId", "madeBy"];
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Source> {
+    for (way, name) in [
+        (Way::Memory, "each remembers what it has made"),
+        (Way::DerivedKey, "the child's key follows from its parent"),
+        (Way::DerivedKeyAndFence, "and the create requires the lease"),
+    ] {
+        let told = tell(way).await?;
+        println!("{name}: {} ({})", counted(told.children.len()), told.children.join(" and "));
+        println!("    Ann: {}\n    Bob: {}", told.ann, told.bob);
+    }
+    Ok(())
+}
+
+/// How the story went.
+struct Told {
+    /// Who made each child that there is in the end.
+    children: Vec<String>,
+    /// What Ann heard, who had been replaced.
+    ann: String,
+    /// What Bob heard, who led.
+    bob: String,
+}
+
+/// The story, on an engine of its own.
+async fn tell(way: Way) -> Result<Told, Source> {
+    let client = engine().await?;
+    let leases = Leases::new(&client, LEASES);
+    let mut ann = Leader::new("ann", way, &client);
+    let mut bob = Leader::new("bob", way, &client);
+
+    let anns_lease = acquire(&leases, "ann").await?;
+    let anns_token = anns_lease.token().clone();
+    let (answer, slow_call) = oneshot::channel();
+    let (done, ann_is_done) = oneshot::channel();
+    let anns = async {
+        let heard = ann.ensure_child(&anns_token, slow_call).await;
+        let _ = done.send(());
+        heard
+    };
+    let bobs = async {
+        leases.release(anns_lease, &call()).await.map_err(|error| format!("{error:?}"))?;
+        let lease = acquire(&leases, "bob").await?;
+        let _ = answer.send(());
+        bob.ensure_child(lease.token(), ann_is_done).await
+    };
+    let (ann, bob) = tokio::join!(Box::pin(anns), Box::pin(bobs));
+    Ok(Told { ann: ann?, bob: bob?, children: children(&client).await? })
+}
+
+/// A process that believes it leads.
+struct Leader {
+    name: &'static str,
+    way: Way,
+    client: Client,
+    children: Table<Child>,
+    transactions: Transactions,
+    /// The parents that it has served: what the guard in memory goes by.
+    served: HashSet<String>,
+}
+
+impl Leader {
+    fn new(name: &'static str, way: Way, client: &Client) -> Self {
+        Leader {
+            name,
+            way,
+            client: client.clone(),
+            children: Table::new(client, CHILDREN),
+            transactions: Transactions::new(client),
+            served: HashSet::new(),
+        }
+    }
+
+    /// Makes the parent's child, where it believes that there is none; `slow_call` is what it waits for in between.
+    async fn ensure_child(&mut self, token: &FencingToken, slow_call: oneshot::Receiver<()>) -> Result<String, Source> {
+        if self.way == Way::Memory && !self.served.insert(PARENT.join("/")) {
+            return Ok("I have made it before".to_owned());
+        }
+        slow_call.await?;
+        match self.way {
+            Way::Memory => self.put().await,
+            Way::DerivedKey => self.create().await,
+            Way::DerivedKeyAndFence => self.create_under(token).await,
+        }
+    }
+
+    /// Under a random id. Nobody else has seen the guard that was asked before.
+    async fn put(&self) -> Result<String, Source> {
+        let text = |text: &str| AttributeValue::S(text.to_owned());
+        let id = format!("{:016x}", getrandom::u64()?);
+        let put = self.client.put_item().table_name(CHILDREN).item("childId", text(&id));
+        put.item("parentId", text(PARENT[0])).item("madeBy", text(self.name)).send().await?;
+        Ok("made".to_owned())
+    }
+
+    /// Where none is: who comes second meets the first.
+    async fn create(&self) -> Result<String, Source> {
+        match self.children.create(&Self::key(), &self.child(), &call()).await {
+            Ok(_) => Ok("made".to_owned()),
+            Err(CreateError::Exists(there)) => Ok(format!("it is there, made by {}", there.value.made_by)),
+            Err(CreateError::Failed(failure)) => Err(failure.into()),
+        }
+    }
+
+    /// Where none is, and while the lease is held under this token. A child that is there answers before the fence does.
+    async fn create_under(&self, token: &FencingToken) -> Result<String, Source> {
+        let (mut reads, call) = (Reads::new(), call());
+        let child = reads.item("child", &self.children, &Self::key());
+        let lease = reads.lease("lease", token);
+        let ensured = self.transactions.transact_with_retry(reads, &call, |attempt| {
+            if let Some(there) = attempt.get(child)? {
+                return Ok(Plan::<_, Failure>::Keep(format!("it is there, made by {}", there.value.made_by)));
+            }
+            attempt.require(lease)?;
+            attempt.put_if_absent(child, &self.child())?;
+            Ok(Plan::Commit("made".to_owned()))
+        });
+        match ensured.await {
+            Ok(heard) => Ok(heard),
+            Err(TransactError::Refused(failure) | TransactError::Failed(failure)) => match failure {
+                Failure::Fenced => Ok("refused, for somebody else leads".to_owned()),
+                failure => Err(failure.into()),
+            },
+        }
+    }
+
+    fn key() -> Key {
+        Key::from(derived_id(&["child", PARENT[0], PARENT[1]]).as_str())
+    }
+
+    fn child(&self) -> Child {
+        Child { parent_id: PARENT[0].to_owned(), made_by: self.name.to_owned() }
+    }
+}
+
+async fn acquire(leases: &Leases, holder: &str) -> Result<Lease, Source> {
+    let acquired = leases.acquire("controller", holder, Terms::default(), &call()).await;
+    acquired.map_err(|error| format!("{error:?}").into())
+}
+
+/// Who made each child in the table.
+async fn children(client: &Client) -> Result<Vec<String>, Source> {
+    let rows = client.scan().table_name(CHILDREN).consistent_read(true).send().await?;
+    let made_by = |row: &fencepost::Attributes| row.get("madeBy")?.as_s().ok().cloned();
+    let mut children: Vec<_> = rows.items().iter().filter_map(made_by).collect();
+    children.sort();
+    Ok(children)
+}
+
+/// A client of an embedded engine with both tables, which runs on this program's runtime.
+async fn engine() -> Result<Client, Source> {
+    let database = dynoxide::Database::memory()?;
+    for (table, key) in [(LEASES, "leaseKey"), (CHILDREN, "childId")] {
+        let wanted = json!({
+            "TableName": table,
+            "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        database.create_table(serde_json::from_value(wanted)?)?;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let endpoint = format!("http://{}", listener.local_addr()?);
+    tokio::spawn(dynoxide::server::serve_on(listener, database));
+    let config = Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("example", "example", None, None, "example"))
+        .endpoint_url(endpoint)
+        .http_client(aws_smithy_http_client::Builder::new().build_http());
+    Ok(Client::from_conf(config.build()))
+}
+
+fn call() -> Call {
+    Call::new(Deadline::within(Duration::from_secs(10)))
+}
+
+fn counted(children: usize) -> String {
+    if children == 1 { "1 child".to_owned() } else { format!("{children} children") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn with_a_guard_in_memory_two_leaders_make_two_children() {
+        let told = tell(Way::Memory).await.expect("told");
+        assert_eq!(told.children, ["ann", "bob"]);
+    }
+
+    #[tokio::test]
+    async fn with_a_derived_key_they_make_one() {
+        let told = tell(Way::DerivedKey).await.expect("told");
+        assert_eq!(told.children, ["ann"]);
+        assert_eq!((told.ann.as_str(), told.bob.as_str()), ("made", "it is there, made by ann"));
+    }
+
+    #[tokio::test]
+    async fn with_the_fence_it_is_made_by_the_one_who_leads() {
+        let told = tell(Way::DerivedKeyAndFence).await.expect("told");
+        assert_eq!(told.children, ["bob"]);
+        assert_eq!((told.ann.as_str(), told.bob.as_str()), ("refused, for somebody else leads", "made"));
+    }
+}
