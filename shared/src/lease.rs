@@ -260,9 +260,8 @@ impl Leases {
         let stored = stored.ok_or_else(|| corrupt("an acquire was refused where no row is"))?;
         let acquired_by = stored.acquire_id.as_slice();
         let is_mine = stored.holder.is_some() && acquired_by == id;
-        if is_mine && stored.expires_at == expires_at {
-            let lease = self.lease(key, stored, until);
-            return Ok(if pending.is_some() { Acquired::Now(lease) } else { Acquired::Before(lease) });
+        if is_mine && pending.is_some() && stored.expires_at == expires_at {
+            return Ok(Acquired::Now(self.lease(key, stored, until)));
         }
         if is_mine {
             let left = self.remaining(&stored);
