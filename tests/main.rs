@@ -10,6 +10,7 @@ mod deadlines;
 mod engine;
 mod faults;
 mod histories;
+mod leases;
 mod limits;
 mod order_histories;
 mod orders;
