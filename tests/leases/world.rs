@@ -1,7 +1,7 @@
 //! Both functions on one engine, the clock that the test moves, and the events that they are sent.
 
-use crate::engine::{Engine, body_of, client_over, operation_of, response};
-use crate::orders::shop::load;
+use crate::engine::{Engine, body_of, client_over, is_read, operation_of, response};
+use crate::orders::shop::{client_whose, load};
 use crate::scenarios::world::{Answer, Event};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::Client;
@@ -277,4 +277,16 @@ impl<F: Fn(usize) -> Way + Send + Sync> HttpConnector for Wayward<F> {
             Way::InTransaction => HttpConnectorFuture::ready(response(400, IN_TRANSACTION)),
         }
     }
+}
+
+/// A client whose requests are answered by the test, which learns how many writes came before, the operation and its body.
+pub fn client_whose_writes(
+    engine: &Engine,
+    answer: impl Fn(&Engine, usize, &str, &[u8]) -> (u16, String) + Send + Sync + 'static,
+) -> Client {
+    let writes = AtomicUsize::new(0);
+    client_whose(engine, move |engine, _, operation, body| {
+        let before = writes.fetch_add(usize::from(!is_read(operation)), SeqCst);
+        answer(engine, before, operation, body)
+    })
 }
