@@ -99,10 +99,15 @@ impl Leases {
                 }
             }
         };
-        if let Err(error) = self.release(lease, call).await {
-            debug!(?error, "not released");
+        match (done, self.release(lease, call).await) {
+            // It proves what no renewal has.
+            (Err(WorkError::Unknown { .. }), Err(LeaseError::Fenced | LeaseError::NotFound)) => Err(WorkError::Lost),
+            (done, Ok(())) => done,
+            (done, Err(error)) => {
+                debug!(?error, "not released");
+                done
+            }
         }
-        done
     }
 }
 
