@@ -2,6 +2,7 @@
 //!
 //! "No less" is checked after every request of every scenario, "no more" by driving every route through every state.
 
+mod leases;
 mod shop;
 
 use crate::engine::Use;
@@ -55,7 +56,9 @@ pub fn assert_allowed(name: &str, used: &BTreeSet<Use>) {
 async fn used_by(name: &str) -> Option<BTreeSet<Use>> {
     match name {
         "device-state" => Some(used_by_device_state().await),
+        "ensure-child" => Some(leases::used().await.1),
         "inventory" => Some(shop::used().await.0),
+        "lease" => Some(leases::used().await.0),
         "place-order" => Some(shop::used().await.1),
         _ => None,
     }

@@ -38,7 +38,8 @@ async fn a_child_with_another_spec_is_shown_and_not_changed() {
     let world = World::new();
     let created = world.send(&ensure("p", "u-1", &spec())).await;
     let token = world.acquired("k", "a", 60).await;
-    for other in [json!({}), json!({"pages": 13, "format": "pdf"}), json!({"pages": 12, "format": "pdf", "more": null})] {
+    for other in [json!({}), json!({"pages": 13, "format": "pdf"}), json!({"pages": 12, "format": "pdf", "more": null})]
+    {
         for event in [ensure("p", "u-1", &other), ensure_under("p", "u-1", &other, ("k", token))] {
             assert_eq!(world.send(&event).await.says(409, "spec_differs")["child"], created.json());
         }
@@ -129,7 +130,10 @@ async fn a_tag_may_ask_for_a_new_child_or_for_news_only() {
         let created = world.send(&event.clone().header("if-none-match", "*")).await;
         created.shown(201);
         let exists = world.send(&event.header("if-none-match", "*")).await;
-        assert_eq!((&exists.says(412, "version_conflict")["currentVersion"], exists.etag()), (&json!(1), created.etag()));
+        assert_eq!(
+            (&exists.says(412, "version_conflict")["currentVersion"], exists.etag()),
+            (&json!(1), created.etag())
+        );
         let look = |name: &str, value: &str| shown_child(parent, "u-1").header(name, value);
         let unchanged = world.send(&look("if-none-match", created.etag())).await;
         assert_eq!((unchanged.status, &unchanged.body, unchanged.etag()), (304, &None, created.etag()));

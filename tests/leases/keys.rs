@@ -34,7 +34,10 @@ async fn a_lease_that_was_renewed_since_is_replayed_as_it_stands() {
     let again = world.send(&keyed()).await;
     let shown = again.shown(201);
     assert_eq!((&shown["renewals"], &shown["token"], again.is_replay()), (&1.into(), &token.into(), true));
-    assert_eq!((&shown["expiresAt"], &shown["remainingMs"]), (&world.clock.shows(60_000).into(), &(60_000 - SKEW).into()));
+    assert_eq!(
+        (&shown["expiresAt"], &shown["remainingMs"]),
+        (&world.clock.shows(60_000).into(), &(60_000 - SKEW).into())
+    );
 }
 
 /// By the clock of whoever answers: that of the first may be behind it.

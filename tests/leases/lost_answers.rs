@@ -5,7 +5,7 @@ use super::world::{
 };
 use crate::engine::Engine;
 use crate::orders::shop::number;
-use Way::{Answered, AnswerLost, Dropped, InTransaction};
+use Way::{AnswerLost, Answered, Dropped, InTransaction};
 use fencepost::Failure;
 use fencepost::lease::{AcquireError, LeaseError};
 use serde_json::{Value, json};
@@ -152,24 +152,30 @@ async fn a_later_renewal_adopts_one_that_landed_unknown() {
 
 /// Somebody else acquires the lease, as if it had ended or were free.
 fn take_over(engine: &Engine) {
-    engine.raw("UpdateItem", &json!({
-        "TableName": LEASES,
-        "Key": {"leaseKey": {"S": "k"}},
-        "UpdateExpression": "SET holder = :b, #t = #t + :one, renewals = :zero, acquireId = :id",
-        "ExpressionAttributeNames": {"#t": "token"},
-        "ExpressionAttributeValues":
-            {":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}, ":id": {"B": "AAAA"}},
-    }));
+    engine.raw(
+        "UpdateItem",
+        &json!({
+            "TableName": LEASES,
+            "Key": {"leaseKey": {"S": "k"}},
+            "UpdateExpression": "SET holder = :b, #t = #t + :one, renewals = :zero, acquireId = :id",
+            "ExpressionAttributeNames": {"#t": "token"},
+            "ExpressionAttributeValues":
+                {":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}, ":id": {"B": "AAAA"}},
+        }),
+    );
 }
 
 /// The same lease is renewed by its holder elsewhere.
 fn renew_elsewhere(engine: &Engine) {
-    engine.raw("UpdateItem", &json!({
-        "TableName": LEASES,
-        "Key": {"leaseKey": {"S": "k"}},
-        "UpdateExpression": "SET renewals = renewals + :one, expiresAt = expiresAt + :one",
-        "ExpressionAttributeValues": {":one": {"N": "1"}},
-    }));
+    engine.raw(
+        "UpdateItem",
+        &json!({
+            "TableName": LEASES,
+            "Key": {"leaseKey": {"S": "k"}},
+            "UpdateExpression": "SET renewals = renewals + :one, expiresAt = expiresAt + :one",
+            "ExpressionAttributeValues": {":one": {"N": "1"}},
+        }),
+    );
 }
 
 /// A world where the first write after the acquire is applied, or not, and then this happens, and its answer is lost.
@@ -216,7 +222,8 @@ async fn a_renewal_that_was_lost_before_somebody_else_acquired_finds_the_lease_l
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_with_a_tag_that_was_lost_before_another_renewal_is_said_to_be_unknown_unless_it_cannot_have_landed() {
+async fn a_renewal_with_a_tag_that_was_lost_before_another_renewal_is_said_to_be_unknown_unless_it_cannot_have_landed()
+{
     for (applied, status, code) in [(true, 504, "outcome_unknown"), (false, 412, "version_conflict")] {
         let world = where_then(applied, renew_elsewhere);
         let token = world.acquired("k", "a", 60).await;
@@ -258,10 +265,9 @@ async fn an_acquire_with_a_key_whose_outcome_stayed_unknown_is_found_out_by_repe
 async fn a_key_is_said_to_be_reused_and_a_lease_held_also_after_a_lost_answer() {
     let world = World::new();
     world.send(&acquire("k", "a", 60).key("once")).await.shown(201);
-    for (event, status, code) in [
-        (acquire("k", "b", 60).key("once"), 422, "idempotency_key_reused"),
-        (acquire("k", "b", 60), 409, "lease_held"),
-    ] {
+    for (event, status, code) in
+        [(acquire("k", "b", 60).key("once"), 422, "idempotency_key_reused"), (acquire("k", "b", 60), 409, "lease_held")]
+    {
         let world = faring_on(&world, &[AnswerLost, Dropped]).await;
         world.send(&event).await.says(status, code);
     }

@@ -91,7 +91,10 @@ async fn a_look_at_a_lease_honours_its_tags() {
     world.send(&look("if-match", &tag(token, 0))).await.shown(200);
     world.send(&look("if-match", "*")).await.shown(200);
     let stale = world.send(&look("if-match", &tag(token, 1))).await;
-    assert_eq!((stale.says(412, "version_conflict")["currentVersion"].as_u64(), stale.etag()), (Some(token), &*tag(token, 0)));
+    assert_eq!(
+        (stale.says(412, "version_conflict")["currentVersion"].as_u64(), stale.etag()),
+        (Some(token), &*tag(token, 0))
+    );
     world.pass(1).await;
     world.send(&renew("k", token, 60)).await.shown(200);
     world.send(&look("if-none-match", &tag(token, 0))).await.shown(200);
@@ -125,7 +128,10 @@ async fn two_renewals_at_one_moment_are_both_answered() {
     let token = world.acquired("k", "a", 60).await;
     for _ in 0..3 {
         let renewed = world.send(&renew("k", token, 90)).await.shown(200);
-        assert_eq!((&renewed["expiresAt"], &renewed["remainingMs"]), (&json!(world.clock.shows(90_000)), &json!(90_000)));
+        assert_eq!(
+            (&renewed["expiresAt"], &renewed["remainingMs"]),
+            (&json!(world.clock.shows(90_000)), &json!(90_000))
+        );
     }
 }
 
