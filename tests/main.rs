@@ -11,6 +11,7 @@ mod engine;
 mod faults;
 mod histories;
 mod lease_waiters;
+mod leases;
 mod limits;
 mod mapping_histories;
 mod mappings;

@@ -2,6 +2,7 @@
 //!
 //! "No less" is checked after every request of every scenario, "no more" by driving every route through every state.
 
+mod leases;
 mod mappings;
 mod shop;
 
@@ -58,7 +59,9 @@ async fn used_by(name: &str) -> Option<BTreeSet<Use>> {
         "delete-mapping" => Some(mappings::used().await.1),
         "device-state" => Some(used_by_device_state().await),
         "host-mapping" => Some(mappings::used().await.0),
+        "ensure-child" => Some(leases::used().await.1),
         "inventory" => Some(shop::used().await.0),
+        "lease" => Some(leases::used().await.0),
         "place-order" => Some(shop::used().await.1),
         _ => None,
     }

@@ -194,10 +194,9 @@ impl Leases {
         // A lease that is not there is free.
         let stored = stored.ok_or_else(|| corrupt("an acquire was refused where no row is"))?;
         match (&stored.holder, stored.acquire_id == id) {
-            // From this call, by the end that it asked for: known here as well as by whoever was answered.
-            (Some(_), true) if stored.expires_at == expires_at => {
-                let lease = self.lease(key, stored, until);
-                Ok(if pending.is_some() { Acquired::Now(lease) } else { Acquired::Before(lease) })
+            // By an earlier send of this call: it asked for this end.
+            (Some(_), true) if pending.is_some() && stored.expires_at == expires_at => {
+                Ok(Acquired::Now(self.lease(key, stored, until)))
             }
             (Some(_), true) => {
                 let until = Until::within(self.remaining(&stored), self.ambient.now());

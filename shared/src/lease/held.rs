@@ -67,17 +67,23 @@ impl Leases {
     where
         F: Future<Output = W>,
     {
-        let mut lease = self.acquire(key, holder, terms, call).await?;
+        // Boxed, as the renewals are: the SDK's futures are large, and none of them is needed at the same time as another.
+        let mut lease = Box::pin(self.acquire(key, holder, terms, call)).await?;
         // The work is gone before the lease is given back.
         let work = work(lease.token().clone());
         let done = self.work_while(&mut lease, terms, call, work).await;
         if matches!(done, Err(WorkError::Lost)) {
             return done;
         }
-        if let Err(error) = self.release(lease, call).await {
-            debug!(?error, "not released");
+        match (done, Box::pin(self.release(lease, call)).await) {
+            // It proves what no renewal has.
+            (Err(WorkError::Unknown { .. }), Err(LeaseError::Fenced | LeaseError::NotFound)) => Err(WorkError::Lost),
+            (done, Ok(())) => done,
+            (done, Err(error)) => {
+                debug!(?error, "not released");
+                done
+            }
         }
-        done
     }
 
     /// Goes on with the work, and renews the lease meanwhile.

@@ -1,0 +1,108 @@
+//! Holds a lease and writes under it until it may not: `holder item|transaction watched|blind`.
+//!
+//! A process of its own, for the tests to stop. It writes one item, either fenced itself or in a transaction that requires
+//! the lease; either while the lease is held, or without ever looking at its time. In the end it says how it ended.
+#![allow(clippy::print_stdout, reason = "the test reads how it ended")]
+
+use fencepost::error::{TransactError, UpdateError};
+use fencepost::lease::WorkError;
+use fencepost::runtime::Error;
+use fencepost::{
+    Call, Deadline, Decision, Failure, FencingToken, Key, Leases, Plan, Reads, Record, Table, Terms, Transactions,
+};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What is written: how often, and under which token last.
+#[derive(Clone, Serialize, Deserialize)]
+struct Count {
+    writes: u64,
+    by: u64,
+}
+
+impl Record for Count {
+    const PARTITION_KEY: &'static str = "itemId";
+    const ATTRIBUTES: &'static [&'static str] = &["writes", "by"];
+}
+
+impl Count {
+    fn one_more(&self, token: &FencingToken) -> Count {
+        Count { writes: self.writes + 1, by: token.number() }
+    }
+}
+
+struct Writer {
+    items: Table<Count>,
+    transactions: Transactions,
+    call: Call,
+}
+
+impl Writer {
+    /// Writes the item that refuses all but the newest holder.
+    async fn item(&self, token: &FencingToken) -> Result<(), Failure> {
+        let fenced = self.items.fenced_by(token);
+        let one_more = |count: &Count| Decision::<_, ()>::Put(count.one_more(token));
+        match fenced.update_with_retry(&Key::from("item-1"), &self.call, one_more).await {
+            Ok(_) => Ok(()),
+            Err(UpdateError::Failed(failure)) => Err(failure),
+            Err(error) => Err(Failure::Rejected { source: format!("{error:?}").into() }),
+        }
+    }
+
+    /// Writes the item in a transaction that checks the lease.
+    async fn transaction(&self, token: &FencingToken) -> Result<(), Failure> {
+        let mut reads = Reads::new();
+        let item = reads.item("item", &self.items, &Key::from("item-1"));
+        let lease = reads.lease("lease", token);
+        let written = self.transactions.transact_with_retry(reads, &self.call, |attempt| {
+            let Some(count) = attempt.get(item)? else { return Ok(Plan::Refuse(())) };
+            attempt.require(lease)?;
+            attempt.update_at(item, &count.value.one_more(token))?;
+            Ok(Plan::Commit(()))
+        });
+        match written.await {
+            Ok(()) => Ok(()),
+            Err(TransactError::Failed(failure)) => Err(failure),
+            Err(TransactError::Refused(())) => Err(Failure::Rejected { source: "there is no item".into() }),
+        }
+    }
+
+    /// Writes until it fails; says how.
+    async fn until_it_fails(&self, kind: &str, token: FencingToken) -> String {
+        loop {
+            let written = match kind {
+                "item" => self.item(&token).await,
+                _ => self.transaction(&token).await,
+            };
+            match written {
+                Ok(()) => tokio::time::sleep(Duration::from_millis(5)).await,
+                Err(Failure::Fenced) => return "fenced".to_owned(),
+                Err(failure) => return format!("{failure:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let mut arguments = std::env::args().skip(1);
+    let (kind, how) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
+    let client = fencepost::client::from_env();
+    let leases = Leases::new(&client, "Leases");
+    let call = || Call::new(Deadline::within(Duration::from_mins(5)));
+    let writer = Writer { items: Table::new(&client, "Items"), transactions: Transactions::new(&client), call: call() };
+    let terms = Terms::new(Duration::from_secs(1))?;
+    let ended = if how == "watched" {
+        let work = |token| writer.until_it_fails(&kind, token);
+        match leases.while_held("k", "stopped", terms, &call(), work).await {
+            Ok(ended) => ended,
+            Err(WorkError::Lost) => "lost".to_owned(),
+            Err(error) => format!("{error:?}"),
+        }
+    } else {
+        let lease = leases.acquire("k", "stopped", terms, &call()).await.map_err(|error| format!("{error:?}"))?;
+        writer.until_it_fails(&kind, lease.token().clone()).await
+    };
+    println!("{ended}");
+    Ok(())
+}

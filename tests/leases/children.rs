@@ -1,0 +1,143 @@
+//! Every answer of `ensure-child`.
+
+use super::world::{CHILDREN, World, acquire, ensure, ensure_under, release, shown_child, token};
+use crate::scenarios::world::Answer;
+use serde_json::{Value, json};
+
+fn spec() -> Value {
+    json!({"pages": 12, "format": "pdf"})
+}
+
+/// The id of the child that it shows.
+fn id(answer: &Answer) -> String {
+    answer.json()["childId"].as_str().expect("an id").to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_is_created_once_and_shown_to_everybody_who_asks() {
+    let world = World::new();
+    world.send(&shown_child("p", "u-1")).await.says(404, "child_not_found");
+    let created = world.send(&ensure("p", "u-1", &spec())).await;
+    let child = created.shown(201);
+    let at = world.clock.shows(0);
+    assert_eq!(
+        child,
+        json!({"childId": id(&created), "parentId": "p", "parentUid": "u-1", "spec": spec(), "createdAt": at})
+    );
+    assert_eq!(created.header("location"), Some("/parents/p/child?parentUid=u-1"));
+    world.pass(60_000).await;
+    let again = world.send(&ensure("p", "u-1", &spec())).await;
+    assert_eq!((again.shown(200), again.etag(), again.header("location")), (child.clone(), created.etag(), None));
+    let shown = world.send(&shown_child("p", "u-1")).await;
+    assert_eq!((shown.shown(200), shown.etag()), (child, created.etag()));
+    assert!(!world.engine.row(CHILDREN, "childId", &id(&created)).is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_with_another_spec_is_shown_and_not_changed() {
+    let world = World::new();
+    let created = world.send(&ensure("p", "u-1", &spec())).await;
+    let token = world.acquired("k", "a", 60).await;
+    for other in [json!({}), json!({"pages": 13, "format": "pdf"}), json!({"pages": 12, "format": "pdf", "more": null})]
+    {
+        for event in [ensure("p", "u-1", &other), ensure_under("p", "u-1", &other, ("k", token))] {
+            assert_eq!(world.send(&event).await.says(409, "spec_differs")["child"], created.json());
+        }
+    }
+    assert_eq!(world.send(&shown_child("p", "u-1")).await.shown(200), created.json());
+}
+
+#[tokio::test(start_paused = true)]
+async fn specs_are_compared_by_value() {
+    let world = World::new();
+    let written = |spec: &str| ensure("p", "u-1", &json!({})).text(&format!(r#"{{"parentUid":"u-1","spec":{spec}}}"#));
+    world.send(&written(r#"{"a":12,"b":{"c":[1.50,"x"]}}"#)).await.shown(201);
+    for same in [r#"{"b":{"c":[1.5,"x"]},"a":12.0}"#, r#"{"a":1.2e1,"b":{"c":[15e-1,"\u0078"]}}"#] {
+        world.send(&written(same)).await.shown(200);
+    }
+    for other in [r#"{"a":12.000000000000001,"b":{"c":[1.5,"x"]}}"#, r#"{"a":"12","b":{"c":[1.5,"x"]}}"#] {
+        world.send(&written(other)).await.says(409, "spec_differs");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_uid_is_another_parent_and_has_a_child_of_its_own() {
+    let world = World::new();
+    let mut ids = Vec::new();
+    for (parent, uid) in [("p", "u-1"), ("p", "u-2"), ("q", "u-1"), ("p:u-1", "x"), ("p", "u-1:x"), ("p:u", "1")] {
+        world.send(&shown_child(parent, uid)).await.says(404, "child_not_found");
+        ids.push(id(&world.send(&ensure(parent, uid, &json!({"of": uid}))).await));
+        assert_eq!(world.send(&shown_child(parent, uid)).await.shown(200)["childId"], *ids.last().expect("one"));
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 6, "no two of them share a child");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_creates_the_child_under_its_lease() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 1).await;
+    let created = world.send(&ensure_under("p", "u-1", &spec(), ("k", token))).await;
+    created.shown(201);
+    assert_eq!(created.header("location"), Some("/parents/p/child?parentUid=u-1"));
+    // It has ended, and nobody else has acquired it: nobody else is the leader.
+    world.pass(60_000).await;
+    world.send(&ensure_under("q", "u-1", &spec(), ("k", token))).await.shown(201);
+    let shown = world.send(&shown_child("p", "u-1")).await;
+    assert_eq!((shown.shown(200), shown.etag()), (created.json(), created.etag()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_lease_no_child_is_created() {
+    let world = World::new();
+    let first = world.acquired("k", "a", 1).await;
+    world.pass(2_001).await;
+    let second = world.acquired("k", "b", 60).await;
+    let lost = world.acquired("released", "a", 60).await;
+    world.send(&release("released", lost)).await;
+    for held in [("k", first), ("k", second + 1), ("k", 1), ("released", lost), ("never", 1)] {
+        let answer = world.send(&ensure_under("p", "u-1", &spec(), held)).await;
+        let problem = answer.says(409, "fenced");
+        assert_eq!(problem.get("child"), None);
+        answer.check_problem();
+        world.send(&shown_child("p", "u-1")).await.says(404, "child_not_found");
+    }
+    world.send(&ensure_under("p", "u-1", &spec(), ("k", second))).await.shown(201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_there_answers_before_the_fence_does() {
+    let world = World::new();
+    let lost = world.acquired("k", "a", 1).await;
+    let created = world.send(&ensure_under("p", "u-1", &spec(), ("k", lost))).await;
+    world.pass(2_001).await;
+    world.acquired("k", "b", 60).await;
+    for held in [("k", lost), ("never", 7)] {
+        let found = world.send(&ensure_under("p", "u-1", &spec(), held)).await;
+        assert_eq!((found.shown(200), found.etag()), (created.json(), created.etag()));
+        let differs = world.send(&ensure_under("p", "u-1", &json!({}), held)).await;
+        assert_eq!(differs.says(409, "spec_differs")["child"], created.json());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tag_may_ask_for_a_new_child_or_for_news_only() {
+    let world = World::new();
+    let token = token(&world.send(&acquire("k", "a", 60)).await.json());
+    let wanted = [ensure("p", "u-1", &spec()), ensure_under("q", "u-1", &spec(), ("k", token))];
+    for (event, parent) in wanted.into_iter().zip(["p", "q"]) {
+        let created = world.send(&event.clone().header("if-none-match", "*")).await;
+        created.shown(201);
+        let exists = world.send(&event.header("if-none-match", "*")).await;
+        assert_eq!(
+            (&exists.says(412, "version_conflict")["currentVersion"], exists.etag()),
+            (&json!(1), created.etag())
+        );
+        let look = |name: &str, value: &str| shown_child(parent, "u-1").header(name, value);
+        let unchanged = world.send(&look("if-none-match", created.etag())).await;
+        assert_eq!((unchanged.status, &unchanged.body, unchanged.etag()), (304, &None, created.etag()));
+        world.send(&look("if-match", created.etag())).await.shown(200);
+        world.send(&look("if-match", "\"2.AAAAAAAAAAA\"")).await.says(412, "version_conflict");
+    }
+}

@@ -1,0 +1,274 @@
+//! Answers that are lost: what became of the request is found out at once, and never said wrongly.
+
+use super::world::{
+    LEASES, Way, World, acquire, call, client_that, client_whose_writes, release, renew, shown_lease, terms, token,
+};
+use crate::engine::Engine;
+use crate::orders::shop::number;
+use Way::{AnswerLost, Answered, Dropped, InTransaction};
+use fencepost::Failure;
+use fencepost::lease::{AcquireError, LeaseError};
+use serde_json::{Value, json};
+
+const FAILED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#;
+
+/// A world reached by a client whose first requests fare like this, and the others well. It has had an answer before, so
+/// that it waits 150 ms for the next.
+async fn faring(ways: &'static [Way]) -> World {
+    faring_on(&World::new(), ways).await
+}
+
+async fn faring_on(world: &World, ways: &'static [Way]) -> World {
+    let way = |request: usize| request.checked_sub(1).and_then(|n| ways.get(n)).copied().unwrap_or(Answered(10));
+    let world = world.reached_by(&client_that(&world.engine, way));
+    world.leases.get("another", &call(1)).await.expect("answered");
+    world.engine.take_log();
+    world
+}
+
+fn is_unknown<T: std::fmt::Debug>(result: &Result<T, LeaseError>) -> bool {
+    matches!(result, Err(LeaseError::Failed(Failure::OutcomeUnknown { .. })))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acquire_whose_answer_is_lost_costs_exactly_one_request_more() {
+    for lost in [AnswerLost, Dropped] {
+        let ways: &'static [Way] = if lost == Dropped { &[Dropped] } else { &[AnswerLost] };
+        let world = faring(ways).await;
+        let began = world.clock.now();
+        let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let took = world.clock.now() - began;
+        assert!(took < 200, "it does not wait until the lease ends: {took} ms");
+        let asked = world.engine.take_log().len() + usize::from(lost == Dropped);
+        assert_eq!(asked, 2);
+        let row = world.row("k");
+        assert_eq!(number(&row, "token").unsigned_abs(), lease.token().number());
+        assert_eq!(number(&row, "expiresAt").unsigned_abs(), began + 10_000, "it counts from the first send");
+        assert_eq!(u128::from(10_000 - took), lease.remaining().as_millis());
+        assert_eq!((lease.holder(), lease.renewals()), ("a", 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acquire_through_the_function_whose_answer_is_lost_is_answered_201() {
+    for event in [acquire("k", "a", 60), acquire("k", "a", 60).key("once")] {
+        let world = World::new();
+        let client = client_that(&world.engine, |request| if request == 0 { AnswerLost } else { Answered(10) });
+        let answer = world.reached_by(&client).send(&event).await;
+        let shown = answer.shown(201);
+        assert_eq!((world.engine.take_counts(), answer.is_replay()), ((0, 2), false));
+        let remaining = shown["remainingMs"].as_u64().expect("a number");
+        assert!((57_900..60_000).contains(&remaining), "a cold client waits two seconds: {shown}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_whose_answer_is_lost_is_recognised_and_not_made_twice() {
+    for ways in [&[Answered(10), AnswerLost][..], &[Answered(10), AnswerLost, AnswerLost, AnswerLost]] {
+        let world = faring(ways).await;
+        let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        world.pass(5_000).await;
+        world.engine.take_log();
+        let began = world.clock.now();
+        world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+        let took = world.clock.now() - began;
+        assert_eq!((world.engine.take_counts(), lease.renewals()), ((0, ways.len()), 1));
+        assert_eq!(number(&world.row("k"), "renewals"), 1);
+        assert_eq!(u128::from(10_000 - took), lease.remaining().as_millis());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_by_token_alone_whose_answer_is_lost_is_recognised_too() {
+    for (ways, seconds, tag, requests) in [
+        (&[Answered(10), AnswerLost][..], 90, None, 2),
+        (&[Answered(10), AnswerLost], 90, Some(0), 2),
+        (&[Answered(10), AnswerLost], 30, Some(0), 2),
+        // The first says how often it was renewed, the second makes it end earlier.
+        (&[Answered(10), Answered(10), AnswerLost], 30, None, 3),
+        (&[Answered(10), AnswerLost, Answered(10), AnswerLost], 30, None, 4),
+    ] {
+        let world = faring(ways).await;
+        let token = world.acquired("k", "a", 60).await;
+        world.engine.take_log();
+        let tag = tag.map_or("*".to_owned(), |renewals: u64| format!("\"{token}.{renewals}\""));
+        let shown = world.send(&renew("k", token, seconds).header("if-match", &tag)).await.shown(200);
+        assert_eq!((shown["renewals"].as_u64(), world.engine.take_counts().1), (Some(1), requests), "{ways:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_whose_answer_is_lost_is_released_by_one_request_more() {
+    for world in [faring(&[Answered(10), AnswerLost]).await, faring(&[Answered(10), AnswerLost]).await] {
+        let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        world.engine.take_log();
+        world.leases.release(lease, &call(5)).await.expect("released");
+        assert_eq!(world.engine.take_counts(), (0, 2));
+        assert_eq!(world.row("k").get("holder"), None);
+    }
+    let world = faring(&[Answered(10), AnswerLost]).await;
+    let token = world.acquired("k", "a", 60).await;
+    world.engine.take_log();
+    assert_eq!((world.send(&release("k", token)).await.status, world.engine.take_counts()), (204, (0, 2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_in_flight_is_no_lost_lease() {
+    let world = faring(&[InTransaction, Answered(10), InTransaction, InTransaction, Answered(10), InTransaction]).await;
+    let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    world.leases.release(lease, &call(5)).await.expect("released");
+    assert_eq!(world.engine.take_counts(), (0, 3), "a refused one is not asked of the engine");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_renewal_that_failed_loses_no_lease() {
+    let world = faring(&[Answered(10), Dropped, Dropped, Dropped]).await;
+    let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let before = lease.clone();
+    world.pass(5_000).await;
+    let failed = world.leases.renew(&mut lease, terms(10_000), &call(1)).await;
+    assert!(is_unknown(&failed), "{failed:?}");
+    assert_eq!((lease.at(), lease.remaining()), (before.at(), before.remaining()), "it is as it was before");
+    assert!(!lease.remaining().is_zero());
+    world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    assert_eq!((lease.renewals(), lease.token()), (1, before.token()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_renewal_adopts_one_that_landed_unknown() {
+    let world = faring(&[Answered(10), AnswerLost, AnswerLost, AnswerLost]).await;
+    let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    world.pass(5_000).await;
+    let unknown = world.leases.renew(&mut lease, terms(10_000), &call(1)).await;
+    assert!(is_unknown(&unknown), "{unknown:?}");
+    assert_eq!((lease.renewals(), number(&world.row("k"), "renewals")), (0, 1));
+    world.engine.take_log();
+    world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    assert_eq!((lease.renewals(), world.engine.take_counts()), (2, (0, 2)));
+    world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    assert_eq!((lease.renewals(), world.engine.take_counts()), (3, (0, 1)), "and knows again where it is");
+}
+
+/// Somebody else acquires the lease, as if it had ended or were free.
+fn take_over(engine: &Engine) {
+    engine.raw(
+        "UpdateItem",
+        &json!({
+            "TableName": LEASES,
+            "Key": {"leaseKey": {"S": "k"}},
+            "UpdateExpression": "SET holder = :b, #t = #t + :one, renewals = :zero, acquireId = :id",
+            "ExpressionAttributeNames": {"#t": "token"},
+            "ExpressionAttributeValues":
+                {":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}, ":id": {"B": "AAAA"}},
+        }),
+    );
+}
+
+/// The same lease is renewed by its holder elsewhere.
+fn renew_elsewhere(engine: &Engine) {
+    engine.raw(
+        "UpdateItem",
+        &json!({
+            "TableName": LEASES,
+            "Key": {"leaseKey": {"S": "k"}},
+            "UpdateExpression": "SET renewals = renewals + :one, expiresAt = expiresAt + :one",
+            "ExpressionAttributeValues": {":one": {"N": "1"}},
+        }),
+    );
+}
+
+/// A world where the first write after the acquire is applied, or not, and then this happens, and its answer is lost.
+fn where_then(applied: bool, happens: fn(&Engine)) -> World {
+    let world = World::new();
+    let client = client_whose_writes(&world.engine, move |engine, write, operation, body| {
+        if write != 1 {
+            return engine.answer(operation, body);
+        }
+        if applied {
+            engine.answer(operation, body);
+        }
+        happens(engine);
+        (500, FAILED.to_owned())
+    });
+    world.reached_by(&client)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_never_fenced() {
+    for applied in [true, false] {
+        let world = where_then(applied, take_over);
+        let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let released = world.leases.release(lease, &call(5)).await;
+        assert!(is_unknown(&released), "{released:?}");
+        let world = where_then(applied, take_over);
+        let token = world.acquired("k", "a", 60).await;
+        let answer = world.send(&release("k", token)).await;
+        answer.says(504, "outcome_unknown");
+        assert_eq!(world.send(&shown_lease("k")).await.shown(200)["holder"], "b", "what the other has is left alone");
+        // Asked again, with nothing pending, the answer is definite.
+        world.refused(&release("k", token), 409, "fenced", (0, 1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_was_lost_before_somebody_else_acquired_finds_the_lease_lost() {
+    for applied in [true, false] {
+        let world = where_then(applied, take_over);
+        let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let renewed = world.leases.renew(&mut lease, terms(10_000), &call(5)).await;
+        assert!(matches!(renewed, Err(LeaseError::Fenced)), "{renewed:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_with_a_tag_that_was_lost_before_another_renewal_is_said_to_be_unknown_unless_it_cannot_have_landed()
+{
+    for (applied, status, code) in [(true, 504, "outcome_unknown"), (false, 412, "version_conflict")] {
+        let world = where_then(applied, renew_elsewhere);
+        let token = world.acquired("k", "a", 60).await;
+        let tag = format!("\"{token}.0\"");
+        let answer = world.send(&renew("k", token, 90).header("if-match", &tag)).await;
+        answer.says(status, code);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acquire_that_was_lost_before_somebody_else_acquired_says_who_holds_it() {
+    let world = World::new();
+    let client = client_whose_writes(&world.engine, |engine, write, operation, body| {
+        let answer = engine.answer(operation, body);
+        if write > 0 {
+            return answer;
+        }
+        take_over(engine);
+        (500, FAILED.to_owned())
+    });
+    let acquired = world.reached_by(&client).leases.acquire("k", "a", terms(10_000), &call(5)).await;
+    assert!(matches!(&acquired, Err(AcquireError::Held { holder, .. }) if holder == "b"), "{acquired:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acquire_with_a_key_whose_outcome_stayed_unknown_is_found_out_by_repeating_it() {
+    let world = World::new();
+    let deaf = world.reached_by(&client_that(&world.engine, |_| AnswerLost));
+    let event = acquire("k", "a", 60).key("once");
+    let unknown = deaf.send(&event).await.says(504, "outcome_unknown");
+    assert!(unknown["detail"].as_str().is_some_and(|detail| detail.contains("same Idempotency-Key")), "{unknown}");
+    let again = world.send(&event).await;
+    let shown: Value = again.shown(201);
+    assert!(again.is_replay() && shown["remainingMs"].as_u64() < Some(60_000), "{shown}");
+    assert_eq!(number(&world.row("k"), "token").unsigned_abs(), token(&shown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_said_to_be_reused_and_a_lease_held_also_after_a_lost_answer() {
+    let world = World::new();
+    world.send(&acquire("k", "a", 60).key("once")).await.shown(201);
+    for (event, status, code) in
+        [(acquire("k", "b", 60).key("once"), 422, "idempotency_key_reused"), (acquire("k", "b", 60), 409, "lease_held")]
+    {
+        let world = faring_on(&world, &[AnswerLost, Dropped]).await;
+        world.send(&event).await.says(status, code);
+    }
+}

@@ -1,0 +1,241 @@
+//! Every route and every answer of `lease`.
+
+use super::world::{SKEW, World, acquire, release, renew, shown_lease, token};
+use crate::scenarios::world::{Answer, Event};
+use serde_json::{Value, json};
+
+fn tag(token: u64, renewals: u64) -> String {
+    format!("\"{token}.{renewals}\"")
+}
+
+/// A lease as it is shown where everything of it is known.
+fn lease(holder: &str, token: u64, renewals: u64, (ends, remaining): (String, u64)) -> Value {
+    json!({
+        "leaseKey": "k",
+        "holder": holder,
+        "token": token,
+        "renewals": renewals,
+        "expiresAt": ends,
+        "remainingMs": remaining,
+    })
+}
+
+/// Asserts that it shows this lease, and has its tag.
+fn assert_shows(answer: &Answer, status: i64, lease: &Value) {
+    assert_eq!(answer.shown(status), *lease);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.etag(), tag(token(lease), lease["renewals"].as_u64().expect("a number")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_acquired_shown_renewed_and_released() {
+    let world = World::new();
+    world.send(&shown_lease("k")).await.says(404, "lease_not_found");
+    let acquired = world.send(&acquire("k", "a", 60)).await;
+    let token = token(&acquired.json());
+    assert_shows(&acquired, 201, &lease("a", token, 0, (world.clock.shows(60_000), 60_000)));
+    assert_eq!(acquired.header("location"), Some("/leases/k"));
+    let ends = world.clock.shows(60_000);
+    world.pass(10_000).await;
+    // Whoever looks from elsewhere has a clock of its own, so the skew is taken off.
+    assert_shows(&world.send(&shown_lease("k")).await, 200, &lease("a", token, 0, (ends, 50_000 - SKEW)));
+    let renewed = world.send(&renew("k", token, 60)).await;
+    assert_shows(&renewed, 200, &lease("a", token, 1, (world.clock.shows(60_000), 60_000)));
+    let released = world.send(&release("k", token)).await;
+    assert_eq!((released.status, &released.body, released.header("etag")), (204, &None, None));
+    world.send(&shown_lease("k")).await.says(404, "lease_not_found");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_lease_is_refused_to_everybody_also_to_its_holder() {
+    let world = World::new();
+    world.acquired("k", "a", 60).await;
+    let until = world.clock.shows(60_000);
+    for (passed, seconds) in [(0, "62"), (500, "61"), (59_500, "2"), (1_000, "1")] {
+        world.pass(passed).await;
+        for holder in ["a", "b"] {
+            let answer = world.send(&acquire("k", holder, 60)).await;
+            let held = answer.says(409, "lease_held");
+            assert_eq!((&held["holder"], &held["until"]), (&json!("a"), &json!(until)));
+            assert_eq!(answer.header("retry-after"), Some(seconds), "a millisecond after its end and the skew");
+            answer.check_problem();
+        }
+    }
+    world.acquired("other", "a", 60).await;
+    world.pass(1).await;
+    world.acquired("k", "a", 60).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_held_until_its_end_and_the_skew_have_passed() {
+    let world = World::new();
+    let first = world.acquired("k", "a", 60).await;
+    world.pass(60_000 + SKEW).await;
+    assert_eq!(world.send(&shown_lease("k")).await.shown(200)["remainingMs"], 0);
+    world.send(&acquire("k", "b", 60)).await.says(409, "lease_held");
+    world.pass(1).await;
+    world.send(&shown_lease("k")).await.says(404, "lease_not_found");
+    assert!(world.acquired("k", "b", 60).await > first);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_at_a_lease_honours_its_tags() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    let look = |name: &str, value: &str| shown_lease("k").header(name, value);
+    let unchanged = world.send(&look("if-none-match", &tag(token, 0))).await;
+    assert_eq!((unchanged.status, &unchanged.body, unchanged.etag()), (304, &None, tag(token, 0).as_str()));
+    world.send(&look("if-none-match", &tag(token, 1))).await.shown(200);
+    let among_others = look("if-none-match", &format!("\"x\", W/{}", tag(token, 0)));
+    assert_eq!(world.send(&among_others).await.status, 304);
+    world.send(&look("if-match", &tag(token, 0))).await.shown(200);
+    world.send(&look("if-match", "*")).await.shown(200);
+    let stale = world.send(&look("if-match", &tag(token, 1))).await;
+    assert_eq!(
+        (stale.says(412, "version_conflict")["currentVersion"].as_u64(), stale.etag()),
+        (Some(token), &*tag(token, 0))
+    );
+    world.pass(1).await;
+    world.send(&renew("k", token, 60)).await.shown(200);
+    world.send(&look("if-none-match", &tag(token, 0))).await.shown(200);
+    world.send(&release("k", token)).await;
+    for (name, value) in [("if-none-match", tag(token, 1)), ("if-match", "*".to_owned())] {
+        world.send(&look(name, &value)).await.says(404, "lease_not_found");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_may_make_the_lease_end_later_or_earlier() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    world.engine.take_log();
+    for (seconds, renewals, counts) in [(120, 1, (0, 1)), (60, 2, (0, 2)), (61, 3, (0, 1)), (1, 4, (0, 2))] {
+        let renewed = world.send(&renew("k", token, seconds)).await;
+        let shown = lease("a", token, renewals, (world.clock.shows(seconds * 1000), seconds * 1000));
+        assert_shows(&renewed, 200, &shown);
+        assert_eq!(world.engine.take_counts(), counts, "{seconds} s");
+        assert_eq!(world.send(&shown_lease("k")).await.shown(200)["expiresAt"], shown["expiresAt"]);
+        world.engine.take_log();
+    }
+    world.pass(2_001).await;
+    world.acquired("k", "b", 60).await;
+}
+
+/// A token that ends at the same moment twice: the second renewal is not taken for the first, and answers all the same.
+#[tokio::test(start_paused = true)]
+async fn two_renewals_at_one_moment_are_both_answered() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    for _ in 0..3 {
+        let renewed = world.send(&renew("k", token, 90)).await.shown(200);
+        assert_eq!(
+            (&renewed["expiresAt"], &renewed["remainingMs"]),
+            (&json!(world.clock.shows(90_000)), &json!(90_000))
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_stays_current_past_its_end_until_somebody_else_acquires() {
+    let world = World::new();
+    let first = world.acquired("k", "a", 1).await;
+    world.pass(60_000).await;
+    world.send(&shown_lease("k")).await.says(404, "lease_not_found");
+    world.send(&renew("k", first, 60)).await.shown(200);
+    world.send(&acquire("k", "b", 60)).await.says(409, "lease_held");
+    world.pass(70_000).await;
+    let second = world.acquired("k", "b", 60).await;
+    world.refused(&renew("k", first, 60), 409, "fenced", (0, 1)).await;
+    world.refused(&release("k", first), 409, "fenced", (0, 1)).await;
+    assert_eq!(world.send(&shown_lease("k")).await.shown(200)["token"], second);
+}
+
+#[tokio::test(start_paused = true)]
+async fn under_an_old_or_a_future_token_nothing_is_written() {
+    let world = World::new();
+    let first = world.acquired("k", "a", 60).await;
+    world.send(&release("k", first)).await;
+    let second = world.acquired("k", "b", 60).await;
+    for other in [first, second + 1, 1, (1 << 53) - 1] {
+        for event in [renew("k", other, 60), release("k", other)] {
+            world.refused(&event, 409, "fenced", (0, 1)).await;
+            world.refused(&event.clone().header("if-match", "*"), 409, "fenced", (0, 1)).await;
+            world.refused(&event.header("if-match", &tag(other, 0)), 409, "fenced", (0, 1)).await;
+        }
+    }
+    world.send(&release("k", second)).await;
+    world.refused(&renew("k", second, 60), 409, "fenced", (0, 1)).await;
+    world.refused(&release("k", second + 1), 409, "fenced", (0, 1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_never_acquired_is_not_found() {
+    let world = World::new();
+    for event in [renew("k", 1, 60), release("k", 1)] {
+        world.refused(&event, 404, "lease_not_found", (0, 1)).await;
+        world.refused(&event.clone().header("if-match", "*"), 404, "lease_not_found", (0, 1)).await;
+        world.refused(&event.header("if-match", &tag(1, 0)), 404, "lease_not_found", (0, 1)).await;
+    }
+    world.refused(&shown_lease("k"), 404, "lease_not_found", (1, 0)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_again_is_answered_the_same_until_somebody_else_acquires() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    for _ in 0..3 {
+        assert_eq!(world.send(&release("k", token)).await.status, 204);
+    }
+    world.acquired("k", "a", 60).await;
+    world.refused(&release("k", token), 409, "fenced", (0, 1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_honours_if_match() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    let renewed_at = |tag: &str, seconds| renew("k", token, seconds).header("if-match", tag);
+    let first = world.send(&renewed_at(&tag(token, 0), 90)).await;
+    assert_eq!((first.shown(200)["renewals"].as_u64(), first.etag()), (Some(1), &*tag(token, 1)));
+    world.pass(1).await;
+    for stale in [tag(token, 0), tag(token, 2)] {
+        assert_stale(&world, &renewed_at(&stale, 90), token, 1).await;
+    }
+    world.send(&renewed_at(&tag(token, 1), 10)).await.shown(200);
+    world.send(&renewed_at("*", 90)).await.shown(200);
+    assert_tags_are_checked(&world, &renew("k", token, 60), token).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_release_honours_if_match() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    world.send(&renew("k", token, 90)).await.shown(200);
+    for stale in [tag(token, 0), tag(token, 2)] {
+        assert_stale(&world, &release("k", token).header("if-match", &stale), token, 1).await;
+    }
+    assert_tags_are_checked(&world, &release("k", token), token).await;
+    for good in [tag(token, 1), tag(token, 1), "*".to_owned()] {
+        assert_eq!(world.send(&release("k", token).header("if-match", &good)).await.status, 204);
+    }
+}
+
+/// The demand is not met: one write is refused, and the answer says where the lease is.
+async fn assert_stale(world: &World, event: &Event, token: u64, renewals: u64) {
+    let problem = world.refused(event, 412, "version_conflict", (0, 1)).await;
+    assert_eq!(problem["currentVersion"], token);
+    assert_eq!(world.send(event).await.etag(), tag(token, renewals));
+}
+
+/// A tag that is malformed, or of another token than the request's, is bad input.
+async fn assert_tags_are_checked(world: &World, event: &Event, token: u64) {
+    let other = tag(token + 1, 1);
+    let weak = format!("W/{}", tag(token, 1));
+    let (bare, list) = (format!("{token}.1"), format!("{}, {}", tag(token, 1), tag(token, 2)));
+    let padded = format!("\"0{token}.1\"");
+    for wrong in ["", "\"\"", "\"1\"", "\"a.b\"", "\"-1.0\"", &other, &weak, &bare, &list, &padded] {
+        world.bad_input(&event.clone().header("if-match", wrong), "invalid_if_match", "header:if-match").await;
+    }
+    let unwanted = event.clone().header("if-none-match", "*");
+    world.bad_input(&unwanted, "invalid_if_none_match", "header:if-none-match").await;
+}

@@ -1,0 +1,83 @@
+//! Tokens rise whatever happens to a lease, and the row says what the contract says.
+
+use super::world::{World, acquire, release, renew, token};
+use crate::orders::shop::number;
+use serde_json::json;
+
+const WEEK: i64 = 7 * 24 * 3600;
+
+/// The row's TTL attribute is in seconds, and this far behind the clock.
+fn assert_purged_in_a_week(world: &World) {
+    let now = i64::try_from(world.clock.now() / 1000).expect("small");
+    assert_eq!(number(&world.row("k"), "purgeAt"), now + WEEK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_may_be_purged_a_week_after_it_was_acquired_renewed_or_released_last() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    assert_purged_in_a_week(&world);
+    world.pass(50_000).await;
+    world.send(&renew("k", token, 900).header("if-match", "*")).await.shown(200);
+    assert_purged_in_a_week(&world);
+    world.pass(50_000).await;
+    world.send(&renew("k", token, 1)).await.shown(200);
+    assert_purged_in_a_week(&world);
+    world.pass(1_000).await;
+    for _ in 0..2 {
+        assert_eq!(world.send(&release("k", token)).await.status, 204);
+        assert_purged_in_a_week(&world);
+        world.pass(3_600_000).await;
+    }
+    world.acquired("k", "b", 60).await;
+    assert_purged_in_a_week(&world);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_holds_what_the_protocol_says_and_its_end_in_milliseconds() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    let row = world.row("k");
+    let ends = i64::try_from(world.clock.now() + 60_000).expect("small");
+    assert_eq!((number(&row, "expiresAt"), number(&row, "renewals")), (ends, 0));
+    assert_eq!(number(&row, "token").unsigned_abs(), token);
+    assert_eq!((&row["holder"], row["acquireId"]["B"].is_string()), (&json!({"S": "a"}), true));
+    let mut names: Vec<_> = row.as_object().expect("a row").keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["acquireId", "expiresAt", "holder", "leaseKey", "purgeAt", "renewals", "token"]);
+    world.pass(1).await;
+    world.send(&renew("k", token, 60)).await.shown(200);
+    assert_eq!(number(&world.row("k"), "expiresAt"), ends + 1, "to the millisecond");
+    world.send(&release("k", token)).await;
+    let released = world.row("k");
+    assert_eq!((released.get("holder"), number(&released, "token").unsigned_abs()), (None, token));
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_rise_across_release_expiry_and_removal_of_the_row() {
+    let world = World::new();
+    let mut tokens = vec![world.acquired("k", "a", 1).await];
+    for round in 0..3 {
+        // Released.
+        world.send(&release("k", *tokens.last().expect("one"))).await;
+        tokens.push(world.acquired("k", "a", 1).await);
+        // Ended.
+        world.pass(2_001).await;
+        tokens.push(world.acquired("k", "b", 1).await);
+        // Removed, though not before a week has passed; whoever acquires then may have a clock that is behind.
+        world.pass(7 * 24 * 3_600_000).await;
+        world.purge("k");
+        tokens.push(world.acquired("k", "c", 1).await);
+        assert_eq!(tokens.len(), 4 + 3 * round);
+    }
+    assert!(tokens.is_sorted_by(|before, after| before < after), "{tokens:?}");
+    assert_eq!(tokens[1], tokens[0] + 1, "as long as the row remembers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_a_number_that_every_reader_of_json_keeps() {
+    let world = World::new();
+    let shown = world.send(&acquire("k", "a", 1)).await.shown(201);
+    assert!(shown["token"].is_number());
+    assert!((1..1 << 53).contains(&token(&shown)), "{shown}");
+}

@@ -1,0 +1,182 @@
+//! Waiting for a lease that somebody holds: how often it is looked at, and how soon it is found free.
+
+use super::world::{SKEW, Way, World, call, client_that, terms};
+use fencepost::Lease;
+use fencepost::lease::AcquireError;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// How long a request takes.
+const TRIP: u64 = 10;
+
+/// Draws everything on this thread from a seed, which is printed.
+fn seed() -> u64 {
+    let given = std::env::var("FENCEPOST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(|| fastrand::u64(..));
+    println!("FENCEPOST_SEED={seed}");
+    fastrand::seed(seed);
+    seed
+}
+
+/// When requests left, in milliseconds since somebody began to wait.
+type Looks = Arc<Mutex<Vec<u64>>>;
+
+/// The same world reached by somebody who waits, and when its requests leave.
+fn waiter(world: &World) -> (World, Looks) {
+    let looks = Looks::default();
+    let (noted, clock, began) = (looks.clone(), world.clock.clone(), world.clock.now());
+    let client = client_that(&world.engine, move |_| {
+        noted.lock().expect("no panic").push(clock.now() - began);
+        Way::Answered(TRIP)
+    });
+    (world.reached_by(&client), looks)
+}
+
+async fn wait(world: &World, length: u64, timeout: u64) -> Result<Lease, AcquireError> {
+    let timeout = Duration::from_millis(timeout);
+    world.leases.acquire_within("k", "waiter", terms(length), timeout, &call(1_000_000)).await
+}
+
+/// At most three looks in each length of the lease, and in all one more than two a length.
+fn assert_few(looks: &Looks, length: u64, seed: u64) -> usize {
+    let looks = looks.lock().expect("no panic");
+    let lengths = looks.last().expect("one at least") / length + 1;
+    for number in 0..lengths {
+        let within = looks.iter().filter(|look| **look / length == number).count();
+        assert!(within <= 3, "seed {seed}: {within} in one length of {length} ms: {looks:?}");
+    }
+    assert!(looks.len() as u64 <= 1 + 2 * lengths, "seed {seed}: {lengths} lengths of {length} ms: {looks:?}");
+    looks.len()
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_a_holder_that_renews_looks_at_most_three_times_a_length() {
+    let seed = seed();
+    for length in [1_000, 10_000, 60_000] {
+        for lengths in [1, 2, 5, 20] {
+            let world = World::new();
+            let mut lease = world.leases.acquire("k", "a", terms(length), &call(5)).await.expect("acquired");
+            let (waiting, looks) = waiter(&world);
+            let renewing = async {
+                loop {
+                    tokio::time::sleep(Duration::from_millis(length / 2)).await;
+                    world.leases.renew(&mut lease, terms(length), &call(5)).await.expect("renewed");
+                }
+            };
+            let began = world.clock.now();
+            let waited = tokio::select! {
+                waited = wait(&waiting, length, length * lengths) => waited,
+                () = renewing => unreachable!("it never ends"),
+            };
+            assert!(matches!(&waited, Err(AcquireError::Held { holder, .. }) if holder == "a"), "{waited:?}");
+            let took = world.clock.now() - began;
+            assert!(took <= length * lengths + TRIP, "seed {seed}: {took} ms");
+            let looks = assert_few(&looks, length, seed) as u64;
+            assert!(looks >= lengths, "seed {seed}: it did look: {looks} times in {lengths} lengths");
+        }
+    }
+}
+
+/// Each time the waiter wakes up at the end of a lease, it was renewed a moment ago: past its end, which a holder may.
+#[tokio::test(start_paused = true)]
+async fn whoever_wakes_up_at_the_end_and_finds_it_renewed_looks_no_more_often() {
+    let seed = seed();
+    for length in [1_000, 10_000] {
+        for late in [0, SKEW / 2, SKEW - 1] {
+            let world = World::new();
+            let mut lease = world.leases.acquire("k", "a", terms(length), &call(5)).await.expect("acquired");
+            tokio::time::sleep(Duration::from_millis(fastrand::u64(..length))).await;
+            let (waiting, looks) = waiter(&world);
+            let renewing = async {
+                loop {
+                    let ends = lease.expires_at().epoch_millis().expect("after 1970");
+                    let pause = Duration::from_millis((ends + late).saturating_sub(world.clock.now()));
+                    tokio::time::sleep(pause).await;
+                    world.leases.renew(&mut lease, terms(length), &call(5)).await.expect("renewed");
+                }
+            };
+            let waited = tokio::select! {
+                waited = wait(&waiting, length, 20 * length) => waited,
+                () = renewing => unreachable!("it never ends"),
+            };
+            assert!(matches!(waited, Err(AcquireError::Held { .. })), "{waited:?}");
+            assert_few(&looks, length, seed);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_holders_death_its_lease_is_acquired_within_the_skew_and_a_twentieth_of_its_end() {
+    let seed = seed();
+    for length in [1_000, 10_000, 60_000] {
+        for number in 0..40 {
+            let world = World::new();
+            let lease = world.leases.acquire("k", "dead", terms(length), &call(5)).await.expect("acquired");
+            let ends = lease.expires_at().epoch_millis().expect("after 1970");
+            // One comes early, others any time before or shortly after its end.
+            let begins = if number == 0 { 0 } else { fastrand::u64(..length + SKEW) };
+            world.pass(begins).await;
+            let (waiting, looks) = waiter(&world);
+            let acquired = wait(&waiting, length, 10 * length + 10 * SKEW).await.expect("acquired");
+            let at = world.clock.now();
+            assert!(ends + SKEW < at, "seed {seed}: not while it may be believed: {at} {ends}");
+            // The timer is exact to a millisecond; a look that left before it ended has to be answered first.
+            let latest = ends + SKEW + length / 20 + 2 * TRIP + 3;
+            assert!(at <= latest, "seed {seed}: {} ms after {latest}, begun {begins} of {length}", at - latest);
+            assert!(acquired.token().number() > lease.token().number());
+            assert_few(&looks, length, seed);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_given_back_early_is_found_within_a_length() {
+    let seed = seed();
+    for length in [1_000, 10_000] {
+        for _ in 0..20 {
+            let world = World::new();
+            let lease = world.leases.acquire("k", "a", terms(10 * length), &call(5)).await.expect("acquired");
+            let (waiting, looks) = waiter(&world);
+            let released_after = fastrand::u64(..5 * length);
+            let releasing = async {
+                tokio::time::sleep(Duration::from_millis(released_after)).await;
+                world.leases.release(lease, &call(5)).await.expect("released");
+                world.clock.now()
+            };
+            let (acquired, released) = tokio::join!(wait(&waiting, length, 20 * length), releasing);
+            acquired.expect("acquired");
+            let took = world.clock.now() - released;
+            assert!(took <= length + 2 * TRIP, "seed {seed}: {took} ms");
+            assert_few(&looks, length, seed);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_free_is_acquired_by_one_request_and_one_that_is_not_by_none_after_the_timeout() {
+    let world = World::new();
+    let (waiting, looks) = waiter(&world);
+    let lease = wait(&waiting, 10_000, 0).await.expect("acquired");
+    assert_eq!(looks.lock().expect("no panic").len(), 1);
+    let (waiting, looks) = waiter(&world);
+    let began = world.clock.now();
+    for timeout in [0, 1, 100] {
+        let held = wait(&waiting, 10_000, timeout).await.expect_err("held");
+        let AcquireError::Held { holder, until } = held else { panic!("{held:?}") };
+        assert_eq!((holder.as_str(), until), ("waiter", lease.expires_at()));
+    }
+    assert!(world.clock.now() - began <= 101 + 4 * TRIP);
+    assert!(looks.lock().expect("no panic").len() <= 4, "{looks:?}");
+}
+
+/// The call has an end too, and whichever comes first counts.
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_goes_when_its_call_ends() {
+    let world = World::new();
+    world.leases.acquire("k", "a", terms(60_000), &call(5)).await.expect("acquired");
+    let began = world.clock.now();
+    let timeout = Duration::from_mins(5);
+    let waited = world.leases.acquire_within("k", "b", terms(60_000), timeout, &call(10)).await;
+    assert!(matches!(waited, Err(AcquireError::Held { .. })), "{waited:?}");
+    assert!(world.clock.now() - began <= 10_000);
+}

@@ -1,0 +1,288 @@
+//! Work while a lease is held: renewed meanwhile, released in the end, and over when the lease is.
+
+use super::world::{LEASES, Way, World, call, client_that, terms};
+use fencepost::Lease;
+use fencepost::lease::WorkError;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const LENGTH: u64 = 10_000;
+/// How long a request takes.
+const TRIP: u64 = 10;
+
+/// Requests as they leave, in milliseconds since the work began.
+type Sent = Arc<Mutex<Vec<u64>>>;
+
+/// A world whose requests fare as is said for the moment at which they leave, and when they left.
+fn world_where(way: impl Fn(u64) -> Way + Send + Sync + 'static) -> (World, Sent) {
+    let world = World::new();
+    let (sent, clock, began) = (Sent::default(), world.clock.clone(), world.clock.now());
+    let noted = sent.clone();
+    let client = client_that(&world.engine, move |_| {
+        let at = clock.now() - began;
+        noted.lock().expect("no panic").push(at);
+        way(at)
+    });
+    (world.reached_by(&client), sent)
+}
+
+fn well() -> (World, Sent) {
+    world_where(|_| Way::Answered(TRIP))
+}
+
+/// What can be seen of a work: how often it was polled and when last, and whether it is gone.
+#[derive(Clone, Default)]
+struct Traces {
+    polls: Arc<AtomicU64>,
+    last: Arc<AtomicU64>,
+    gone: Arc<AtomicBool>,
+}
+
+struct Goes(Traces);
+
+impl Drop for Goes {
+    fn drop(&mut self) {
+        self.0.gone.store(true, SeqCst);
+    }
+}
+
+impl Traces {
+    /// A work of so many milliseconds that is polled at every tenth.
+    async fn work(self, world: &World, millis: u64) {
+        let _goes = Goes(self.clone());
+        let (clock, began) = (world.clock.clone(), world.clock.now());
+        loop {
+            let worked = clock.now() - began;
+            self.polls.fetch_add(1, SeqCst);
+            self.last.store(worked, SeqCst);
+            if worked >= millis {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Asserts that the work is gone, and was polled last about then; nothing of it comes later.
+    async fn assert_ended(&self, world: &World, at: u64) {
+        let (polls, last) = (self.polls.load(SeqCst), self.last.load(SeqCst));
+        assert!(self.gone.load(SeqCst), "the work was dropped");
+        assert!((at.saturating_sub(30)..=at).contains(&last), "polled last at {last}, not at {at}");
+        world.engine.take_log();
+        tokio::time::sleep(Duration::from_mins(10)).await;
+        assert_eq!((self.polls.load(SeqCst), world.engine.take_counts()), (polls, (0, 0)), "nothing runs on its own");
+    }
+}
+
+async fn held(world: &World, traces: &Traces, millis: u64) -> Result<(), WorkError> {
+    let work = |_| traces.clone().work(world, millis);
+    world.leases.while_held("k", "a", terms(LENGTH), &call(1_000), work).await
+}
+
+fn assert_about(sent: &Sent, expected: &[u64]) {
+    let sent = sent.lock().expect("no panic");
+    let close = sent.iter().zip(expected).all(|(at, expected)| at.abs_diff(*expected) <= 2 * expected / 5_000 + 1);
+    assert!(sent.len() == expected.len() && close, "{sent:?} instead of {expected:?}");
+}
+
+/// Somebody else acquires the lease, whatever its time.
+fn take_over(world: &World) {
+    world.engine.raw(
+        "UpdateItem",
+        &json!({
+            "TableName": LEASES,
+            "Key": {"leaseKey": {"S": "k"}},
+            "UpdateExpression": "SET holder = :b, #t = #t + :one, renewals = :zero",
+            "ExpressionAttributeNames": {"#t": "token"},
+            "ExpressionAttributeValues": {":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}},
+        }),
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_is_renewed_at_each_half_and_released_at_the_end() {
+    let (world, sent) = well();
+    let traces = Traces::default();
+    held(&world, &traces, 27_000).await.expect("done");
+    // Each counts from when the one before left.
+    assert_about(&sent, &[0, 5_000, 10_000, 15_000, 20_000, 25_000, 27_010]);
+    assert_eq!((world.row("k").get("holder"), &world.row("k")["renewals"]), (None, &json!({"N": "5"})));
+    traces.assert_ended(&world, 27_000).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_work_shorter_than_that_costs_two_requests() {
+    let (world, sent) = well();
+    held(&world, &Traces::default(), 0).await.expect("done");
+    held(&world, &Traces::default(), 4_900).await.expect("done");
+    assert_eq!(sent.lock().expect("no panic").len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_is_released_also_when_the_work_gives_an_error() {
+    let (world, _) = well();
+    let failed = world
+        .leases
+        .while_held("k", "a", terms(LENGTH), &call(1_000), async |token| {
+            assert_eq!((token.lease_key(), world.row("k")["holder"].clone()), ("k", json!({"S": "a"})));
+            Err::<(), _>(token.number())
+        })
+        .await;
+    let token = failed.expect("its own error").expect_err("an error");
+    assert_eq!((world.row("k").get("holder"), &world.row("k")["token"]["N"]), (None, &json!(token.to_string())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_work_goes_on_while_a_renewal_is_slow() {
+    let (world, _) = world_where(|at| Way::Answered(if at > 0 { 140 } else { TRIP }));
+    let traces = Traces::default();
+    held(&world, &traces, 20_000).await.expect("done");
+    let polls = traces.polls.load(SeqCst);
+    assert!(polls > 1_600, "polled every 10 ms or so: {polls}");
+    traces.assert_ended(&world, 20_010).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_held_is_not_worked_under() {
+    let (world, sent) = well();
+    let lease = world.leases.acquire("k", "b", terms(LENGTH), &call(5)).await.expect("acquired");
+    let traces = Traces::default();
+    let refused = held(&world, &traces, 1_000).await.expect_err("held");
+    let WorkError::Held { holder, until } = refused else { panic!("{refused:?}") };
+    assert_eq!((holder.as_str(), until), ("b", lease.expires_at()));
+    assert_eq!((traces.polls.load(SeqCst), sent.lock().expect("no panic").len()), (0, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_acquired_is_not_worked_under() {
+    let (world, _) = world_where(|_| Way::Dropped);
+    let traces = Traces::default();
+    let work = |_| traces.clone().work(&world, 1_000);
+    let failed = world.leases.while_held("k", "a", terms(LENGTH), &call(3), work).await;
+    assert!(matches!(failed, Err(WorkError::Failed(_))), "{failed:?}");
+    assert_eq!(traces.polls.load(SeqCst), 0);
+}
+
+/// While the work goes on, this happens to the row after 7 seconds.
+async fn interrupted(happens: impl Fn(&World)) {
+    let (world, sent) = well();
+    let traces = Traces::default();
+    let after = async {
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        happens(&world);
+        world.row("k")
+    };
+    let (worked, row) = tokio::join!(held(&world, &traces, 60_000), after);
+    assert!(matches!(worked, Err(WorkError::Lost)), "{worked:?}");
+    assert_about(&sent, &[0, 5_000, 10_000]);
+    assert_eq!(world.row("k"), row, "what is there is left alone");
+    traces.assert_ended(&world, 10_010).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_work_is_cancelled_once_a_renewal_finds_the_lease_lost() {
+    interrupted(take_over).await;
+    interrupted(|world| world.purge("k")).await;
+    interrupted(|world| {
+        let mut row: Value = world.row("k");
+        row.as_object_mut().expect("a row").remove("holder");
+        world.engine.raw("PutItem", &json!({"TableName": LEASES, "Item": row}));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_work_is_cancelled_when_its_time_is_over_and_no_renewal_was_answered() {
+    for way in [Way::Dropped, Way::AnswerLost, Way::InTransaction] {
+        let (world, sent) =
+            world_where(move |at| if (1_000..LENGTH).contains(&at) { way } else { Way::Answered(TRIP) });
+        let traces = Traces::default();
+        let began = world.clock.now();
+        let worked = held(&world, &traces, 60_000).await;
+        assert!(matches!(worked, Err(WorkError::Unknown { .. })), "{worked:?}");
+        let took = world.clock.now() - began;
+        assert!((LENGTH..LENGTH + 100).contains(&took), "its time counts from before the acquire was sent: {took}");
+        let released = *sent.lock().expect("no panic").last().expect("one");
+        assert!(released >= LENGTH, "it is given back all the same: {released}");
+        assert_eq!(world.row("k").get("holder"), None);
+        // Its work began one round trip later.
+        traces.assert_ended(&world, LENGTH - TRIP).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_fails_in_between_does_no_harm() {
+    for way in [Way::Dropped, Way::AnswerLost, Way::InTransaction] {
+        let silent = |at: u64| (5_000..8_000).contains(&at) || (14_000..15_500).contains(&at);
+        let (world, _) = world_where(move |at| if silent(at) { way } else { Way::Answered(TRIP) });
+        let traces = Traces::default();
+        held(&world, &traces, 40_000).await.expect("done");
+        assert_eq!(world.row("k").get("holder"), None);
+        traces.assert_ended(&world, 40_010).await;
+    }
+}
+
+/// A machine that stands still may stop its monotonic clock; the time of day has gone on when it wakes up.
+#[tokio::test(start_paused = true)]
+async fn whoever_wakes_up_after_its_time_does_not_go_on() {
+    for other_holder in [false, true] {
+        let (world, sent) = well();
+        let traces = Traces::default();
+        let after = async {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            world.clock.set_forward(60_000);
+            if other_holder {
+                take_over(&world);
+            }
+        };
+        let began = tokio::time::Instant::now();
+        let (worked, ()) = tokio::join!(held(&world, &traces, 600_000), after);
+        assert!(began.elapsed() < Duration::from_millis(3_100), "it found out at once: {:?}", began.elapsed());
+        match worked {
+            Err(WorkError::Lost) => assert!(other_holder, "nobody else has acquired it"),
+            Err(WorkError::Unknown { .. }) => assert!(!other_holder, "the release has found it lost"),
+            other => panic!("{other:?}"),
+        }
+        let polled_last = traces.last.load(SeqCst);
+        assert!(polled_last < 3_010, "not once after it woke up: {polled_last}");
+        assert!(traces.gone.load(SeqCst));
+        assert_eq!(sent.lock().expect("no panic").len(), 2, "no renewal, only the release");
+        assert_eq!(world.row("k").get("holder").is_some(), other_holder);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_work_that_is_dropped_sends_nothing_any_more() {
+    for (way, after) in [(Way::Answered(TRIP), 3_000), (Way::Answered(TRIP), 12_000), (Way::Dropped, 5_100)] {
+        let (world, _) = world_where(move |at| if at >= 5_000 { way } else { Way::Answered(TRIP) });
+        let traces = Traces::default();
+        let dropped = tokio::time::timeout(Duration::from_millis(after), held(&world, &traces, 60_000)).await;
+        assert!(dropped.is_err(), "{dropped:?}");
+        assert_eq!(world.row("k")["holder"], json!({"S": "a"}));
+        traces.assert_ended(&world, after).await;
+        assert_eq!(world.row("k")["holder"], json!({"S": "a"}), "it ends by itself");
+        world.leases.acquire("k", "b", terms(LENGTH), &call(5)).await.ok();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_dropped_sends_nothing() {
+    let (world, sent) = well();
+    let lease: Lease = world.leases.acquire("k", "a", terms(LENGTH), &call(5)).await.expect("acquired");
+    drop(lease);
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert_eq!((sent.lock().expect("no panic").len(), &world.row("k")["holder"]), (1, &json!({"S": "a"})));
+}
+
+/// A call that ends before the work does: nothing may be sent any more, so the lease cannot be kept.
+#[tokio::test(start_paused = true)]
+async fn a_work_does_not_outlive_its_lease_when_its_call_has_ended() {
+    let (world, sent) = well();
+    let traces = Traces::default();
+    let work = |_| traces.clone().work(&world, 60_000);
+    let worked = world.leases.while_held("k", "a", terms(LENGTH), &call(7), work).await;
+    assert!(matches!(worked, Err(WorkError::Unknown { .. })), "{worked:?}");
+    assert_about(&sent, &[0, 5_000]);
+    traces.assert_ended(&world, 5_000 + LENGTH - TRIP).await;
+}
