@@ -149,9 +149,11 @@ async fn a_holder_that_never_looks_at_its_time_is_kept_out_by_the_fence() {
     let (item, transaction) = tokio::join!(stopped("item", "blind"), stopped("transaction", "blind"));
     for (ended, asked) in [item, transaction] {
         assert_eq!(ended, "fenced");
-        // A transaction that was applied before it was stopped may be sent again, and is answered again.
-        let last = asked.iter().rfind(|asked| is_on(asked, "Items")).expect("it goes on");
-        assert_eq!(last.status, 400, "{asked:?}");
+        // Where it read the item after it woke up, it saw the higher token and sent nothing. A transaction that was applied
+        // before it was stopped may be sent again, and is answered again; then comes one that is refused.
+        if let Some(last) = asked.iter().rfind(|asked| is_on(asked, "Items")) {
+            assert_eq!(last.status, 400, "{asked:?}");
+        }
     }
 }
 
