@@ -5,6 +5,7 @@ mod bad_input;
 mod budgets;
 mod children;
 mod keys;
+mod late_copies;
 mod lost_answers;
 mod processes;
 mod routes;

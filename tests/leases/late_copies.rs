@@ -1,0 +1,237 @@
+//! Copies that arrive late, and refusals that prove less than they seem to.
+
+use super::world::{
+    LEASES, Way, World, asking, call, client_that, client_whose_writes, ensure_under, release, renew, shown_child,
+    shown_lease, terms,
+};
+use crate::engine::{Engine, is_read};
+use fencepost::Failure;
+use fencepost::lease::{AcquireError, LeaseError};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const FAILED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#;
+const THROTTLED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}"#;
+
+/// The same world reached by a client whose writes are noted, so that copies of them can be delivered.
+fn noting(world: &World) -> (World, Arc<Mutex<Vec<(String, Vec<u8>)>>>) {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let noted = sent.clone();
+    let client = client_whose_writes(&world.engine, move |engine, _, operation, body| {
+        if !is_read(operation) {
+            noted.lock().expect("no panic").push((operation.to_owned(), body.to_vec()));
+        }
+        engine.answer(operation, body)
+    });
+    (world.reached_by(&client), sent)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_copy_of_an_acquire_does_not_take_the_lease_again_after_its_release() {
+    let (world, sent) = noting(&World::new());
+    let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    world.leases.release(lease, &call(5)).await.expect("released");
+    let (operation, body) = sent.lock().expect("no panic")[0].clone();
+    let (status, _) = world.engine.answer(&operation, &body);
+    assert_eq!((status, world.row("k").get("holder")), (400, None), "nobody would hold it");
+    world.leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("it is free for others");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoever_lost_the_answer() {
+    let world = World::new();
+    let client = client_whose_writes(&world.engine, |engine, write, operation, body| {
+        let answer = engine.answer(operation, body);
+        if write > 0 {
+            return answer;
+        }
+        let key = json!({"leaseKey": {"S": "k"}});
+        engine.raw("UpdateItem", &json!({"TableName": LEASES, "Key": key, "UpdateExpression": "REMOVE holder"}));
+        (500, FAILED.to_owned())
+    });
+    let acquired = world.reached_by(&client).leases.acquire("k", "a", terms(10_000), &call(5)).await;
+    assert!(matches!(acquired, Err(AcquireError::Failed(Failure::OutcomeUnknown { .. }))), "{acquired:?}");
+}
+
+/// A look that lands late has acquired for whoever waits, and is found by the next look.
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_finds_what_a_late_copy_of_its_own_look_has_acquired() {
+    let world = World::new();
+    let other = world.leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("acquired");
+    let (waiting, sent) = noting(&world);
+    let (patient, call) = (Duration::from_secs(30), call(60));
+    let waiter = waiting.leases.acquire_within("k", "a", terms(10_000), patient, &call);
+    let late = async {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let first = sent.lock().expect("no panic").first().cloned().expect("a first look");
+        world.leases.release(other, &super::world::call(5)).await.expect("released");
+        assert_eq!(world.engine.answer(&first.0, &first.1).0, 200, "it finds the lease free");
+    };
+    let (lease, ()) = tokio::join!(waiter, late);
+    let lease = lease.expect("it is its own");
+    assert_eq!(world.row("k")["token"], json!({"N": lease.token().number().to_string()}));
+    assert!(lease.remaining() <= Duration::from_secs(9), "counted from its stored end, less the skew");
+    assert!(sent.lock().expect("no panic").len() <= 3);
+}
+
+/// The time to wait is that of the call where that ends sooner; looks are counted from the first one.
+#[tokio::test(start_paused = true)]
+async fn whoever_may_wait_longer_than_its_call_lasts_does_not_look_more_often() {
+    for (timeout, lasts) in [(3_600, 10), (60, 10), (3_600, 25)] {
+        let world = World::new();
+        world.acquired("k", "b", 900).await;
+        let (waiting, sent) = noting(&world);
+        let timeout = Duration::from_secs(timeout);
+        let held = waiting.leases.acquire_within("k", "a", terms(10_000), timeout, &call(lasts)).await;
+        assert!(matches!(held, Err(AcquireError::Held { .. })), "{held:?}");
+        let looks = sent.lock().expect("no panic").len();
+        assert!(looks as u64 <= 1 + 2 * (lasts / 10 + 1), "{looks} looks in {lasts} s");
+    }
+}
+
+/// Work that is always ready uses up what the runtime gives a task at a time, each time.
+#[tokio::test(start_paused = true)]
+async fn work_that_is_always_ready_does_not_keep_its_lease_from_being_renewed() {
+    let world = World::new();
+    // Time that is paused stands still while something is ready, so it is moved on from outside.
+    let time = tokio::spawn(async {
+        loop {
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+    });
+    let began = world.clock.now();
+    let clock = world.clock.clone();
+    let greedy = |_| async move {
+        while clock.now() - began < 24_000 {
+            while tokio::task::coop::has_budget_remaining() {
+                tokio::task::consume_budget().await;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let held = world.leases.while_held("k", "a", terms(10_000), &call(100), greedy).await;
+    time.abort();
+    held.expect("held to the end");
+    assert_eq!(world.row("k")["renewals"], json!({"N": "4"}));
+}
+
+/// A renewal that landed and was followed by another one is not said to have done nothing, whatever comes then.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_throttled() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    let client = client_whose_writes(&world.engine, |engine, write, operation, body| match write {
+        0 => {
+            engine.answer(operation, body);
+            overtake(engine);
+            (500, FAILED.to_owned())
+        }
+        1 => engine.answer(operation, body),
+        _ => (400, THROTTLED.to_owned()),
+    });
+    let renewed = world.reached_by(&client).send(&renew("k", token, 90)).await;
+    renewed.says(504, "outcome_unknown");
+}
+
+/// Somebody else renews the lease, for longer.
+fn overtake(engine: &Engine) {
+    engine.raw(
+        "UpdateItem",
+        &json!({
+            "TableName": LEASES,
+            "Key": {"leaseKey": {"S": "k"}},
+            "UpdateExpression": "SET renewals = renewals + :one, expiresAt = expiresAt + :more",
+            "ExpressionAttributeValues": {":one": {"N": "1"}, ":more": {"N": "100000"}},
+        }),
+    );
+}
+
+/// A copy of what was refused may come true, when the lease has been renewed as often as the client demanded.
+#[tokio::test(start_paused = true)]
+async fn a_demand_that_is_ahead_of_the_lease_is_unknown_as_long_as_a_copy_is_on_its_way() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    for event in [renew("k", token, 90), release("k", token)] {
+        let client = client_that(&world.engine, |request| if request == 0 { Way::Dropped } else { Way::Answered(10) });
+        let event = event.header("if-match", &format!("\"{token}.3\""));
+        world.reached_by(&client).send(&event).await.says(504, "outcome_unknown");
+        world.send(&event).await.says(412, "version_conflict");
+    }
+    let token = world.leases.token("k", token);
+    let far = world.leases.renew_at(&token, Some(u64::MAX), terms(10_000), &call(5)).await;
+    assert!(matches!(far, Err(LeaseError::Conflict(_))), "{far:?}");
+}
+
+/// The reasons of a cancellation: the lease that refused, and nothing said about the child.
+fn lease_refused(engine: &Engine) -> (u16, String) {
+    let lease = engine.row(LEASES, "leaseKey", "k");
+    let reasons = json!([{"Code": "None"}, {"Code": "ConditionalCheckFailed", "Item": lease}]);
+    let reasons = if lease.is_null() { json!([{"Code": "None"}, {"Code": "ConditionalCheckFailed"}]) } else { reasons };
+    let kind = "com.amazonaws.dynamodb.v20120810#TransactionCanceledException";
+    (400, json!({"__type": kind, "Message": "", "CancellationReasons": reasons}).to_string())
+}
+
+/// The steps of a transaction, as the function sends them: which one is the lease's check.
+fn check_is_first(body: &[u8]) -> bool {
+    let body: Value = serde_json::from_slice(body).expect("JSON");
+    body["TransactItems"][0].get("ConditionCheck").is_some()
+}
+
+/// An engine may stop at the first condition that fails: what it says nothing about is asked for.
+#[tokio::test(start_paused = true)]
+async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_created() {
+    for landed in [true, false] {
+        let world = World::new();
+        let token = world.acquired("k", "a", 60).await;
+        let client = client_whose_writes(&world.engine, move |engine, write, operation, body| {
+            if is_read(operation) {
+                return engine.answer(operation, body);
+            }
+            if write > 0 {
+                let (status, mut answer) = lease_refused(engine);
+                if check_is_first(body) {
+                    let mut turned: Value = serde_json::from_str(&answer).expect("JSON");
+                    turned["CancellationReasons"].as_array_mut().expect("reasons").reverse();
+                    answer = turned.to_string();
+                }
+                return (status, answer);
+            }
+            if landed {
+                engine.answer(operation, body);
+            }
+            let key = json!({"leaseKey": {"S": "k"}});
+            engine.raw("UpdateItem", &json!({"TableName": LEASES, "Key": key, "UpdateExpression": "REMOVE holder"}));
+            (500, FAILED.to_owned())
+        });
+        let answer = world.reached_by(&client).send(&ensure_under("p", "u", &json!({}), ("k", token))).await;
+        if landed {
+            answer.shown(201);
+        } else {
+            answer.says(409, "fenced");
+        }
+        let found = world.send(&shown_child("p", "u")).await.status;
+        assert_eq!(found, if landed { 200 } else { 404 });
+    }
+}
+
+/// A token that is still to come may be the current one when a late copy arrives.
+#[tokio::test(start_paused = true)]
+async fn a_create_under_a_token_that_is_still_to_come_is_unknown_as_long_as_a_copy_is_on_its_way() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    // The read, then the transaction.
+    let client = client_that(&world.engine, |request| if request == 1 { Way::Dropped } else { Way::Answered(10) });
+    let event = ensure_under("p", "u", &json!({}), ("k", token + 1));
+    world.reached_by(&client).send(&event).await.says(504, "outcome_unknown");
+    world.send(&event).await.says(409, "fenced");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parameter_that_came_twice_is_refused_and_not_the_last_one_taken() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    let twice = asking(release("k", token), &[("token", &format!("{},{token}", token - 1))]);
+    world.bad_input(&twice, "invalid_value", "query:token").await;
+    world.send(&shown_lease("k")).await.shown(200);
+}
