@@ -14,9 +14,12 @@ use std::time::Duration;
 const FAILED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#;
 const THROTTLED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}"#;
 
+/// Writes as they were sent: operation and body.
+type Sent = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
 /// The same world reached by a client whose writes are noted, so that copies of them can be delivered.
-fn noting(world: &World) -> (World, Arc<Mutex<Vec<(String, Vec<u8>)>>>) {
-    let sent = Arc::new(Mutex::new(Vec::new()));
+fn noting(world: &World) -> (World, Sent) {
+    let sent = Sent::default();
     let noted = sent.clone();
     let client = client_whose_writes(&world.engine, move |engine, _, operation, body| {
         if !is_read(operation) {
