@@ -1,0 +1,1 @@
+//! Two leaders, one child.

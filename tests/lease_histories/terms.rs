@@ -1,0 +1,1 @@
+//! Terms are whole or refused.
