@@ -109,7 +109,7 @@ impl Leader {
     }
 
     fn end(&self, (number, began): (u64, Instant), what: What, token: Option<u64>, told: &Told) {
-        let done = Done { number, leader: self.index, what, token, began, ended: Instant::now(), told: told.clone() };
+        let done = Done { number, what, token, began, ended: Instant::now(), told: told.clone() };
         self.history.done.lock().expect("no panic").push(done);
     }
 
@@ -255,10 +255,9 @@ impl Leader {
         let begun = self.begin(&self.lease_wire, Some(number));
         let call = self.call();
         let told = match self.below(10) {
-            way @ 0..=2 => {
-                // By what a request says: with If-Match or without, and with one that nobody was ever shown.
-                let at = [Some(held.lease.renewals()), None, Some(held.lease.renewals() + 1)]
-                    [usize::try_from(way).expect("small")];
+            way @ 0..=1 => {
+                // By what a request says: with If-Match or without.
+                let at = (way == 0).then(|| held.lease.renewals());
                 match self.leases.renew_at(&token, at, Self::terms(held.length), &call).await {
                     Ok(lease) => {
                         held.lease = lease;
@@ -269,7 +268,7 @@ impl Leader {
             }
             way => {
                 let length = match way {
-                    3 => Duration::from_millis(1_000 + self.below(2_000)),
+                    2 | 3 => Duration::from_millis(1_000 + self.below(2_000)),
                     4 => held.length + Duration::from_millis(self.below(5_000)),
                     _ => held.length,
                 };

@@ -58,7 +58,6 @@ pub enum Told {
 #[derive(Clone, Debug)]
 pub struct Done {
     pub number: u64,
-    pub leader: usize,
     pub what: What,
     pub token: Option<u64>,
     pub began: Instant,
