@@ -117,6 +117,12 @@ impl Until {
         Until { monotonic: Deadline::within(time), wall: now + time }
     }
 
+    /// Whichever comes first, on each clock.
+    fn earlier(self, other: Until) -> Self {
+        let sooner = other.monotonic.remaining() < self.monotonic.remaining();
+        Until { monotonic: if sooner { other.monotonic } else { self.monotonic }, wall: self.wall.min(other.wall) }
+    }
+
     fn remaining(&self, now: SystemTime) -> Duration {
         self.monotonic.remaining().min(self.wall.duration_since(now).unwrap_or_default())
     }
@@ -275,12 +281,15 @@ impl Leases {
         Err(AcquireError::Held { holder: stored.holder.unwrap_or_default(), until })
     }
 
-    /// Renews the lease from now on: one request. Where that fails, the lease is still held as long as time remains.
+    /// Renews the lease from now on: one request. Where that fails, the lease is still held as long as time remains, which
+    /// is never longer than these terms allow: a renewal that was not answered may have been applied.
     ///
     /// # Errors
     /// [`LeaseError::Fenced`] and [`LeaseError::NotFound`]: it is lost. [`LeaseError::Failed`]: nothing is proved, renew it
     /// again while time remains. [`LeaseError::Conflict`] does not occur.
     pub async fn renew(&self, lease: &mut Lease, terms: Terms, call: &Call) -> Result<(), LeaseError> {
+        // Before the first send: it may be applied even if this future is dropped.
+        lease.until = lease.until.earlier(Until::within(terms.length(), self.ambient.now()));
         let renewed = self.renew_token(&lease.token, Some(lease.renewals), false, terms, call).await?;
         *lease = renewed;
         Ok(())
