@@ -246,8 +246,8 @@ fn tokens_that_begin_anew_after_a_release_do_not_rise() {
 }
 
 #[test]
-fn a_late_renewal_that_is_not_refused_ends_a_lease_before_its_time() {
-    is_noticed(Rule::Wire(Broken::RenewalsUnchecked), 0, checks::TWO_BELIEVED);
+fn a_renewal_that_does_not_ask_how_often_it_was_renewed_is_applied_again() {
+    is_noticed(Rule::Wire(Broken::RenewalsUnchecked), 0, checks::RENEWED_TWICE);
 }
 
 #[test]

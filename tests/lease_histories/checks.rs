@@ -1,7 +1,7 @@
 //! Every invariant of a history, from what the engine applied, what the leaders were told and believed, and what is stored.
 
 use super::record::{Belief, Done, Told, What};
-use super::timeline::{Change, Protected, Timeline, number};
+use super::timeline::{Change, Protected, State, Timeline, number};
 use super::{History, REPORTS};
 use crate::engine::Engine;
 use crate::faults::Applied;
@@ -16,6 +16,7 @@ pub const NOT_RISEN: &str = "an acquire has no higher token than all before";
 pub const DENIED: &str = "told that nothing was applied, but it was";
 pub const TWO_BELIEVED: &str = "two held the lease at one moment though their clocks agree";
 pub const RELEASED_RENEWED: &str = "a lease that was released was renewed";
+pub const RENEWED_TWICE: &str = "one renewal was applied twice";
 const OWN: &str = "told that another holds it, but it was its own acquire";
 
 /// A history that is over: all copies have arrived, and the last holder has written.
@@ -39,6 +40,14 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
         found.extend(written_in_order(&timeline, &item, requires));
         found.extend(written_once(&timeline, &item, &engine.row(REPORTS, "reportId", &item), &done));
     }
+    for one in done.iter().filter(|one| one.what == What::Renew) {
+        let renewed = timeline.lease.iter().filter(|state| state.op == one.number && state.change == Change::Renewed);
+        let ends: Vec<_> = renewed.map(|state| state.expires_at).collect();
+        // A copy ends when the first did.
+        if ends.iter().collect::<BTreeSet<_>>().len() < ends.len() {
+            found.push(format!("{RENEWED_TWICE}: {one:?} made it end at {ends:?}"));
+        }
+    }
     for one in done.iter() {
         found.extend(verdict(&timeline, &done, one).map(|why| format!("{why}: {one:?}")));
     }
@@ -57,7 +66,7 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
 fn lease_is_sound(timeline: &Timeline) -> Vec<String> {
     let mut found = Vec::new();
     let mut highest = 0;
-    let mut before: Option<&super::timeline::State> = None;
+    let mut before: Option<&State> = None;
     for state in &timeline.lease {
         match state.change {
             Change::Acquired if state.token <= highest => found.push(format!("{NOT_RISEN}: {state:?} after {highest}")),
@@ -166,7 +175,7 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
                 What::Acquire { claim } => claim_of(done, number) == Some(claim),
                 _ => number == one.number,
             };
-            let is_that = |state: &super::timeline::State| {
+            let is_that = |state: &State| {
                 same(state.op) && (state.token, state.renewals, state.expires_at) == (*token, *renewals, *expires_at)
             };
             (!within.any(|state| is_that(state) && state.holder.is_some())).then_some("told of a lease that never was")
@@ -193,7 +202,7 @@ fn claim_of(done: &[Done], number: u64) -> Option<u64> {
 
 /// Which operation acquired the lease under this token.
 fn acquirer(timeline: &Timeline, token: u64) -> u64 {
-    let acquired = |state: &&super::timeline::State| state.change == Change::Acquired && state.token == token;
+    let acquired = |state: &&State| state.change == Change::Acquired && state.token == token;
     timeline.lease.iter().find(acquired).map_or(0, |state| state.op)
 }
 

@@ -11,8 +11,8 @@ use fencepost::{
     Transactions,
 };
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
@@ -254,10 +254,12 @@ impl Leader {
         let number = token.number();
         let begun = self.begin(&self.lease_wire, Some(number));
         let call = self.call();
+        let mut what = What::Renew;
         let told = match self.below(10) {
             way @ 0..=1 => {
                 // By what a request says: with If-Match or without.
                 let at = (way == 0).then(|| held.lease.renewals());
+                what = if at.is_some() { What::Renew } else { What::Extend };
                 match self.leases.renew_at(&token, at, Self::terms(held.length), &call).await {
                     Ok(lease) => {
                         held.lease = lease;
@@ -283,7 +285,7 @@ impl Leader {
                 }
             }
         };
-        self.end(begun, What::Renew, Some(number), &told);
+        self.end(begun, what, Some(number), &told);
         told
     }
 

@@ -16,6 +16,8 @@ pub enum What {
     /// Acquire, renewals and release around some work.
     Work,
     Renew,
+    /// However often it was renewed, if that makes it end later.
+    Extend,
     Release,
     /// Of the item that is fenced.
     Append,
