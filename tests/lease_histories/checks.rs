@@ -156,6 +156,8 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
         Told::Unknown => None,
         // What an earlier look has left under way may take the lease later, for nobody.
         Told::NotApplied if one.what == What::AcquireWithin => None,
+        // Nothing tells a copy of it from itself: one that comes late may find what this did not.
+        Told::NotApplied | Told::NotFound if one.what == What::Add => None,
         Told::NotApplied if applied > 0 => Some(DENIED),
         Told::NotApplied => None,
         Told::Conflict if applied > 0 => Some(DENIED),

@@ -29,8 +29,6 @@ pub struct Total {
     removed_by_ttl: usize,
     /// Histories in which two held it at one moment, their clocks being further apart than assumed.
     two_believed: usize,
-    /// Writes of the older of the two at such a moment or after it that were refused.
-    violations: usize,
 }
 
 impl AddAssign for Total {
@@ -51,7 +49,6 @@ impl AddAssign for Total {
         self.unknown_that_landed += more.unknown_that_landed;
         self.removed_by_ttl += more.removed_by_ttl;
         self.two_believed += more.two_believed;
-        self.violations += more.violations;
     }
 }
 
@@ -84,7 +81,6 @@ impl Total {
             unknown_that_landed: count(&|one| one.told == Told::Unknown && ended.landed.contains(&one.number)),
             removed_by_ttl: ended.applied.iter().filter(|applied| applied.op == TTL).count(),
             two_believed: usize::from(!both_believed(&ended.history).is_empty()),
-            violations: 0,
         }
     }
 
