@@ -73,6 +73,16 @@ pub enum Broken {
     ThrottlingClears,
     /// The steps of a transaction leave no write id behind.
     NoSlotInTransactions,
+    /// Nothing is refused because of a lower fencing token.
+    NoFence,
+    /// A transaction does not ask whether the lease that it requires is held.
+    NotRequired,
+    /// The row of a lease is gone as soon as it is released: its tokens begin anew.
+    LeasesDeleted,
+    /// A renewal does not ask how often the lease was renewed.
+    RenewalsUnchecked,
+    /// A renewal does not ask whether the lease is held.
+    HolderUnchecked,
     /// Cancellations do not show what the request itself left in the items: a step whose own condition failed decides
     /// before anybody asks whether the transaction landed.
     GuardBeforeJudge,

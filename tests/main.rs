@@ -10,6 +10,7 @@ mod deadlines;
 mod engine;
 mod faults;
 mod histories;
+mod lease_histories;
 mod lease_waiters;
 mod leases;
 mod limits;

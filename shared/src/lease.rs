@@ -218,12 +218,15 @@ impl Leases {
         AcquireId::Random([self.ambient.random().to_be_bytes(), self.ambient.random().to_be_bytes()])
     }
 
-    /// Renews the lease from now on: one request. Where that fails, the lease is still held as long as time remains.
+    /// Renews the lease from now on: one request. Where that fails, the lease is still held as long as time remains, which
+    /// is never longer than these terms allow: a renewal that was not answered may have been applied.
     ///
     /// # Errors
     /// [`LeaseError::Fenced`] and [`LeaseError::NotFound`]: it is lost. [`LeaseError::Failed`]: nothing is proved, renew it
     /// again while time remains. [`LeaseError::Conflict`] does not occur.
     pub async fn renew(&self, lease: &mut Lease, terms: Terms, call: &Call) -> Result<(), LeaseError> {
+        // Before the first send: it may be applied even if this future is dropped.
+        lease.until = lease.until.earlier(Until::within(terms.length(), self.ambient.now()));
         *lease = self.renew_token(&lease.token, Renewals::Seen(lease.renewals), terms, call).await?;
         Ok(())
     }

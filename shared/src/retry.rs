@@ -38,6 +38,12 @@ impl Until {
         Until { monotonic: Deadline::within(time), wall: now + time }
     }
 
+    /// Whichever comes first, on each clock.
+    pub(crate) fn earlier(self, other: Until) -> Self {
+        let monotonic = Deadline(self.monotonic.0.min(other.monotonic.0));
+        Until { monotonic, wall: self.wall.min(other.wall) }
+    }
+
     /// How much time is left, by the clock that has less of it; zero when it has passed.
     pub(crate) fn remaining(self, now: SystemTime) -> Duration {
         self.monotonic.remaining().min(self.wall.duration_since(now).unwrap_or_default())

@@ -1,5 +1,6 @@
 //! What requests and answers look like when a rule is broken on purpose.
 
+use super::Broken;
 use crate::engine::action_of;
 use serde_json::{Map, Value, json};
 
@@ -55,13 +56,45 @@ pub fn without_slots(transaction: &mut Value) {
             (None, Some(after)) => format!("{before}{after}"),
             (None, None) => after.trim_start().to_owned(),
         };
-        let named = format!("{kept} {}", update["ConditionExpression"].as_str().unwrap_or_default());
         update["UpdateExpression"] = json!(kept);
-        for placeholders in ["ExpressionAttributeNames", "ExpressionAttributeValues"] {
-            if let Some(placeholders) = update.get_mut(placeholders).and_then(Value::as_object_mut) {
-                placeholders.retain(|placeholder, _| words(&named).any(|word| word == placeholder));
-            }
+        drop_unused(update);
+    }
+}
+
+/// Drops the placeholders that neither expression names.
+fn drop_unused(write: &mut Value) {
+    let text = |member: &str| write[member].as_str().unwrap_or_default().to_owned();
+    let named = format!("{} {}", text("UpdateExpression"), text("ConditionExpression"));
+    for member in ["ExpressionAttributeNames", "ExpressionAttributeValues"] {
+        let Some(placeholders) = write.get_mut(member).and_then(Value::as_object_mut) else { continue };
+        placeholders.retain(|placeholder, _| words(&named).any(|word| word == placeholder));
+        if placeholders.is_empty() {
+            write.as_object_mut().and_then(|write| write.remove(member));
         }
+    }
+}
+
+/// Leaves a rule of leases out of the conditions of a request's writes.
+pub fn without_rule(request: &mut Value, broken: Broken) {
+    const HELD: &str = "#token = :token AND attribute_exists(#holder)";
+    let steps = match request.get_mut("TransactItems").and_then(Value::as_array_mut) {
+        Some(steps) => steps.iter_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut).collect(),
+        None => vec![request],
+    };
+    for step in steps {
+        let Some(condition) = step["ConditionExpression"].as_str() else { continue };
+        let renews = step["UpdateExpression"].as_str().is_some_and(|update| update.starts_with("SET #renewals"));
+        let left = match broken {
+            Broken::NoFence => condition.replace(" AND (attribute_not_exists(#fence) OR #fence <= :fence)", ""),
+            Broken::NotRequired if condition == HELD => {
+                "attribute_exists(#holder) OR attribute_not_exists(#holder)".to_owned()
+            }
+            Broken::RenewalsUnchecked if renews => condition.replace(" AND #renewals = :at", ""),
+            Broken::HolderUnchecked if renews => condition.replace(" AND attribute_exists(#holder)", ""),
+            _ => continue,
+        };
+        step["ConditionExpression"] = json!(left);
+        drop_unused(step);
     }
 }
 
@@ -138,6 +171,60 @@ fn a_condition_is_taken_away_or_made_equality() {
     let mut free = put;
     without_condition(&mut free);
     assert_eq!(free, json!({"Item": {"id": {"S": "a"}}}));
+}
+
+#[test]
+fn a_rule_of_leases_is_left_out_with_its_placeholders() {
+    let write = |update: &str, condition: &str, names: &[&str], values: &[&str]| {
+        let names: Map<_, _> = names.iter().map(|name| ((*name).to_owned(), json!("a"))).collect();
+        let values: Map<_, _> = values.iter().map(|value| ((*value).to_owned(), json!({"N": "1"}))).collect();
+        let mut write = json!({"UpdateExpression": update, "ConditionExpression": condition});
+        write["ExpressionAttributeNames"] = Value::Object(names);
+        if !values.is_empty() {
+            write["ExpressionAttributeValues"] = Value::Object(values);
+        }
+        write
+    };
+    let renewal = "SET #renewals = #renewals + :one";
+    let held = "#token = :token AND attribute_exists(#holder)";
+    let fenced = "#version = :at AND (attribute_not_exists(#fence) OR #fence <= :fence)";
+    let either = "attribute_exists(#holder) OR attribute_not_exists(#holder)";
+    for (broken, before, after) in [
+        (
+            Broken::NoFence,
+            write("SET #n = :n", fenced, &["#n", "#version", "#fence"], &[":n", ":at", ":fence"]),
+            write("SET #n = :n", "#version = :at", &["#n", "#version"], &[":n", ":at"]),
+        ),
+        (
+            Broken::NotRequired,
+            write("", held, &["#token", "#holder"], &[":token"]),
+            write("", either, &["#holder"], &[]),
+        ),
+        (
+            Broken::RenewalsUnchecked,
+            write(
+                renewal,
+                &format!("{held} AND #renewals = :at"),
+                &["#renewals", "#holder"],
+                &[":one", ":token", ":at"],
+            ),
+            write(renewal, held, &["#renewals", "#holder"], &[":one", ":token"]),
+        ),
+        (
+            Broken::HolderUnchecked,
+            write(renewal, held, &["#renewals", "#token", "#holder"], &[":one", ":token"]),
+            write(renewal, "#token = :token", &["#renewals", "#token"], &[":one", ":token"]),
+        ),
+    ] {
+        let mut alone = before.clone();
+        without_rule(&mut alone, broken);
+        assert_eq!(alone, after, "{broken:?}");
+        let mut transaction = json!({"TransactItems": [{"Update": before}]});
+        without_rule(&mut transaction, broken);
+        assert_eq!(transaction["TransactItems"][0]["Update"], after, "{broken:?}");
+        without_rule(&mut alone, Broken::Nothing);
+        assert_eq!(alone, after, "nothing is broken");
+    }
 }
 
 #[test]

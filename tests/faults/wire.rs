@@ -60,6 +60,7 @@ impl Wire {
         let body: Value = serde_json::from_slice(&body_of(request)).expect("requests are JSON");
         let mut message = Message { op, operation: operation_of(request), body };
         let body = &mut message.body;
+        breaking::without_rule(body, network.broken);
         if message.operation != TRANSACTION {
             match network.broken {
                 Broken::NoCondition => breaking::without_condition(body),
@@ -103,8 +104,13 @@ impl Wire {
             Touched { step, row }
         };
         let rows: Vec<_> = steps.into_iter().map(touched).collect();
-        for Touched { step, row } in rows.iter().filter(|_| self.network.broken == Broken::RowsDeleted) {
-            if row.get("_purgeAt").is_some() {
+        for Touched { step, row } in &rows {
+            let gone = match self.network.broken {
+                Broken::RowsDeleted => row.get("_purgeAt").is_some(),
+                Broken::LeasesDeleted => row.get("token").is_some() && row.get("holder").is_none(),
+                _ => false,
+            };
+            if gone {
                 let key = json!({engine.key_of(&step.table): {"S": step.id}});
                 engine.raw("DeleteItem", &json!({"TableName": step.table, "Key": key}));
             }

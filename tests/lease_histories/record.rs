@@ -1,0 +1,124 @@
+//! What leaders did, were told and believed.
+
+use fencepost::Failure;
+use fencepost::lease::{AcquireError, LeaseError};
+use tokio::time::Instant;
+
+/// One operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum What {
+    /// Under one id, that of the claim where the same acquire is sent again.
+    Acquire {
+        claim: u64,
+    },
+    /// Each look is an acquire of its own.
+    AcquireWithin,
+    /// Acquire, renewals and release around some work.
+    Work,
+    Renew,
+    /// However often it was renewed, if that makes it end later.
+    Extend,
+    Release,
+    /// Of the item that is fenced.
+    Append,
+    Add,
+    Delete,
+    /// Of the item that is only changed where the lease is required.
+    Require,
+    RequireDelete,
+}
+
+impl What {
+    /// Whether it writes a protected item.
+    pub fn is_protected(self) -> bool {
+        matches!(self, What::Append | What::Add | What::Delete | What::Require | What::RequireDelete)
+    }
+}
+
+/// What it was told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Told {
+    Done,
+    /// The lease, as it was acquired or renewed.
+    Lease {
+        token: u64,
+        renewals: u64,
+        expires_at: u64,
+    },
+    Held {
+        holder: String,
+        until: u64,
+    },
+    Fenced,
+    /// The lease, or the item, is not there.
+    NotFound,
+    Conflict,
+    NotApplied,
+    Unknown,
+}
+
+#[derive(Clone, Debug)]
+pub struct Done {
+    pub number: u64,
+    pub what: What,
+    pub token: Option<u64>,
+    pub began: Instant,
+    pub ended: Instant,
+    pub told: Told,
+}
+
+/// A leader took the lease for its own, from then until then.
+#[derive(Clone, Copy, Debug)]
+pub struct Belief {
+    pub leader: usize,
+    pub token: u64,
+    pub from: Instant,
+    pub until: Instant,
+}
+
+impl Told {
+    pub fn lease(lease: &fencepost::Lease) -> Self {
+        Told::Lease {
+            token: lease.token().number(),
+            renewals: lease.renewals(),
+            expires_at: lease.expires_at().epoch_millis().expect("after 1970"),
+        }
+    }
+}
+
+impl From<Failure> for Told {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
+            Failure::OutcomeUnknown { .. } => Told::Unknown,
+            Failure::Fenced => Told::Fenced,
+            Failure::TooLarge { .. }
+            | Failure::CorruptItem { .. }
+            | Failure::InvalidRecord { .. }
+            | Failure::InvalidTransaction { .. } => panic!("no such thing happens here: {failure}"),
+        }
+    }
+}
+
+impl From<AcquireError> for Told {
+    fn from(error: AcquireError) -> Self {
+        match error {
+            AcquireError::Held { holder, until } => {
+                Told::Held { holder, until: until.epoch_millis().expect("after 1970") }
+            }
+            AcquireError::KeyReused => panic!("each claim is one acquire's"),
+            AcquireError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<LeaseError> for Told {
+    fn from(error: LeaseError) -> Self {
+        match error {
+            LeaseError::NotFound => Told::NotFound,
+            LeaseError::Fenced => Told::Fenced,
+            LeaseError::Conflict(_) => Told::Conflict,
+            LeaseError::Failed(failure) => failure.into(),
+        }
+    }
+}
