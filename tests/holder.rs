@@ -94,7 +94,7 @@ async fn main() -> Result<(), Error> {
     let terms = Terms::new(Duration::from_secs(1))?;
     let ended = if how == "watched" {
         let work = |token| writer.until_it_fails(&kind, token);
-        match leases.while_held("k", "stopped", terms, &call(), work).await {
+        match Box::pin(leases.while_held("k", "stopped", terms, &call(), work)).await {
             Ok(ended) => ended,
             Err(WorkError::Lost) => "lost".to_owned(),
             Err(error) => format!("{error:?}"),
