@@ -1,8 +1,11 @@
 //! Tokens rise whatever happens to a lease, and the row says what the contract says.
 
-use super::world::{World, acquire, release, renew, token};
+use super::world::{LEASES, World, acquire, call, millis, release, renew, shown_lease, terms, token};
 use crate::orders::shop::number;
+use fencepost::lease::AcquireError;
+use fencepost::{Ambient, Leases};
 use serde_json::json;
+use std::time::{Duration, SystemTime};
 
 const WEEK: i64 = 7 * 24 * 3600;
 
@@ -80,4 +83,62 @@ async fn a_token_is_a_number_that_every_reader_of_json_keeps() {
     let shown = world.send(&acquire("k", "a", 1)).await.shown(201);
     assert!(shown["token"].is_number());
     assert!((1..1 << 53).contains(&token(&shown)), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_goes_by_whichever_clock_has_less() {
+    let world = World::new();
+    let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let left = || millis(lease.remaining());
+    world.pass(3_000).await;
+    assert_eq!(left(), 7_000);
+    // The machine stood still, and its monotonic clock with it.
+    world.clock.set_forward(2_000);
+    assert_eq!(left(), 5_000);
+    // Here the time of day has stopped.
+    let stopped = Ambient::new(|| SystemTime::UNIX_EPOCH + Duration::from_hours(500_000), || fastrand::u64(..));
+    let leases = Leases::new(&world.engine.client(), LEASES).with_ambient(stopped);
+    let lease = leases.acquire("j", "a", terms(10_000), &call(5)).await.expect("acquired");
+    world.pass(3_000).await;
+    assert_eq!(millis(lease.remaining()), 7_000);
+    world.pass(7_000).await;
+    assert_eq!(millis(lease.remaining()), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_may_be_as_far_apart_as_is_said() {
+    for skew in [0, 250, 60_000] {
+        let world = World::new();
+        let leases = Leases::new(&world.engine.client(), LEASES).with_ambient(world.clock.ambient());
+        let leases = leases.with_clock_skew(Duration::from_millis(skew));
+        leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        world.pass(10_000 + skew).await;
+        let held = leases.acquire("k", "b", terms(10_000), &call(5)).await.expect_err("held");
+        let AcquireError::Held { until, .. } = held else { panic!("{held:?}") };
+        assert_eq!(millis(leases.free_in(until)), 1);
+        let stored = leases.get("k", &call(5)).await.expect("read").expect("held");
+        assert_eq!(millis(leases.remaining(&stored)), 0);
+        world.pass(1).await;
+        assert_eq!(leases.get("k", &call(5)).await.expect("read"), None);
+        leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("acquired");
+    }
+}
+
+/// Somebody else writes to the table: nobody knows what it means, so nothing is answered and nothing changed.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_is_no_lease_is_left_alone() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    let lease = world.row("k");
+    for (name, value) in [("acquireId", None), ("expiresAt", Some(json!({"S": "soon"}))), ("renewals", None)] {
+        let mut row = lease.clone();
+        let attributes = row.as_object_mut().expect("a row");
+        attributes.remove(name);
+        attributes.extend(value.map(|value| (name.to_owned(), value)));
+        world.engine.raw("PutItem", &json!({"TableName": LEASES, "Item": row}));
+        for event in [acquire("k", "b", 60), renew("k", token + 1, 60), release("k", token + 1), shown_lease("k")] {
+            world.send(&event).await.says(500, "internal");
+            assert_eq!(world.row("k"), row, "{event:?}");
+        }
+    }
 }

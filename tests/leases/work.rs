@@ -165,7 +165,7 @@ async fn a_lease_that_cannot_be_acquired_is_not_worked_under() {
 }
 
 /// While the work goes on, this happens to the row after 7 seconds.
-async fn interrupted(happens: impl Fn(&World)) {
+async fn interrupted(happens: fn(&World)) {
     let (world, sent) = well();
     let traces = Traces::default();
     let after = async {
@@ -182,14 +182,14 @@ async fn interrupted(happens: impl Fn(&World)) {
 
 #[tokio::test(start_paused = true)]
 async fn the_work_is_cancelled_once_a_renewal_finds_the_lease_lost() {
-    interrupted(take_over).await;
-    interrupted(|world| world.purge("k")).await;
-    interrupted(|world| {
+    let released = |world: &World| {
         let mut row: Value = world.row("k");
         row.as_object_mut().expect("a row").remove("holder");
         world.engine.raw("PutItem", &json!({"TableName": LEASES, "Item": row}));
-    })
-    .await;
+    };
+    for happens in [take_over, |world: &World| world.purge("k"), released] {
+        Box::pin(interrupted(happens)).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
