@@ -37,7 +37,9 @@ impl Leases {
             };
             let waited = timeout.saturating_sub(deadline.remaining());
             let pause = looks.pause(waited, self.free_in(until), self.ambient.random());
-            if pause >= deadline.remaining() {
+            // A look that cannot wait for its answer would only make an unknown.
+            let too_late = call.deadline().remaining() < pause + self.policy.first_timeout;
+            if pause >= deadline.remaining() || too_late {
                 return Err(AcquireError::Held { holder, until });
             }
             tokio::time::sleep(pause).await;
