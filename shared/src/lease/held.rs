@@ -52,7 +52,7 @@ impl Leases {
     ///
     /// Work and renewals are one future: dropped, both end, and the lease ends by itself. The work is given the token to
     /// write under; it is not polled any more once the lease is lost or its time is over, also when the process was
-    /// stopped in between.
+    /// stopped in between. `call` is that of all its requests: after its deadline nothing is renewed any more.
     ///
     /// # Errors
     /// See [`WorkError`].
