@@ -1,12 +1,14 @@
 //! Copies that arrive late, and refusals that prove less than they seem to.
 
 use super::world::{
-    LEASES, Way, World, asking, call, client_that, client_whose_writes, ensure_under, release, renew, shown_child,
-    shown_lease, terms,
+    CHILDREN, LEASES, Way, World, asking, call, client_that, client_whose_writes, ensure_under, release, renew,
+    shown_child, shown_lease, terms,
 };
 use crate::engine::{Engine, is_read};
 use fencepost::Failure;
 use fencepost::lease::{AcquireError, LeaseError};
+use fencepost::{Key, Plan, Reads, Record, Table, Transactions};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -175,10 +177,14 @@ fn lease_refused(engine: &Engine) -> (u16, String) {
     (400, json!({"__type": kind, "Message": "", "CancellationReasons": reasons}).to_string())
 }
 
-/// The steps of a transaction, as the function sends them: which one is the lease's check.
-fn check_is_first(body: &[u8]) -> bool {
+/// The same in the order of the steps, as the function sends them: the check of the lease may come first.
+fn in_order_of(body: &[u8], (status, answer): (u16, String)) -> (u16, String) {
     let body: Value = serde_json::from_slice(body).expect("JSON");
-    body["TransactItems"][0].get("ConditionCheck").is_some()
+    let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
+    if body["TransactItems"][0].get("ConditionCheck").is_some() {
+        answer["CancellationReasons"].as_array_mut().expect("reasons").reverse();
+    }
+    (status, answer.to_string())
 }
 
 /// An engine may stop at the first condition that fails: what it says nothing about is asked for.
@@ -192,13 +198,7 @@ async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_cr
                 return engine.answer(operation, body);
             }
             if write > 0 {
-                let (status, mut answer) = lease_refused(engine);
-                if check_is_first(body) {
-                    let mut turned: Value = serde_json::from_str(&answer).expect("JSON");
-                    turned["CancellationReasons"].as_array_mut().expect("reasons").reverse();
-                    answer = turned.to_string();
-                }
-                return (status, answer);
+                return in_order_of(body, lease_refused(engine));
             }
             if landed {
                 engine.answer(operation, body);
@@ -216,6 +216,72 @@ async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_cr
         let found = world.send(&shown_child("p", "u")).await.status;
         assert_eq!(found, if landed { 200 } else { 404 });
     }
+}
+
+/// The child is read before the lease is looked at, and an engine may name the lease alone: it is asked for again.
+#[tokio::test(start_paused = true)]
+async fn a_child_that_somebody_creates_in_between_answers_before_the_fence_does() {
+    let world = World::new();
+    let token = world.acquired("k", "a", 60).await;
+    let other = world.reached_by(&world.engine.client());
+    let created = other.send(&ensure_under("p", "u", &json!({}), ("k", token))).await.shown(201);
+    let client = client_whose_writes(&world.engine, |engine, _, operation, body| match operation {
+        "BatchGetItem" => (200, json!({"Responses": {CHILDREN: []}, "UnprocessedKeys": {}}).to_string()),
+        "TransactWriteItems" => in_order_of(body, lease_refused(engine)),
+        _ => engine.answer(operation, body),
+    });
+    world.send(&release("k", token)).await;
+    let found = world.reached_by(&client).send(&ensure_under("p", "u", &json!({}), ("k", token))).await.shown(200);
+    assert_eq!(found, created);
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Count {
+    n: u64,
+}
+
+impl Record for Count {
+    const PARTITION_KEY: &'static str = "childId";
+    const ATTRIBUTES: &'static [&'static str] = &["n"];
+}
+
+/// A decision that does without the lease after it was lost can still demand that all it saw is as it was.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
+    let world = World::new();
+    let client = world.engine.client();
+    let (counts, key) = (Table::<Count>::new(&client, CHILDREN), Key::from("c"));
+    counts.create(&key, &Count { n: 1 }, &call(5)).await.expect("created");
+    let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let mut reads = Reads::new();
+    let (item, required) = (reads.item("count", &counts, &key), reads.lease("lease", lease.token()));
+    let overtaking = client_whose_writes(&world.engine, |engine, write, operation, body| {
+        if write == 0 && operation == "TransactWriteItems" {
+            let update = |table: &str, key: Value, expression: &str| {
+                let mut update = json!({"TableName": table, "Key": key, "UpdateExpression": expression});
+                if expression.contains("#v") {
+                    update["ExpressionAttributeNames"] = json!({"#v": "_version"});
+                    update["ExpressionAttributeValues"] = json!({":one": {"N": "1"}});
+                }
+                engine.raw("UpdateItem", &update);
+            };
+            update(LEASES, json!({"leaseKey": {"S": "k"}}), "REMOVE holder");
+            update(CHILDREN, json!({"childId": {"S": "c"}}), "SET n = n + :one, #v = #v + :one");
+        }
+        engine.answer(operation, body)
+    });
+    let (transactions, call) = (Transactions::new(&overtaking), call(5));
+    let counted = transactions.transact_with_retry(reads, &call, |attempt| {
+        let count = attempt.get(item)?.expect("it is there").value;
+        if count.n > 1 {
+            attempt.check_rest()?;
+            return Ok(Plan::<_, ()>::Commit(count.n));
+        }
+        attempt.require(required)?;
+        attempt.update_at(item, &Count { n: 10 })?;
+        Ok(Plan::Commit(10))
+    });
+    assert_eq!(counted.await.expect("decided again"), 2);
 }
 
 /// A token that is still to come may be the current one when a late copy arrives.

@@ -24,7 +24,6 @@ impl Leases {
         timeout: Duration,
         call: &Call,
     ) -> Result<Lease, AcquireError> {
-        let timeout = timeout.min(call.deadline().remaining());
         let deadline = Deadline::within(timeout);
         // One id for all looks: a copy of an earlier one that lands late has acquired for this call.
         let id = self.new_acquire_id();
