@@ -24,7 +24,9 @@ impl Leases {
         timeout: Duration,
         call: &Call,
     ) -> Result<Lease, AcquireError> {
-        let deadline = Deadline::within(timeout.min(call.deadline().remaining()));
+        // The last look still has to be answered within the call.
+        let until_last_look = call.deadline().remaining().saturating_sub(self.policy.first_timeout * 2);
+        let deadline = Deadline::within(timeout.min(until_last_look));
         let mut looks = 0;
         loop {
             let (holder, until) = match self.acquire(key, holder, terms, call).await {
