@@ -164,7 +164,11 @@ async fn under_an_old_or_a_future_token_nothing_is_written() {
         }
     }
     world.send(&release("k", second)).await;
-    world.refused(&renew("k", second, 60), 409, "fenced", (0, 1)).await;
+    world.pass(1_000).await;
+    let late = renew("k", second, 60);
+    for event in [late.clone(), late.clone().header("if-match", "*"), late.header("if-match", &tag(second, 0))] {
+        world.refused(&event, 409, "fenced", (0, 1)).await;
+    }
     world.refused(&release("k", second + 1), 409, "fenced", (0, 1)).await;
 }
 

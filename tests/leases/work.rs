@@ -194,7 +194,7 @@ async fn the_work_is_cancelled_once_a_renewal_finds_the_lease_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn the_work_is_cancelled_when_its_time_is_over_and_no_renewal_was_answered() {
-    for way in [Way::Dropped, Way::AnswerLost, Way::InTransaction] {
+    for way in [Way::Dropped, Way::AnswerLost, Way::InTransaction, Way::Denied] {
         let (world, sent) =
             world_where(move |at| if (1_000..LENGTH).contains(&at) { way } else { Way::Answered(TRIP) });
         let traces = Traces::default();
@@ -213,7 +213,8 @@ async fn the_work_is_cancelled_when_its_time_is_over_and_no_renewal_was_answered
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_fails_in_between_does_no_harm() {
-    for way in [Way::Dropped, Way::AnswerLost, Way::InTransaction] {
+    // Denied is final for one renewal; the others are sent again by the same.
+    for way in [Way::Dropped, Way::AnswerLost, Way::InTransaction, Way::Denied] {
         let silent = |at: u64| (5_000..8_000).contains(&at) || (14_000..15_500).contains(&at);
         let (world, _) = world_where(move |at| if silent(at) { way } else { Way::Answered(TRIP) });
         let traces = Traces::default();

@@ -234,6 +234,8 @@ pub enum Way {
     Dropped,
     /// It is not applied, for a transaction holds the row.
     InTransaction,
+    /// It is not applied, for it is not allowed.
+    Denied,
 }
 
 /// A client each of whose requests fares as the test says, which is told how many came before.
@@ -253,7 +255,9 @@ impl<F> std::fmt::Debug for Wayward<F> {
     }
 }
 
-const IN_TRANSACTION: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException"}"#;
+fn error(code: &str) -> String {
+    json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "on purpose"}).to_string()
+}
 
 impl<F: Fn(usize) -> Way + Send + Sync> HttpConnector for Wayward<F> {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
@@ -274,7 +278,8 @@ impl<F: Fn(usize) -> Way + Send + Sync> HttpConnector for Wayward<F> {
                 HttpConnectorFuture::new(std::future::pending())
             }
             Way::Dropped => HttpConnectorFuture::new(std::future::pending()),
-            Way::InTransaction => HttpConnectorFuture::ready(response(400, IN_TRANSACTION)),
+            Way::InTransaction => HttpConnectorFuture::ready(response(400, error("TransactionConflictException"))),
+            Way::Denied => HttpConnectorFuture::ready(response(400, error("AccessDeniedException"))),
         }
     }
 }

@@ -36,8 +36,8 @@ impl Leases {
             };
             let waited = timeout.saturating_sub(deadline.remaining());
             let pause = looks.pause(waited, self.free_in(until), self.ambient.random());
-            // A look that cannot wait for its answer would only make an unknown.
-            let too_late = call.deadline().remaining() < pause + self.policy.first_timeout;
+            // The next look still has to be answered within the call, after a resend perhaps.
+            let too_late = call.deadline().remaining() < pause + self.policy.first_timeout * 2;
             if pause >= deadline.remaining() || too_late {
                 return Err(AcquireError::Held { holder, until });
             }
