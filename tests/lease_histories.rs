@@ -259,16 +259,3 @@ fn a_renewal_that_does_not_ask_for_a_holder_renews_what_was_released() {
 fn a_lease_that_is_taken_without_the_skew_has_two_holders_for_a_while() {
     is_noticed(Rule::NoSkew, 0, checks::TWO_BELIEVED);
 }
-
-#[test]
-fn zz_survey() {
-    let from = asked("FROM").unwrap_or(0);
-    let engine = Engine::embedded(TABLES);
-    for seed in from..from + asked("COUNT").unwrap_or(100) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&engine, seed, NOTHING)));
-        let outcome = outcome.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))));
-        if let Err(why) = outcome {
-            println!("SEED {seed}: {}", why.chars().take(900).collect::<String>());
-        }
-    }
-}
