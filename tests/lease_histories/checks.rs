@@ -151,27 +151,28 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
     let token = one.token.unwrap_or_default();
     // What is lost stays lost: the last state of its time shows it.
     let is_lost = || timeline.lease_within(one.ended, one.ended).all(|state| !state.is_held_under(token));
-    let released = one.what == What::Release;
+    let denies = match (&one.told, one.what) {
+        // What an earlier look has left under way may take the lease later, for nobody; and nothing tells a copy of an
+        // addition from itself: one that comes late may find what this did not.
+        (Told::NotApplied, What::AcquireWithin) | (Told::NotApplied | Told::NotFound, What::Add) => false,
+        (Told::NotApplied | Told::Conflict, _) => true,
+        (Told::NotFound | Told::Fenced, what) => what.is_protected() || what == What::Release,
+        _ => false,
+    };
+    if denies && applied > 0 {
+        return Some(DENIED);
+    }
     match &one.told {
-        Told::Unknown => None,
-        // What an earlier look has left under way may take the lease later, for nobody.
-        Told::NotApplied if one.what == What::AcquireWithin => None,
-        // Nothing tells a copy of it from itself: one that comes late may find what this did not.
-        Told::NotApplied | Told::NotFound if one.what == What::Add => None,
-        Told::NotApplied if applied > 0 => Some(DENIED),
-        Told::NotApplied => None,
-        Told::Conflict if applied > 0 => Some(DENIED),
-        Told::NotFound | Told::Fenced if applied > 0 && (one.what.is_protected() || released) => Some(DENIED),
-        Told::Fenced if one.what.is_protected() => {
-            let fence = |write: &&Protected| number(write.row, "_fence").is_some_and(|fence| fence > token);
-            let seen = timeline.items.values().flatten().any(|write| fence(&write));
-            (!seen && !is_lost()).then_some("told that the lease is lost, but it was held")
+        Told::Fenced if matches!(one.what, What::Append | What::Add | What::Delete) => {
+            let seen = |write: &Protected| write.time <= one.ended && number(write.row, "_fence") > one.token;
+            let is_fenced = timeline.items.values().flatten().any(seen);
+            (!is_fenced).then_some("told that the item has seen a higher token, but it had not")
         }
         Told::Fenced => (!is_lost()).then_some("told that the lease is lost, but it was held"),
         Told::NotFound if !one.what.is_protected() => {
             (!is_lost()).then_some("told that there is no lease, but it was held")
         }
-        Told::NotFound | Told::Conflict => None,
+        Told::Unknown | Told::NotApplied | Told::Conflict | Told::NotFound => None,
         Told::Lease { token, renewals, expires_at } => {
             let same = |number: u64| match one.what {
                 What::Acquire { claim } => claim_of(done, number) == Some(claim),

@@ -140,7 +140,7 @@ impl Leader {
         let under = OnceLock::new();
         let work = async |token: FencingToken| {
             under.get_or_init(|| token.clone());
-            for _ in 0..1 + self.below(6) {
+            for _ in 0..=self.below(6) {
                 let now = Instant::now();
                 self.believe(&token, now, now + Duration::from_nanos(1));
                 self.write(&token).await;
