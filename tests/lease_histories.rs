@@ -74,6 +74,11 @@ impl History {
     fn required(&self) -> String {
         format!("required-{}", self.name)
     }
+
+    /// The leader that holds leases under this name.
+    fn leader(&self, holder: &str) -> Option<usize> {
+        (0..self.offsets.len()).find(|index| leader::name(*index) == holder)
+    }
 }
 
 /// Runs the history of a seed and checks it.

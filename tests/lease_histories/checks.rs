@@ -53,10 +53,12 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
     }
     found.extend(one_acquire_a_token(&done));
     for (older, newer) in both_believed(history) {
-        // Whoever took it must have been ahead by more than is assumed.
-        let ahead = history.offsets[newer.leader].saturating_sub(history.offsets[older.leader]);
+        // Whoever took it from the older must have been ahead by more than is assumed.
+        let taken = timeline.lease.iter().find(|state| state.change == Change::Acquired && state.token > older.token);
+        let taker = taken.and_then(|state| history.leader(state.holder.as_deref()?)).unwrap_or(newer.leader);
+        let ahead = history.offsets[taker].saturating_sub(history.offsets[older.leader]);
         if ahead <= Leases::CLOCK_SKEW {
-            found.push(format!("{TWO_BELIEVED}: {older:?} and {newer:?}, which is {ahead:?} ahead"));
+            found.push(format!("{TWO_BELIEVED}: {older:?} and {newer:?}; leader {taker} took it, {ahead:?} ahead"));
         }
     }
     found

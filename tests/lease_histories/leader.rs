@@ -40,6 +40,11 @@ impl Report {
     }
 }
 
+/// What a leader calls itself.
+pub fn name(index: usize) -> String {
+    format!("leader-{index}")
+}
+
 pub struct Leader {
     history: Arc<History>,
     network: Arc<Network>,
@@ -147,7 +152,7 @@ impl Leader {
                 sleep(Duration::from_millis(self.below(2_000))).await;
             }
         };
-        let (key, name) = (&self.history.name, self.name());
+        let (key, name) = (&self.history.name, name(self.index));
         let worked = self.leases.while_held(key, &name, Self::terms(length), &call, work);
         let told = match Box::pin(worked).await {
             Ok(()) => Told::Done,
@@ -204,12 +209,8 @@ impl Leader {
         Some(token)
     }
 
-    fn name(&self) -> String {
-        format!("leader-{}", self.index)
-    }
-
     async fn acquire(&self, length: Duration) -> Option<Lease> {
-        let (key, name, terms) = (&self.history.name, self.name(), Self::terms(length));
+        let (key, name, terms) = (&self.history.name, name(self.index), Self::terms(length));
         let how = self.below(4);
         let mut claim = None;
         for _ in 0..3 {
