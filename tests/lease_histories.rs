@@ -74,6 +74,11 @@ impl History {
     fn required(&self) -> String {
         format!("required-{}", self.name)
     }
+
+    /// The leader that holds leases under this name.
+    fn leader(&self, holder: &str) -> Option<usize> {
+        (0..self.offsets.len()).find(|index| leader::name(*index) == holder)
+    }
 }
 
 /// Runs the history of a seed and checks it.
@@ -258,17 +263,4 @@ fn a_renewal_that_does_not_ask_for_a_holder_renews_what_was_released() {
 #[test]
 fn a_lease_that_is_taken_without_the_skew_has_two_holders_for_a_while() {
     is_noticed(Rule::NoSkew, 0, checks::TWO_BELIEVED);
-}
-
-#[test]
-fn zz_survey() {
-    let from = asked("FROM").unwrap_or(0);
-    let engine = Engine::embedded(TABLES);
-    for seed in from..from + asked("COUNT").unwrap_or(100) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&engine, seed, NOTHING)));
-        let outcome = outcome.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))));
-        if let Err(why) = outcome {
-            println!("SEED {seed}: {}", why.chars().take(900).collect::<String>());
-        }
-    }
 }

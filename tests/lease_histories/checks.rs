@@ -53,10 +53,12 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
     }
     found.extend(one_acquire_a_token(&done));
     for (older, newer) in both_believed(history) {
-        // Whoever took it must have been ahead by more than is assumed.
-        let ahead = history.offsets[newer.leader].saturating_sub(history.offsets[older.leader]);
+        // Whoever took it from the older must have been ahead by more than is assumed.
+        let taken = timeline.lease.iter().find(|state| state.change == Change::Acquired && state.token > older.token);
+        let taker = taken.and_then(|state| history.leader(state.holder.as_deref()?)).unwrap_or(newer.leader);
+        let ahead = history.offsets[taker].saturating_sub(history.offsets[older.leader]);
         if ahead <= Leases::CLOCK_SKEW {
-            found.push(format!("{TWO_BELIEVED}: {older:?} and {newer:?}, which is {ahead:?} ahead"));
+            found.push(format!("{TWO_BELIEVED}: {older:?} and {newer:?}; leader {taker} took it, {ahead:?} ahead"));
         }
     }
     found
@@ -151,27 +153,28 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
     let token = one.token.unwrap_or_default();
     // What is lost stays lost: the last state of its time shows it.
     let is_lost = || timeline.lease_within(one.ended, one.ended).all(|state| !state.is_held_under(token));
-    let released = one.what == What::Release;
+    let denies = match (&one.told, one.what) {
+        // What an earlier look has left under way may take the lease later, for nobody; and nothing tells a copy of an
+        // addition from itself: one that comes late may find what this did not.
+        (Told::NotApplied, What::AcquireWithin) | (Told::NotApplied | Told::NotFound, What::Add) => false,
+        (Told::NotApplied | Told::Conflict, _) => true,
+        (Told::NotFound | Told::Fenced, what) => what.is_protected() || what == What::Release,
+        _ => false,
+    };
+    if denies && applied > 0 {
+        return Some(DENIED);
+    }
     match &one.told {
-        Told::Unknown => None,
-        // What an earlier look has left under way may take the lease later, for nobody.
-        Told::NotApplied if one.what == What::AcquireWithin => None,
-        // Nothing tells a copy of it from itself: one that comes late may find what this did not.
-        Told::NotApplied | Told::NotFound if one.what == What::Add => None,
-        Told::NotApplied if applied > 0 => Some(DENIED),
-        Told::NotApplied => None,
-        Told::Conflict if applied > 0 => Some(DENIED),
-        Told::NotFound | Told::Fenced if applied > 0 && (one.what.is_protected() || released) => Some(DENIED),
-        Told::Fenced if one.what.is_protected() => {
-            let fence = |write: &&Protected| number(write.row, "_fence").is_some_and(|fence| fence > token);
-            let seen = timeline.items.values().flatten().any(|write| fence(&write));
-            (!seen && !is_lost()).then_some("told that the lease is lost, but it was held")
+        Told::Fenced if matches!(one.what, What::Append | What::Add | What::Delete) => {
+            let seen = |write: &Protected| write.time <= one.ended && number(write.row, "_fence") > one.token;
+            let is_fenced = timeline.items.values().flatten().any(seen);
+            (!is_fenced).then_some("told that the item has seen a higher token, but it had not")
         }
         Told::Fenced => (!is_lost()).then_some("told that the lease is lost, but it was held"),
         Told::NotFound if !one.what.is_protected() => {
             (!is_lost()).then_some("told that there is no lease, but it was held")
         }
-        Told::NotFound | Told::Conflict => None,
+        Told::Unknown | Told::NotApplied | Told::Conflict | Told::NotFound => None,
         Told::Lease { token, renewals, expires_at } => {
             let same = |number: u64| match one.what {
                 What::Acquire { claim } => claim_of(done, number) == Some(claim),

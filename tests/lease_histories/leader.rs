@@ -40,6 +40,11 @@ impl Report {
     }
 }
 
+/// What a leader calls itself.
+pub fn name(index: usize) -> String {
+    format!("leader-{index}")
+}
+
 pub struct Leader {
     history: Arc<History>,
     network: Arc<Network>,
@@ -140,14 +145,14 @@ impl Leader {
         let under = OnceLock::new();
         let work = async |token: FencingToken| {
             under.get_or_init(|| token.clone());
-            for _ in 0..1 + self.below(6) {
+            for _ in 0..=self.below(6) {
                 let now = Instant::now();
                 self.believe(&token, now, now + Duration::from_nanos(1));
                 self.write(&token).await;
                 sleep(Duration::from_millis(self.below(2_000))).await;
             }
         };
-        let (key, name) = (&self.history.name, self.name());
+        let (key, name) = (&self.history.name, name(self.index));
         let worked = self.leases.while_held(key, &name, Self::terms(length), &call, work);
         let told = match Box::pin(worked).await {
             Ok(()) => Told::Done,
@@ -204,12 +209,8 @@ impl Leader {
         Some(token)
     }
 
-    fn name(&self) -> String {
-        format!("leader-{}", self.index)
-    }
-
     async fn acquire(&self, length: Duration) -> Option<Lease> {
-        let (key, name, terms) = (&self.history.name, self.name(), Self::terms(length));
+        let (key, name, terms) = (&self.history.name, name(self.index), Self::terms(length));
         let how = self.below(4);
         let mut claim = None;
         for _ in 0..3 {

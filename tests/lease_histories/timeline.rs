@@ -36,6 +36,7 @@ impl State {
 
 /// A write to a protected item, and the lease at that moment.
 pub struct Protected<'a> {
+    pub time: Instant,
     pub op: u64,
     pub token: u64,
     pub row: &'a Value,
@@ -70,7 +71,7 @@ impl<'a> Timeline<'a> {
                     let writes = timeline.items.entry(step.id.clone()).or_default();
                     let before = writes.last().map_or(&Value::Null, |last| last.row);
                     let token = tokens.get(op).copied().unwrap_or_default();
-                    writes.push(Protected { op: *op, token, row, before, lease });
+                    writes.push(Protected { time: *time, op: *op, token, row, before, lease });
                 }
             }
         }
@@ -95,7 +96,7 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Whether the writes of an item without TTL's.
+    /// What was written to an item, without what TTL removed.
     pub fn writes(&self, item: &str) -> impl Iterator<Item = &Protected<'a>> {
         self.items.get(item).into_iter().flatten().filter(|write| write.op != TTL)
     }

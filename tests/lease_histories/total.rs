@@ -67,7 +67,7 @@ impl Total {
         Total {
             histories: 1,
             requests,
-            operations: done.len(),
+            operations: count(&|_| true),
             acquired: changes(Change::Acquired),
             acquired_unheard: acquired.map(|state| state.token).filter(unheard).count(),
             renewed: changes(Change::Renewed),
