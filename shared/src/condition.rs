@@ -48,7 +48,6 @@ const IS_FREE_FOR_NEW: &str =
     "(attribute_not_exists(#holder) AND (attribute_not_exists(#id) OR #id <> :id)) OR #expires < :cutoff";
 const IS_HELD: &str = "#token = :token AND attribute_exists(#holder)";
 const IS_HELD_AT: &str = "#token = :token AND attribute_exists(#holder) AND #renewals = :at";
-const IS_HELD_SHORTER: &str = "#token = :token AND attribute_exists(#holder) AND #expires < :expires";
 const IS_UNDER_TOKEN: &str = "#token = :token";
 const IS_UNDER_TOKEN_AT: &str = "#token = :token AND #renewals = :at";
 
@@ -301,19 +300,17 @@ pub(crate) fn acquire(key: &str, acquire: &Acquire<'_>) -> ConditionalWrite {
     on_lease(update_of(key, expression), condition, values)
 }
 
-/// Renews a lease that is held under this token: at this many renewals, or without them if that makes it end later.
-/// Returns the row.
-pub(crate) fn renew(key: &str, token: u64, at: Option<u64>, expires_at: u64, purge_at: u64) -> ConditionalWrite {
+/// Renews a lease that is held under this token and was renewed so many times. Returns the row.
+pub(crate) fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #renewals = #renewals + :one, #expires = :expires, #purge = :purge";
     let values = [
         (":token", number(token)),
+        (":at", number(at)),
         (":one", number(1)),
         (":expires", number(expires_at)),
         (":purge", number(purge_at)),
     ];
-    let condition = if at.is_some() { IS_HELD_AT } else { IS_HELD_SHORTER };
-    let at = at.map(|at| (":at", number(at)));
-    on_lease(update_of(key, expression), condition, values.into_iter().chain(at))
+    on_lease(update_of(key, expression), IS_HELD_AT, values)
 }
 
 /// Takes the holder out of a lease that is, or was last, held under this token; at this many renewals where that is said.

@@ -16,6 +16,7 @@
 //! | operation | requests |
 //! |---|---|
 //! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | 1 write |
+//! | [`Leases::renew_at`], for a holder elsewhere | 1 write; 1 read before it where the number of renewals is not given |
 //! | [`Leases::acquire_within`] | 1 write, and at most 3 in each length of the lease while it waits |
 //! | [`Leases::while_held`] | 1 to acquire, 1 a renewal, 1 to release |
 //!
@@ -231,8 +232,8 @@ impl Leases {
         Ok(())
     }
 
-    /// Renews a lease by its token alone, for a holder elsewhere: one request, two where that makes it end earlier. With
-    /// `at` only if it was renewed so many times.
+    /// Renews a lease by its token, for a holder elsewhere: one request with `at`, and only if it was renewed so many times;
+    /// without it a read before, for a renewal that named no number of them could be applied again by a late copy.
     ///
     /// # Errors
     /// As [`Leases::renew`]; [`LeaseError::Conflict`]: it was not renewed `at` times.
@@ -243,7 +244,14 @@ impl Leases {
         terms: Terms,
         call: &Call,
     ) -> Result<Lease, LeaseError> {
-        self.renew_token(token, at.map_or(Renewals::Unseen, Renewals::Demanded), terms, call).await
+        let renewals = match at {
+            Some(at) => Renewals::Demanded(at),
+            None => {
+                let stored = self.stored(token.lease_key(), call).await?;
+                Renewals::Seen(under(token, stored)?.renewals)
+            }
+        };
+        self.renew_token(token, renewals, terms, call).await
     }
 
     async fn renew_token(
@@ -275,13 +283,13 @@ impl Leases {
                 return Err(LeaseError::Fenced);
             }
             // Nobody else writes this token: one renewal more that ends when this one does is this one.
-            let is_next = at.is_none_or(|at| at.checked_add(1) == Some(stored.renewals));
+            let is_next = at.checked_add(1) == Some(stored.renewals);
             if is_next && stored.expires_at == expires_at {
                 return Ok(self.lease(&token.key, stored, until));
             }
             // One more is somebody else's, and kills each copy of this. More may have followed this one; and where fewer are
             // than were demanded, a copy of this one may come true yet.
-            let pending = pending.filter(|_| !(at.is_some() && is_next));
+            let pending = pending.filter(|_| !is_next);
             if let Renewals::Demanded(_) = renewals {
                 return Err(match pending {
                     Some(source) => LeaseError::Failed(Failure::OutcomeUnknown { source }),
@@ -289,7 +297,7 @@ impl Leases {
                 });
             }
             earlier = pending.or(earlier);
-            resend.conflict(at.map_or(1, |at| stored.renewals.saturating_sub(at)), round_trip);
+            resend.conflict(stored.renewals.saturating_sub(at), round_trip);
             renewals = Renewals::Seen(stored.renewals);
         }
     }
@@ -391,8 +399,6 @@ impl AcquireId<'_> {
 /// How often a lease must have been renewed for a renewal to be made.
 #[derive(Clone, Copy)]
 enum Renewals {
-    /// That is not known: however often.
-    Unseen,
     /// As often as was seen; if it was renewed since, then as often as that.
     Seen(u64),
     /// As often as a client demands.
@@ -400,10 +406,9 @@ enum Renewals {
 }
 
 impl Renewals {
-    fn at(self) -> Option<u64> {
+    fn at(self) -> u64 {
         match self {
-            Renewals::Unseen => None,
-            Renewals::Seen(at) | Renewals::Demanded(at) => Some(at),
+            Renewals::Seen(at) | Renewals::Demanded(at) => at,
         }
     }
 }
