@@ -129,7 +129,9 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
     let calm = Network::new(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));
     let newest = Leader::new(&history, &calm, retired.first().map_or(0, |leader| leader.index));
     let mut wrong = newest.takes_over().await;
-    for leader in retired {
+    // What is broken has to show before.
+    let woken = retired.into_iter().filter(|_| rule == NOTHING);
+    for leader in woken {
         wrong.extend(leader.wakes_up(&calm).await);
     }
     let mut applied = landed.clone();
