@@ -244,14 +244,14 @@ impl Leases {
         terms: Terms,
         call: &Call,
     ) -> Result<Lease, LeaseError> {
-        let renewals = match at {
-            Some(at) => Renewals::Demanded(at),
-            None => {
-                let stored = self.stored(token.lease_key(), call).await?;
-                Renewals::Seen(under(token, stored)?.renewals)
-            }
-        };
-        self.renew_token(token, renewals, terms, call).await
+        if let Some(at) = at {
+            return self.renew_token(token, Renewals::Demanded(at), terms, call).await;
+        }
+        let stored = under(token, self.stored(token.lease_key(), call).await?)?;
+        if stored.holder.is_none() {
+            return Err(LeaseError::Fenced);
+        }
+        self.renew_token(token, Renewals::Seen(stored.renewals), terms, call).await
     }
 
     async fn renew_token(

@@ -121,12 +121,27 @@ async fn work_that_is_always_ready_does_not_keep_its_lease_from_being_renewed() 
     assert_eq!(world.row("k")["renewals"], json!({"N": "4"}));
 }
 
+/// Each names the renewals that it follows, also where the client does not.
+#[tokio::test(start_paused = true)]
+async fn a_late_copy_of_a_renewal_does_not_undo_one_that_made_the_lease_shorter() {
+    let (world, sent) = noting(&World::new());
+    let token = world.acquired("k", "a", 60).await;
+    for (seconds, tag) in [(900, "*".to_owned()), (60, "*".to_owned()), (60, format!("\"{token}.2\""))] {
+        world.send(&renew("k", token, seconds).header("if-match", &tag)).await.shown(200);
+    }
+    let before = world.row("k");
+    for (operation, body) in sent.lock().expect("no panic").iter().skip(1) {
+        assert_eq!((world.engine.answer(operation, body).0, world.row("k")), (400, before.clone()));
+    }
+}
+
 /// A renewal that landed and was followed by another one is not said to have done nothing, whatever comes then.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_throttled() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
     let client = client_whose_writes(&world.engine, |engine, write, operation, body| match write {
+        _ if is_read(operation) => engine.answer(operation, body),
         0 => {
             engine.answer(operation, body);
             overtake(engine);

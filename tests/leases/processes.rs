@@ -212,7 +212,7 @@ async fn a_function_sends_nothing_between_two_invocations() {
     assert_eq!(engine.take_counts(), (0, 0));
     invoked(&lease, renew("k", token, 1).0).await.shown(200);
     invoked(&children, wanted).await.shown(200);
-    assert_eq!(engine.take_counts(), (1, 1));
+    assert_eq!(engine.take_counts(), (2, 1));
     // The setting says that clocks are not apart at all.
     invoked(&lease, acquire("another", "b", 1).0).await.shown(201);
 }
