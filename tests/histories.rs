@@ -4,11 +4,12 @@
 
 use crate::engine::Engine;
 use crate::faults::{Applied, Broken, Freezing, Network, Rates, Wire};
+use crate::seeds::{self, Broke};
 use fencepost::error::{CreateError, DeleteError, UpdateError, VersionedUpdateError};
 use fencepost::{Ambient, Call, Deadline, Decision, Failure, ItemVersion, Key, Record, RetryPolicy, Table, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -395,43 +396,14 @@ impl Timeline<'_> {
 }
 
 /// The first of these seeds whose history breaks, and how; else what they were made of.
-fn explore(seeds: std::ops::Range<u64>, broken: Broken) -> Result<Total, (u64, String)> {
+fn explore(seeds: Range<u64>, broken: Broken) -> Result<Total, Broke> {
     let engine = Engine::embedded(&[(TABLE, "id")]);
-    let mut total = Total::default();
-    for seed in seeds {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&engine, seed, broken)));
-        let outcome = outcome.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))));
-        total += outcome.map_err(|why| (seed, why))?;
-    }
-    Ok(total)
-}
-
-/// What a panic said.
-pub fn said(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("see above")
-}
-
-pub fn asked(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} takes a whole number")))
+    seeds::explore(seeds, |seed| run(&engine, seed, broken))
 }
 
 #[test]
 fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
-    if let Some(seed) = asked("FENCEPOST_SEED") {
-        println!("{:?}", explore(seed..seed + 1, Broken::Nothing).expect("this seed holds"));
-        return;
-    }
-    let histories = asked("FENCEPOST_HISTORIES").unwrap_or(300);
-    let half = histories.div_ceil(2);
-    let mut total = Total::default();
-    std::thread::scope(|scope| {
-        let halves = [0..half, half..histories];
-        let running = halves.map(|seeds| scope.spawn(move || explore(seeds, Broken::Nothing)));
-        for thread in running {
-            total += thread.join().expect("no panic outside a history").expect("replay with FENCEPOST_SEED=<seed>");
-        }
-    });
+    let Some(total) = seeds::play(300, |seeds| explore(seeds, Broken::Nothing)) else { return };
     println!("{total:?}");
     let Total { told_applied, told_not_applied, told_unknown, unknown_that_landed, .. } = total;
     assert!(told_applied > total.histories && told_not_applied > total.histories, "little happened: {total:?}");
@@ -444,15 +416,8 @@ fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
 }
 
 /// Breaks a rule and looks for the harm that it prevents, from this seed on.
-fn is_noticed(broken: Broken, mut seed: u64, harm: &str) {
-    while let Err((broke, why)) = explore(seed..2000, broken) {
-        if why.contains(harm) {
-            println!("seed {broke}: {why}");
-            return;
-        }
-        seed = broke + 1;
-    }
-    panic!("the histories do not show that without the rule {harm}");
+fn is_noticed(broken: Broken, from: u64, harm: &str) {
+    seeds::is_noticed(from..2000, |seeds| explore(seeds, broken), |why| why.contains(harm));
 }
 
 #[test]

@@ -7,14 +7,15 @@
 
 use crate::engine::Engine;
 use crate::faults::{Applied, Broken, Network, Rates, Touched};
-use crate::histories::{asked, said};
+use crate::seeds::{self, Broke};
 use checks::{Ended, violations};
 use fencepost::Leases;
 use leader::Leader;
 use record::{Belief, Done};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -192,49 +193,23 @@ async fn serve(history: Arc<History>, network: Arc<Network>) {
 }
 
 /// The first of these seeds whose history breaks, and how; else what they were made of.
-fn explore(seeds: std::ops::Range<u64>, rule: Rule) -> Result<Total, (u64, String)> {
+fn explore(seeds: Range<u64>, rule: Rule) -> Result<Total, Broke> {
     let engine = Engine::embedded(TABLES);
-    let mut total = Total::default();
-    for seed in seeds {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&engine, seed, rule)));
-        let outcome = outcome.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))));
-        total += outcome.map_err(|why| (seed, why))?;
-    }
-    Ok(total)
+    seeds::explore(seeds, |seed| run(&engine, seed, rule))
 }
 
 const NOTHING: Rule = Rule::Wire(Broken::Nothing);
 
 #[test]
 fn no_two_holders_write_and_tokens_only_rise_under_every_fault() {
-    if let Some(seed) = asked("FENCEPOST_SEED") {
-        println!("{}", json!(explore(seed..seed + 1, NOTHING).expect("this seed holds")));
-        return;
-    }
-    let histories = asked("FENCEPOST_HISTORIES").unwrap_or(200);
-    let half = histories.div_ceil(2);
-    let mut total = Total::default();
-    std::thread::scope(|scope| {
-        let halves = [0..half, half..histories];
-        let running = halves.map(|seeds| scope.spawn(move || explore(seeds, NOTHING)));
-        for thread in running {
-            total += thread.join().expect("no panic outside a history").expect("replay with FENCEPOST_SEED=<seed>");
-        }
-    });
+    let Some(total) = seeds::play(200, |seeds| explore(seeds, NOTHING)) else { return };
     println!("{}", json!(total));
     total.assert_enough_happened();
 }
 
 /// Breaks a rule and looks for the harm that it prevents, from this seed on.
-fn is_noticed(rule: Rule, mut seed: u64, harm: &str) {
-    while let Err((broke, why)) = explore(seed..2000, rule) {
-        if why.contains(harm) {
-            println!("seed {broke}: {why}");
-            return;
-        }
-        seed = broke + 1;
-    }
-    panic!("the histories do not show that without the rule {harm}");
+fn is_noticed(rule: Rule, from: u64, harm: &str) {
+    seeds::is_noticed(from..2000, |seeds| explore(seeds, rule), |why| why.contains(harm));
 }
 
 #[test]

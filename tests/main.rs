@@ -23,5 +23,6 @@ mod permissions;
 mod properties;
 mod runtime_api;
 mod scenarios;
+mod seeds;
 mod stock;
 mod tidy;

@@ -6,13 +6,14 @@
 
 use crate::engine::Engine;
 use crate::faults::{Broken, Network, Rates};
-use crate::histories::{asked, said};
+use crate::seeds::{self, Broke};
 use checks::{Ended, violations};
 use client::{Client, EPOCH, Sent};
 use plan::Plan;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -121,48 +122,22 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
 }
 
 /// The first of these seeds whose history breaks, and how; else what they were made of.
-fn explore(seeds: std::ops::Range<u64>, broken: Broken) -> Result<Total, (u64, String)> {
+fn explore(seeds: Range<u64>, broken: Broken) -> Result<Total, Broke> {
     let engine = Engine::embedded(TABLES);
-    let mut total = Total::default();
-    for seed in seeds {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&engine, seed, broken)));
-        let outcome = outcome.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))));
-        total += outcome.map_err(|why| (seed, why))?;
-    }
-    Ok(total)
+    seeds::explore(seeds, |seed| run(&engine, seed, broken))
 }
 
 #[test]
 fn the_newest_instance_wins_and_what_is_deleted_stays_so_under_every_fault() {
-    if let Some(seed) = asked("FENCEPOST_SEED") {
-        println!("{:?}", explore(seed..seed + 1, Broken::Nothing).expect("this seed holds"));
-        return;
-    }
-    let histories = asked("FENCEPOST_HISTORIES").unwrap_or(300);
-    let half = histories.div_ceil(2);
-    let mut total = Total::default();
-    std::thread::scope(|scope| {
-        let halves = [0..half, half..histories];
-        let running = halves.map(|seeds| scope.spawn(move || explore(seeds, Broken::Nothing)));
-        for thread in running {
-            total += thread.join().expect("no panic outside a history").expect("replay with FENCEPOST_SEED=<seed>");
-        }
-    });
+    let Some(total) = seeds::play(300, |seeds| explore(seeds, Broken::Nothing)) else { return };
     println!("{}", json!(total));
     total.assert_enough_happened();
 }
 
 /// Breaks a rule and looks for the harm that it prevents, among so few seeds that many histories cannot miss it.
 fn is_noticed(broken: Broken, harm: &str) {
-    let mut seed = 0;
-    while let Err((broke, why)) = explore(seed..100, broken) {
-        if let Some(found) = why.split("; ").find(|found| found.starts_with(harm)) {
-            println!("seed {broke}: {found}");
-            return;
-        }
-        seed = broke + 1;
-    }
-    panic!("the histories do not show that without the rule {harm}");
+    let is_harm = |why: &str| why.split("; ").any(|found| found.starts_with(harm));
+    seeds::is_noticed(0..100, |seeds| explore(seeds, broken), is_harm);
 }
 
 #[test]

@@ -6,12 +6,13 @@
 
 use crate::engine::Engine;
 use crate::faults::{Broken, Network, ONE_PAYLOAD, Rates};
-use crate::histories::{asked, said};
+use crate::seeds::{self, Broke};
 use checks::{Ended, Total, violations};
 use clerk::Clerk;
 use plan::{Plan, What};
 use serde_json::json;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -156,49 +157,23 @@ async fn stock_up(engine: &Engine, product: &str, stock: i64) {
 }
 
 /// The first of these seeds whose history breaks, and how; else what they were made of.
-fn explore(seeds: std::ops::Range<u64>, rule: Rule) -> Result<Total, (u64, String)> {
+fn explore(seeds: Range<u64>, rule: Rule) -> Result<Total, Broke> {
     let engine = Engine::embedded(TABLES);
-    let mut total = Total::default();
-    for seed in seeds {
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(&engine, seed, rule)));
-        let outcome = outcome.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))));
-        total += outcome.map_err(|why| (seed, why))?;
-    }
-    Ok(total)
+    seeds::explore(seeds, |seed| run(&engine, seed, rule))
 }
 
 const NOTHING: Rule = Rule::Wire(Broken::Nothing);
 
 #[test]
 fn stock_and_orders_add_up_and_a_key_has_one_order_under_every_fault() {
-    if let Some(seed) = asked("FENCEPOST_SEED") {
-        println!("{:?}", explore(seed..seed + 1, NOTHING).expect("this seed holds"));
-        return;
-    }
-    let histories = asked("FENCEPOST_HISTORIES").unwrap_or(150);
-    let half = histories.div_ceil(2);
-    let mut total = Total::default();
-    std::thread::scope(|scope| {
-        let halves = [0..half, half..histories];
-        let running = halves.map(|seeds| scope.spawn(move || explore(seeds, NOTHING)));
-        for thread in running {
-            total += thread.join().expect("no panic outside a history").expect("replay with FENCEPOST_SEED=<seed>");
-        }
-    });
+    let Some(total) = seeds::play(150, |seeds| explore(seeds, NOTHING)) else { return };
     println!("{}", json!(total));
     total.assert_enough_happened();
 }
 
 /// Breaks a rule and looks for the harm that it prevents, from this seed on.
-fn is_noticed(rule: Rule, mut seed: u64, harm: &str) {
-    while let Err((broke, why)) = explore(seed..2000, rule) {
-        if why.contains(harm) {
-            println!("seed {broke}: {why}");
-            return;
-        }
-        seed = broke + 1;
-    }
-    panic!("the histories do not show that without the rule {harm}");
+fn is_noticed(rule: Rule, from: u64, harm: &str) {
+    seeds::is_noticed(from..2000, |seeds| explore(seeds, rule), |why| why.contains(harm));
 }
 
 #[test]

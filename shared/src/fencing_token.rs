@@ -1,5 +1,7 @@
 //! [`FencingToken`]: under which lease, and which acquire of it, a change is made.
 
+use std::ops::RangeInclusive;
+
 /// A number that rises with every acquire of a lease, and the lease that it belongs to.
 ///
 /// The lease itself is a courtesy: who holds it may be paused, and wake up after somebody else has acquired it. The token
@@ -13,6 +15,9 @@ pub struct FencingToken {
 }
 
 impl FencingToken {
+    /// The numbers that a token may have: those that every reader of JSON keeps exactly, up to 2^53 - 1.
+    pub const NUMBERS: RangeInclusive<i64> = 1..=9_007_199_254_740_991;
+
     /// The key of the lease.
     #[must_use]
     pub fn lease_key(&self) -> &str {

@@ -5,7 +5,7 @@
 use super::{EPOCH, LEASES};
 use crate::engine::Engine;
 use crate::faults::{Broken, Freezing, Network, Rates, Wire};
-use crate::histories::asked;
+use crate::seeds::asked;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use ensure_child::App;

@@ -1,5 +1,6 @@
 //! Bodies and queries to typed requests. The 400s end here.
 
+use fencepost::FencingToken;
 use fencepost::http::Problem;
 use fencepost::json::Object;
 use fencepost::request::{Id, Request};
@@ -36,8 +37,7 @@ pub fn parse_wanted(request: &Request) -> Result<Wanted, Problem> {
         None => None,
         Some(mut lease) => {
             let key = lease.required_id("key")?;
-            // Tokens that JSON readers keep exactly: up to 2^53 - 1.
-            let token = lease.required_whole("token", 1..=9_007_199_254_740_991)?.unsigned_abs();
+            let token = lease.required_whole("token", FencingToken::NUMBERS)?.unsigned_abs();
             lease.finish()?;
             Some(Held { key, token })
         }

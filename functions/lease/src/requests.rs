@@ -1,15 +1,13 @@
 //! Bodies and queries to typed requests. The 400s end here.
 
-use fencepost::Terms;
 use fencepost::http::Problem;
 use fencepost::request::{Fields, Id, Request};
+use fencepost::{FencingToken, Terms};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// How many seconds a lease may have.
 const TTL: RangeInclusive<i64> = 1..=900;
-/// Tokens that JSON readers keep exactly: up to 2^53 - 1.
-const TOKENS: RangeInclusive<i64> = 1..=9_007_199_254_740_991;
 
 /// Who wants the lease, and for how long.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,7 +38,7 @@ pub fn parse_acquire(request: &Request) -> Result<Wanted, Problem> {
 /// A problem that names the field.
 pub fn parse_renewal(request: &Request) -> Result<(u64, Terms), Problem> {
     let mut fields = request.patch_fields()?;
-    let token = fields.required_whole("token", TOKENS)?.unsigned_abs();
+    let token = fields.required_whole("token", FencingToken::NUMBERS)?.unsigned_abs();
     let (_, terms) = terms(&mut fields)?;
     fields.finish()?;
     Ok((token, terms))
@@ -52,8 +50,7 @@ pub fn parse_renewal(request: &Request) -> Result<(u64, Terms), Problem> {
 /// `condition_required` without one, else a problem that names the parameter.
 pub fn parse_release(request: &Request) -> Result<u64, Problem> {
     let query = request.query_of(&["token"])?;
-    let limits = TOKENS.start().unsigned_abs()..=TOKENS.end().unsigned_abs();
-    query.optional_whole("token", limits)?.ok_or_else(|| {
+    query.optional_whole("token", FencingToken::NUMBERS)?.map(i64::unsigned_abs).ok_or_else(|| {
         Problem::condition_required("say which lease is to be released: ?token=…, as it was answered to its acquire")
     })
 }

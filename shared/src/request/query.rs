@@ -51,7 +51,7 @@ impl Query<'_> {
     ///
     /// # Errors
     /// `invalid_value`.
-    pub fn optional_whole(&self, name: &str, limits: RangeInclusive<u64>) -> Result<Option<u64>, Problem> {
+    pub fn optional_whole(&self, name: &str, limits: RangeInclusive<i64>) -> Result<Option<i64>, Problem> {
         let Some(text) = self.0.get(name) else { return Ok(None) };
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         match text.parse() {

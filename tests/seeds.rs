@@ -1,0 +1,70 @@
+//! Playing seeded histories: how many, which one again, and whether any shows the harm that a broken rule does.
+
+use std::fmt::Debug;
+use std::ops::{AddAssign, Range};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A seed whose history broke, and how.
+pub type Broke = (u64, String);
+
+/// The number that this variable holds, if it is set.
+pub fn asked(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} takes a whole number")))
+}
+
+/// The first of these seeds whose history breaks, and how; else what they were made of.
+pub fn explore<T: Default + AddAssign>(seeds: Range<u64>, run: impl Fn(u64) -> Result<T, String>) -> Result<T, Broke> {
+    let mut total = T::default();
+    for seed in seeds {
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(seed)));
+        let outcome = outcome.unwrap_or_else(|panic| Err(format!("it panicked: {}", said(panic.as_ref()))));
+        total += outcome.map_err(|why| (seed, why))?;
+    }
+    Ok(total)
+}
+
+/// Plays as many histories as `FENCEPOST_HISTORIES` says, or else this sample, on two threads; gives what they were made
+/// of. `None` where `FENCEPOST_SEED` had one of them replayed.
+pub fn play<T: Default + AddAssign + Debug + Send>(
+    sample: u64,
+    explore: impl Fn(Range<u64>) -> Result<T, Broke> + Sync,
+) -> Option<T> {
+    if let Some(seed) = asked("FENCEPOST_SEED") {
+        println!("{:?}", explore(seed..seed + 1).expect("this seed holds"));
+        return None;
+    }
+    let histories = asked("FENCEPOST_HISTORIES").unwrap_or(sample);
+    let half = histories.div_ceil(2);
+    let explore = &explore;
+    let mut total = T::default();
+    std::thread::scope(|scope| {
+        let running = [0..half, half..histories].map(|seeds| scope.spawn(move || explore(seeds)));
+        for thread in running {
+            total += thread.join().expect("no panic outside a history").expect("replay with FENCEPOST_SEED=<seed>");
+        }
+    });
+    Some(total)
+}
+
+/// Looks for the harm that a broken rule does among these seeds, which `explore` plays without the rule.
+pub fn is_noticed<T>(
+    seeds: Range<u64>,
+    explore: impl Fn(Range<u64>) -> Result<T, Broke>,
+    is_harm: impl Fn(&str) -> bool,
+) {
+    let mut seed = seeds.start;
+    while let Err((broke, why)) = explore(seed..seeds.end) {
+        if is_harm(&why) {
+            println!("seed {broke}: {why}");
+            return;
+        }
+        seed = broke + 1;
+    }
+    panic!("the histories do not show what the rule is for");
+}
+
+/// What a panic said.
+fn said(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("see above")
+}
