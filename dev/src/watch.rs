@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io,
+    env, io,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -15,6 +15,10 @@ use tokio::{
 };
 
 use crate::{dynamodb::DynamoDb, failure::Failure, process::Group};
+
+/// What the functions log where nobody says otherwise. Their runtime warns at each start that it handles one request at a
+/// time, because `cargo lambda watch` asks it for just that.
+const LOG_LEVEL: &str = "info,lambda_runtime::runtime=error";
 
 /// Functions answer on this machine only.
 const HOST: &str = "127.0.0.1";
@@ -57,6 +61,9 @@ impl Watch {
             .envs(functions_environment)
             .envs(dynamodb.environment())
             .stdin(Stdio::null());
+        if ["AWS_LAMBDA_LOG_LEVEL", "RUST_LOG"].iter().all(|name| env::var_os(name).is_none()) {
+            command.env("AWS_LAMBDA_LOG_LEVEL", LOG_LEVEL);
+        }
         for name in dynamodb.hidden_environment() {
             command.env_remove(name);
         }
