@@ -9,6 +9,7 @@
 
 use crate::error::Failure;
 use crate::table::{Key, Record};
+use crate::timestamp::epoch_seconds;
 use crate::transact::{Attempt, Item};
 use crate::version::Versioned;
 use base64::Engine;
@@ -87,12 +88,12 @@ impl Record for Stored {
 
 impl Stored {
     fn new(payload: String, answer: String, now: SystemTime) -> Self {
-        Stored { payload, answer, expires_at: seconds(now + RETENTION) }
+        Stored { payload, answer, expires_at: epoch_seconds(now + RETENTION) }
     }
 
     /// What this record is to a request with this payload. TTL removes rows late: an expired one is none.
     fn answers(&self, payload: &str, now: SystemTime) -> Earlier {
-        if self.expires_at <= seconds(now) {
+        if self.expires_at <= epoch_seconds(now) {
             Earlier::Nothing
         } else if self.payload == payload {
             Earlier::Replay(self.answer.clone())
@@ -164,10 +165,6 @@ impl Claim {
         };
         Ok(())
     }
-}
-
-fn seconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 #[cfg(test)]

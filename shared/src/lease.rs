@@ -44,7 +44,7 @@ use crate::resend::{Proved, Resend, Send, until_read};
 use crate::retry::{RetryPolicy, Until};
 use crate::send::Sender;
 use crate::table::Attributes;
-use crate::timestamp::Timestamp;
+use crate::timestamp::{Timestamp, epoch_seconds};
 use aws_sdk_dynamodb::Client;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -367,7 +367,7 @@ impl Leases {
     }
 
     fn purge_at(now: SystemTime) -> u64 {
-        epoch_millis(now + Self::RETENTION) / 1000
+        epoch_seconds(now + Self::RETENTION)
     }
 }
 

@@ -4,10 +4,11 @@ use crate::condition::{self, ConditionalWrite};
 use crate::error::Failure;
 use crate::row::{self, Row};
 use crate::table::{Attributes, Diff, Record, Table, check_size, diff};
+use crate::timestamp::epoch_seconds;
 use crate::version::{ItemVersion, Version, Versioned};
 use crate::write_id::{Base, SentWrite, WriteId};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 /// A row that TTL may remove within this time proves nothing about a create whose answer was
 /// lost: a late copy could find the key free. Sends leave for 4 minutes, signatures live 5, clocks may be
@@ -155,8 +156,4 @@ fn leftovers<T: Record>(row: &Row) -> Attributes {
     let keys = [Some(T::PARTITION_KEY), T::SORT_KEY];
     attributes.retain(|name, _| !row::OWNED.contains(&name.as_str()) && !keys.contains(&Some(name.as_str())));
     attributes
-}
-
-pub(crate) fn epoch_seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -69,6 +69,11 @@ impl Timestamp {
     }
 }
 
+/// Whole seconds since 1970, as TTL counts; 0 before.
+pub(crate) fn epoch_seconds(time: SystemTime) -> u64 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
 /// Whether the text has the form of RFC 3339, section 5.6: date, `T`, time with seconds, at most 9 decimals, offset.
 fn is_rfc3339(text: &[u8]) -> bool {
     let has_form = |text: &[u8], form: &[u8]| {

@@ -17,6 +17,7 @@ use crate::resend::{Proved, Refusal, Resend, Send, until_read};
 use crate::retry::RetryPolicy;
 use crate::row;
 use crate::send::{Address, Proof, Reason, Sender};
+use crate::table::Attributes;
 use crate::write_id::{Base, Verdict, WriteId, judge_without_copies};
 use attempt::{Known, Role, Step};
 use aws_sdk_dynamodb::Client;
@@ -255,48 +256,46 @@ impl Change<'_> {
     /// Judges a transaction whose lease is lost, so that no copy of it will be applied from now on, by the rows that it was
     /// to write: they show whether an earlier one was.
     async fn judge_after_loss(&self, attempt: &Attempt, steps: &[Step]) -> Result<Verdict, Failure> {
-        let writes = steps.iter().filter_map(|step| match &step.role {
-            Role::Writes(sent) => Some((attempt.address(step.row).clone(), *sent)),
-            Role::Checks(_) | Role::Adds | Role::Requires(_) => None,
-        });
-        let mut left: Vec<_> = writes.collect();
+        let sent = |step: &Step| if let Role::Writes(sent) = step.role { Some((step.row, sent)) } else { None };
+        let (rows, writes): (Vec<_>, Vec<_>) = steps.iter().filter_map(sent).unzip();
         let mut all = Verdict::Unproved;
-        while !left.is_empty() {
-            let addresses: Vec<Address> = left.iter().map(|(address, _)| address.clone()).collect();
-            let read = |timeout| self.sender.read_batch(&addresses, timeout);
-            let batch = until_read(self.sender, self.policy, self.ambient, self.call, read).await?;
-            for (address, sent) in &left {
-                if batch.left_out(address) {
-                    continue;
-                }
-                let seen = batch.item(address).as_ref().and_then(row::seen);
-                match judge_without_copies(sent, seen.as_ref()) {
-                    Verdict::Landed => return Ok(Verdict::Landed),
-                    Verdict::Dead => all = Verdict::Dead,
-                    Verdict::Unproved | Verdict::Corrupt => {}
-                }
+        for (at, item) in self.read_batch(attempt, &rows).await? {
+            match judge_without_copies(&writes[at], item.as_ref().and_then(row::seen).as_ref()) {
+                Verdict::Landed => return Ok(Verdict::Landed),
+                Verdict::Dead => all = Verdict::Dead,
+                Verdict::Unproved | Verdict::Corrupt => {}
             }
-            left.retain(|(address, _)| batch.left_out(address));
         }
         Ok(all)
     }
 
-    /// Reads these rows, each strongly consistent, until they are answered or time is up.
-    async fn read(&self, attempt: &mut Attempt, mut rows: Vec<usize>) -> Result<(), Failure> {
-        while !rows.is_empty() {
-            let addresses: Vec<Address> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
-            let read = |timeout| self.sender.read_batch(&addresses, timeout);
-            let batch = until_read(self.sender, self.policy, self.ambient, self.call, read).await?;
-            let mut left = Vec::new();
-            for (row, address) in rows.into_iter().zip(&addresses) {
-                if batch.left_out(address) {
-                    left.push(row);
-                } else {
-                    attempt.learn(row, Known::of(batch.item(address))?);
-                }
-            }
-            rows = left;
+    /// Learns what these rows are now.
+    async fn read(&self, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
+        for (at, item) in self.read_batch(attempt, &rows).await? {
+            attempt.learn(rows[at], Known::of(item)?);
         }
         Ok(())
+    }
+
+    /// Reads these rows, each strongly consistent, until they are answered or time is up: the place of each among `rows`,
+    /// and its item.
+    async fn read_batch(&self, attempt: &Attempt, rows: &[usize]) -> Result<Vec<(usize, Option<Attributes>)>, Failure> {
+        let mut found = Vec::with_capacity(rows.len());
+        let mut left: Vec<usize> = (0..rows.len()).collect();
+        while !left.is_empty() {
+            let addresses: Vec<Address> = left.iter().map(|&at| attempt.address(rows[at]).clone()).collect();
+            let read = |timeout| self.sender.read_batch(&addresses, timeout);
+            let batch = until_read(self.sender, self.policy, self.ambient, self.call, read).await?;
+            let mut still_left = Vec::new();
+            for (at, address) in left.into_iter().zip(&addresses) {
+                if batch.left_out(address) {
+                    still_left.push(at);
+                } else {
+                    found.push((at, batch.item(address)));
+                }
+            }
+            left = still_left;
+        }
+        Ok(found)
     }
 }
