@@ -311,10 +311,7 @@ impl HttpConnector for Rivalled {
 /// What the function answers, and how long after the event, with 10 s until Lambda would kill it.
 async fn answered(client: &Client, event: &str) -> (i64, String, Option<String>, Duration) {
     let app = world::app(client, Ambient::system());
-    let mut context = lambda_runtime::Context::default();
-    let deadline = SystemTime::now() + Duration::from_secs(10);
-    let deadline = deadline.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-    context.deadline = u64::try_from(deadline.as_millis()).expect("small");
+    let context = world::context(Duration::from_secs(10));
     let path = dev::workspace().join("events").join(format!("device-state-{event}.json"));
     let event = serde_json::from_str(&std::fs::read_to_string(path).expect("an event")).expect("an event");
     let began = Instant::now();

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use crate::runtime_api::FunctionProcess;
-use crate::scenarios::world::{RECORDS, TABLE, TABLES, app};
+use crate::scenarios::world::{RECORDS, TABLE, TABLES, app, context};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
 use axum::body::{Body, Bytes};
@@ -14,12 +14,12 @@ use fencepost::Ambient;
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::LambdaEvent;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::SeqCst};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// The engine with these tables behind its own HTTP server; its address.
@@ -179,10 +179,7 @@ fn client_at(address: &str) -> Client {
 
 /// What the real handler answers to an event; Lambda's deadline is 10 s away.
 async fn answer(app: &App, event: Value) -> i64 {
-    let mut context = Context::default();
-    let deadline =
-        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970") + Duration::from_secs(10);
-    context.deadline = u64::try_from(deadline.as_millis()).expect("small");
+    let context = context(Duration::from_secs(10));
     let event = LambdaEvent::new(serde_json::from_value(event).expect("an event"), context);
     Box::pin(fencepost::runtime::respond(app, &device_state::handle, event)).await.status_code
 }

@@ -2,14 +2,14 @@
 
 use crate::engine::{Engine, body_of, client_over, is_read, operation_of, response};
 use crate::orders::shop::{client_whose, load};
-use crate::scenarios::world::{Answer, Event};
+use crate::scenarios::world::{Answer, Event, context};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Ambient, Call, Deadline, Leases, Table, Terms, Transactions};
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::LambdaEvent;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -102,11 +102,7 @@ impl World {
 
     pub async fn send(&self, event: &Event) -> Answer {
         let payload: ApiGatewayV2httpRequest = serde_json::from_str(&event.0.to_string()).expect("an event");
-        let in_ten_seconds = SystemTime::now() + Duration::from_secs(10);
-        let since = in_ten_seconds.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-        let mut context = Context::default();
-        context.deadline = u64::try_from(since.as_millis()).expect("small");
-        let sent = LambdaEvent::new(payload, context);
+        let sent = LambdaEvent::new(payload, context(Duration::from_secs(10)));
         let answer = if event.0["rawPath"].as_str().expect("a path").starts_with("/leases") {
             Box::pin(fencepost::runtime::respond(&self.lease, &lease::handle, sent)).await
         } else {

@@ -2,14 +2,14 @@
 
 use crate::engine::Engine;
 use crate::orders::shop::{client_whose, load};
-use crate::scenarios::world::{Answer, Event};
+use crate::scenarios::world::{Answer, Event, context};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;
 use fencepost::newest::Newest;
 use fencepost::runtime::{Error, respond, respond_batch};
 use fencepost::{Ambient, Call, Deadline};
-use lambda_runtime::{Context, LambdaEvent};
+use lambda_runtime::LambdaEvent;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -166,13 +166,6 @@ impl World {
         answer.check_problem();
         assert_eq!(self.engine.take_counts(), (0, 0), "{event:?}");
     }
-}
-
-fn context(time: Duration) -> Context {
-    let deadline = (SystemTime::now() + time).duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-    let mut context = Context::default();
-    context.deadline = u64::try_from(deadline.as_millis()).expect("small");
-    context
 }
 
 /// The ids of the messages of a batch.

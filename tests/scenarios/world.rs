@@ -87,9 +87,7 @@ impl World {
     }
 
     pub async fn send(&self, event: &Event) -> Answer {
-        let in_ten_seconds = SystemTime::now() + Duration::from_secs(10);
-        let since = in_ten_seconds.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
-        self.send_with_deadline(event, u64::try_from(since.as_millis()).expect("small")).await
+        self.send_with_deadline(event, context(Duration::from_secs(10)).deadline).await
     }
 
     /// Sends an event with this deadline, in milliseconds since 1970.
@@ -330,4 +328,12 @@ impl Answer {
             assert!(seconds.parse::<u64>().is_ok_and(|seconds| seconds >= 1), "{seconds}");
         }
     }
+}
+
+/// What Lambda says of an invocation that may take so long from now on.
+pub fn context(time: Duration) -> Context {
+    let deadline = (SystemTime::now() + time).duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    let mut context = Context::default();
+    context.deadline = u64::try_from(deadline.as_millis()).expect("small");
+    context
 }
