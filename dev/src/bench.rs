@@ -18,10 +18,10 @@ use crate::{failure::Failure, process::Group};
 /// Where something does not compile, or the measurement ends early.
 pub async fn run(workspace: &Path) -> Result<(), Failure> {
     let target = target_directory();
-    for package in ["device-state", "floor"] {
+    for package in ["device-state", "baseline"] {
         cargo(workspace, &["build", "--release", "-p", package], &target, &[]).await?;
     }
-    let bootstraps = ["device-state", "floor"].map(|name| target.join("release").join(name));
+    let bootstraps = ["device-state", "baseline"].map(|name| target.join("release").join(name));
     cargo(workspace, &["run", "--profile", "histories", "-p", "bench", "--"], &target, &bootstraps).await
 }
 

@@ -1,202 +1,280 @@
-//! Small errors by outcome: what happened to the data, and what the caller can do about it.
+//! Errors by outcome: what happened to the data, and what to do about it.
 //!
-//! `Display` never prints the source; walk [`std::error::Error::source`] for the whole chain.
+//! `Display` says what to do and never prints the source. Walk [`std::error::Error::source`] for the whole chain.
+//!
+//! The outcomes of an operation are complete: a new one would be a new operation. The causes in [`Failure`] may grow, so
+//! it is `#[non_exhaustive]`. Ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing them.
 
 use crate::version::Versioned;
 use std::error::Error;
 use std::fmt;
+use thiserror::Error as ThisError;
 
-/// What lies under an error: the SDK's error, or a sentence of ours.
+/// What lies under an error: the SDK's error, or a sentence of this crate.
 pub type Source = Box<dyn Error + Send + Sync>;
 
-/// Why a call gave no answer of its own kind. Every variant but [`Failure::OutcomeUnknown`] proves
-/// that **nothing was applied**.
-#[derive(Debug)]
+/// Why a call has no outcome of its own kind. Every variant but [`Failure::OutcomeUnknown`] proves that **nothing was
+/// applied**.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
 pub enum Failure {
-    /// Attempts or time were used up by conflicts. The same call may win: repeat it.
+    /// Conflicts used up the attempts or the time. Repeat the call: it may win.
+    #[error(
+        "nothing was applied: {attempts} attempts lost to other writers, or time ran out; repeat the call, it may win"
+    )]
     Contention {
         /// How many observe-decide-write rounds were made.
         attempts: u32,
     },
-    /// Until the deadline, `DynamoDB` throttled, could not be reached, or did not answer a read; or no time was
-    /// left to send the write. Repeat the call later.
+    /// Until the deadline, `DynamoDB` throttled, could not be reached, or did not answer a read; or no time was left to
+    /// send the write. Repeat the call later.
+    #[error("nothing was applied: DynamoDB could not be asked in time; repeat the call later")]
     Unavailable {
         /// The last answer, or what stood in its place.
         source: Source,
     },
-    /// A write was sent, its answer was lost, and it cannot be proved whether it was applied, or
-    /// still will be. Read the item, or repeat with an idempotency key where there is one.
+    /// A write was sent, its answer was lost, and nothing proves whether it was applied or still will be. Read the item,
+    /// or repeat with an idempotency key where there is one.
+    #[error(
+        "outcome unknown: an answer was lost, and nothing proves whether the write was applied; read the item to find out"
+    )]
     OutcomeUnknown {
         /// What stood in the place of the lost answer.
         source: Source,
     },
-    /// The lease that the change was to be made under is not held any more: somebody else acquired it, or it was
-    /// released. Nothing was applied, and under this lease nothing ever will be.
+    /// The lease of the change is no longer held: somebody else acquired it, or it was released. Under this token nothing
+    /// will ever be applied. Acquire the lease again before anything else.
+    #[error("nothing was applied: the lease is no longer held; acquire it again before anything else")]
     Fenced,
-    /// The item would be larger than an item may be. Nothing was written.
+    /// The item would be larger than an item may be. Store less.
+    #[error("nothing was applied: the item would take {bytes} bytes of at most {limit}; store less in it")]
     TooLarge {
         /// Its size in bytes, by `DynamoDB`'s rules, rounded up.
         bytes: usize,
-        /// The most that it may be.
+        /// The most that it may be, in bytes.
         limit: usize,
     },
-    /// The row does not carry this crate's attributes, or breaks their rules, or does not decode.
-    /// Somebody else writes to the table; repair the row.
+    /// The row lacks this crate's attributes, breaks their rules, or does not decode. Another program writes to the table;
+    /// repair the row.
+    #[error("nothing was applied: the stored item is not usable, repair it: {reason}")]
     CorruptItem {
         /// What is wrong with it.
         reason: String,
     },
-    /// A value encodes to attributes that its [`Record`](crate::Record) does not declare, or not at all: a bug.
+    /// A value encodes to attributes that its [`Record`](crate::Record) does not declare, or does not encode at all. This
+    /// is a bug in the `Record`.
+    #[error("nothing was applied: the value cannot be stored, correct its Record: {reason}")]
     InvalidRecord {
         /// What is wrong with it.
         reason: String,
     },
-    /// The steps of a transaction cannot be sent together, or do not fit what was seen: a bug in the decision.
+    /// The steps of a transaction cannot be sent together, or do not fit what was read. This is a bug in the decision.
+    #[error("nothing was applied: the transaction cannot be sent, correct the decision: {reason}")]
     InvalidTransaction {
         /// What is wrong with them.
         reason: String,
     },
-    /// `DynamoDB` refused the request itself (denied, no such table, invalid). Repeating is useless.
+    /// `DynamoDB` refused the request itself (denied, no such table, invalid). Repeating it is useless; correct the
+    /// set-up.
+    #[error("nothing was applied: DynamoDB rejected the request; correct the set-up, repeating is useless")]
     Rejected {
         /// The refusal.
         source: Source,
     },
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Failure {
+    /// Whether nothing was applied and the same call may succeed when it is made again.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
         match self {
-            Failure::Contention { attempts } => {
-                write!(f, "nothing was applied: {attempts} attempts each lost to another writer, or time ran out")
-            }
-            Failure::Unavailable { .. } => f.write_str("nothing was applied: the table could not be asked in time"),
-            Failure::OutcomeUnknown { .. } => {
-                f.write_str("outcome unknown: an answer was lost and it cannot be proved whether the write was applied")
-            }
-            Failure::Fenced => f.write_str("nothing was applied: the lease is not held any more"),
-            Failure::TooLarge { bytes, limit } => {
-                write!(f, "the item would take {bytes} bytes, more than the {limit} that it may")
-            }
-            Failure::CorruptItem { reason } => write!(f, "the stored item is not usable: {reason}"),
-            Failure::InvalidRecord { reason } => write!(f, "the value cannot be stored: {reason}"),
-            Failure::InvalidTransaction { reason } => write!(f, "the transaction cannot be sent: {reason}"),
-            Failure::Rejected { .. } => f.write_str("nothing was applied: the table rejected the request"),
-        }
-    }
-}
-
-impl Error for Failure {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Failure::Unavailable { source } | Failure::OutcomeUnknown { source } | Failure::Rejected { source } => {
-                Some(source.as_ref())
-            }
-            Failure::Contention { .. }
+            Failure::Contention { .. } | Failure::Unavailable { .. } => true,
+            Failure::OutcomeUnknown { .. }
             | Failure::Fenced
             | Failure::TooLarge { .. }
             | Failure::CorruptItem { .. }
             | Failure::InvalidRecord { .. }
-            | Failure::InvalidTransaction { .. } => None,
+            | Failure::InvalidTransaction { .. }
+            | Failure::Rejected { .. } => false,
         }
     }
+
+    /// Whether the change may have been applied, or may still be. Read the item before anything else.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        matches!(self, Failure::OutcomeUnknown { .. })
+    }
 }
 
-/// How [`create`](crate::Table::create) did not create.
-#[derive(Debug)]
+/// Why [`create`](crate::Table::create) did not create.
+#[derive(ThisError)]
 pub enum CreateError<T> {
-    /// The key is taken; this is what is there.
+    /// The key is taken by this item.
+    #[error("nothing was created: the key is taken, by an item at version {}", .0.version())]
     Exists(Box<Versioned<T>>),
     /// See [`Failure`].
-    Failed(Failure),
+    #[error(transparent)]
+    Failed(#[from] Failure),
 }
 
-/// How [`update_with_retry`](crate::Table::update_with_retry) did not update.
-#[derive(Debug)]
+/// Why [`update_with_retry`](crate::Table::update_with_retry) did not update.
+#[derive(Debug, ThisError)]
 pub enum UpdateError<R> {
-    /// Nothing is there. Nothing was written.
+    /// The key has no item. Nothing was written.
+    #[error("nothing was updated: the key has no item")]
     NotFound,
-    /// The decision was no, for this reason. Nothing was written.
+    /// The decision refused, for this reason. Nothing was written.
+    #[error("nothing was updated: the decision refused: {0:?}")]
     Refused(R),
     /// See [`Failure`].
-    Failed(Failure),
+    #[error(transparent)]
+    Failed(#[from] Failure),
 }
 
-/// How [`update_at_version`](crate::Table::update_at_version) did not update.
-#[derive(Debug)]
+/// Why [`update_at_version`](crate::Table::update_at_version) did not update.
+#[derive(ThisError)]
 pub enum VersionedUpdateError<T, R> {
-    /// Nothing is there. Nothing was written.
+    /// The key has no item. Nothing was written.
+    #[error("nothing was updated: the key has no item")]
     NotFound,
     /// The item is at another version by now: this one. Nothing was written.
+    #[error("nothing was updated: the item is at version {} by now; decide again on that version", .0.version())]
     Conflict(Box<Versioned<T>>),
-    /// The decision was no, for this reason. Nothing was written.
+    /// The decision refused, for this reason. Nothing was written.
+    #[error("nothing was updated: the decision refused: {0:?}")]
     Refused(R),
     /// See [`Failure`].
-    Failed(Failure),
+    #[error(transparent)]
+    Failed(#[from] Failure),
 }
 
-/// How a delete did not delete.
-#[derive(Debug)]
+/// Why a delete did not delete.
+#[derive(ThisError)]
 pub enum DeleteError<T> {
-    /// Nothing is there (any more). Nothing was written.
+    /// The key has no item (any more). Nothing was written.
+    #[error("nothing was deleted: the key has no item")]
     NotFound,
     /// The item is at another version by now: this one. Nothing was written.
+    #[error("nothing was deleted: the item is at version {} by now; decide again on that version", .0.version())]
     Conflict(Box<Versioned<T>>),
     /// See [`Failure`].
-    Failed(Failure),
+    #[error(transparent)]
+    Failed(#[from] Failure),
 }
 
-/// How [`transact_with_retry`](crate::Transactions::transact_with_retry) did not change anything.
-#[derive(Debug)]
+/// Why [`transact_with_retry`](crate::Transactions::transact_with_retry) changed nothing.
+#[derive(Debug, ThisError)]
 pub enum TransactError<R> {
-    /// The decision was no, for this reason. Nothing was written.
+    /// The decision refused, for this reason. Nothing was written.
+    #[error("nothing was changed: the decision refused: {0:?}")]
     Refused(R),
     /// See [`Failure`].
-    Failed(Failure),
+    #[error(transparent)]
+    Failed(#[from] Failure),
 }
 
-/// How [`add_within`](crate::Table::add_within) did not add.
-#[derive(Debug)]
+/// Why [`Idempotency::change`](crate::idempotency::Idempotency::change) has no answer.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum IdempotencyError<R> {
+    /// The key was used for a request with another payload. Nothing was written; use a new key.
+    #[error("nothing was changed: the idempotency key belongs to another request; use a new key")]
+    KeyReused,
+    /// The decision refused, for this reason. Nothing was written, and the key stays open.
+    #[error("nothing was changed: the decision refused: {0:?}")]
+    Refused(R),
+    /// See [`Failure`]. It speaks about this call only: an earlier copy of the request whose outcome was unknown may have
+    /// been applied. Repeating the request with the same claim is always safe and finds out.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+/// Why [`add_within`](crate::Table::add_within) did not add.
+#[derive(ThisError)]
+#[non_exhaustive]
 pub enum AddError<T> {
-    /// Nothing is there. Nothing was written.
+    /// The key has no item. Nothing was written.
+    #[error("nothing was added: the key has no item")]
     NotFound,
     /// The result would be outside the bounds, or the item has no such number. Nothing was written.
+    #[error("nothing was added: the result would be outside the bounds, or the item (at version {}) has no such number", .0.version())]
     OutOfRange(Box<Versioned<T>>),
     /// See [`Failure`].
-    Failed(Failure),
+    #[error(transparent)]
+    Failed(#[from] Failure),
 }
 
-impl<R> From<Failure> for TransactError<R> {
-    fn from(failure: Failure) -> Self {
-        TransactError::Failed(failure)
+/// An error that holds an item shows the item's version, not its value: values may be secret and need not be `Debug`.
+macro_rules! debug_by_version {
+    ($error:ident<T $(, $reason:ident)?> { $($unit:ident)* ; $($item:ident)* ; $($other:ident)* }) => {
+        impl<T $(, $reason: fmt::Debug)?> fmt::Debug for $error<T $(, $reason)?> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $($error::$unit => f.write_str(stringify!($unit)),)*
+                    $($error::$item(item) => f.debug_tuple(stringify!($item)).field(&item.at).finish(),)*
+                    $($error::$other(other) => f.debug_tuple(stringify!($other)).field(other).finish(),)*
+                }
+            }
+        }
+    };
+}
+
+debug_by_version!(CreateError<T> { ; Exists ; Failed });
+debug_by_version!(VersionedUpdateError<T, R> { NotFound ; Conflict ; Refused Failed });
+debug_by_version!(DeleteError<T> { NotFound ; Conflict ; Failed });
+debug_by_version!(AddError<T> { NotFound ; OutOfRange ; Failed });
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::{Incarnation, ItemVersion, Version};
+
+    /// Neither `Debug` nor `Display`.
+    struct Secret;
+
+    fn current() -> Box<Versioned<Secret>> {
+        let version = Version::new(7).expect("small");
+        Box::new(Versioned { value: Secret, at: ItemVersion { version, incarnation: Incarnation::from_bytes([1; 8]) } })
     }
-}
 
-impl<T> From<Failure> for AddError<T> {
-    fn from(failure: Failure) -> Self {
-        AddError::Failed(failure)
+    #[test]
+    fn every_error_converts_with_a_question_mark_whatever_the_value_is() {
+        fn chained<E: Error + Send + Sync + 'static>(error: E) -> Result<(), Source> {
+            Err(error)?
+        }
+        let sentences = [
+            chained(CreateError::Exists(current())),
+            chained(UpdateError::Refused("no")),
+            chained(VersionedUpdateError::<Secret, &str>::Conflict(current())),
+            chained(DeleteError::Conflict(current())),
+            chained(TransactError::Refused("no")),
+            chained(IdempotencyError::<&str>::KeyReused),
+            chained(AddError::OutOfRange(current())),
+        ]
+        .map(|refused| refused.expect_err("an error").to_string());
+        for sentence in sentences {
+            assert!(sentence.starts_with("nothing was "), "{sentence}");
+        }
     }
-}
 
-impl<T> From<Failure> for CreateError<T> {
-    fn from(failure: Failure) -> Self {
-        CreateError::Failed(failure)
+    #[test]
+    fn a_failure_shows_its_source_through_the_operations_error_and_says_what_to_do() {
+        let error = UpdateError::<&str>::Failed(Failure::Unavailable { source: "timed out".into() });
+        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("timed out"));
+        assert!(error.to_string().ends_with("repeat the call later"));
     }
-}
 
-impl<R> From<Failure> for UpdateError<R> {
-    fn from(failure: Failure) -> Self {
-        UpdateError::Failed(failure)
-    }
-}
-
-impl<T, R> From<Failure> for VersionedUpdateError<T, R> {
-    fn from(failure: Failure) -> Self {
-        VersionedUpdateError::Failed(failure)
-    }
-}
-
-impl<T> From<Failure> for DeleteError<T> {
-    fn from(failure: Failure) -> Self {
-        DeleteError::Failed(failure)
+    #[test]
+    fn only_what_was_not_applied_for_now_is_retryable_and_only_a_lost_answer_is_unknown() {
+        let source = || -> Source { "x".into() };
+        for (failure, retryable, unknown) in [
+            (Failure::Contention { attempts: 1 }, true, false),
+            (Failure::Unavailable { source: source() }, true, false),
+            (Failure::OutcomeUnknown { source: source() }, false, true),
+            (Failure::Fenced, false, false),
+            (Failure::Rejected { source: source() }, false, false),
+        ] {
+            assert_eq!((failure.is_retryable(), failure.is_outcome_unknown()), (retryable, unknown), "{failure}");
+        }
     }
 }

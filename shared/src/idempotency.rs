@@ -1,25 +1,28 @@
-//! Idempotency keys: one change counts once, however often its request is repeated, also by another process.
+//! Idempotency: a request that is repeated has one effect, even if another process handles the repeat hours later.
 //!
-//! Two ways, both without a state "in progress", which would be wrong one way or the other after a crash:
+//! There are two ways. Neither has a state "in progress", which a crash would leave wrong one way or the other:
 //!
-//! - A thing that the request creates gets an id derived from the caller and the key ([`derived_id`]): the second create
-//!   collides with the first, whoever sends it.
-//! - Any other change commits a [`Stored`] record with its answer in the same transaction as its effect ([`Claim`]). So
-//!   there is a record exactly where there is an effect, and whoever finds the record has the first answer.
+//! - An item that the request creates gets an id derived from the caller and the key ([`derived_id`]). The second create
+//!   collides with the first.
+//! - Any other change commits a record with its answer in the same transaction as its effect ([`Idempotency::change`]).
+//!   A record exists exactly where an effect exists, and the record holds the first answer.
 
-use crate::error::Failure;
-use crate::table::{Key, Record};
+use crate::call::Call;
+use crate::error::{Failure, IdempotencyError, TransactError};
+use crate::store::Store;
+use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
-use crate::transact::{Attempt, Item};
-use crate::version::Versioned;
+use crate::transact::{Attempt, Item, Plan, Reads, Transactions};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// How long a record is believed: the 24 hours that are promised, and one more for clocks that differ and for a repeat
-/// that was sent in time and arrives late.
+/// How long a record is believed: the promised 24 hours, and one more for clocks that differ and for a repeat that was
+/// sent in time and arrives late.
 pub const RETENTION: Duration = Duration::from_hours(24 + 1);
 
 /// The bytes of a digest that make an id: 192 bits, so that no two of them ever meet by chance.
@@ -50,68 +53,222 @@ fn digest(parts: &[&str]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// One request's claim to count once: which record it is looked for in, and what the request says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Claim {
-    id: String,
-    payload: String,
-}
-
-/// What an earlier request with the same key has left.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Earlier {
-    /// Nothing that still counts: this is the first.
-    Nothing,
-    /// The same request was answered with this, and is not to have another effect.
-    Replay(String),
-    /// The key was used for a request that said something else.
-    Reused,
-}
-
-/// The record of a change that was made: what was asked, and what was answered.
+/// Changes that count once per request. [`Store::idempotency`] makes it; copies are cheap.
 ///
-/// Only a hash of the request is kept. The answer is kept whole, for [`RETENTION`].
+/// `A` is the answer that a repeat gets again. Any serialisable value will do, so a consumer of a queue can use this as
+/// well as an HTTP function.
+///
+/// ```
+/// use fencepost::error::IdempotencyError;
+/// use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
+/// use fencepost::{Call, Key, Plan, Reads, Record, Table};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Account {
+///     balance: u64,
+/// }
+///
+/// impl Record for Account {
+///     const PARTITION_KEY: &'static str = "accountId";
+///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+/// }
+///
+/// /// Pays a message's amount in, once, although the queue may deliver the message twice.
+/// async fn pay_in(
+///     payments: &Idempotency<u64>,
+///     accounts: &Table<Account>,
+///     (message_id, account, amount): (&str, &str, u64),
+///     call: &Call,
+/// ) -> Result<u64, IdempotencyError<&'static str>> {
+///     let claim = IdempotencyClaim::new(&["payments", message_id], &[account, &amount.to_string()]);
+///     let mut reads = Reads::new();
+///     let item = reads.item("account", accounts, &Key::from(account));
+///     let answer = payments.change(&claim, reads, call, |attempt| {
+///         let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("there is no such account")) };
+///         let balance = current.value.balance + amount;
+///         attempt.update_at(item, &Account { balance })?;
+///         Ok(Plan::Commit(balance))
+///     });
+///     Ok(match answer.await? {
+///         Answer::New(balance) | Answer::Replayed(balance) => balance,
+///     })
+/// }
+/// ```
+pub struct Idempotency<A> {
+    transactions: Transactions,
+    records: Table<IdempotencyRecord<A>>,
+}
+
+/// The answer to a request that counts once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer<A> {
+    /// This call made the change.
+    New(A),
+    /// An earlier request made the change, and this was its answer.
+    Replayed(A),
+}
+
+impl Store {
+    /// Changes that count once, with their records in the table of this name. Nothing is sent.
+    pub fn idempotency<A: Serialize + DeserializeOwned + Clone>(&self, records: impl Into<String>) -> Idempotency<A> {
+        Idempotency { transactions: self.transactions(), records: self.table(records) }
+    }
+}
+
+impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
+    /// Returns the first answer to the claim. If there is none, makes the change that `decide` plans and records its
+    /// answer.
+    ///
+    /// Every attempt reads the record together with `reads` and looks at it before it asks `decide`.
+    ///
+    /// - `Commit(answer)` commits the steps and the record in one transaction.
+    /// - `Keep(answer)` commits the record alone, on the condition that every item is still as it was read. Without the
+    ///   record, a late duplicate could apply the change after somebody else's.
+    /// - `Refuse(reason)` is not recorded. The key stays open, and the same request may succeed later. A refusal costs
+    ///   one more read of the record.
+    ///
+    /// # Errors
+    /// [`IdempotencyError::KeyReused`] if the key was used for another payload. [`IdempotencyError::Refused`] with the
+    /// decision's reason. [`IdempotencyError::Failed`] otherwise: repeat the request with the same claim to find out
+    /// about an unknown outcome, its own or that of an earlier copy.
+    pub async fn change<R>(
+        &self,
+        claim: &IdempotencyClaim,
+        mut reads: Reads,
+        call: &Call,
+        decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
+    ) -> Result<Answer<A>, IdempotencyError<R>> {
+        let record = reads.item("idempotency record", &self.records, &claim.key());
+        let decide_once = |attempt: &mut Attempt| {
+            let now = self.now();
+            match claim.look_up(attempt.get(record)?.map(|record| record.value), now) {
+                Lookup::New => {}
+                Lookup::Replayed(answer) => return Ok(Plan::Keep(Answer::Replayed(answer))),
+                Lookup::KeyReused => return Ok(Plan::Refuse(None)),
+            }
+            Ok(match decide(attempt)? {
+                Plan::Commit(answer) => {
+                    claim.record(attempt, record, &answer, now)?;
+                    Plan::Commit(Answer::New(answer))
+                }
+                Plan::Keep(answer) => {
+                    claim.record(attempt, record, &answer, now)?;
+                    attempt.check_rest()?;
+                    Plan::Commit(Answer::New(answer))
+                }
+                Plan::Refuse(reason) => Plan::Refuse(Some(reason)),
+            })
+        };
+        match self.transactions.transact_with_retry(reads, call, decide_once).await {
+            Ok(answer) => Ok(answer),
+            Err(TransactError::Failed(failure)) => Err(failure.into()),
+            Err(TransactError::Refused(None)) => Err(IdempotencyError::KeyReused),
+            Err(TransactError::Refused(Some(reason))) => self.unless_answered(claim, reason, call).await,
+        }
+    }
+
+    /// Returns a refusal only if the request still has no answer.
+    ///
+    /// The items were not read at one moment. The record may have been read just before a copy of the same request was
+    /// applied, and the other items just after. The request would then be refused because of itself. The record, read
+    /// once more, shows it.
+    async fn unless_answered<R>(
+        &self,
+        claim: &IdempotencyClaim,
+        reason: R,
+        call: &Call,
+    ) -> Result<Answer<A>, IdempotencyError<R>> {
+        let record = self.records.get(&claim.key(), call).await?;
+        match claim.look_up(record.map(|record| record.value), self.now()) {
+            Lookup::Replayed(answer) => Ok(Answer::Replayed(answer)),
+            Lookup::KeyReused => Err(IdempotencyError::KeyReused),
+            Lookup::New => Err(IdempotencyError::Refused(reason)),
+        }
+    }
+
+    fn now(&self) -> SystemTime {
+        self.transactions.store().clock().now()
+    }
+}
+
+impl<A> Clone for Idempotency<A> {
+    fn clone(&self) -> Self {
+        Idempotency { transactions: self.transactions.clone(), records: self.records.clone() }
+    }
+}
+
+impl<A> fmt::Debug for Idempotency<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Idempotency").field("records", &self.records).finish_non_exhaustive()
+    }
+}
+
+/// What the record says about a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Lookup<A> {
+    /// No record counts: this is the first request.
+    New,
+    /// The same request was answered with this.
+    Replayed(A),
+    /// The key was used for a request with another payload.
+    KeyReused,
+}
+
+/// The record of a change: what was asked, and what was answered.
+///
+/// It holds only a hash of the request. It holds the whole answer, for [`RETENTION`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Stored {
+struct IdempotencyRecord<A> {
     payload: String,
-    answer: String,
+    answer: A,
     /// Epoch seconds: the table's TTL attribute.
     expires_at: u64,
 }
 
-impl Record for Stored {
+impl<A: Serialize + DeserializeOwned> Record for IdempotencyRecord<A> {
     const PARTITION_KEY: &'static str = "recordId";
     const ATTRIBUTES: &'static [&'static str] = &["payload", "answer", "expiresAt"];
     const EXPIRES_AT: Option<&'static str> = Some("expiresAt");
 }
 
-impl Stored {
-    fn new(payload: String, answer: String, now: SystemTime) -> Self {
-        Stored { payload, answer, expires_at: epoch_seconds(now + RETENTION) }
+impl<A> IdempotencyRecord<A> {
+    fn new(payload: String, answer: A, now: SystemTime) -> Self {
+        IdempotencyRecord { payload, answer, expires_at: epoch_seconds(now + RETENTION) }
     }
 
-    /// What this record is to a request with this payload. TTL removes rows late: an expired one is none.
-    fn answers(&self, payload: &str, now: SystemTime) -> Earlier {
+    /// What this record says about a request with this payload. TTL removes rows late, so an expired record says
+    /// nothing.
+    fn answer_to(self, payload: &str, now: SystemTime) -> Lookup<A> {
         if self.expires_at <= epoch_seconds(now) {
-            Earlier::Nothing
+            Lookup::New
         } else if self.payload == payload {
-            Earlier::Replay(self.answer.clone())
+            Lookup::Replayed(self.answer)
         } else {
-            Earlier::Reused
+            Lookup::KeyReused
         }
     }
 }
 
-impl Claim {
-    /// `scope` says where the key is unique (caller, route, key), `payload` all else that makes it this request, in one
-    /// notation only: two payloads are the same exactly when their parts are the same bytes.
+/// What identifies one request: the id of its record, and a hash of what it says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IdempotencyClaim {
+    id: String,
+    payload: String,
+}
+
+impl IdempotencyClaim {
+    /// The claim of a request.
+    ///
+    /// `scope` says where the key is unique, such as caller, route and key. `payload` is everything else that the
+    /// request says, in one notation: two payloads are equal exactly if their parts are the same bytes.
     #[must_use]
     pub fn new(scope: &[&str], payload: &[&str]) -> Self {
-        Claim { id: derived_id(scope), payload: URL_SAFE_NO_PAD.encode(digest(payload)) }
+        IdempotencyClaim { id: derived_id(scope), payload: URL_SAFE_NO_PAD.encode(digest(payload)) }
     }
 
-    /// The claim as bytes: what a lease remembers of the acquire that has it.
+    /// The claim as bytes: what a lease remembers of the acquire that holds it.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         [self.id.as_bytes(), self.payload.as_bytes()].concat()
     }
@@ -125,42 +282,26 @@ impl Claim {
             && mine != theirs
     }
 
-    /// The key of the record.
-    #[must_use]
-    pub fn key(&self) -> Key {
+    fn key(&self) -> Key {
         Key::from(self.id.as_str())
     }
 
-    /// What an earlier request has left in the record, as this attempt sees it. Look before anything is decided.
-    ///
-    /// # Errors
-    /// [`Failure::CorruptItem`]: somebody else writes to the table of records.
-    pub fn look_up(&self, attempt: &Attempt, item: Item<Stored>, now: SystemTime) -> Result<Earlier, Failure> {
-        Ok(self.earlier(attempt.get(item)?, now))
+    fn look_up<A>(&self, record: Option<IdempotencyRecord<A>>, now: SystemTime) -> Lookup<A> {
+        record.map_or(Lookup::New, |record| record.answer_to(&self.payload, now))
     }
 
-    /// What an earlier request has left in this record, which was read under [`Claim::key`].
-    #[must_use]
-    pub fn earlier(&self, stored: Option<Versioned<Stored>>, now: SystemTime) -> Earlier {
-        stored.map_or(Earlier::Nothing, |stored| stored.value.answers(&self.payload, now))
-    }
-
-    /// Adds the record with this answer to the steps of the attempt: it commits with them or not at all.
-    ///
-    /// # Errors
-    /// [`Failure::TooLarge`] when the answer does not fit into an item. [`Failure::CorruptItem`] as in
-    /// [`Claim::look_up`].
-    pub fn record(
+    /// Adds the record with this answer to the steps of the attempt.
+    fn record<A: Serialize + DeserializeOwned + Clone>(
         &self,
         attempt: &mut Attempt,
-        item: Item<Stored>,
-        answer: String,
+        item: Item<IdempotencyRecord<A>>,
+        answer: &A,
         now: SystemTime,
     ) -> Result<(), Failure> {
-        let record = Stored::new(self.payload.clone(), answer, now);
+        let record = IdempotencyRecord::new(self.payload.clone(), answer.clone(), now);
         match attempt.get(item)? {
             None => attempt.put_if_absent(item, &record)?,
-            // Expired, or it would have answered.
+            // It has expired, or it would have answered.
             Some(_) => attempt.update_at(item, &record)?,
         };
         Ok(())
@@ -196,9 +337,9 @@ mod tests {
 
     #[test]
     fn a_claim_is_found_by_its_scope_and_recognised_by_its_payload() {
-        let claim = Claim::new(&["caller", "route", "key"], &["payload"]);
-        let other_payload = Claim::new(&["caller", "route", "key"], &["another"]);
-        let other_scope = Claim::new(&["caller", "route", "other key"], &["payload"]);
+        let claim = IdempotencyClaim::new(&["caller", "route", "key"], &["payload"]);
+        let other_payload = IdempotencyClaim::new(&["caller", "route", "key"], &["another"]);
+        let other_scope = IdempotencyClaim::new(&["caller", "route", "other key"], &["payload"]);
         assert_eq!(claim.key(), other_payload.key());
         assert_ne!(claim.payload, other_payload.payload);
         assert_ne!(claim.key(), other_scope.key());
@@ -207,14 +348,14 @@ mod tests {
     #[test]
     fn a_record_answers_the_same_request_for_25_hours_and_no_other() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
-        let stored = Stored::new("payload".to_owned(), "answer".to_owned(), now);
+        let record = IdempotencyRecord::new("payload".to_owned(), "answer".to_owned(), now);
         let late = now + RETENTION - Duration::from_secs(1);
         for time in [now, late] {
-            assert_eq!(stored.answers("payload", time), Earlier::Replay("answer".to_owned()));
-            assert_eq!(stored.answers("another", time), Earlier::Reused);
+            assert_eq!(record.clone().answer_to("payload", time), Lookup::Replayed("answer".to_owned()));
+            assert_eq!(record.clone().answer_to("another", time), Lookup::KeyReused);
         }
         for payload in ["payload", "another"] {
-            assert_eq!(stored.answers(payload, now + RETENTION), Earlier::Nothing, "{payload}");
+            assert_eq!(record.clone().answer_to(payload, now + RETENTION), Lookup::New, "{payload}");
         }
     }
 }

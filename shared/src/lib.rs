@@ -99,48 +99,42 @@
 //! counter, newest, lease, idempotency, commit, resend, prepare} → {table, row, condition, send} → {error, retry, write_id, fencing_token,
 //! ambient, call} → {version, json, timestamp}`. So nothing below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
 
-pub mod ambient;
 pub mod call;
-pub mod client;
-mod commit;
-mod condition;
-mod counter;
+pub mod clock;
 pub mod error;
 pub mod fencing_token;
+#[cfg(feature = "http")]
 pub mod http;
 pub mod idempotency;
+#[cfg(feature = "json")]
 pub mod json;
+#[cfg(feature = "lambda")]
+pub mod lambda;
 pub mod lease;
-pub mod newest;
-pub mod once;
-mod prepare;
-pub mod request;
-mod resend;
+pub mod lww;
+mod protocol;
 pub mod retry;
-mod row;
-pub mod runtime;
-mod send;
+mod store;
 pub mod table;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod timestamp;
 pub mod transact;
-pub mod update;
 pub mod version;
-pub mod write_id;
 
-pub use ambient::Ambient;
 pub use call::{Call, Tally};
+pub use clock::{Clock, Rng};
 pub use error::{
-    AddError, CreateError, DeleteError, Failure, Source, TransactError, UpdateError, VersionedUpdateError,
+    AddError, CreateError, DeleteError, Failure, IdempotencyError, Source, TransactError, UpdateError,
+    VersionedUpdateError,
 };
 pub use fencing_token::FencingToken;
-pub use lease::{Lease, Leases, Terms};
-pub use retry::{Conflicts, Deadline, RetryPolicy};
-pub use table::{Attributes, Key, Record, Table};
+pub use idempotency::{Answer, Idempotency, IdempotencyClaim};
+pub use lease::{Lease, LeaseTerms, Leases};
+pub use lww::{LwwRecord, LwwTable};
+pub use protocol::item::Attributes;
+pub use retry::{Deadline, RetryPolicy};
+pub use store::Store;
+pub use table::{Decision, Key, KeyPart, Record, Table};
 pub use transact::{Attempt, Plan, Reads, Transactions};
-pub use update::Decision;
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
-
-/// The example in the README, compiled like those here.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;

@@ -7,6 +7,9 @@
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
+/// Stands for a time that no clock can hold: 30 years.
+const FAR_AWAY: Duration = Duration::from_hours(30 * 365 * 24);
+
 /// The moment after which a call sends nothing more and gives its answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Instant);
@@ -15,7 +18,8 @@ impl Deadline {
     /// The deadline that lies `time` from now.
     #[must_use]
     pub fn within(time: Duration) -> Self {
-        Deadline(Instant::now() + time)
+        let now = Instant::now();
+        Deadline(now.checked_add(time).unwrap_or(now + FAR_AWAY))
     }
 
     /// How much time is left; zero when it has passed.
@@ -27,21 +31,21 @@ impl Deadline {
 
 /// A moment on two clocks: a machine that is paused may stop one of them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Until {
+pub(crate) struct DualClockDeadline {
     monotonic: Deadline,
     wall: SystemTime,
 }
 
-impl Until {
+impl DualClockDeadline {
     /// The moment that lies `time` from now, which is `now` by the wall clock.
     pub(crate) fn within(time: Duration, now: SystemTime) -> Self {
-        Until { monotonic: Deadline::within(time), wall: now + time }
+        DualClockDeadline { monotonic: Deadline::within(time), wall: now.checked_add(time).unwrap_or(now + FAR_AWAY) }
     }
 
     /// Whichever comes first, on each clock.
-    pub(crate) fn earlier(self, other: Until) -> Self {
+    pub(crate) fn earlier(self, other: DualClockDeadline) -> Self {
         let monotonic = Deadline(self.monotonic.0.min(other.monotonic.0));
-        Until { monotonic, wall: self.wall.min(other.wall) }
+        DualClockDeadline { monotonic, wall: self.wall.min(other.wall) }
     }
 
     /// How much time is left, by the clock that has less of it; zero when it has passed.
@@ -96,7 +100,7 @@ impl Conflicts {
 }
 
 /// How often, how fast and how patiently one change is tried. A value: give another one to
-/// [`Table::with_policy`](crate::Table::with_policy) where the defaults do not fit.
+/// [`Store::with_policy`](crate::Store::with_policy) where the defaults do not fit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RetryPolicy {
     /// Observe-decide-write rounds before a call gives up with *contention*. Default 40: with 100

@@ -74,6 +74,21 @@ pub(crate) fn epoch_seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// Whole milliseconds since 1970; 0 before.
+pub(crate) fn epoch_millis(time: SystemTime) -> u64 {
+    millis(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
+}
+
+/// Whole milliseconds.
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The moment this many milliseconds after 1970; 1970 itself for one that no calendar has.
+pub(crate) fn moment(epoch_millis: u64) -> Timestamp {
+    Timestamp::from_epoch_millis(epoch_millis).unwrap_or_else(|| Timestamp::from(SystemTime::UNIX_EPOCH))
+}
+
 /// Whether the text has the form of RFC 3339, section 5.6: date, `T`, time with seconds, at most 9 decimals, offset.
 fn is_rfc3339(text: &[u8]) -> bool {
     let has_form = |text: &[u8], form: &[u8]| {

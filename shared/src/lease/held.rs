@@ -1,6 +1,9 @@
 //! Work under a lease that is renewed while it goes on.
 
-use super::{AcquireError, Lease, LeaseError, Leases, Terms};
+use super::leases::Leases;
+use super::outcome::{AcquireError, LeaseError};
+use super::row::Lease;
+use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::error::{Failure, Source};
 use crate::fencing_token::FencingToken;
@@ -10,28 +13,34 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
+use thiserror::Error;
 use tracing::debug;
 
-/// How work under a lease was not done to its end.
-#[derive(Debug)]
+/// Why work under a lease did not end by itself.
+#[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum WorkError {
-    /// Somebody holds the lease: the work was not begun.
+    /// Another holder has the lease. The work did not begin.
+    #[error("the work did not begin: {holder} holds the lease until {until}; try again then")]
     Held {
-        /// Who.
+        /// The other holder.
         holder: String,
-        /// When it ends, by its holder's clock.
+        /// When the lease ends, by its holder's clock.
         until: Timestamp,
     },
-    /// The lease was lost: somebody else acquired it, or it was released. The work was cancelled. What it had sent is
-    /// *unknown*, unless it was under the token: then it was applied before the lease was lost, or never will be.
+    /// The lease was lost: somebody else acquired it, or it was released. The work was cancelled. A write that was in
+    /// flight is *unknown*. Under the token it was applied before the lease was lost, or never will be.
+    #[error("the work was cancelled: the lease was lost; a write in flight may have been applied")]
     Lost,
-    /// Until its time was over nothing proved that the lease was renewed, so it had to be taken for lost. The work was
+    /// No renewal was proved before the lease's time was over, so the lease had to be taken for lost. The work was
     /// cancelled, with the same consequences.
+    #[error("the work was cancelled: no renewal was proved in time; a write in flight may have been applied")]
     Unknown {
-        /// What was answered to the last renewal, or stood in its place.
+        /// The answer to the last renewal, or what stood in its place.
         source: Source,
     },
-    /// The lease was not acquired, and the work not begun: see [`Failure`].
+    /// The lease was not acquired, and the work did not begin: see [`Failure`].
+    #[error(transparent)]
     Failed(Failure),
 }
 
@@ -60,7 +69,7 @@ impl Leases {
         &self,
         key: &str,
         holder: &str,
-        terms: Terms,
+        terms: LeaseTerms,
         call: &Call,
         work: impl FnOnce(FencingToken) -> F,
     ) -> Result<W, WorkError>
@@ -90,7 +99,7 @@ impl Leases {
     async fn work_while<W>(
         &self,
         lease: &mut Lease,
-        terms: Terms,
+        terms: LeaseTerms,
         call: &Call,
         work: impl Future<Output = W>,
     ) -> Result<W, WorkError> {

@@ -1,14 +1,13 @@
 //! A lease as its row says, and as its holder knows it.
 
-use super::moment;
-use crate::ambient::Ambient;
-use crate::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, RENEWALS, TOKEN};
+use crate::clock::Clock;
+use crate::protocol::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, RENEWALS, TOKEN};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
-use crate::retry::Until;
-use crate::row::read_number;
-use crate::table::Attributes;
-use crate::timestamp::Timestamp;
+use crate::retry::DualClockDeadline;
+use crate::protocol::row::read_number;
+use crate::protocol::item::Attributes;
+use crate::timestamp::{Timestamp, moment};
 use std::time::Duration;
 
 /// Which state of a lease.
@@ -28,8 +27,8 @@ pub struct Lease {
     pub(super) holder: String,
     pub(super) renewals: u64,
     pub(super) expires_at: u64,
-    pub(super) until: Until,
-    pub(super) ambient: Ambient,
+    pub(super) until: DualClockDeadline,
+    pub(super) clock: Clock,
 }
 
 impl Lease {
@@ -73,7 +72,7 @@ impl Lease {
     /// monotonic and the wall clock, whichever has less left: a paused machine may have stopped one of them.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        self.until.remaining(self.ambient.now())
+        self.until.remaining(self.clock.now())
     }
 }
 

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 /// For how long a lease is acquired or renewed, and when it is to be renewed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Terms {
+pub struct LeaseTerms {
     length: Duration,
     renew_after: Duration,
 }
 
-/// Terms that cannot be kept.
+/// LeaseTerms that cannot be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InvalidTerms {
     /// They leave too little time to renew: this much.
     TooShort(Duration),
-    /// The lease is longer than [`Terms::MAX_LENGTH`].
+    /// The lease is longer than [`LeaseTerms::MAX_LENGTH`].
     TooLong,
     /// It would be renewed before a tenth of it is over.
     TooEager,
@@ -28,10 +28,10 @@ impl fmt::Display for InvalidTerms {
                 f,
                 "after its renewal point the lease lasts {} ms, and a renewal may need {} ms: make the lease longer, or renew earlier",
                 left.as_millis(),
-                Terms::RENEWAL_TAKES.as_millis()
+                LeaseTerms::RENEWAL_TAKES.as_millis()
             ),
             InvalidTerms::TooLong => {
-                write!(f, "a lease may last {} h: make it shorter, and renew it", Terms::MAX_LENGTH.as_secs() / 3600)
+                write!(f, "a lease may last {} h: make it shorter, and renew it", LeaseTerms::MAX_LENGTH.as_secs() / 3600)
             }
             InvalidTerms::TooEager => {
                 f.write_str("a tenth of the lease must be over before it is renewed: renew later")
@@ -42,7 +42,7 @@ impl fmt::Display for InvalidTerms {
 
 impl std::error::Error for InvalidTerms {}
 
-impl Terms {
+impl LeaseTerms {
     /// The default length: 10 s. Long against a request and a garbage collection, short against a person's patience when
     /// a holder dies.
     pub const LENGTH: Duration = Duration::from_secs(10);
@@ -74,7 +74,7 @@ impl Terms {
         } else if renew_after < length / 10 {
             Err(InvalidTerms::TooEager)
         } else {
-            Ok(Terms { length, renew_after })
+            Ok(LeaseTerms { length, renew_after })
         }
     }
 
@@ -90,9 +90,9 @@ impl Terms {
     }
 }
 
-impl Default for Terms {
+impl Default for LeaseTerms {
     fn default() -> Self {
-        Terms { length: Self::LENGTH, renew_after: Self::LENGTH / 2 }
+        LeaseTerms { length: Self::LENGTH, renew_after: Self::LENGTH / 2 }
     }
 }
 
@@ -103,26 +103,26 @@ mod tests {
     #[test]
     fn terms_that_cannot_be_kept_are_refused_with_a_sentence() {
         let millis = Duration::from_millis;
-        assert!(Terms::new(millis(900)).is_ok());
-        assert_eq!(Terms::new(Duration::ZERO), Err(InvalidTerms::TooShort(Duration::ZERO)));
-        let refused = Terms::new(millis(898)).expect_err("too short");
+        assert!(LeaseTerms::new(millis(900)).is_ok());
+        assert_eq!(LeaseTerms::new(Duration::ZERO), Err(InvalidTerms::TooShort(Duration::ZERO)));
+        let refused = LeaseTerms::new(millis(898)).expect_err("too short");
         assert!(
             refused
                 .to_string()
                 .starts_with("after its renewal point the lease lasts 449 ms, and a renewal may need 450")
         );
-        assert!(Terms::renewed_after(millis(898), millis(400)).is_ok());
-        assert!(Terms::renewed_after(millis(2000), millis(3000)).is_err());
-        assert!(Terms::new(Terms::MAX_LENGTH).is_ok());
-        for endless in [Terms::MAX_LENGTH + millis(1), Duration::MAX] {
-            assert_eq!(Terms::new(endless), Err(InvalidTerms::TooLong));
+        assert!(LeaseTerms::renewed_after(millis(898), millis(400)).is_ok());
+        assert!(LeaseTerms::renewed_after(millis(2000), millis(3000)).is_err());
+        assert!(LeaseTerms::new(LeaseTerms::MAX_LENGTH).is_ok());
+        for endless in [LeaseTerms::MAX_LENGTH + millis(1), Duration::MAX] {
+            assert_eq!(LeaseTerms::new(endless), Err(InvalidTerms::TooLong));
         }
-        assert_eq!(Terms::renewed_after(millis(2000), millis(199)), Err(InvalidTerms::TooEager));
+        assert_eq!(LeaseTerms::renewed_after(millis(2000), millis(199)), Err(InvalidTerms::TooEager));
     }
 
     #[test]
     fn the_renewal_point_counts_from_the_beginning() {
-        let terms = Terms::renewed_after(Duration::from_secs(10), Duration::from_secs(4)).expect("long enough");
+        let terms = LeaseTerms::renewed_after(Duration::from_secs(10), Duration::from_secs(4)).expect("long enough");
         assert_eq!(terms.renewal_in(Duration::from_secs(10)), Duration::from_secs(4));
         assert_eq!(terms.renewal_in(Duration::from_secs(7)), Duration::from_secs(1));
         assert_eq!(terms.renewal_in(Duration::from_secs(6)), Duration::ZERO);

@@ -1,6 +1,9 @@
 //! Waiting for a lease that somebody holds.
 
-use super::{AcquireError, Acquired, Lease, Leases, Terms};
+use super::leases::Leases;
+use super::outcome::{AcquireError, Acquired};
+use super::row::Lease;
+use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::retry::{Deadline, fraction};
 use std::time::Duration;
@@ -20,24 +23,26 @@ impl Leases {
         &self,
         key: &str,
         holder: &str,
-        terms: Terms,
+        terms: LeaseTerms,
         timeout: Duration,
         call: &Call,
     ) -> Result<Lease, AcquireError> {
+        // Beyond the call there is nothing to wait for.
+        let timeout = timeout.min(call.deadline().remaining());
         let deadline = Deadline::within(timeout);
         // One id for all looks: a copy of an earlier one that lands late has acquired for this call.
         let id = self.new_acquire_id();
         let mut looks = Looks::new(terms.length());
         loop {
             let (holder, until) = match self.acquire_as(key, holder, terms, &id, call).await {
-                Ok(Acquired::Now(lease) | Acquired::Before(lease)) => return Ok(lease),
+                Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => return Ok(lease),
                 Err(AcquireError::Held { holder, until }) => (holder, until),
                 Err(error) => return Err(error),
             };
             let waited = timeout.saturating_sub(deadline.remaining());
-            let pause = looks.pause(waited, self.free_in(until), self.ambient.random());
+            let pause = looks.pause(waited, self.free_in(until), self.sender().rng.next_u64());
             // The next look still has to be answered within the call, after a resend perhaps.
-            let too_late = call.deadline().remaining() < pause + self.policy.first_timeout * 2;
+            let too_late = call.deadline().remaining() < pause + self.sender().policy.first_timeout * 2;
             if pause >= deadline.remaining() || too_late {
                 return Err(AcquireError::Held { holder, until });
             }

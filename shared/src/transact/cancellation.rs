@@ -1,11 +1,11 @@
 //! What a cancelled transaction proves about every send of it (pure).
 
 use super::attempt::{Role, Step};
-use crate::condition::{HOLDER, TOKEN};
-use crate::prepare::soon_purged;
-use crate::row::{self, Row};
-use crate::send::Reason;
-use crate::write_id::{Verdict, judge};
+use crate::protocol::condition::{HOLDER, TOKEN};
+use crate::table::prepare::soon_purged;
+use crate::protocol::row::{self, Row};
+use crate::protocol::send::Reason;
+use crate::protocol::judge::{Verdict, judge};
 use std::time::SystemTime;
 
 /// One step of a cancelled transaction.
@@ -26,10 +26,10 @@ pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
         let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { continue };
         match judge(sent, item.as_ref().and_then(row::seen).as_ref()) {
             Verdict::Landed => return Verdict::Landed,
-            Verdict::Dead => {
+            Verdict::NeverApplied => {
                 let row = item.clone().and_then(|item| Row::read(item).ok());
                 if !soon_purged(sent, row.as_ref(), expires_at, now) {
-                    all = Verdict::Dead;
+                    all = Verdict::NeverApplied;
                 }
             }
             Verdict::Corrupt if all == Verdict::Unproved => all = Verdict::Corrupt,
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::table::Attributes;
     use crate::version::{Incarnation, Version};
-    use crate::write_id::{Base, SentWrite, WriteId};
+    use crate::protocol::judge::{Base, SentWrite, WriteId};
     use aws_sdk_dynamodb::types::AttributeValue;
     use std::time::{Duration, UNIX_EPOCH};
 
@@ -104,8 +104,8 @@ mod tests {
 
     #[test]
     fn one_step_that_is_dead_means_that_all_are() {
-        assert_eq!(judged(&[(update(7), Reason::NotNow), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::Dead);
-        assert_eq!(judged(&[(update(7), Reason::None), (create(), refused(row_of(THEIRS, 1)))]), Verdict::Dead);
+        assert_eq!(judged(&[(update(7), Reason::NotNow), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
+        assert_eq!(judged(&[(update(7), Reason::None), (create(), refused(row_of(THEIRS, 1)))]), Verdict::NeverApplied);
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         let lost = || (Role::Requires(7), Reason::Refused(None));
         assert_eq!(judged(&[lost(), (create(), Reason::None)]), Verdict::Unproved);
         assert_eq!(judged(&[lost(), (create(), refused(row_of(OURS, 1)))]), Verdict::Landed);
-        assert_eq!(judged(&[lost(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::Dead);
+        assert_eq!(judged(&[lost(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_row_that_ttl_may_remove_soon_does_not_prove_a_create_dead() {
-        for (minutes, expected) in [(70, Verdict::Unproved), (80, Verdict::Dead)] {
+        for (minutes, expected) in [(70, Verdict::Unproved), (80, Verdict::NeverApplied)] {
             let mut row = row_of(THEIRS, 1);
             row.insert("expiresAt".to_owned(), AttributeValue::N((minutes * 60).to_string()));
             assert_eq!(judged(&[(create(), refused(row))]), expected, "{minutes} minutes");
@@ -153,6 +153,6 @@ mod tests {
     fn a_version_that_went_down_is_corrupt_unless_another_step_proves_more() {
         let back = || (update(9), refused(row_of(THEIRS, 4)));
         assert_eq!(judged(&[back()]), Verdict::Corrupt);
-        assert_eq!(judged(&[back(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::Dead);
+        assert_eq!(judged(&[back(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::{Error, call, chain, log_json, millis};
 use crate::call::Call;
-use crate::client;
+use crate::lambda;
 use crate::error::Source;
 use crate::http::Problem;
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};

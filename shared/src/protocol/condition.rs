@@ -1,9 +1,9 @@
 //! The only file with condition-expression text: the writes and checks that this crate sends.
 
-use crate::row::{FENCE, INCARNATION, PURGE_AT, VERSION, WRITES, bytes, number};
-use crate::table::{Attributes, Diff};
+use crate::protocol::row::{FENCE, INCARNATION, PURGE_AT, VERSION, WRITES, bytes, number};
+use crate::protocol::item::{Attributes, Diff};
 use crate::version::ItemVersion;
-use crate::write_id::{WriteId, slot_of};
+use crate::protocol::judge::{WriteId, slot_of};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use std::borrow::Cow;

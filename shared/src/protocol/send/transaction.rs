@@ -1,9 +1,10 @@
 //! Transactions and batches: many items in one request, and what its answer proves about all of it.
 
-use super::{Found, Proof, Sender, no_answer, proof_of, unanswered, unmodelled_read, unmodelled_write};
-use crate::condition::{Action, ConditionalWrite};
+use super::classify::{unanswered, unmodelled_read, unmodelled_write};
+use super::outcome::{ReadOutcome, SendOutcome};
+use crate::protocol::condition::{Action, ConditionalWrite};
 use crate::error::Source;
-use crate::table::Attributes;
+use crate::protocol::item::Attributes;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemOutput};
@@ -11,7 +12,6 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{CancellationReason, ConditionCheck, KeysAndAttributes, Put, TransactWriteItem, Update};
 use std::collections::HashMap;
-use std::time::Duration;
 
 /// Why one step of a transaction stood in its way.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,6 +41,13 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
+    pub(super) fn new(output: BatchGetItemOutput) -> Self {
+        Batch {
+            items: output.responses.unwrap_or_default(),
+            left_out: output.unprocessed_keys.unwrap_or_default(),
+        }
+    }
+
     /// Whether nothing is said of this row, because the table is throttled or the answer would be too large.
     pub(crate) fn left_out(&self, row: &Address) -> bool {
         self.left_out.get(&row.table).is_some_and(|left| left.keys().contains(&row.key))
@@ -53,45 +60,12 @@ impl Batch {
     }
 }
 
-impl Sender {
-    /// Sends one transaction, once; a refusal has one reason a step, in their order.
-    pub(crate) async fn transact(
-        &self,
-        steps: Vec<TransactWriteItem>,
-        token: String,
-        timeout: Duration,
-    ) -> Proof<(), Vec<Reason>> {
-        let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
-        proof_of(self.within(timeout, request.send()).await, timeout, |_| (), classify_transact_write_items)
-    }
-
-    /// Reads rows of several tables in one request, each strongly consistent: the rows of each table that are there.
-    pub(crate) async fn read_batch(&self, rows: &[Address], timeout: Duration) -> Found<Batch> {
-        let request = match batch_of(rows) {
-            Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
-            Err(error) => return Found::Rejected(error.into()),
-        };
-        match self.within(timeout, request.send()).await {
-            None => Found::Again(no_answer(timeout)),
-            // What is left out is asked for again by the caller, unless that is all of it.
-            Some(Ok(output)) if rows.len() == unprocessed(&output) => {
-                Found::Again("no row was read: the table is throttled".into())
-            }
-            Some(Ok(output)) => Found::There(Batch {
-                items: output.responses.unwrap_or_default(),
-                left_out: output.unprocessed_keys.unwrap_or_default(),
-            }),
-            Some(Err(error)) => classify_batch_get_item(error),
-        }
-    }
-}
-
 /// How many rows a batch has left out.
-fn unprocessed(output: &BatchGetItemOutput) -> usize {
+pub(super) fn unprocessed(output: &BatchGetItemOutput) -> usize {
     output.unprocessed_keys.iter().flatten().map(|(_, left)| left.keys().len()).sum()
 }
 
-fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttributes>, BuildError> {
+pub(super) fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttributes>, BuildError> {
     let mut keys = HashMap::<&str, Vec<Attributes>>::new();
     for row in rows {
         keys.entry(&row.table).or_default().push(row.key.clone());
@@ -131,7 +105,7 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
 }
 
 /// Turns the outcome of a `TransactWriteItems` that did not succeed into what it proves.
-fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpResponse>) -> Proof<(), Vec<Reason>> {
+pub(super) fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpResponse>) -> SendOutcome<(), Vec<Reason>> {
     use TransactWriteItemsError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -141,16 +115,16 @@ fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpRe
                     let reasons = cancelled.cancellation_reasons.take().unwrap_or_default();
                     classify_cancellation(reasons, cancelled.into())
                 }
-                error @ E::IdempotentParameterMismatchException(_) => Proof::Mismatch(error.into()),
+                error @ E::IdempotentParameterMismatchException(_) => SendOutcome::Mismatch(error.into()),
                 // An earlier send of it is being worked on: it may be applied in a moment.
                 error @ (E::TransactionInProgressException(_) | E::InternalServerError(_)) => {
-                    Proof::Unknown(error.into())
+                    SendOutcome::Unknown(error.into())
                 }
                 error @ (E::ProvisionedThroughputExceededException(_)
                 | E::RequestLimitExceeded(_)
-                | E::ThrottlingException(_)) => Proof::NotApplied(error.into()),
+                | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
                 error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
-                    Proof::Rejected(error.into())
+                    SendOutcome::Rejected(error.into())
                 }
                 // Not in the service's model: the enum is non-exhaustive, so only the code can tell.
                 error => unmodelled_write(status, error),
@@ -162,14 +136,14 @@ fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpRe
 
 /// What a cancelled transaction proves: a step that was refused speaks first, for what refused it may show that an
 /// earlier send was applied; then one that is impossible; else it was only not now.
-fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> Proof<(), Vec<Reason>> {
+fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> SendOutcome<(), Vec<Reason>> {
     let reasons: Vec<_> = reasons.into_iter().map(classify_reason).collect();
     if reasons.iter().any(|reason| matches!(reason, Reason::Refused(_))) {
-        Proof::Refused(reasons)
+        SendOutcome::Refused(reasons)
     } else if reasons.contains(&Reason::Rejected) {
-        Proof::Rejected(source)
+        SendOutcome::Rejected(source)
     } else {
-        Proof::NotApplied(source)
+        SendOutcome::NotApplied(source)
     }
 }
 
@@ -188,7 +162,7 @@ fn classify_reason(reason: CancellationReason) -> Reason {
 }
 
 /// Turns the outcome of a `BatchGetItem` that did not succeed into what to do about it.
-fn classify_batch_get_item<A>(error: SdkError<BatchGetItemError, HttpResponse>) -> Found<A> {
+pub(super) fn classify_batch_get_item<A>(error: SdkError<BatchGetItemError, HttpResponse>) -> ReadOutcome<A> {
     use BatchGetItemError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -197,15 +171,15 @@ fn classify_batch_get_item<A>(error: SdkError<BatchGetItemError, HttpResponse>) 
                 error @ (E::ProvisionedThroughputExceededException(_)
                 | E::RequestLimitExceeded(_)
                 | E::ThrottlingException(_)
-                | E::InternalServerError(_)) => Found::Again(error.into()),
+                | E::InternalServerError(_)) => ReadOutcome::Again(error.into()),
                 error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
-                    Found::Rejected(error.into())
+                    ReadOutcome::Rejected(error.into())
                 }
                 error => unmodelled_read(status, error),
             }
         }
-        SdkError::ConstructionFailure(_) => Found::Rejected(error.into()),
-        other => Found::Again(other.into()),
+        SdkError::ConstructionFailure(_) => ReadOutcome::Rejected(error.into()),
+        other => ReadOutcome::Again(other.into()),
     }
 }
 
@@ -228,9 +202,9 @@ mod tests {
         ] {
             let reasons = codes.iter().map(|code| CancellationReason::builder().code(*code).build()).collect();
             let said = match classify_cancellation(reasons, "cancelled".into()) {
-                Proof::Refused(reasons) if reasons.len() == codes.len() => "refused",
-                Proof::Rejected(_) => "rejected",
-                Proof::NotApplied(_) => "not now",
+                SendOutcome::Refused(reasons) if reasons.len() == codes.len() => "refused",
+                SendOutcome::Rejected(_) => "rejected",
+                SendOutcome::NotApplied(_) => "not now",
                 other => panic!("{codes:?}: {other:?}"),
             };
             assert_eq!(said, expected, "{codes:?}");

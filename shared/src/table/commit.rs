@@ -2,49 +2,52 @@
 
 use crate::call::Call;
 use crate::error::Failure;
-use crate::prepare::{Observed, Stamp, Write, committed, soon_purged};
-use crate::resend::{Proved, Refusal, Resend, Send};
-use crate::row::{self, Row};
-use crate::table::{Attributes, Key, Record, Table};
+use super::prepare::{Observed, Stamp, Write, committed, soon_purged};
+use crate::protocol::deliver::{WriteOutcome, Refusal, Delivery, Send};
+use crate::protocol::row::{self, Row};
+use super::handle::Table;
+use super::key::Key;
+use super::record::Record;
+use crate::protocol::item::Attributes;
 use crate::version::ItemVersion;
-use crate::write_id::{Base, SentWrite, Verdict, WriteId, judge};
+use crate::protocol::judge::{Base, SentWrite, Verdict, WriteId, judge};
 
 /// How a write ended.
 pub(crate) enum Committed<T> {
     /// It was applied, and left the row at this version.
-    At(ItemVersion),
+    Applied(ItemVersion),
     /// It was not applied and never will be; this is what stands there instead.
-    No(Observed<T>),
+    Conflict(Observed<T>),
 }
 
 /// One logical change to one key: one write id, one window for all its sends.
-pub(crate) struct Change<'a, T> {
+pub(crate) struct RowChange<'a, T> {
     table: &'a Table<T>,
     key: Attributes,
     id: WriteId,
-    resend: Resend<'a>,
+    delivery: Delivery<'a>,
 }
 
-impl<'a, T: Record> Change<'a, T> {
+impl<'a, T: Record> RowChange<'a, T> {
     pub(crate) fn new(table: &'a Table<T>, key: &Key, call: &'a Call) -> Result<Self, Failure> {
-        Ok(Change {
+        Ok(RowChange {
             table,
             key: Table::<T>::key_attributes(key)?,
-            id: WriteId::from_random(table.ambient.random()),
-            resend: Resend::new(&table.sender, &table.policy, &table.ambient, call),
+            id: WriteId::from_random(table.sender().rng.next_u64()),
+            delivery: Delivery::new(table.sender(), call),
         })
     }
 
     /// Sends `write` until it is proved to be applied or dead; after a conflict not before a pause.
     pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {
-        let Change { table, key, id, resend } = self;
-        let purge_at = table.ambient.now() + table.tombstone_retention;
+        let RowChange { table, key, id, delivery } = self;
+        let purge_at = table.sender().clock.now() + table.tombstone_retention;
         let stamp = Stamp { id: *id, purge_at, fence: table.fence };
         let (request, sent) = write.prepare(key, stamp)?;
-        let send = |send: Send| table.sender.write(&table.name, request.clone(), send.timeout);
-        match resend.until_proved(send).await? {
-            Proved::Applied(_) => Ok(Committed::At(committed(&sent))),
-            Proved::Refused(refusal) => self.refused(&sent, refusal, matches!(write, Write::Delete(_))),
+        let send = |send: Send| table.sender().write(&table.name, request.clone(), send.timeout);
+        match delivery.until_proved(send).await? {
+            WriteOutcome::Applied(_) => Ok(Committed::Applied(committed(&sent))),
+            WriteOutcome::Refused(refusal) => self.refused(&sent, refusal, matches!(write, Write::Delete(_))),
         }
     }
 
@@ -60,14 +63,14 @@ impl<'a, T: Record> Change<'a, T> {
         let seen = item.as_ref().and_then(row::seen);
         let verdict = judge(sent, seen.as_ref());
         if verdict == Verdict::Landed {
-            return Ok(Committed::At(committed(sent)));
+            return Ok(Committed::Applied(committed(sent)));
         }
         let current = item.map(Row::read).transpose();
         // Unknown is answered only while a send is pending; otherwise what is not mine is a conflict.
         if let Some(source) = pending {
             let refused_by = current.as_ref().ok().and_then(Option::as_ref);
             let proved =
-                verdict == Verdict::Dead && !soon_purged(sent, refused_by, T::EXPIRES_AT, self.table.ambient.now());
+                verdict == Verdict::NeverApplied && !soon_purged(sent, refused_by, T::EXPIRES_AT, self.table.sender().clock.now());
             if !proved {
                 return Err(Failure::OutcomeUnknown { source });
             }
@@ -82,9 +85,9 @@ impl<'a, T: Record> Change<'a, T> {
         // A create that finds the key taken has not lost a race; a write on a row that moved on has.
         if let Base::Row { version, .. } = sent.on {
             let now = seen.as_ref().map_or(version, |row| row.version);
-            self.resend.conflict(now.get().saturating_sub(version.get()), round_trip);
+            self.delivery.conflict(now.get().saturating_sub(version.get()), round_trip);
         }
-        Ok(Committed::No(match current? {
+        Ok(Committed::Conflict(match current? {
             Some(row) => Observed::of(row)?,
             None => Observed::Absent,
         }))

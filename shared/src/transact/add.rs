@@ -2,8 +2,10 @@
 
 use crate::call::Call;
 use crate::error::{AddError, Failure, TransactError};
+use super::attempt::Plan;
+use super::reads::Reads;
+use super::transactions::transact;
 use crate::table::{Key, Record, Table};
-use crate::transact::{Plan, Reads, transact};
 use std::ops::RangeInclusive;
 
 impl<T: Record> Table<T> {
@@ -28,7 +30,7 @@ impl<T: Record> Table<T> {
     ) -> Result<(), AddError<T>> {
         let mut reads = Reads::new();
         let item = reads.later("item", self, key);
-        let added = transact(&self.sender, &self.policy, &self.ambient, reads, call, |attempt| {
+        let added = transact(self.sender(), reads, call, |attempt| {
             // What is known of it is what refused it.
             if attempt.knows(item) {
                 return Ok(Plan::Refuse(attempt.get(item)?));

@@ -5,61 +5,39 @@
 //! cancellation returned, without a read. Every step that writes at a version leaves the write id in its row, so a
 //! lost answer is judged by the rows even when `DynamoDB` has forgotten the transaction's token.
 
-mod attempt;
-mod cancellation;
-
-pub use attempt::{Attempt, Item, Plan, Reads, Required};
-
-use crate::ambient::Ambient;
+use super::attempt::{Attempt, Plan, Role, Step};
+use super::cancellation::{Cancelled, is_lease_lost, judge_cancellation};
+use super::reads::{Known, Reads};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::resend::{Proved, Refusal, Resend, Send, until_read};
-use crate::retry::RetryPolicy;
-use crate::row;
-use crate::send::{Address, Proof, Reason, Sender};
-use crate::table::Attributes;
-use crate::write_id::{Base, Verdict, WriteId, judge_without_copies};
-use attempt::{Known, Role, Step};
-use aws_sdk_dynamodb::Client;
-use cancellation::{Cancelled, is_lease_lost, judge_cancellation};
+use crate::protocol::deliver::{WriteOutcome, Refusal, Delivery, Send, until_read};
+use crate::protocol::row;
+use crate::protocol::send::{Address, SendOutcome, Reason, Sender};
+use crate::protocol::item::Attributes;
+use crate::store::Store;
+use crate::protocol::judge::{Base, Verdict, WriteId, judge_without_copies};
+
 use tracing::debug;
 
-/// The most steps that a transaction takes, and the most rows that are read for it (`DynamoDB` quota).
-const MAX_STEPS: usize = 100;
-/// The most bytes that the items of a transaction may have together (`DynamoDB` quota).
-const MAX_BYTES: usize = 4 * 1024 * 1024;
-
-/// The door to changes over several items and tables.
-#[derive(Debug)]
+/// The door to changes over several items and tables. [`Store::transactions`] makes it.
+#[derive(Clone, Debug)]
 pub struct Transactions {
-    sender: Sender,
-    policy: RetryPolicy,
-    ambient: Ambient,
+    store: Store,
+}
+
+impl Store {
+    /// Transactions over the tables of this store.
+    #[must_use]
+    pub fn transactions(&self) -> Transactions {
+        Transactions { store: self.clone() }
+    }
 }
 
 impl Transactions {
-    /// Transactions over tables that `client` reaches. The SDK's retries are switched off, as for a table.
+    /// The store that they belong to.
     #[must_use]
-    pub fn new(client: &Client) -> Self {
-        Transactions { sender: Sender::new(client), policy: RetryPolicy::default(), ambient: Ambient::system() }
-    }
-
-    /// The same, tried by another policy.
-    #[must_use]
-    pub fn with_policy(self, policy: RetryPolicy) -> Self {
-        Transactions { policy, ..self }
-    }
-
-    /// The same under another clock and another source of randomness.
-    #[must_use]
-    pub fn with_ambient(self, ambient: Ambient) -> Self {
-        Transactions { ambient, ..self }
-    }
-
-    /// The clock and the randomness that they work by.
-    #[must_use]
-    pub fn ambient(&self) -> &Ambient {
-        &self.ambient
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Reads, decides, and applies what was decided in one transaction, or nothing of it: one `BatchGetItem`, then one
@@ -118,26 +96,24 @@ impl Transactions {
         call: &Call,
         decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
     ) -> Result<A, TransactError<R>> {
-        transact(&self.sender, &self.policy, &self.ambient, reads, call, decide).await
+        transact(self.store.sender(), reads, call, decide).await
     }
 }
 
 /// See [`Transactions::transact_with_retry`].
 pub(crate) async fn transact<A, R>(
     sender: &Sender,
-    policy: &RetryPolicy,
-    ambient: &Ambient,
     reads: Reads,
     call: &Call,
     decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
 ) -> Result<A, TransactError<R>> {
     let rows = reads.into_rows()?;
-    let mut change = Change { sender, policy, ambient, call, resend: Resend::new(sender, policy, ambient, call) };
-    let mut attempt = Attempt::new(rows, WriteId::from_random(ambient.random()));
+    let mut change = TransactionChange { sender, call, delivery: Delivery::new(sender, call) };
+    let mut attempt = Attempt::new(rows, WriteId::from_random(sender.rng.next_u64()));
     let asked = attempt.to_be_read();
     change.read(&mut attempt, asked).await?;
     loop {
-        attempt.begin(ambient.now());
+        attempt.begin(sender.clock.now());
         let answer = match decide(&mut attempt)? {
             Plan::Commit(answer) => answer,
             Plan::Keep(answer) => return Ok(answer),
@@ -150,15 +126,13 @@ pub(crate) async fn transact<A, R>(
 }
 
 /// One logical change: one write id, one window for all its sends, a new token for every decision.
-struct Change<'a> {
+struct TransactionChange<'a> {
     sender: &'a Sender,
-    policy: &'a RetryPolicy,
-    ambient: &'a Ambient,
     call: &'a Call,
-    resend: Resend<'a>,
+    delivery: Delivery<'a>,
 }
 
-impl Change<'_> {
+impl TransactionChange<'_> {
     /// Sends the steps until it is proved what became of them: `true` when they were applied. Otherwise they were not and
     /// never will be, and the attempt knows the rows that refused them.
     async fn commit(&mut self, attempt: &mut Attempt) -> Result<bool, Failure> {
@@ -169,21 +143,21 @@ impl Change<'_> {
         // A step that leaves an id can be judged. Steps that only add leave none: nothing but the token tells a resend
         // from a second change, so where it is not recognised nothing may be sent any more.
         let leaves_id = steps.iter().any(|step| matches!(step.role, Role::Writes(_)));
-        let token = format!("{:016x}{:016x}", self.ambient.random(), self.ambient.random());
+        let token = format!("{:016x}{:016x}", self.sender.rng.next_u64(), self.sender.rng.next_u64());
         let (sender, requests) = (self.sender, &steps);
         let send = |send: Send| {
             let (token, items) =
                 (format!("{token}{:02}", send.mismatches), requests.iter().map(Step::request).collect());
             async move {
                 if send.mismatches > 0 && !leaves_id {
-                    return Proof::Rejected("its token is not recognised, and it leaves nothing to judge it by".into());
+                    return SendOutcome::Rejected("its token is not recognised, and it leaves nothing to judge it by".into());
                 }
                 sender.transact(items, token, send.timeout).await
             }
         };
-        match self.resend.until_proved(send).await? {
-            Proved::Applied(()) => Ok(true),
-            Proved::Refused(refusal) => self.refused(attempt, &steps, refusal).await,
+        match self.delivery.until_proved(send).await? {
+            WriteOutcome::Applied(()) => Ok(true),
+            WriteOutcome::Refused(refusal) => self.refused(attempt, &steps, refusal).await,
         }
     }
 
@@ -201,7 +175,7 @@ impl Change<'_> {
             reason,
             expires_at: step.expires_at,
         });
-        let verdict = match judge_cancellation(judged, self.ambient.now()) {
+        let verdict = match judge_cancellation(judged, self.sender.clock.now()) {
             Verdict::Unproved if pending.is_some() && is_lease_lost(steps, &reasons) => {
                 // Where they cannot be read, nothing is proved.
                 self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved)
@@ -210,7 +184,7 @@ impl Change<'_> {
         };
         match (verdict, pending) {
             (Verdict::Landed, _) => return Ok(true),
-            (Verdict::Dead, _) | (Verdict::Unproved, None) => {}
+            (Verdict::NeverApplied, _) | (Verdict::Unproved, None) => {}
             (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
             (Verdict::Corrupt, None) => {
                 return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
@@ -244,7 +218,7 @@ impl Change<'_> {
             }
         }
         if let Some(behind) = behind {
-            self.resend.conflict(behind, round_trip);
+            self.delivery.conflict(behind, round_trip);
         }
         // A key that is taken decides by itself, mostly; else what another transaction is changing is read again.
         if !taken {
@@ -262,7 +236,7 @@ impl Change<'_> {
         for (at, item) in self.read_batch(attempt, &rows).await? {
             match judge_without_copies(&writes[at], item.as_ref().and_then(row::seen).as_ref()) {
                 Verdict::Landed => return Ok(Verdict::Landed),
-                Verdict::Dead => all = Verdict::Dead,
+                Verdict::NeverApplied => all = Verdict::NeverApplied,
                 Verdict::Unproved | Verdict::Corrupt => {}
             }
         }
@@ -285,7 +259,7 @@ impl Change<'_> {
         while !left.is_empty() {
             let addresses: Vec<Address> = left.iter().map(|&at| attempt.address(rows[at]).clone()).collect();
             let read = |timeout| self.sender.read_batch(&addresses, timeout);
-            let batch = until_read(self.sender, self.policy, self.ambient, self.call, read).await?;
+            let batch = until_read(self.sender, self.call, read).await?;
             let mut still_left = Vec::new();
             for (at, address) in left.into_iter().zip(&addresses) {
                 if batch.left_out(address) {

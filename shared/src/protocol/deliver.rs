@@ -1,26 +1,22 @@
-//! One write of a logical change, sent until it is proved what became of it; and the pauses between its attempts.
+//! [`Delivery`]: one logical change, each of its writes sent until it is proved what became of it.
 
-use crate::ambient::Ambient;
 use crate::call::Call;
 use crate::error::{Failure, Source};
-use crate::retry::{Conflicts, RetryPolicy, Until};
-use crate::send::{Found, Proof, Sender};
-use crate::table::Attributes;
+use crate::protocol::item::Attributes;
+use crate::protocol::send::{ReadOutcome, SendOutcome, Sender};
+use crate::retry::{Conflicts, DualClockDeadline};
 use std::time::Duration;
 use tracing::debug;
 
-/// All sends of one change happen within this time of the first. A signature lives about 5 minutes and the token of a
-/// transaction 10, so a late copy of the first send is refused before what would recognise it has been forgotten.
+/// All sends of one change leave within this time of the first. A signature lives about 5 minutes and the token of a
+/// transaction 10, so a late copy of the first send is refused before the row can forget the write id.
 const SEND_WINDOW: Duration = Duration::from_mins(4);
 
-/// What one logical change has to know to send: by what rules, until when, and what it met so far.
-pub(crate) struct Resend<'a> {
+/// The sends of one logical change: until when they may leave, and what they met so far.
+pub(crate) struct Delivery<'a> {
     sender: &'a Sender,
-    policy: &'a RetryPolicy,
-    ambient: &'a Ambient,
     call: &'a Call,
-    /// Until when its sends may leave.
-    window: Until,
+    window: DualClockDeadline,
     attempts: u32,
     conflicts: Conflicts,
 }
@@ -34,7 +30,7 @@ pub(crate) struct Send {
 }
 
 /// What is proved about a write and all its sends.
-pub(crate) enum Proved<A, F> {
+pub(crate) enum WriteOutcome<A, F> {
     /// It was applied; what the answer to the last send shows of it.
     Applied(A),
     /// The last send was refused.
@@ -66,10 +62,10 @@ impl Refusal<Option<Attributes>> {
     }
 }
 
-impl<'a> Resend<'a> {
-    pub(crate) fn new(sender: &'a Sender, policy: &'a RetryPolicy, ambient: &'a Ambient, call: &'a Call) -> Self {
-        let window = Until::within(SEND_WINDOW, ambient.now());
-        Resend { sender, policy, ambient, call, window, attempts: 0, conflicts: Conflicts::default() }
+impl<'a> Delivery<'a> {
+    pub(crate) fn new(sender: &'a Sender, call: &'a Call) -> Self {
+        let window = DualClockDeadline::within(SEND_WINDOW, sender.clock.now());
+        Delivery { sender, call, window, attempts: 0, conflicts: Conflicts::default() }
     }
 
     /// Sends one write until an answer says what became of it; after a conflict not before a pause.
@@ -77,9 +73,9 @@ impl<'a> Resend<'a> {
     /// An answer that was lost stays *pending* until a refusal is judged: what a resend is answered
     /// speaks about that resend only. While something is pending, whatever ends the loop without a
     /// refusal ends it as [`Failure::OutcomeUnknown`].
-    pub(crate) async fn until_proved<A, F, S>(&mut self, send: impl Fn(Send) -> S) -> Result<Proved<A, F>, Failure>
+    pub(crate) async fn until_proved<A, F, S>(&mut self, send: impl Fn(Send) -> S) -> Result<WriteOutcome<A, F>, Failure>
     where
-        S: Future<Output = Proof<A, F>>,
+        S: Future<Output = SendOutcome<A, F>>,
     {
         self.pause_after_conflict().await?;
         let mut pending: Option<Source> = None;
@@ -97,31 +93,31 @@ impl<'a> Resend<'a> {
             sends += 1;
             let left = self.call.deadline().remaining();
             match send(Send { timeout, mismatches }).await {
-                Proof::Applied(shown) => return Ok(Proved::Applied(shown)),
-                Proof::Refused(by) => {
+                SendOutcome::Applied(shown) => return Ok(WriteOutcome::Applied(shown)),
+                SendOutcome::Refused(by) => {
                     let round_trip = left.saturating_sub(self.call.deadline().remaining());
-                    return Ok(Proved::Refused(Refusal { by, round_trip, pending }));
+                    return Ok(WriteOutcome::Refused(Refusal { by, round_trip, pending }));
                 }
-                Proof::NotApplied(source) => not_now = Some(source),
-                Proof::Expired(source) if signed_again => return Err(rejected(pending, source)),
-                Proof::Expired(source) => {
+                SendOutcome::NotApplied(source) => not_now = Some(source),
+                SendOutcome::Expired(source) if signed_again => return Err(rejected(pending, source)),
+                SendOutcome::Expired(source) => {
                     signed_again = true;
                     not_now = Some(source);
                 }
-                Proof::Rejected(source) => return Err(rejected(pending, source)),
-                Proof::Unknown(source) => {
+                SendOutcome::Rejected(source) => return Err(rejected(pending, source)),
+                SendOutcome::Unknown(source) => {
                     debug!(sends, reason = %source, "answer lost");
                     self.call.count_lost_answer();
                     lost += 1;
                     pending = Some(source);
                 }
-                Proof::Mismatch(source) => {
+                SendOutcome::Mismatch(source) => {
                     mismatches += 1;
                     pending = Some(source);
                 }
             }
             // Never past the deadline, and with time left for one more send: it may prove what became of the last.
-            let pause = self.policy.resend_pause(sends, self.ambient.random());
+            let pause = self.sender.policy.resend_pause(sends, self.sender.rng.next_u64());
             tokio::time::sleep(pause.min(self.call.deadline().remaining() / 2)).await;
         }
     }
@@ -136,13 +132,13 @@ impl<'a> Resend<'a> {
     /// decision: an answer that needs no write is given at once.
     async fn pause_after_conflict(&mut self) -> Result<(), Failure> {
         // Steps that name no version are refused without a conflict; they are bounded all the same.
-        if self.conflicts.count == 0 && self.attempts < self.policy.max_attempts {
+        if self.conflicts.count == 0 && self.attempts < self.sender.policy.max_attempts {
             return Ok(());
         }
         let left = self.call.deadline().remaining();
-        let pause = self.policy.conflict_pause(&self.conflicts, self.ambient.random()).min(left / 2);
-        let enough_time = left > pause + self.policy.first_timeout;
-        if self.attempts >= self.policy.max_attempts || !enough_time {
+        let pause = self.sender.policy.conflict_pause(&self.conflicts, self.sender.rng.next_u64()).min(left / 2);
+        let enough_time = left > pause + self.sender.policy.first_timeout;
+        if self.attempts >= self.sender.policy.max_attempts || !enough_time {
             return Err(Failure::Contention { attempts: self.attempts });
         }
         tokio::time::sleep(pause).await;
@@ -154,11 +150,11 @@ impl<'a> Resend<'a> {
     fn time_to_send(&self, pending: bool, lost: u32) -> Option<Duration> {
         let left = self.call.deadline().remaining();
         // With nothing pending, a send that cannot wait for its answer would only make an unknown.
-        let needed = if pending { Duration::from_millis(1) } else { self.policy.first_timeout };
-        if left < needed || self.window.remaining(self.ambient.now()).is_zero() {
+        let needed = if pending { Duration::from_millis(1) } else { self.sender.policy.first_timeout };
+        if left < needed || self.window.remaining(self.sender.clock.now()).is_zero() {
             return None;
         }
-        Some(self.policy.timeout(lost, self.sender.connected()).min(left))
+        Some(self.sender.policy.timeout(lost, self.sender.connected()).min(left))
     }
 
     fn out_of_time(&self, pending: Option<Source>, not_now: Option<Source>) -> Failure {
@@ -174,31 +170,29 @@ impl<'a> Resend<'a> {
 /// Reads until it is answered or time is up.
 pub(crate) async fn until_read<A, S>(
     sender: &Sender,
-    policy: &RetryPolicy,
-    ambient: &Ambient,
     call: &Call,
     read: impl Fn(Duration) -> S,
 ) -> Result<A, Failure>
 where
-    S: Future<Output = Found<A>>,
+    S: Future<Output = ReadOutcome<A>>,
 {
     let mut unanswered = 0;
     let mut signed_again = false;
     loop {
-        let timeout = policy.timeout(unanswered, sender.connected());
+        let timeout = sender.policy.timeout(unanswered, sender.connected());
         let source = match read(timeout.min(call.deadline().remaining())).await {
-            Found::There(found) => return Ok(found),
-            Found::Rejected(source) => return Err(Failure::Rejected { source }),
-            Found::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
-            Found::Expired(source) => {
+            ReadOutcome::Read(found) => return Ok(found),
+            ReadOutcome::Rejected(source) => return Err(Failure::Rejected { source }),
+            ReadOutcome::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
+            ReadOutcome::Expired(source) => {
                 signed_again = true;
                 source
             }
-            Found::Again(source) => source,
+            ReadOutcome::Again(source) => source,
         };
         unanswered += 1;
-        let pause = policy.resend_pause(unanswered, ambient.random());
-        if call.deadline().remaining() < pause + policy.first_timeout {
+        let pause = sender.policy.resend_pause(unanswered, sender.rng.next_u64());
+        if call.deadline().remaining() < pause + sender.policy.first_timeout {
             return Err(Failure::Unavailable { source });
         }
         tokio::time::sleep(pause).await;

@@ -5,12 +5,14 @@
 //! is its answer. Both, and create and delete, write through `commit.rs`.
 
 use crate::call::Call;
-use crate::commit::{Change, Committed};
+use super::commit::{RowChange, Committed};
 use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
-use crate::prepare::{Observed, Write};
-use crate::resend::until_read;
-use crate::row::Row;
-use crate::table::{Key, Record, Table};
+use super::prepare::{Observed, Write};
+use crate::protocol::deliver::until_read;
+use crate::protocol::row::Row;
+use super::handle::Table;
+use super::key::Key;
+use super::record::Record;
 use crate::version::{ItemVersion, Version, Versioned};
 
 /// What a decision makes of the current value. Pure and sync, so that it can be made again.
@@ -45,7 +47,7 @@ impl<T: Record> Table<T> {
     where
         T: Clone,
     {
-        let mut change = Change::new(self, key, call)?;
+        let mut change = RowChange::new(self, key, call)?;
         let mut observed = Observed::Absent;
         loop {
             let write = match &observed {
@@ -54,8 +56,8 @@ impl<T: Record> Table<T> {
                 Observed::Live(_, current) => return Err(CreateError::Exists(Box::new(current.clone()))),
             };
             match change.commit(write).await? {
-                Committed::At(at) => return Ok(Versioned { value: value.clone(), at }),
-                Committed::No(current) => observed = current,
+                Committed::Applied(at) => return Ok(Versioned { value: value.clone(), at }),
+                Committed::Conflict(current) => observed = current,
             }
         }
     }
@@ -75,7 +77,7 @@ impl<T: Record> Table<T> {
         call: &Call,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
-        let mut change = Change::new(self, key, call)?;
+        let mut change = RowChange::new(self, key, call)?;
         let mut observed = self.observe(key, call).await?;
         loop {
             let Observed::Live(row, current) = observed else { return Err(UpdateError::NotFound) };
@@ -85,8 +87,8 @@ impl<T: Record> Table<T> {
                 Decision::Refuse(reason) => return Err(UpdateError::Refused(reason)),
             };
             match change.commit(Write::Update(&row, &current.value, &next)).await? {
-                Committed::At(at) => return Ok(Versioned { value: next, at }),
-                Committed::No(current) => observed = current,
+                Committed::Applied(at) => return Ok(Versioned { value: next, at }),
+                Committed::Conflict(current) => observed = current,
             }
         }
     }
@@ -104,7 +106,7 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, VersionedUpdateError<T, R>> {
         use VersionedUpdateError as E;
-        let mut change = Change::new(self, key, call)?;
+        let mut change = RowChange::new(self, key, call)?;
         let Observed::Live(row, current) = self.observe(key, call).await? else { return Err(E::NotFound) };
         if current.at != at {
             return Err(E::Conflict(Box::new(current)));
@@ -115,9 +117,9 @@ impl<T: Record> Table<T> {
             Decision::Refuse(reason) => return Err(E::Refused(reason)),
         };
         match change.commit(Write::Update(&row, &current.value, &next)).await? {
-            Committed::At(at) => Ok(Versioned { value: next, at }),
-            Committed::No(Observed::Live(_, current)) => Err(E::Conflict(Box::new(current))),
-            Committed::No(Observed::Absent | Observed::Tombstone(_)) => Err(E::NotFound),
+            Committed::Applied(at) => Ok(Versioned { value: next, at }),
+            Committed::Conflict(Observed::Live(_, current)) => Err(E::Conflict(Box::new(current))),
+            Committed::Conflict(Observed::Absent | Observed::Tombstone(_)) => Err(E::NotFound),
         }
     }
 
@@ -127,11 +129,11 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`DeleteError::NotFound`]: it is gone already. [`DeleteError::Conflict`] with the current item.
     pub async fn delete_at_version(&self, key: &Key, at: ItemVersion, call: &Call) -> Result<Version, DeleteError<T>> {
-        let mut change = Change::new(self, key, call)?;
+        let mut change = RowChange::new(self, key, call)?;
         match change.commit(Write::Delete(at)).await? {
-            Committed::At(at) => Ok(at.version),
-            Committed::No(Observed::Live(_, current)) => Err(DeleteError::Conflict(Box::new(current))),
-            Committed::No(Observed::Absent | Observed::Tombstone(_)) => Err(DeleteError::NotFound),
+            Committed::Applied(at) => Ok(at.version),
+            Committed::Conflict(Observed::Live(_, current)) => Err(DeleteError::Conflict(Box::new(current))),
+            Committed::Conflict(Observed::Absent | Observed::Tombstone(_)) => Err(DeleteError::NotFound),
         }
     }
 
@@ -140,13 +142,13 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`DeleteError::NotFound`]: nothing is there. [`DeleteError::Conflict`] does not occur.
     pub async fn delete(&self, key: &Key, call: &Call) -> Result<Version, DeleteError<T>> {
-        let mut change = Change::new(self, key, call)?;
+        let mut change = RowChange::new(self, key, call)?;
         let mut observed = self.observe(key, call).await?;
         loop {
             let Observed::Live(_, current) = observed else { return Err(DeleteError::NotFound) };
             match change.commit(Write::Delete(current.at)).await? {
-                Committed::At(at) => return Ok(at.version),
-                Committed::No(current) => observed = current,
+                Committed::Applied(at) => return Ok(at.version),
+                Committed::Conflict(current) => observed = current,
             }
         }
     }
@@ -154,8 +156,8 @@ impl<T: Record> Table<T> {
     /// Reads the row until it is answered or time is up.
     async fn observe(&self, key: &Key, call: &Call) -> Result<Observed<T>, Failure> {
         let key = Self::key_attributes(key)?;
-        let read = |timeout| self.sender.read(&self.name, key.clone(), timeout);
-        match until_read(&self.sender, &self.policy, &self.ambient, call, read).await? {
+        let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
+        match until_read(self.sender(), call, read).await? {
             None => Ok(Observed::Absent),
             Some(item) => Observed::of(Row::read(item)?),
         }

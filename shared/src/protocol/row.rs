@@ -1,9 +1,10 @@
 //! The attributes we own beside the caller's, and a row read through them.
 
 use crate::error::Failure;
-use crate::table::Attributes;
+use crate::protocol::item::{Attributes, size_of_attributes};
+
 use crate::version::{Incarnation, ItemVersion, Version};
-use crate::write_id::{SeenRow, WriteId, is_fenced, slot_of};
+use crate::protocol::judge::{SeenRow, WriteId, is_fenced, slot_of};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, HashMap};
@@ -127,4 +128,18 @@ pub(crate) fn advance(item: &mut Attributes, at: ItemVersion, id: WriteId) {
     if let Some(AttributeValue::M(slots)) = item.get_mut(WRITES) {
         slots.insert(slot_of(next).to_string(), bytes(*id.as_bytes()));
     }
+}
+
+/// The largest item that is sent: `DynamoDB`'s 400 KB less what our own attributes may grow to, so that
+/// an item that could be created can also be changed and deleted.
+pub(crate) const MAX_ITEM: usize = 400 * 1024 - 512;
+
+/// Refuses an item (ours left out) that would be too large, before anything is sent.
+pub(crate) fn check_size(item: &Attributes) -> Result<(), Failure> {
+    let ours = |name: &String| OWNED.contains(&name.as_str());
+    let bytes = size_of_attributes(item.iter().filter(|(name, _)| !ours(name)));
+    if bytes > MAX_ITEM {
+        return Err(Failure::TooLarge { bytes, limit: MAX_ITEM });
+    }
+    Ok(())
 }

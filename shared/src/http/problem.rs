@@ -133,7 +133,7 @@ impl Problem {
 
     /// How a change failed whose request has an idempotency key: repeating it is safe, and finds out what is unknown.
     #[must_use]
-    pub fn of_keyed(failure: Failure) -> Self {
+    pub fn from_keyed(failure: Failure) -> Self {
         let problem = Self::from(failure);
         let detail = match problem.kind {
             Kind::OutcomeUnknown => {
@@ -151,7 +151,7 @@ impl Problem {
 
     /// How a change failed that may be repeated at any time as it is: that finds out what is unknown.
     #[must_use]
-    pub fn of_repeatable(failure: Failure) -> Self {
+    pub fn from_repeatable(failure: Failure) -> Self {
         let problem = Self::from(failure);
         if problem.kind != Kind::OutcomeUnknown {
             return problem;
@@ -404,20 +404,20 @@ mod tests {
 
     #[test]
     fn what_is_unknown_of_a_keyed_change_is_found_out_by_repeating_it() {
-        let unknown = Problem::of_keyed(Failure::OutcomeUnknown { source: "lost".into() }).into_response();
+        let unknown = Problem::from_keyed(Failure::OutcomeUnknown { source: "lost".into() }).into_response();
         assert_eq!((unknown.status(), unknown.outcome()), (504, "outcome_unknown"));
         assert!(unknown.body().is_some_and(|body| body.contains("with the same Idempotency-Key")));
-        let contention = Problem::of_keyed(Failure::Contention { attempts: 3 }).into_response();
+        let contention = Problem::from_keyed(Failure::Contention { attempts: 3 }).into_response();
         assert_eq!((contention.status(), contention.outcome()), (503, "contention"));
         assert!(contention.body().is_some_and(|body| body.contains("this request applied nothing")));
     }
 
     #[test]
     fn what_is_unknown_of_a_repeatable_change_is_found_out_by_repeating_it() {
-        let unknown = Problem::of_repeatable(Failure::OutcomeUnknown { source: "lost".into() });
+        let unknown = Problem::from_repeatable(Failure::OutcomeUnknown { source: "lost".into() });
         assert_eq!(unknown.code(), "outcome_unknown");
         assert!(unknown.detail().contains("repeat the request"));
-        let contention = Problem::of_repeatable(Failure::Contention { attempts: 3 });
+        let contention = Problem::from_repeatable(Failure::Contention { attempts: 3 });
         assert!(contention.detail().contains("nothing was applied"));
     }
 

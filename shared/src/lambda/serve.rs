@@ -10,10 +10,10 @@ pub use queue::{Done, Outcome, respond_batch, serve_queue};
 
 use crate::ambient::Ambient;
 use crate::call::Call;
-use crate::client;
+use crate::lambda;
 use crate::error::Source;
 use crate::http::{Problem, Response};
-use crate::request::{Body, Request};
+use crate::http::{Body, Request};
 use crate::retry::Deadline;
 use aws_lambda_events::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings;

@@ -1,4 +1,4 @@
-//! The newest instance wins: [`Newest`], one value for each key, whatever the order in which changes arrive.
+//! The newest instance wins: [`LwwTable`], one value for each key, whatever the order in which changes arrive.
 //!
 //! A thing that comes and goes under one key (a host behind an address) has *instances*, and they are ordered: by a
 //! number, mostly the time of their creation, and where that is equal by their name. A registration puts a newer
@@ -9,17 +9,16 @@
 //! Each is one conditional write, and nothing is read before. A write that is sent again after a lost answer, or arrives
 //! twice, meets either its own work or something newer: both leave things as they should be.
 
-use crate::ambient::Ambient;
 use crate::call::Call;
-use crate::condition::{self, ConditionalWrite, Ordering as OrderedBy};
+use crate::protocol::condition::{self, ConditionalWrite, Ordering as OrderedBy};
 use crate::error::{Failure, Source};
-use crate::prepare::is_soon;
-use crate::resend::{Proved, Resend, Send, until_read};
-use crate::retry::RetryPolicy;
-use crate::row::{self, PURGE_AT};
-use crate::table::{Attributes, Key, Record, Table, check_size};
+use crate::table::prepare::is_soon;
+use crate::protocol::deliver::{WriteOutcome, Delivery, Send, until_read};
+use crate::protocol::row::{self, PURGE_AT, check_size};
+use crate::protocol::item::Attributes;
+use crate::store::Store;
+use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
-use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::cmp::Ordering;
 use std::fmt;
@@ -43,12 +42,12 @@ use tracing::debug;
 ///     const ATTRIBUTES: &'static [&'static str] = &["term", "node", "address"];
 /// }
 ///
-/// impl fencepost::newest::Instance for Leader {
+/// impl fencepost::newest::LwwRecord for Leader {
 ///     const ORDERED_BY: &'static str = "term";
 ///     const NAMED_BY: &'static str = "node";
 /// }
 /// ```
-pub trait Instance: Record + PartialEq {
+pub trait LwwRecord: Record + PartialEq {
     /// The attribute whose number orders the instances of a key: whole, and at least 0.
     const ORDERED_BY: &'static str;
     /// The attribute whose text names the instance, and orders those with the same number.
@@ -57,14 +56,14 @@ pub trait Instance: Record + PartialEq {
 
 /// Which instance. The newest of two is the greater one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Fence {
+pub struct OrderKey {
     /// The number that orders instances.
     pub order: u64,
     /// The name of the instance. Without one it stands after every instance of this number: all of them are meant.
     pub name: Option<String>,
 }
 
-impl Ord for Fence {
+impl Ord for OrderKey {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_name = match (&self.name, &other.name) {
             (Some(mine), Some(theirs)) => mine.cmp(theirs),
@@ -74,7 +73,7 @@ impl Ord for Fence {
     }
 }
 
-impl PartialOrd for Fence {
+impl PartialOrd for OrderKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -93,7 +92,7 @@ pub enum Registration<T> {
     /// have stood there in between.
     Superseded {
         /// Which one.
-        by: Fence,
+        by: OrderKey,
     },
 }
 
@@ -107,7 +106,7 @@ pub enum Deletion {
     /// A newer instance stands there, or one was deleted: this deletion came late, and changes nothing (any more).
     Superseded {
         /// Which one.
-        by: Fence,
+        by: OrderKey,
     },
 }
 
@@ -126,46 +125,36 @@ impl Deletion {
 /// One table in which each key holds its newest instance.
 ///
 /// Its rows have no versions: never write to it through a [`Table`]. Its TTL attribute is `_purgeAt`.
-pub struct Newest<T> {
+pub struct LwwTable<T> {
     table: Table<T>,
 }
 
-impl<T: Instance> Newest<T> {
-    /// How long a tombstone is kept unless [`Newest::with_tombstone_retention`] says otherwise, from the moment when the
+impl Store {
+    /// The table with this name, in which each key holds its newest instance. Nothing is sent.
+    pub fn lww_table<T: LwwRecord>(&self, name: impl Into<String>) -> LwwTable<T> {
+        LwwTable { table: self.table(name).with_tombstone_retention(LwwTable::<T>::TOMBSTONE_RETENTION) }
+    }
+}
+
+impl<T: LwwRecord> LwwTable<T> {
+    /// How long a tombstone is kept unless [`LwwTable::with_tombstone_retention`] says otherwise, from the moment when the
     /// deletion arrived: 30 days. That is longer than a message can live in a queue and then in its dead-letter queue
     /// (14 days each), so what comes later than this does not come at all.
     ///
     /// Source: <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
     pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(30 * 24);
 
-    /// The table with this name, reached as `client` reaches it, but with the SDK's retries switched off.
-    pub fn new(client: &Client, name: impl Into<String>) -> Self {
-        Newest { table: Table::new(client, name).with_tombstone_retention(Self::TOMBSTONE_RETENTION) }
-    }
-
-    /// The same table, tried by another policy.
-    #[must_use]
-    pub fn with_policy(self, policy: RetryPolicy) -> Self {
-        Newest { table: self.table.with_policy(policy) }
-    }
-
-    /// The same table under another clock and another source of randomness.
-    #[must_use]
-    pub fn with_ambient(self, ambient: Ambient) -> Self {
-        Newest { table: self.table.with_ambient(ambient) }
-    }
-
     /// The same table with tombstones kept this long, from the moment when the deletion arrived; at least an hour,
     /// at most ten years.
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
-        Newest { table: self.table.with_tombstone_retention(retention) }
+        LwwTable { table: self.table.with_tombstone_retention(retention) }
     }
 
-    /// The clock and the randomness that this table works by.
+    /// The store that this table belongs to.
     #[must_use]
-    pub fn ambient(&self) -> &Ambient {
-        self.table.ambient()
+    pub fn store(&self) -> &Store {
+        self.table.store()
     }
 
     /// The instance that stands there (one strongly consistent read); `None` where none does, or a tombstone.
@@ -174,10 +163,10 @@ impl<T: Instance> Newest<T> {
     /// [`Failure::Unavailable`] when the table does not answer before the deadline: try later.
     /// [`Failure::CorruptItem`] and [`Failure::Rejected`]: repair the row or the set-up.
     pub async fn get(&self, key: &Key, call: &Call) -> Result<Option<T>, Failure> {
-        let Table { sender, name, policy, ambient, .. } = &self.table;
+        let (sender, name) = (self.table.sender(), &self.table.name);
         let key = Table::<T>::key_attributes(key)?;
         let read = |timeout| sender.read(name, key.clone(), timeout);
-        let row = until_read(sender, policy, ambient, call, read).await?;
+        let row = until_read(sender, call, read).await?;
         Ok(row.as_ref().map(Stored::read).transpose()?.and_then(|stored| stored.live))
     }
 
@@ -197,7 +186,7 @@ impl<T: Instance> Newest<T> {
             Put::Applied(_) => Ok(Registration::New),
             Put::Refused(stored, pending) => {
                 // A copy of it that is still on its way could find the key free.
-                if let Some(source) = pending.filter(|_| is_soon(stored.purge_at, self.ambient().now())) {
+                if let Some(source) = pending.filter(|_| is_soon(stored.purge_at, self.table.sender().clock.now())) {
                     return Err(Failure::OutcomeUnknown { source });
                 }
                 Ok(judge_registration(&fence, instance, stored))
@@ -210,8 +199,8 @@ impl<T: Instance> Newest<T> {
     ///
     /// # Errors
     /// [`Failure::OutcomeUnknown`], [`Failure::Unavailable`]: delete it again, at any time. Others: see [`Failure`].
-    pub async fn delete(&self, key: &Key, fence: &Fence, call: &Call) -> Result<Deletion, Failure> {
-        let purge_at = epoch_seconds(self.ambient().now() + self.table.tombstone_retention);
+    pub async fn delete(&self, key: &Key, fence: &OrderKey, call: &Call) -> Result<Deletion, Failure> {
+        let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.tombstone_retention);
         let mut tombstone = Table::<T>::key_attributes(key)?;
         tombstone.insert(T::ORDERED_BY.to_owned(), row::number(fence.order));
         tombstone.insert(PURGE_AT.to_owned(), row::number(purge_at));
@@ -229,11 +218,11 @@ impl<T: Instance> Newest<T> {
 
     /// Sends one write until it is proved what became of it.
     async fn put(&self, write: ConditionalWrite, call: &Call) -> Result<Put<T>, Failure> {
-        let Table { sender, name, policy, ambient, .. } = &self.table;
+        let (sender, name) = (self.table.sender(), &self.table.name);
         let send = |send: Send| sender.write(name, write.clone(), send.timeout);
-        let refusal = match Resend::new(sender, policy, ambient, call).until_proved(send).await? {
-            Proved::Applied(replaced) => return Ok(Put::Applied(replaced)),
-            Proved::Refused(refusal) => refusal,
+        let refusal = match Delivery::new(sender, call).until_proved(send).await? {
+            WriteOutcome::Applied(replaced) => return Ok(Put::Applied(replaced)),
+            WriteOutcome::Refused(refusal) => refusal,
         };
         let (stored, pending) = refusal.read(Stored::read)?;
         let stored = stored.ok_or_else(|| corrupt("a write was refused where no row is"))?;
@@ -246,9 +235,9 @@ impl<T: Instance> Newest<T> {
     }
 }
 
-impl<T> fmt::Debug for Newest<T> {
+impl<T> fmt::Debug for LwwTable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Newest").field("table", &self.table).finish()
+        f.debug_struct("LwwTable").field("table", &self.table).finish()
     }
 }
 
@@ -262,13 +251,13 @@ enum Put<T> {
 
 /// A row as it stands there.
 struct Stored<T> {
-    fence: Fence,
+    fence: OrderKey,
     /// The instance; `None` for a tombstone.
     live: Option<T>,
     purge_at: Option<u64>,
 }
 
-impl<T: Instance> Stored<T> {
+impl<T: LwwRecord> Stored<T> {
     fn read(attributes: &Attributes) -> Result<Self, Failure> {
         let fence = fence_of::<T>(attributes)
             .ok_or_else(|| corrupt(&format!("{} or {} is missing or malformed", T::ORDERED_BY, T::NAMED_BY)))?;
@@ -279,7 +268,7 @@ impl<T: Instance> Stored<T> {
 }
 
 /// What a registration that was refused has come to.
-fn judge_registration<T: PartialEq>(mine: &Fence, instance: &T, stored: Stored<T>) -> Registration<T> {
+fn judge_registration<T: PartialEq>(mine: &OrderKey, instance: &T, stored: Stored<T>) -> Registration<T> {
     match stored.live {
         Some(live) if stored.fence == *mine && live == *instance => Registration::Same,
         Some(live) if stored.fence == *mine => Registration::Differs(live),
@@ -288,10 +277,10 @@ fn judge_registration<T: PartialEq>(mine: &Fence, instance: &T, stored: Stored<T
 }
 
 /// The instance that these attributes speak of.
-fn fence_of<T: Instance>(attributes: &Attributes) -> Option<Fence> {
+fn fence_of<T: LwwRecord>(attributes: &Attributes) -> Option<OrderKey> {
     let order = row::read_number(attributes.get(T::ORDERED_BY)?)?;
     let name = attributes.get(T::NAMED_BY).map(|name| name.as_s().cloned()).transpose().ok()?;
-    Some(Fence { order, name })
+    Some(OrderKey { order, name })
 }
 
 fn corrupt(reason: &str) -> Failure {
@@ -302,8 +291,8 @@ fn corrupt(reason: &str) -> Failure {
 mod tests {
     use super::*;
 
-    fn fence(order: u64, name: Option<&str>) -> Fence {
-        Fence { order, name: name.map(str::to_owned) }
+    fn fence(order: u64, name: Option<&str>) -> OrderKey {
+        OrderKey { order, name: name.map(str::to_owned) }
     }
 
     #[test]
@@ -328,7 +317,7 @@ mod tests {
     #[test]
     fn a_refused_registration_is_the_same_differs_or_is_superseded() {
         let mine = fence(2, Some("b"));
-        let stored = |fence: &Fence, live| Stored { fence: fence.clone(), live, purge_at: None };
+        let stored = |fence: &OrderKey, live| Stored { fence: fence.clone(), live, purge_at: None };
         assert_eq!(judge_registration(&mine, &"x", stored(&mine, Some("x"))), Registration::Same);
         assert_eq!(judge_registration(&mine, &"x", stored(&mine, Some("y"))), Registration::Differs("y"));
         for (by, live) in [(&mine, None), (&fence(2, None), None), (&fence(2, Some("c")), Some("x"))] {

@@ -105,7 +105,7 @@ pub enum Verdict {
     /// An earlier send was applied: this refusal is its own echo.
     Landed,
     /// No send was applied, and none ever will be: the condition can not come true again.
-    Dead,
+    NeverApplied,
     /// Nothing is proved: an earlier send, if there was one, may have landed or may still land.
     Unproved,
     /// The row's version is lower than one that was already read: something broke the rules.
@@ -135,7 +135,7 @@ pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) ->
         (Base::Row { version, incarnation }, Some(row)) => row.version == version && row.incarnation == incarnation,
         _ => false,
     };
-    if still_holds { Verdict::Dead } else { judge(write, seen) }
+    if still_holds { Verdict::NeverApplied } else { judge(write, seen) }
 }
 
 /// A row keeps the id of the write that created it for as long as it lives, so a create is judged
@@ -145,7 +145,7 @@ fn judge_create(id: WriteId, seen: Option<&SeenRow>) -> Verdict {
     match seen {
         None => Verdict::Unproved,
         Some(row) if row.incarnation == id.as_incarnation() => Verdict::Landed,
-        Some(_) => Verdict::Dead,
+        Some(_) => Verdict::NeverApplied,
     }
 }
 
@@ -164,7 +164,7 @@ fn judge_update(write: &SentWrite, v: Version, incarnation: Incarnation, seen: O
     // At its own version nothing was applied, and a copy that is still on its way meets the higher token too.
     let fenced = row.version == v && row.refuses(write.fence);
     if fenced || (row.version > v && row.version.get() <= v.get() + SLOTS) {
-        return Verdict::Dead;
+        return Verdict::NeverApplied;
     }
     Verdict::Unproved
 }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_write_that_another_beat_is_dead_within_the_range_and_unproved_beyond() {
         for behind in 1..=SLOTS {
-            assert_eq!(judge(&update(id(999), 40), Some(&row_at(40 + behind))), Verdict::Dead, "behind {behind}");
+            assert_eq!(judge(&update(id(999), 40), Some(&row_at(40 + behind))), Verdict::NeverApplied, "behind {behind}");
         }
         assert_eq!(judge(&update(id(999), 40), Some(&row_at(41 + SLOTS))), Verdict::Unproved);
     }
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(judge(&create, Some(&row_at(1))), Verdict::Landed);
         assert_eq!(judge(&create, Some(&row_at(1000))), Verdict::Landed);
         let other = SentWrite { id: id(5), on: Base::NoRow, fence: None };
-        assert_eq!(judge(&other, Some(&row_at(1))), Verdict::Dead);
+        assert_eq!(judge(&other, Some(&row_at(1))), Verdict::NeverApplied);
         assert_eq!(judge(&other, None), Verdict::Unproved);
     }
 
@@ -250,7 +250,7 @@ mod tests {
     fn a_write_refused_at_its_own_version_is_dead_only_where_the_row_has_seen_a_higher_token() {
         let mut row = row_at(5);
         for (mine, seen, verdict) in [
-            (Some(7), Some(8), Verdict::Dead),
+            (Some(7), Some(8), Verdict::NeverApplied),
             (Some(8), Some(8), Verdict::Unproved),
             (Some(7), None, Verdict::Unproved),
             (None, Some(8), Verdict::Unproved),
@@ -269,13 +269,13 @@ mod tests {
 
     #[test]
     fn where_no_copy_can_come_a_condition_that_still_holds_means_not_applied() {
-        assert_eq!(judge_without_copies(&update(id(90), 5), Some(&row_at(5))), Verdict::Dead);
+        assert_eq!(judge_without_copies(&update(id(90), 5), Some(&row_at(5))), Verdict::NeverApplied);
         assert_eq!(judge_without_copies(&update(id(6), 5), Some(&row_at(7))), Verdict::Landed);
-        assert_eq!(judge_without_copies(&update(id(90), 5), Some(&row_at(7))), Verdict::Dead);
+        assert_eq!(judge_without_copies(&update(id(90), 5), Some(&row_at(7))), Verdict::NeverApplied);
         assert_eq!(judge_without_copies(&update(id(90), 5), Some(&row_at(5 + SLOTS + 1))), Verdict::Unproved);
         assert_eq!(judge_without_copies(&update(id(90), 5), None), Verdict::Unproved);
         let create = SentWrite { id: id(5), on: Base::NoRow, fence: None };
-        assert_eq!(judge_without_copies(&create, None), Verdict::Dead);
-        assert_eq!(judge_without_copies(&create, Some(&row_at(1))), Verdict::Dead);
+        assert_eq!(judge_without_copies(&create, None), Verdict::NeverApplied);
+        assert_eq!(judge_without_copies(&create, Some(&row_at(1))), Verdict::NeverApplied);
     }
 }

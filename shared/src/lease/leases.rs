@@ -1,0 +1,249 @@
+//! [`Leases`]: acquired, read, and what is left of them.
+
+use super::outcome::{AcquireError, Acquired};
+use super::row::{Lease, StoredLease};
+use super::terms::LeaseTerms;
+use crate::call::Call;
+use crate::protocol::condition::{self, Acquire, lease_key};
+use crate::error::{Failure, Source};
+use crate::fencing_token::FencingToken;
+use crate::idempotency::IdempotencyClaim;
+use crate::protocol::deliver::{WriteOutcome, Delivery, Send, until_read};
+use crate::retry::DualClockDeadline;
+use crate::protocol::send::Sender;
+use crate::protocol::item::Attributes;
+use crate::store::Store;
+use crate::timestamp::{Timestamp, epoch_millis, epoch_seconds, millis, moment};
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+/// One table of leases. [`Store::leases`] makes it. The table's TTL attribute is `purgeAt`.
+#[derive(Clone)]
+pub struct Leases {
+    store: Store,
+    pub(super) name: String,
+    clock_skew: Duration,
+}
+
+impl Store {
+    /// The leases in the table with this name. Nothing is sent.
+    pub fn leases(&self, name: impl Into<String>) -> Leases {
+        Leases { store: self.clone(), name: name.into(), clock_skew: Leases::CLOCK_SKEW }
+    }
+}
+
+impl Leases {
+    /// By how much clocks may be apart unless [`Leases::with_clock_skew`] says otherwise: 1 s. Clocks that NTP keeps are
+    /// apart by milliseconds, so this is generous, and a holder that died is waited for no more than that much longer.
+    pub const CLOCK_SKEW: Duration = Duration::from_secs(1);
+    /// Clocks that are further apart sign nothing that `DynamoDB` accepts: 5 minutes.
+    const MAX_CLOCK_SKEW: Duration = Duration::from_mins(5);
+    /// How long a row is kept after its last acquire, renewal or release: 7 days. No request is on its way for so long,
+    /// so none is older than the row's memory of the token.
+    pub const RETENTION: Duration = Duration::from_hours(7 * 24);
+
+    /// The same table where clocks may be apart by this much, 5 minutes at most. All that acquire one lease have to assume the same.
+    #[must_use]
+    pub fn with_clock_skew(self, clock_skew: Duration) -> Self {
+        Leases { clock_skew: clock_skew.min(Self::MAX_CLOCK_SKEW), ..self }
+    }
+
+    /// The store that these leases belong to.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn sender(&self) -> &Sender {
+        self.store.sender()
+    }
+
+    pub(super) fn now(&self) -> SystemTime {
+        self.store.clock().now()
+    }
+
+    /// How far clocks may be apart.
+    #[must_use]
+    pub fn clock_skew(&self) -> Duration {
+        self.clock_skew
+    }
+
+    /// The token of a lease that was acquired elsewhere, as its holder says: whether it is held, the table will tell.
+    #[must_use]
+    pub fn token(&self, key: &str, number: u64) -> FencingToken {
+        FencingToken { table: self.name.clone(), key: key.to_owned(), token: number }
+    }
+
+    /// The row of the lease (one strongly consistent read), whether it is held or not; `None` where it has none.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn stored(&self, key: &str, call: &Call) -> Result<Option<StoredLease>, Failure> {
+        let read = |timeout| self.sender().read(&self.name, lease_key(key), timeout);
+        let row = until_read(self.sender(), call, read).await?;
+        row.as_ref().map(StoredLease::read).transpose()
+    }
+
+    /// The lease as it stands there (one strongly consistent read); `None` where nobody holds it, or it has ended.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub async fn get(&self, key: &str, call: &Call) -> Result<Option<StoredLease>, Failure> {
+        let stored = self.stored(key, call).await?;
+        Ok(stored.filter(|stored| stored.holder.is_some() && !self.has_ended(stored)))
+    }
+
+    /// Acquires the lease if nobody holds it or it has ended: one request.
+    ///
+    /// # Errors
+    /// [`AcquireError::Held`] with who holds it and until when. [`AcquireError::Failed`]: see [`Failure`].
+    pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms, call: &Call) -> Result<Lease, AcquireError> {
+        let id = self.new_acquire_id();
+        match self.acquire_as(key, holder, terms, &id, call).await? {
+            Acquired::New(lease) | Acquired::Replayed(lease) => Ok(lease),
+        }
+    }
+
+    /// Acquires the lease once for this claim, while it is held: the same request again gets the same lease. Afterwards
+    /// it is a new acquire.
+    ///
+    /// # Errors
+    /// As [`Leases::acquire`], and [`AcquireError::KeyReused`].
+    pub async fn acquire_once(
+        &self,
+        key: &str,
+        holder: &str,
+        terms: LeaseTerms,
+        claim: &IdempotencyClaim,
+        call: &Call,
+    ) -> Result<Acquired, AcquireError> {
+        self.acquire_as(key, holder, terms, &AcquireId::Claimed(claim), call).await
+    }
+
+    pub(super) async fn acquire_as(
+        &self,
+        key: &str,
+        holder: &str,
+        terms: LeaseTerms,
+        id: &AcquireId<'_>,
+        call: &Call,
+    ) -> Result<Acquired, AcquireError> {
+        let (id, once) = (id.to_bytes(), matches!(id, AcquireId::Random(_)));
+        // Before the first send: whatever time it takes is not counted twice.
+        let now = self.now();
+        let until = DualClockDeadline::within(terms.length(), now);
+        let expires_at = epoch_millis(now + terms.length());
+        let write = condition::acquire(
+            key,
+            &Acquire {
+                holder,
+                id: &id,
+                once,
+                floor: epoch_millis(now),
+                expires_at,
+                purge_at: Self::purge_at(now),
+                cutoff: epoch_millis(now).saturating_sub(millis(self.clock_skew)),
+            },
+        );
+        let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
+        let mut delivery = Delivery::new(self.sender(), call);
+        let (stored, pending) = match delivery.until_proved(send).await? {
+            WriteOutcome::Applied(row) => return Ok(Acquired::New(self.lease(key, read_returned(row)?, until))),
+            WriteOutcome::Refused(refusal) => refusal.read(StoredLease::read)?,
+        };
+        // A lease that is not there is free.
+        let stored = stored.ok_or_else(|| corrupt("an acquire was refused where no row is"))?;
+        match (&stored.holder, stored.acquire_id == id) {
+            // By an earlier send of this call: it asked for this end.
+            (Some(_), true) if pending.is_some() && stored.expires_at == expires_at => {
+                Ok(Acquired::New(self.lease(key, stored, until)))
+            }
+            (Some(_), true) => {
+                let until = DualClockDeadline::within(self.remaining(&stored), self.now());
+                Ok(Acquired::Replayed(self.lease(key, stored, until)))
+            }
+            (Some(_), false) if IdempotencyClaim::is_reused(&id, &stored.acquire_id) => Err(AcquireError::KeyReused),
+            (Some(holder), false) => {
+                Err(AcquireError::Held { holder: holder.clone(), until: moment(stored.expires_at) })
+            }
+            // Whoever learned of it has released it since.
+            (None, _) => {
+                let source = pending.unwrap_or_else(|| "it was acquired, and released since".into());
+                Err(AcquireError::Failed(Failure::OutcomeUnknown { source }))
+            }
+        }
+    }
+
+    pub(super) fn new_acquire_id(&self) -> AcquireId<'static> {
+        AcquireId::Random([self.sender().rng.next_u64().to_be_bytes(), self.sender().rng.next_u64().to_be_bytes()])
+    }
+
+    pub(super) fn lease(&self, key: &str, stored: StoredLease, until: DualClockDeadline) -> Lease {
+        Lease {
+            token: self.token(key, stored.token),
+            holder: stored.holder.unwrap_or_default(),
+            renewals: stored.renewals,
+            expires_at: stored.expires_at,
+            until,
+            clock: self.store.clock().clone(),
+        }
+    }
+
+    /// How much is left of a lease that was acquired elsewhere: its end less what clocks may be apart.
+    #[must_use]
+    pub fn remaining(&self, stored: &StoredLease) -> Duration {
+        let now = epoch_millis(self.now());
+        Duration::from_millis(stored.expires_at.saturating_sub(millis(self.clock_skew)).saturating_sub(now))
+    }
+
+    /// How long it takes until a lease that ends then is free, if it is neither renewed nor released.
+    #[must_use]
+    pub fn free_in(&self, until: Timestamp) -> Duration {
+        let free_at = until.epoch_millis().unwrap_or_default() + millis(self.clock_skew);
+        Duration::from_millis((free_at + 1).saturating_sub(epoch_millis(self.now())))
+    }
+
+    fn has_ended(&self, stored: &StoredLease) -> bool {
+        stored.expires_at.saturating_add(millis(self.clock_skew)) < epoch_millis(self.now())
+    }
+
+    pub(super) fn purge_at(now: SystemTime) -> u64 {
+        epoch_seconds(now + Self::RETENTION)
+    }
+}
+
+impl fmt::Debug for Leases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Leases");
+        shown.field("name", &self.name).field("clock_skew", &self.clock_skew);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Which acquire it is.
+pub(super) enum AcquireId<'a> {
+    /// Of one call.
+    Random([[u8; 8]; 2]),
+    /// Of one idempotency key.
+    Claimed(&'a IdempotencyClaim),
+}
+
+impl AcquireId<'_> {
+    fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            AcquireId::Random(bits) => bits.concat(),
+            AcquireId::Claimed(claim) => claim.to_bytes(),
+        }
+    }
+}
+
+/// The row that a write which was applied has returned.
+pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Failure> {
+    let unsaid = |source: Source| Failure::OutcomeUnknown { source };
+    let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;
+    StoredLease::read(&row).map_err(|failure| unsaid(failure.into()))
+}
+
+fn corrupt(reason: &str) -> Failure {
+    Failure::CorruptItem { reason: reason.to_owned() }
+}

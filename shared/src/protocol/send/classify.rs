@@ -1,0 +1,196 @@
+//! What the error of a single-item request proves. One function per operation reads the SDK's errors, by variant, code and
+//! status, never by message.
+
+use super::outcome::{ReadOutcome, SendOutcome};
+use crate::protocol::item::Attributes;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::get_item::GetItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use hyper_util::client::legacy;
+use std::error::Error;
+
+/// Turns the outcome of an `UpdateItem` that did not succeed into what it proves.
+pub(super) fn classify_update_item<A>(error: SdkError<UpdateItemError, HttpResponse>) -> SendOutcome<A, Option<Attributes>> {
+    use UpdateItemError as E;
+    match error {
+        SdkError::ServiceError(context) => {
+            let status = context.raw().status().as_u16();
+            match context.into_err() {
+                E::ConditionalCheckFailedException(refusal) => SendOutcome::Refused(refusal.item),
+                error @ (E::TransactionConflictException(_)
+                | E::ReplicatedWriteConflictException(_)
+                | E::ProvisionedThroughputExceededException(_)
+                | E::RequestLimitExceeded(_)
+                | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
+                error @ (E::InvalidEndpointException(_)
+                | E::ItemCollectionSizeLimitExceededException(_)
+                | E::ResourceNotFoundException(_)) => SendOutcome::Rejected(error.into()),
+                error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
+                // Not in the service's model: the enum is non-exhaustive, so only the code can tell.
+                error => unmodelled_write(status, error),
+            }
+        }
+        other => unanswered(other),
+    }
+}
+
+/// Turns the outcome of a `PutItem` that did not succeed into what it proves.
+pub(super) fn classify_put_item<A>(error: SdkError<PutItemError, HttpResponse>) -> SendOutcome<A, Option<Attributes>> {
+    use PutItemError as E;
+    match error {
+        SdkError::ServiceError(context) => {
+            let status = context.raw().status().as_u16();
+            match context.into_err() {
+                E::ConditionalCheckFailedException(refusal) => SendOutcome::Refused(refusal.item),
+                error @ (E::TransactionConflictException(_)
+                | E::ReplicatedWriteConflictException(_)
+                | E::ProvisionedThroughputExceededException(_)
+                | E::RequestLimitExceeded(_)
+                | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
+                error @ (E::InvalidEndpointException(_)
+                | E::ItemCollectionSizeLimitExceededException(_)
+                | E::ResourceNotFoundException(_)) => SendOutcome::Rejected(error.into()),
+                error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
+                error => unmodelled_write(status, error),
+            }
+        }
+        other => unanswered(other),
+    }
+}
+
+/// Turns the outcome of a `GetItem` that did not succeed into what to do about it.
+pub(super) fn classify_get_item<A>(error: SdkError<GetItemError, HttpResponse>) -> ReadOutcome<A> {
+    use GetItemError as E;
+    match error {
+        SdkError::ServiceError(context) => {
+            let status = context.raw().status().as_u16();
+            match context.into_err() {
+                error @ (E::ProvisionedThroughputExceededException(_)
+                | E::RequestLimitExceeded(_)
+                | E::ThrottlingException(_)
+                | E::InternalServerError(_)) => ReadOutcome::Again(error.into()),
+                error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
+                    ReadOutcome::Rejected(error.into())
+                }
+                error => unmodelled_read(status, error),
+            }
+        }
+        SdkError::ConstructionFailure(_) => ReadOutcome::Rejected(error.into()),
+        other => ReadOutcome::Again(other.into()),
+    }
+}
+
+/// What an error means that the service's model does not name.
+#[derive(PartialEq, Debug)]
+enum Meaning {
+    /// The signature was refused.
+    Expired,
+    /// The request was refused for now.
+    NotNow,
+    /// The request was refused for good.
+    Final,
+    /// Nothing is said about the request.
+    Nothing,
+}
+
+/// Reads an unmodelled error by its code and HTTP status, never by its text.
+fn meaning(status: u16, code: Option<&str>) -> Meaning {
+    match (code, status) {
+        (
+            Some(
+                "InvalidSignatureException"
+                | "RequestExpired"
+                | "RequestTimeTooSkewed"
+                | "ExpiredTokenException"
+                | "UnrecognizedClientException",
+            ),
+            _,
+        ) => Meaning::Expired,
+        (Some("ThrottlingException" | "Throttling" | "RequestLimitExceeded" | "LimitExceededException"), _) => {
+            Meaning::NotNow
+        }
+        (Some("RequestTimeout" | "RequestTimeoutException"), _) => Meaning::Nothing,
+        (Some(_), 400..=499) => Meaning::Final,
+        // Without a code it is not DynamoDB that spoke; with a 5xx it may have done the work.
+        _ => Meaning::Nothing,
+    }
+}
+
+pub(super) fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
+    status: u16,
+    error: E,
+) -> SendOutcome<A, F> {
+    match meaning(status, error.code()) {
+        Meaning::Expired => SendOutcome::Expired(error.into()),
+        Meaning::NotNow => SendOutcome::NotApplied(error.into()),
+        Meaning::Final => SendOutcome::Rejected(error.into()),
+        Meaning::Nothing => SendOutcome::Unknown(error.into()),
+    }
+}
+
+pub(super) fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(status: u16, error: E) -> ReadOutcome<A> {
+    match meaning(status, error.code()) {
+        Meaning::NotNow | Meaning::Nothing => ReadOutcome::Again(error.into()),
+        Meaning::Expired => ReadOutcome::Expired(error.into()),
+        Meaning::Final => ReadOutcome::Rejected(error.into()),
+    }
+}
+
+/// Judges an error below the service: it never left, nothing arrived, or what arrived was no answer.
+pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(error: SdkError<E, HttpResponse>) -> SendOutcome<A, F> {
+    match error {
+        SdkError::ConstructionFailure(_) => SendOutcome::Rejected(error.into()),
+        _ if never_left(&error) => SendOutcome::NotApplied(error.into()),
+        _ => SendOutcome::Unknown(error.into()),
+    }
+}
+
+/// Whether the request cannot have left: there were no credentials to sign it with, or no connection to send it on.
+fn never_left(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let unconnected = error.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect);
+        if unconnected || error.is::<CredentialsError>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_the_model_does_not_name_is_read_by_its_code_and_status() {
+        for (status, code, expected) in [
+            (400, Some("InvalidSignatureException"), Meaning::Expired),
+            (400, Some("ExpiredTokenException"), Meaning::Expired),
+            (403, Some("UnrecognizedClientException"), Meaning::Expired),
+            (400, Some("ThrottlingException"), Meaning::NotNow),
+            (503, Some("Throttling"), Meaning::NotNow),
+            (400, Some("ValidationException"), Meaning::Final),
+            (400, Some("AccessDeniedException"), Meaning::Final),
+            (400, Some("RequestTimeoutException"), Meaning::Nothing),
+            (503, Some("ServiceUnavailable"), Meaning::Nothing),
+            (500, None, Meaning::Nothing),
+            // A proxy between us and DynamoDB speaks without a code: it may have passed the request on.
+            (400, None, Meaning::Nothing),
+            (413, None, Meaning::Nothing),
+            (429, None, Meaning::Nothing),
+        ] {
+            assert_eq!(meaning(status, code), expected, "{status} {code:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_credentials_never_left_and_one_whose_answer_broke_off_may_have() {
+        assert!(never_left(&CredentialsError::not_loaded_no_source()));
+        let broken_off = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset");
+        assert!(!never_left(&broken_off));
+    }
+}

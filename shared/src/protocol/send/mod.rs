@@ -1,0 +1,10 @@
+//! One request to `DynamoDB`, and what its answer proves.
+
+mod classify;
+mod outcome;
+mod sender;
+mod transaction;
+
+pub(crate) use outcome::{ReadOutcome, SendOutcome};
+pub(crate) use sender::Sender;
+pub(crate) use transaction::{Address, Reason, step};

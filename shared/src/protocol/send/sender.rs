@@ -1,0 +1,161 @@
+//! [`Sender`]: sends one request, once, and notes when the client was last answered.
+#![expect(clippy::disallowed_methods, reason = "the one door through which writes leave; it notes when an answer came")]
+
+use super::classify::{classify_get_item, classify_put_item, classify_update_item};
+use super::outcome::{ReadOutcome, SendOutcome, no_answer};
+use super::transaction::{
+    Address, Batch, Reason, batch_of, classify_batch_get_item, classify_transact_write_items, unprocessed,
+};
+use crate::clock::{Clock, Rng};
+use crate::protocol::condition::{Action, ConditionalWrite};
+use crate::protocol::item::Attributes;
+use crate::retry::RetryPolicy;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::http::HttpResponse;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
+use aws_sdk_dynamodb::types::TransactWriteItem;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What every request needs: the client, and the rules, the clock and the randomness that decide when to send.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    client: Client,
+    /// When the client was last answered, by any table. Shared by all copies.
+    last_answer: Arc<Mutex<Option<Instant>>>,
+    pub(crate) policy: RetryPolicy,
+    pub(crate) clock: Clock,
+    pub(crate) rng: Rng,
+}
+
+/// Pools and servers drop idle connections after 60 to 90 s, so after this long without an answer a connection may be
+/// gone.
+const CONNECTION_LIFE: Duration = Duration::from_mins(1);
+
+impl Sender {
+    /// Switches the client's own retries off: a retry that this crate does not see would hide a lost answer from it.
+    pub(crate) fn new(client: &Client) -> Self {
+        Sender {
+            client: without_retries(client),
+            last_answer: Arc::default(),
+            policy: RetryPolicy::default(),
+            clock: Clock::system(),
+            rng: Rng::system(),
+        }
+    }
+
+    /// Whether the client was answered lately. If so, timeouts need not allow for connecting.
+    pub(crate) fn connected(&self) -> bool {
+        let last = *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner);
+        last.is_some_and(|last| last.elapsed() < CONNECTION_LIFE)
+    }
+
+    /// Reads one item, strongly consistent.
+    pub(crate) async fn read(&self, table: &str, key: Attributes, timeout: Duration) -> ReadOutcome<Option<Attributes>> {
+        let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
+        match self.within(timeout, request.send()).await {
+            None => ReadOutcome::Again(no_answer(timeout)),
+            Some(Ok(output)) => ReadOutcome::Read(output.item),
+            Some(Err(error)) => classify_get_item(error),
+        }
+    }
+
+    /// Sends one conditional write, once. An applied write shows what it was told to return of the row. A refused one
+    /// shows the row that refused it, if there was one.
+    pub(crate) async fn write(
+        &self,
+        table: &str,
+        write: ConditionalWrite,
+        timeout: Duration,
+    ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
+        let ConditionalWrite { action, condition, names, values, returning } = write;
+        let values = Some(values).filter(|values| !values.is_empty());
+        match action {
+            Action::Put { item } => {
+                let request = self.client.put_item().table_name(table).set_item(Some(item));
+                let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
+                let request = request.set_expression_attribute_values(values).set_return_values(returning);
+                let request = request.return_values_on_condition_check_failure(AllOld);
+                let answer = self.within(timeout, request.send()).await;
+                outcome_of(answer, timeout, |output| output.attributes, classify_put_item)
+            }
+            Action::Update { key, expression } => {
+                let request = self.client.update_item().table_name(table).set_key(Some(key));
+                let request = request.update_expression(expression).condition_expression(condition);
+                let request = request.set_expression_attribute_names(Some(names));
+                let request = request.set_expression_attribute_values(values).set_return_values(returning);
+                let request = request.return_values_on_condition_check_failure(AllOld);
+                let answer = self.within(timeout, request.send()).await;
+                outcome_of(answer, timeout, |output| output.attributes, classify_update_item)
+            }
+            Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
+        }
+    }
+
+    /// Sends one transaction, once. A refusal has one reason per step, in the order of the steps.
+    pub(crate) async fn transact(
+        &self,
+        steps: Vec<TransactWriteItem>,
+        token: String,
+        timeout: Duration,
+    ) -> SendOutcome<(), Vec<Reason>> {
+        let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
+        outcome_of(self.within(timeout, request.send()).await, timeout, |_| (), classify_transact_write_items)
+    }
+
+    /// Reads rows of several tables in one request, each strongly consistent.
+    pub(crate) async fn read_batch(&self, rows: &[Address], timeout: Duration) -> ReadOutcome<Batch> {
+        let request = match batch_of(rows) {
+            Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
+            Err(error) => return ReadOutcome::Rejected(error.into()),
+        };
+        match self.within(timeout, request.send()).await {
+            None => ReadOutcome::Again(no_answer(timeout)),
+            // The caller asks again for the rows that were left out, unless that is all of them.
+            Some(Ok(output)) if rows.len() == unprocessed(&output) => {
+                ReadOutcome::Again("no row was read: the table is throttled".into())
+            }
+            Some(Ok(output)) => ReadOutcome::Read(Batch::new(output)),
+            Some(Err(error)) => classify_batch_get_item(error),
+        }
+    }
+
+    /// Awaits an answer for at most `timeout`. Returns `None` when none came.
+    async fn within<O, E>(
+        &self,
+        timeout: Duration,
+        answer: impl Future<Output = Result<O, SdkError<E, HttpResponse>>>,
+    ) -> Option<Result<O, SdkError<E, HttpResponse>>> {
+        let answer = tokio::time::timeout(timeout, answer).await.ok()?;
+        if matches!(answer, Ok(_) | Err(SdkError::ServiceError(_))) {
+            *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+        Some(answer)
+    }
+}
+
+/// The same client without retries of its own. A client that has none is only cloned, because making one reads the TLS
+/// roots again.
+fn without_retries(client: &Client) -> Client {
+    if client.config().retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
+        return client.clone();
+    }
+    Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
+}
+
+/// What the answer to a write proves: success, an error, or no answer within `timeout`.
+fn outcome_of<O, E, A, F>(
+    answer: Option<Result<O, SdkError<E, HttpResponse>>>,
+    timeout: Duration,
+    shown: impl FnOnce(O) -> A,
+    classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome<A, F>,
+) -> SendOutcome<A, F> {
+    match answer {
+        None => SendOutcome::Unknown(no_answer(timeout)),
+        Some(Ok(output)) => SendOutcome::Applied(shown(output)),
+        Some(Err(error)) => classify(error),
+    }
+}

@@ -1,0 +1,94 @@
+//! [`Store`]: one client, with everything that decides how its requests are sent.
+
+use crate::clock::{Clock, Rng};
+use crate::protocol::send::Sender;
+use crate::retry::RetryPolicy;
+use aws_sdk_dynamodb::Client;
+use std::fmt;
+use std::sync::Arc;
+
+/// The way to `DynamoDB` through one client. Make one per client and take every table from it.
+///
+/// A store owns the client (with the SDK's retries switched off), the [`RetryPolicy`], the [`Clock`], the [`Rng`], and
+/// the time at which the client was last answered. All tables, leases and transactions of a store share that time, so
+/// the first request of each of them knows whether the client is connected. Copies are cheap and share it too.
+///
+/// ```
+/// use fencepost::{Record, Store, Table};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Account {
+///     balance: u64,
+/// }
+///
+/// impl Record for Account {
+///     const PARTITION_KEY: &'static str = "accountId";
+///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+/// }
+///
+/// fn accounts(client: &aws_sdk_dynamodb::Client) -> Table<Account> {
+///     Store::new(client).table("accounts")
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Store {
+    sender: Arc<Sender>,
+}
+
+impl Store {
+    /// A store over this client, with the default policy, the machine's clock and the operating system's randomness.
+    ///
+    /// The SDK's retries are switched off for the requests of this store. A retry that this crate does not see would
+    /// hide a lost answer from it.
+    #[must_use]
+    pub fn new(client: &Client) -> Self {
+        Store { sender: Arc::new(Sender::new(client)) }
+    }
+
+    /// The same store with another retry policy.
+    #[must_use]
+    pub fn with_policy(&self, policy: RetryPolicy) -> Self {
+        self.with(|sender| sender.policy = policy)
+    }
+
+    /// The same store with another clock.
+    #[must_use]
+    pub fn with_clock(&self, clock: Clock) -> Self {
+        self.with(|sender| sender.clock = clock)
+    }
+
+    /// The same store with another source of random bits.
+    #[must_use]
+    pub fn with_rng(&self, rng: Rng) -> Self {
+        self.with(|sender| sender.rng = rng)
+    }
+
+    /// The clock of this store.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.sender.clock
+    }
+
+    /// The retry policy of this store.
+    #[must_use]
+    pub fn policy(&self) -> &RetryPolicy {
+        &self.sender.policy
+    }
+
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    fn with(&self, change: impl FnOnce(&mut Sender)) -> Self {
+        let mut sender = (*self.sender).clone();
+        change(&mut sender);
+        Store { sender: Arc::new(sender) }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("policy", &self.sender.policy).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,137 @@
+//! [`Table`]: a typed handle to one table.
+
+use super::key::Key;
+use super::record::Record;
+use crate::error::Failure;
+use crate::fencing_token::FencingToken;
+use crate::protocol::item::Attributes;
+use crate::protocol::row::{OWNED, Row};
+use crate::protocol::send::Sender;
+use crate::store::Store;
+use crate::version::Versioned;
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+/// One table whose items hold values of type `T`. [`Store::table`] makes it; copies are cheap.
+pub struct Table<T> {
+    pub(crate) store: Store,
+    pub(crate) name: String,
+    pub(crate) tombstone_retention: Duration,
+    pub(crate) fence: Option<u64>,
+    value: PhantomData<fn() -> T>,
+}
+
+impl Store {
+    /// The table with this name, whose items hold values of type `T`. Nothing is sent.
+    pub fn table<T: Record>(&self, name: impl Into<String>) -> Table<T> {
+        Table {
+            store: self.clone(),
+            name: name.into(),
+            tombstone_retention: Table::<T>::TOMBSTONE_RETENTION,
+            fence: None,
+            value: PhantomData,
+        }
+    }
+}
+
+impl<T: Record> Table<T> {
+    /// How long a tombstone is kept unless [`Table::with_tombstone_retention`] says otherwise: 7 days.
+    pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(7 * 24);
+
+    /// The same table with tombstones kept this long: at least an hour, so that no request can outlive them, and at most
+    /// ten years.
+    #[must_use]
+    pub fn with_tombstone_retention(self, retention: Duration) -> Self {
+        let (least, most) = (Duration::from_hours(1), Duration::from_hours(10 * 365 * 24));
+        Table { tombstone_retention: retention.clamp(least, most), ..self }
+    }
+
+    /// The same table for one holder of a lease. Each item that it writes remembers the token, and refuses every write
+    /// under a lower token as [`Failure::Fenced`], until the item and its tombstone are gone.
+    ///
+    /// This is weaker than [`Attempt::require`](crate::Attempt::require). The item learns of a new holder only by that
+    /// holder's first write. A write under the old token that arrives after the next acquire, but before that first
+    /// write, is still applied. Only `require` excludes it.
+    ///
+    /// All programs that write an item must write it under leases of one key. A write without a token is not checked and
+    /// leaves the remembered token alone. A create on a free key is never refused, because nothing is remembered there.
+    #[must_use]
+    pub fn fenced_by(&self, token: &FencingToken) -> Self {
+        Table { fence: Some(token.number()), ..self.clone() }
+    }
+
+    /// The store that this table belongs to.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn sender(&self) -> &Sender {
+        self.store.sender()
+    }
+
+    pub(crate) fn key_attributes(key: &Key) -> Result<Attributes, Failure> {
+        let mut attributes = HashMap::from([(T::PARTITION_KEY.to_owned(), key.partition.clone())]);
+        match (T::SORT_KEY, &key.sort) {
+            (None, None) => {}
+            (Some(name), Some(value)) => {
+                attributes.insert(name.to_owned(), value.clone());
+            }
+            (Some(name), None) => return Err(invalid(format!("the key lacks its sort part {name}"))),
+            (None, Some(_)) => return Err(invalid("the key has a sort part, the table has none".to_owned())),
+        }
+        Ok(attributes)
+    }
+
+    /// The value as the attributes that it may have.
+    pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
+        let attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
+        if let Some(name) = attributes.keys().find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
+            return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
+        }
+        let keys = [Some(T::PARTITION_KEY), T::SORT_KEY];
+        if let Some(name) = T::ATTRIBUTES.iter().find(|name| OWNED.contains(name) || keys.contains(&Some(name))) {
+            return Err(invalid(format!("its Record declares {name}, which is the key's or this crate's")));
+        }
+        Ok(attributes)
+    }
+
+    /// What a row holds: a value, or `None` for a tombstone.
+    pub(crate) fn decode(row: &Row) -> Result<Option<Versioned<T>>, Failure> {
+        if row.purge_at.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(Versioned { value: Self::value_in(&row.attributes)?, at: row.at }))
+    }
+
+    /// The value that these attributes hold beside others.
+    pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
+        let known = T::ATTRIBUTES.iter().filter_map(|name| attributes.get_key_value(*name));
+        let known = known.map(|(name, value)| (name.clone(), value.clone())).collect();
+        T::decode(known).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
+    }
+}
+
+impl<T> Clone for Table<T> {
+    fn clone(&self) -> Self {
+        Table {
+            store: self.store.clone(),
+            name: self.name.clone(),
+            tombstone_retention: self.tombstone_retention,
+            fence: self.fence,
+            value: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Table<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+fn invalid(reason: String) -> Failure {
+    Failure::InvalidRecord { reason }
+}

@@ -1,0 +1,70 @@
+//! [`Key`]: which item.
+
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+/// The key of one item.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Key {
+    pub(super) partition: AttributeValue,
+    pub(super) sort: Option<AttributeValue>,
+}
+
+impl Key {
+    /// A key with a partition and a sort part.
+    pub fn with_sort(partition: impl Into<KeyPart>, sort: impl Into<KeyPart>) -> Self {
+        Key { partition: partition.into().0, sort: Some(sort.into().0) }
+    }
+}
+
+impl<P: Into<KeyPart>> From<P> for Key {
+    fn from(partition: P) -> Self {
+        Key { partition: partition.into().0, sort: None }
+    }
+}
+
+/// One part of a key: a string, a whole number or bytes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KeyPart(AttributeValue);
+
+impl From<&str> for KeyPart {
+    fn from(text: &str) -> Self {
+        KeyPart(AttributeValue::S(text.to_owned()))
+    }
+}
+
+impl From<String> for KeyPart {
+    fn from(text: String) -> Self {
+        KeyPart(AttributeValue::S(text))
+    }
+}
+
+impl From<&String> for KeyPart {
+    fn from(text: &String) -> Self {
+        KeyPart::from(text.as_str())
+    }
+}
+
+impl From<i32> for KeyPart {
+    fn from(number: i32) -> Self {
+        KeyPart::from(i64::from(number))
+    }
+}
+
+impl From<i64> for KeyPart {
+    fn from(number: i64) -> Self {
+        KeyPart(AttributeValue::N(number.to_string()))
+    }
+}
+
+impl From<u64> for KeyPart {
+    fn from(number: u64) -> Self {
+        KeyPart(AttributeValue::N(number.to_string()))
+    }
+}
+
+impl From<Vec<u8>> for KeyPart {
+    fn from(bytes: Vec<u8>) -> Self {
+        KeyPart(AttributeValue::B(Blob::new(bytes)))
+    }
+}

@@ -1,0 +1,13 @@
+//! Typed tables: [`Record`], [`Key`], [`Table`], and the operations on one item.
+
+pub(crate) mod commit;
+mod handle;
+mod key;
+pub(crate) mod prepare;
+mod record;
+mod update;
+
+pub use handle::Table;
+pub use key::{Key, KeyPart};
+pub use record::Record;
+pub use update::Decision;

@@ -1,0 +1,152 @@
+//! [`Reads`]: which items a decision sees, and what is known of them.
+
+use crate::error::Failure;
+use crate::fencing_token::FencingToken;
+use crate::protocol::condition;
+use crate::protocol::item::Attributes;
+use crate::protocol::row::Row;
+use crate::protocol::send::Address;
+use crate::table::{Key, Record, Table};
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+/// The most steps that a transaction takes, and the most rows that are read for it (`DynamoDB` quota).
+const MAX_STEPS: usize = 100;
+
+/// Which items a decision sees, by name; at most 100.
+#[derive(Debug, Default)]
+pub struct Reads {
+    rows: Vec<KnownRow>,
+    failure: Option<Failure>,
+}
+
+impl Reads {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An item that is read before the first decision. `name` is what its step is called in logs.
+    pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
+        self.add(name.into(), table, key, true)
+    }
+
+    /// An item that nothing is known of until a step on it is refused: see [`Attempt::knows`].
+    pub fn later<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
+        self.add(name.into(), table, key, false)
+    }
+
+    /// A lease that a step demands; nothing is read for it.
+    pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Required {
+        self.rows.push(KnownRow {
+            name: name.into(),
+            address: Address { table: token.table.clone(), key: condition::lease_key(&token.key) },
+            partition_key: condition::LEASE_KEY,
+            retention: Duration::ZERO,
+            fence: Some(token.token),
+            read_first: false,
+            known: Known::Nothing,
+        });
+        Required { row: self.rows.len() - 1 }
+    }
+
+    fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, read_first: bool) -> Item<T> {
+        match Table::<T>::key_attributes(key) {
+            Ok(key) => {
+                let address = Address { table: table.name.clone(), key };
+                self.rows.push(KnownRow {
+                    name,
+                    address,
+                    partition_key: T::PARTITION_KEY,
+                    retention: table.tombstone_retention,
+                    fence: table.fence,
+                    read_first,
+                    known: Known::Nothing,
+                });
+            }
+            Err(failure) => self.failure = Some(failure),
+        }
+        Item { row: self.rows.len().saturating_sub(1), value: PhantomData }
+    }
+
+    pub(super) fn into_rows(self) -> Result<Vec<KnownRow>, Failure> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        if self.rows.len() > MAX_STEPS {
+            return Err(invalid(format!("it names {} items, at most {MAX_STEPS} can be", self.rows.len())));
+        }
+        for (index, row) in self.rows.iter().enumerate() {
+            if let Some(twin) = self.rows[..index].iter().find(|twin| twin.address == row.address) {
+                return Err(invalid(format!("{} and {} are the same item", twin.name, row.name)));
+            }
+        }
+        Ok(self.rows)
+    }
+}
+
+/// One of the items of [`Reads`].
+pub struct Item<T> {
+    pub(super) row: usize,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Item<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Item<T> {}
+
+impl<T> fmt::Debug for Item<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Item({})", self.row)
+    }
+}
+
+/// A lease among [`Reads`].
+#[derive(Clone, Copy, Debug)]
+pub struct Required {
+    pub(super) row: usize,
+}
+
+/// What is known of one key.
+#[derive(Debug)]
+pub(super) enum Known {
+    /// It was not asked for yet.
+    Nothing,
+    /// It has no row.
+    Absent,
+    /// It has this row.
+    Row(Row),
+    /// It is a lease that is not held any more.
+    Lost,
+}
+
+impl Known {
+    pub(super) fn of(item: Option<Attributes>) -> Result<Self, Failure> {
+        Ok(item.map(Row::read).transpose()?.map_or(Known::Absent, Known::Row))
+    }
+
+    pub(super) fn version(&self) -> Option<u64> {
+        if let Known::Row(row) = self { Some(row.at.version.get()) } else { None }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct KnownRow {
+    pub(super) name: String,
+    pub(super) address: Address,
+    pub(super) partition_key: &'static str,
+    pub(super) retention: Duration,
+    pub(super) fence: Option<u64>,
+    pub(super) read_first: bool,
+    pub(super) known: Known,
+}
+
+pub(super) fn invalid(reason: String) -> Failure {
+    Failure::InvalidTransaction { reason }
+}
