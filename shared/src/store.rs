@@ -3,6 +3,7 @@
 use crate::clock::{Clock, Rng};
 use crate::protocol::send::Sender;
 use crate::retry::RetryPolicy;
+use crate::timestamp::Timestamp;
 use aws_sdk_dynamodb::Client;
 use std::fmt;
 use std::sync::Arc;
@@ -68,6 +69,12 @@ impl Store {
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.sender.clock
+    }
+
+    /// The time of day by the clock of this store, to the millisecond.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from(self.sender.clock.now())
     }
 
     /// The retry policy of this store.

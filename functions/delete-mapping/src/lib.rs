@@ -1,17 +1,14 @@
 //! The function `delete-mapping`: deletes of host mappings that come late, through a queue.
 //!
-//! What a task deletes and what it leaves alone is decided by the table (see `fencepost::newest`), so a task may arrive
+//! What a task deletes and what it leaves alone is decided by the table (see `fencepost::lww`), so a task may arrive
 //! late, twice, and after newer ones. Tasks for one address are folded: the newest says all that the others say.
 
 pub mod task;
 
-use aws_sdk_dynamodb::Client;
-use fencepost::http::Problem;
-use fencepost::newest::{Deletion, Newest};
-use fencepost::request::Ip;
-use fencepost::runtime::{Done, Outcome};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Call, Failure, Key, Source};
+use fencepost::http::{Ip, Problem};
+use fencepost::lambda::{Done, Outcome, env};
+use fencepost::lww::Deletion;
+use fencepost::{Call, Failure, Key, LwwTable, Source, Store};
 use futures_util::stream::{StreamExt, iter};
 use std::collections::{BTreeMap, BTreeSet};
 use task::{Mapping, Task, newest_of_each, parse_task};
@@ -23,23 +20,22 @@ const CONCURRENCY: usize = 4;
 /// What the function keeps between batches.
 #[derive(Debug)]
 pub struct App {
-    mappings: Newest<Mapping>,
+    mappings: LwwTable<Mapping>,
 }
 
 impl App {
-    /// A function on this table, whose clock is the table's.
+    /// A function on this table.
     #[must_use]
-    pub fn new(mappings: Newest<Mapping>) -> Self {
+    pub fn new(mappings: LwwTable<Mapping>) -> Self {
         App { mappings }
     }
 
-    /// As the environment says: `MAPPINGS_TABLE`.
+    /// A function as the environment says: `MAPPINGS_TABLE`.
     ///
     /// # Errors
     /// A sentence that names the variable.
-    pub fn from_env(client: &Client) -> Result<Self, Source> {
-        let table = std::env::var("MAPPINGS_TABLE").map_err(|_| "MAPPINGS_TABLE must name the table of mappings")?;
-        Ok(App::new(Newest::new(client, table)))
+    pub fn from_env(store: &Store) -> Result<Self, Source> {
+        Ok(App::new(store.lww_table(env::required("MAPPINGS_TABLE")?)))
     }
 }
 
@@ -48,7 +44,7 @@ impl App {
 /// A task that comes too late for the invocation's deadline, or meets a throttled table, fails; a malformed one fails
 /// alone. Whatever failed may come again at any time.
 pub async fn handle(app: &App, bodies: &[&str], call: &Call) -> Vec<Outcome> {
-    let now = Timestamp::from(app.mappings.ambient().now());
+    let now = app.mappings.store().now();
     let parsed: Vec<_> = bodies.iter().map(|body| parse_task(body, now)).collect();
     let tasks = parsed.iter().enumerate().filter_map(|(place, task)| Some((place, task.as_ref().ok()?)));
     let newest = newest_of_each(tasks.clone());
@@ -70,5 +66,5 @@ pub async fn handle(app: &App, bodies: &[&str], call: &Call) -> Vec<Outcome> {
 }
 
 async fn delete(app: &App, task: &Task, call: &Call) -> Result<Deletion, Failure> {
-    app.mappings.delete(&Key::from(task.ip.to_string().as_str()), &task.fence, call).await
+    app.mappings.delete(&Key::from(task.ip.to_string()), &task.instance, call).await
 }

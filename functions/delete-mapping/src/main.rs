@@ -1,7 +1,7 @@
 //! The Lambda function `delete-mapping`: wiring only.
 
 use delete_mapping::{App, handle};
-use fencepost::runtime::{Error, serve_queue};
+use fencepost::lambda::{Error, serve_queue};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -1,9 +1,8 @@
 //! What a message asks for, and what of it remains when a batch asks for the same again: without I/O.
 
 use fencepost::Record;
-use fencepost::http::Problem;
-use fencepost::newest::{Fence, Instance};
-use fencepost::request::{Fields, Ip};
+use fencepost::http::{Fields, Ip, Problem};
+use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::timestamp::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,7 +22,7 @@ impl Record for Mapping {
     const ATTRIBUTES: &'static [&'static str] = &["instanceId", "creationTimestamp"];
 }
 
-impl Instance for Mapping {
+impl LwwRecord for Mapping {
     const ORDERED_BY: &'static str = "creationTimestamp";
     const NAMED_BY: &'static str = "instanceId";
 }
@@ -34,7 +33,7 @@ pub struct Task {
     /// The address.
     pub ip: Ip,
     /// The instance; without a name all of its moment.
-    pub fence: Fence,
+    pub instance: OrderKey,
 }
 
 /// The task of `{hostIp, creationTimestamp, instanceId?}`; whatever else the message has is ignored.
@@ -46,7 +45,7 @@ pub fn parse_task(body: &str, now: Timestamp) -> Result<Task, Problem> {
     let ip = fields.required_ip("hostIp")?;
     let order = fields.required_past("creationTimestamp", now)?.epoch_millis().unwrap_or_default();
     let name = fields.optional_id("instanceId")?.map(|id| id.to_string());
-    Ok(Task { ip, fence: Fence { order, name } })
+    Ok(Task { ip, instance: OrderKey { order, name } })
 }
 
 /// Which task of each address is the newest, by its place: done, it has done what the others of that address ask for.
@@ -55,7 +54,7 @@ pub fn newest_of_each<'a>(tasks: impl Iterator<Item = (usize, &'a Task)>) -> BTr
     let mut newest = BTreeMap::<Ip, (usize, &Task)>::new();
     for (place, task) in tasks {
         let kept = newest.entry(task.ip).or_insert((place, task));
-        if task.fence > kept.1.fence {
+        if task.instance > kept.1.instance {
             *kept = (place, task);
         }
     }
@@ -72,7 +71,7 @@ mod tests {
 
     fn task(ip: &str, order: u64, name: Option<&str>) -> Task {
         let ip = Ip::parse(ip, "").expect("an address");
-        Task { ip, fence: Fence { order, name: name.map(str::to_owned) } }
+        Task { ip, instance: OrderKey { order, name: name.map(str::to_owned) } }
     }
 
     #[test]

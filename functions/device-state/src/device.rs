@@ -1,10 +1,9 @@
 //! A device, and what may become of it: pure decisions, told the time.
 
-use fencepost::http::Problem;
+use fencepost::http::{Problem, Resource};
 use fencepost::json::{Decimal, Object, value_of};
-use fencepost::request::Id;
 use fencepost::timestamp::Timestamp;
-use fencepost::{Attributes, Decision, Record, Source, Versioned};
+use fencepost::{Attributes, Decision, ItemVersion, Record, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -64,23 +63,29 @@ impl Record for Device {
     }
 }
 
-/// A device as clients see it.
-#[must_use]
-pub fn show(id: &Id, device: &Versioned<Device>) -> Value {
-    let Versioned { value, at } = device;
-    let mut shown = json!({
-        "deviceId": id.as_str(),
-        "status": value.status,
-        "state": value.state,
-        "config": value.config,
-        "version": at.version.get(),
-        "createdAt": value.created_at,
-        "updatedAt": value.updated_at,
-    });
-    if let Some(changed) = value.config_updated_at {
-        shown["configUpdatedAt"] = json!(changed);
+impl Resource for Device {
+    const NOT_FOUND: (&'static str, &'static str) = ("device_not_found", "there is no device with this id");
+    const EXISTS: (&'static str, &'static str) = ("device_exists", "there is a device with this id");
+
+    fn location(&self, id: &str) -> String {
+        format!("/devices/{id}")
     }
-    shown
+
+    fn to_json(&self, id: &str, at: ItemVersion) -> Value {
+        let mut json = json!({
+            "deviceId": id,
+            "status": self.status,
+            "state": self.state,
+            "config": self.config,
+            "version": at.version.get(),
+            "createdAt": self.created_at,
+            "updatedAt": self.updated_at,
+        });
+        if let Some(changed) = self.config_updated_at {
+            json["configUpdatedAt"] = json!(changed);
+        }
+        json
+    }
 }
 
 /// A change of one number in `state`, relative to what is there.

@@ -1,7 +1,7 @@
 //! The Lambda function `device-state`: wiring only.
 
 use device_state::{App, handle};
-use fencepost::runtime::{Error, serve};
+use fencepost::lambda::{Error, serve};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -1,9 +1,8 @@
 //! Bodies to typed requests. The 400s of the bodies end here.
 
 use crate::device::{Adjustment, Device, OnLimit, Status};
-use fencepost::http::Problem;
+use fencepost::http::{Fields, Problem, Request};
 use fencepost::json::value_of;
-use fencepost::request::{Fields, Request};
 use fencepost::timestamp::Timestamp;
 use serde_json::{Value, json};
 
@@ -98,7 +97,7 @@ fn parse_on_limit(text: &str) -> Result<OnLimit, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencepost::request::Body;
+    use fencepost::http::Body;
     use std::time::{Duration, SystemTime};
 
     fn request(body: &str) -> Request {

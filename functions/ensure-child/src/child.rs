@@ -1,11 +1,10 @@
 //! A child, and what follows from asking for it: pure.
 
-use fencepost::http::Problem;
+use fencepost::http::{Problem, Resource};
 use fencepost::idempotency::derived_id;
 use fencepost::json::Object;
-use fencepost::request::Id;
 use fencepost::timestamp::Timestamp;
-use fencepost::{Attributes, Record, Source, Versioned};
+use fencepost::{Attributes, ItemVersion, Record, Source, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -44,20 +43,26 @@ impl Record for Child {
 
 /// The id of the one child of this parent: whoever asks for it, and however often, means the same row.
 #[must_use]
-pub fn child_id(parent: &Id, uid: &Id) -> String {
-    derived_id(&["child", parent.as_str(), uid.as_str()])
+pub fn child_id(parent_id: &str, parent_uid: &str) -> String {
+    derived_id(&["child", parent_id, parent_uid])
 }
 
-/// A child as clients see it.
-#[must_use]
-pub fn show(id: &str, child: &Child) -> Value {
-    json!({
-        "childId": id,
-        "parentId": child.parent_id,
-        "parentUid": child.parent_uid,
-        "spec": child.spec,
-        "createdAt": child.created_at,
-    })
+impl Resource for Child {
+    const NOT_FOUND: (&'static str, &'static str) = ("child_not_found", "there is no child of this parent");
+
+    fn location(&self, _id: &str) -> String {
+        format!("/parents/{}/child?parentUid={}", self.parent_id, self.parent_uid)
+    }
+
+    fn to_json(&self, id: &str, _at: ItemVersion) -> Value {
+        json!({
+            "childId": id,
+            "parentId": self.parent_id,
+            "parentUid": self.parent_uid,
+            "spec": self.spec,
+            "createdAt": self.created_at,
+        })
+    }
 }
 
 /// The child that is there, if it is the one that was asked for.
@@ -69,5 +74,5 @@ pub fn same_spec(id: &str, there: Versioned<Child>, wanted: &Object) -> Result<V
         return Ok(there);
     }
     let detail = "the parent has its child, and it was made with another spec; nothing was changed";
-    Err(Problem::refused("spec_differs", detail).with("child", show(id, &there.value)))
+    Err(Problem::refused("spec_differs", detail).with("child", there.value.to_json(id, there.at)))
 }

@@ -7,40 +7,37 @@
 pub mod child;
 pub mod requests;
 
-use aws_sdk_dynamodb::Client;
-use child::{Child, child_id, same_spec, show};
+use child::{Child, child_id, same_spec};
 use fencepost::error::TransactError;
-use fencepost::http::{Problem, Response};
-use fencepost::request::{Id, Request, Routes};
-use fencepost::timestamp::Timestamp;
+use fencepost::http::{Items, Problem, Request, Response, Routes};
+use fencepost::lambda::env;
 use fencepost::{
-    Call, CreateError, Failure, FencingToken, Key, Leases, Plan, Reads, Source, Table, Transactions, Versioned,
+    Call, CreateError, Failure, FencingToken, Key, Leases, Plan, Reads, Source, Store, Table, Transactions, Versioned,
 };
-use requests::{Wanted, parse_uid, parse_wanted};
+use requests::{Held, parse_uid, parse_wanted};
 
 /// What the function keeps between requests.
 #[derive(Debug)]
 pub struct App {
-    children: Table<Child>,
+    children: Items<Child>,
     leases: Leases,
     transactions: Transactions,
 }
 
 impl App {
-    /// A function on these tables, whose clock is that of the children's.
+    /// A function on these tables, which belong to one store.
     #[must_use]
-    pub fn new(children: Table<Child>, leases: Leases, transactions: Transactions) -> Self {
-        App { children, leases, transactions }
+    pub fn new(children: Table<Child>, leases: Leases) -> Self {
+        let transactions = children.store().transactions();
+        App { children: Items::new(children), leases, transactions }
     }
 
-    /// As the environment says: `CHILDREN_TABLE` and `LEASES_TABLE`.
+    /// A function as the environment says: `CHILDREN_TABLE` and `LEASES_TABLE`.
     ///
     /// # Errors
     /// A sentence that names the variable.
-    pub fn from_env(client: &Client) -> Result<Self, Source> {
-        let children = std::env::var("CHILDREN_TABLE").map_err(|_| "CHILDREN_TABLE must name the table of children")?;
-        let leases = std::env::var("LEASES_TABLE").map_err(|_| "LEASES_TABLE must name the table of leases")?;
-        Ok(App::new(Table::new(client, children), Leases::new(client, leases), Transactions::new(client)))
+    pub fn from_env(store: &Store) -> Result<Self, Source> {
+        Ok(App::new(store.table(env::required("CHILDREN_TABLE")?), store.leases(env::required("LEASES_TABLE")?)))
     }
 }
 
@@ -60,33 +57,38 @@ pub const ROUTES: &Routes<Route> =
 /// Answers one request.
 ///
 /// # Errors
-/// Every answer that is not the one hoped for is a [`Problem`].
+/// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, parameters) = request.route(ROUTES)?;
-    let parent = parameters.id("parentId")?;
+    let (route, path) = request.route(ROUTES)?;
+    let parent = path.id("parentId")?;
     match route {
-        Route::Ensure => ensure(app, &parent, request, call).await,
-        Route::Get => get(app, &parent, request, call).await,
+        Route::Ensure => {
+            request.refuse_idempotency_key()?; // a second request gets the child that is there
+            let if_absent = request.if_absent()?;
+            let wanted = parse_wanted(request)?;
+            ensure(app, wanted.into_child(&parent, app.transactions.store().now()), if_absent, call).await
+        }
+        Route::Get => {
+            let preconditions = request.read_preconditions()?;
+            app.children.get(&child_id(parent.as_str(), parse_uid(request)?.as_str()), &preconditions, call).await
+        }
     }
 }
 
 /// A child, and whether it was there before.
 enum Ensured {
     Created(Versioned<Child>),
-    Found(Versioned<Child>),
+    Existing(Versioned<Child>),
 }
 
-async fn ensure(app: &App, parent: &Id, request: &Request, call: &Call) -> Result<Response, Problem> {
-    request.refuse_idempotency_key()?;
-    let if_absent = request.if_absent()?;
-    let Wanted { parent_uid, spec, lease } = parse_wanted(request)?;
-    let id = child_id(parent, &parent_uid);
-    let child = Child {
-        parent_id: parent.to_string(),
-        parent_uid: parent_uid.to_string(),
-        spec,
-        created_at: Timestamp::from(app.children.ambient().now()),
-    };
+/// Creates the child if its parent has none. Otherwise answers with the child that is there.
+async fn ensure(
+    app: &App,
+    (child, lease): (Child, Option<Held>),
+    if_absent: bool,
+    call: &Call,
+) -> Result<Response, Problem> {
+    let id = child_id(&child.parent_id, &child.parent_uid);
     let ensured = match lease {
         None => create(app, &id, &child, call).await?,
         Some(lease) => {
@@ -95,23 +97,17 @@ async fn ensure(app: &App, parent: &Id, request: &Request, call: &Call) -> Resul
         }
     };
     match ensured {
-        Ensured::Created(Versioned { at, .. }) => {
-            let location = format!("/parents/{parent}/child?parentUid={parent_uid}");
-            Ok(Response::created(location, at, &show(&id, &child)))
-        }
-        Ensured::Found(there) if if_absent => Err(Problem::version_conflict(there.at)),
-        Ensured::Found(there) => {
-            let Versioned { value, at } = same_spec(&id, there, &child.spec)?;
-            Ok(Response::ok(at, &show(&id, &value)))
-        }
+        Ensured::Created(created) => Ok(Items::created(&id, &created)),
+        Ensured::Existing(there) if if_absent => Err(Problem::version_conflict(there.at)),
+        Ensured::Existing(there) => Ok(Items::shown(&id, &same_spec(&id, there, &child.spec)?)),
     }
 }
 
 /// Creates the child where none is: one write.
 async fn create(app: &App, id: &str, child: &Child, call: &Call) -> Result<Ensured, Failure> {
-    match app.children.create(&Key::from(id), child, call).await {
+    match app.children.table().create(&Key::from(id), child, call).await {
         Ok(created) => Ok(Ensured::Created(created)),
-        Err(CreateError::Exists(there)) => Ok(Ensured::Found(*there)),
+        Err(CreateError::Exists(there)) => Ok(Ensured::Existing(*there)),
         Err(CreateError::Failed(failure)) => Err(failure),
     }
 }
@@ -126,11 +122,11 @@ async fn create_under(
     call: &Call,
 ) -> Result<Ensured, Failure> {
     let mut reads = Reads::new();
-    let item = reads.item("child", &app.children, &Key::from(id));
+    let item = reads.item("child", app.children.table(), &Key::from(id));
     let lease = reads.lease("lease", token);
     let ensured = app.transactions.transact_with_retry(reads, call, |attempt| {
         if let Some(there) = attempt.get(item)? {
-            return Ok(Plan::<_, Failure>::Keep(Ensured::Found(there)));
+            return Ok(Plan::<_, Failure>::Keep(Ensured::Existing(there)));
         }
         attempt.require(lease)?;
         let at = attempt.put_if_absent(item, child)?;
@@ -140,24 +136,9 @@ async fn create_under(
         Ok(ensured) => Ok(ensured),
         // The child is not read in the moment in which the lease is looked at: it answers before the fence does.
         Err(TransactError::Failed(Failure::Fenced)) => {
-            let there = app.children.get(&Key::from(id), call).await?;
-            there.map(Ensured::Found).ok_or(Failure::Fenced)
+            let there = app.children.table().get(&Key::from(id), call).await?;
+            there.map(Ensured::Existing).ok_or(Failure::Fenced)
         }
         Err(TransactError::Refused(failure) | TransactError::Failed(failure)) => Err(failure),
     }
-}
-
-async fn get(app: &App, parent: &Id, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (if_match, if_none_match) = request.read_conditions()?;
-    let id = child_id(parent, &parse_uid(request)?);
-    let child = app
-        .children
-        .get(&Key::from(id.as_str()), call)
-        .await?
-        .ok_or_else(|| Problem::not_found("child_not_found", "there is no child of this parent"))?;
-    if_match.check(child.at)?;
-    if if_none_match.matches(child.at) {
-        return Ok(Response::not_modified(child.at));
-    }
-    Ok(Response::ok(child.at, &show(&id, &child.value)))
 }

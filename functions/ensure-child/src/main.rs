@@ -1,7 +1,7 @@
 //! The Lambda function `ensure-child`: wiring only.
 
 use ensure_child::{App, handle};
-use fencepost::runtime::{Error, serve};
+use fencepost::lambda::{Error, serve};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

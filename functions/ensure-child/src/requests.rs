@@ -1,9 +1,10 @@
 //! Bodies and queries to typed requests. The 400s end here.
 
+use crate::child::Child;
 use fencepost::FencingToken;
-use fencepost::http::Problem;
+use fencepost::http::{Id, Problem, Request};
 use fencepost::json::Object;
-use fencepost::request::{Id, Request};
+use fencepost::timestamp::Timestamp;
 
 /// The child that a parent is to have.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,7 +17,18 @@ pub struct Wanted {
     pub lease: Option<Held>,
 }
 
-/// A lease that whoever asks believes to hold.
+impl Wanted {
+    /// The child of this parent, created at this time, and the lease to create it under.
+    #[must_use]
+    pub fn into_child(self, parent: &Id, now: Timestamp) -> (Child, Option<Held>) {
+        let Wanted { parent_uid, spec, lease } = self;
+        let child =
+            Child { parent_id: parent.to_string(), parent_uid: parent_uid.to_string(), spec, created_at: now };
+        (child, lease)
+    }
+}
+
+/// A lease that the client believes to hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
     /// Its key.
@@ -57,7 +69,7 @@ pub fn parse_uid(request: &Request) -> Result<Id, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencepost::request::Body;
+    use fencepost::http::Body;
 
     fn parsed(body: &str) -> Result<Wanted, Problem> {
         let body = Body { text: body.to_owned(), is_base64: false };

@@ -7,39 +7,37 @@
 pub mod mapping;
 pub mod requests;
 
-use aws_sdk_dynamodb::Client;
-use fencepost::http::{Problem, Response};
-use fencepost::newest::{Newest, Registration};
-use fencepost::request::{Ip, Request, Routes};
+use fencepost::http::{Ip, Preconditions, Problem, Request, Response, Routes};
+use fencepost::lambda::env;
+use fencepost::lww::{OrderKey, Registration};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Call, Key, Source};
-use mapping::{Mapping, show, show_fence};
+use fencepost::{Call, Key, LwwTable, Source, Store};
+use mapping::{Mapping, MappingTag, order_key_to_json, to_json};
 use requests::{parse_deletion, parse_mapping};
 
 /// What the function keeps between requests.
 #[derive(Debug)]
 pub struct App {
-    mappings: Newest<Mapping>,
+    mappings: LwwTable<Mapping>,
 }
 
 impl App {
-    /// A function on this table, whose clock is the table's.
+    /// A function on this table.
     #[must_use]
-    pub fn new(mappings: Newest<Mapping>) -> Self {
+    pub fn new(mappings: LwwTable<Mapping>) -> Self {
         App { mappings }
     }
 
-    /// As the environment says: `MAPPINGS_TABLE`.
+    /// A function as the environment says: `MAPPINGS_TABLE`.
     ///
     /// # Errors
     /// A sentence that names the variable.
-    pub fn from_env(client: &Client) -> Result<Self, Source> {
-        let table = std::env::var("MAPPINGS_TABLE").map_err(|_| "MAPPINGS_TABLE must name the table of mappings")?;
-        Ok(App::new(Newest::new(client, table)))
+    pub fn from_env(store: &Store) -> Result<Self, Source> {
+        Ok(App::new(store.lww_table(env::required("MAPPINGS_TABLE")?)))
     }
 
     fn now(&self) -> Timestamp {
-        Timestamp::from(self.mappings.ambient().now())
+        self.mappings.store().now()
     }
 }
 
@@ -64,62 +62,62 @@ pub const ROUTES: &Routes<Route> = &[
 /// Answers one request.
 ///
 /// # Errors
-/// Every answer that is not the one hoped for is a [`Problem`].
+/// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, parameters) = request.route(ROUTES)?;
-    let ip = parameters.ip("hostIp")?;
+    let (route, path) = request.route(ROUTES)?;
+    let ip = path.ip("hostIp")?;
     match route {
-        Route::Register => register(app, ip, request, call).await,
-        Route::Get => get(app, ip, request, call).await,
-        Route::Delete => delete(app, ip, request, call).await,
+        Route::Register => {
+            refuse_headers(request)?;
+            register(app, ip, &parse_mapping(request, app.now())?, call).await
+        }
+        Route::Get => get(app, ip, &request.read_preconditions()?, call).await,
+        Route::Delete => {
+            refuse_headers(request)?;
+            delete(app, ip, &parse_deletion(request, app.now())?, call).await
+        }
     }
 }
 
-async fn register(app: &App, ip: Ip, request: &Request, call: &Call) -> Result<Response, Problem> {
-    refuse_headers(request)?;
-    let mapping = parse_mapping(request, app.now())?;
-    match app.mappings.register(&key(ip), &mapping, call).await.map_err(Problem::of_repeatable)? {
-        Registration::New => Ok(Response::created(format!("/mappings/{ip}"), mapping.at(), &show(ip, &mapping))),
-        Registration::Same => Ok(Response::ok(mapping.at(), &show(ip, &mapping))),
+async fn register(app: &App, ip: Ip, mapping: &Mapping, call: &Call) -> Result<Response, Problem> {
+    match app.mappings.register(&key(ip), mapping, call).await.map_err(Problem::from_repeatable)? {
+        Registration::New => Ok(Response::created(format!("/mappings/{ip}"), mapping.tag(), &to_json(ip, mapping))),
+        Registration::Same => Ok(Response::ok(mapping.tag(), &to_json(ip, mapping))),
         Registration::Differs(current) => {
             Err(Problem::refused("mapping_differs", "this instance is registered with another cell")
                 .with("cellId", current.cell_id))
         }
         Registration::Superseded { by } => {
             let detail = "a newer instance has this address, or had it until it was deleted, or this one was deleted";
-            let newer = show_fence(&by).into_iter().filter(|(_, value)| !value.is_null());
+            let newer = order_key_to_json(&by).into_iter().filter(|(_, value)| !value.is_null());
             Err(newer.fold(Problem::refused("superseded", detail), |problem, (name, value)| problem.with(name, value)))
         }
     }
 }
 
-async fn get(app: &App, ip: Ip, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (if_match, if_none_match) = request.read_conditions()?;
-    let mapping = app
-        .mappings
-        .get(&key(ip), call)
-        .await?
+async fn get(
+    app: &App,
+    ip: Ip,
+    preconditions: &Preconditions<MappingTag>,
+    call: &Call,
+) -> Result<Response, Problem> {
+    let mapping = app.mappings.get(&key(ip), call).await?;
+    let mapping = mapping
         .ok_or_else(|| Problem::not_found("mapping_not_found", "no instance is registered with this address"))?;
-    if_match.check(mapping.at())?;
-    if if_none_match.matches(mapping.at()) {
-        return Ok(Response::not_modified(mapping.at()));
-    }
-    Ok(Response::ok(mapping.at(), &show(ip, &mapping)))
+    preconditions.show(mapping.tag(), || to_json(ip, &mapping))
 }
 
-async fn delete(app: &App, ip: Ip, request: &Request, call: &Call) -> Result<Response, Problem> {
-    refuse_headers(request)?;
-    let fence = parse_deletion(request, app.now())?;
-    let deletion = app.mappings.delete(&key(ip), &fence, call).await.map_err(Problem::of_repeatable)?;
+async fn delete(app: &App, ip: Ip, instance: &OrderKey, call: &Call) -> Result<Response, Problem> {
+    let deletion = app.mappings.delete(&key(ip), instance, call).await.map_err(Problem::from_repeatable)?;
     Ok(Response::no_content(deletion.word()))
 }
 
-/// Refuses the headers of other promises: registers and deletes can be repeated at any time without them.
+/// Refuses the headers of other promises. Registers and deletes can be repeated at any time without them.
 fn refuse_headers(request: &Request) -> Result<(), Problem> {
     request.refuse_idempotency_key()?;
-    request.refuse_conditions("creationTimestamp is its condition")
+    request.refuse_preconditions("creationTimestamp is its condition")
 }
 
 fn key(ip: Ip) -> Key {
-    Key::from(ip.to_string().as_str())
+    Key::from(ip.to_string())
 }

@@ -1,6 +1,6 @@
 //! The Lambda function `host-mapping`: wiring only.
 
-use fencepost::runtime::{Error, serve};
+use fencepost::lambda::{Error, serve};
 use host_mapping::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]

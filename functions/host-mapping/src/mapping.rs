@@ -1,10 +1,10 @@
 //! A mapping: which instance is behind an address, and in which cell.
 
+use fencepost::http::{Ip, Validator};
 use fencepost::idempotency::derived_id;
-use fencepost::newest::{Fence, Instance};
-use fencepost::request::Ip;
+use fencepost::lww::{LwwRecord, OrderKey};
+use fencepost::Record;
 use fencepost::timestamp::Timestamp;
-use fencepost::{Incarnation, ItemVersion, Record, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -25,30 +25,51 @@ impl Record for Mapping {
     const ATTRIBUTES: &'static [&'static str] = &["cellId", "instanceId", "creationTimestamp"];
 }
 
-impl Instance for Mapping {
+impl LwwRecord for Mapping {
     const ORDERED_BY: &'static str = "creationTimestamp";
     const NAMED_BY: &'static str = "instanceId";
 }
 
 impl Mapping {
-    /// Which state of the address this is, for its `ETag`. A mapping is never changed, only replaced by that of another
-    /// instance, so it follows from what it says.
+    /// Which state of the address this is.
     #[must_use]
-    pub fn at(&self) -> ItemVersion {
-        let at = self.creation_timestamp;
-        let says = derived_id(&["mapping", &at.to_string(), &self.instance_id, &self.cell_id]);
-        let incarnation = says.as_bytes().first_chunk().copied().unwrap_or_default();
-        ItemVersion {
-            // No tag names the version 0, which is that of nothing.
-            version: Version::new(at.max(1)).unwrap_or(Version::ABSENT),
-            incarnation: Incarnation::from_bytes(incarnation),
-        }
+    pub fn tag(&self) -> MappingTag {
+        let says = derived_id(&["mapping", &self.creation_timestamp.to_string(), &self.instance_id, &self.cell_id]);
+        let digest = says.as_bytes().first_chunk().copied().unwrap_or_default();
+        MappingTag { creation_timestamp: self.creation_timestamp, digest }
+    }
+}
+
+/// One state of an address, as its `ETag` tells it from others. Another instance replaces a mapping but nothing changes
+/// it, so the state follows from what the mapping says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MappingTag {
+    creation_timestamp: u64,
+    /// The first characters of a digest over the whole mapping.
+    digest: [u8; 8],
+}
+
+/// `"<creationTimestamp>.<digest>"`.
+impl Validator for MappingTag {
+    fn etag(self) -> String {
+        format!("\"{}.{}\"", self.creation_timestamp, self.digest.escape_ascii())
+    }
+
+    fn from_etag(tag: &str) -> Option<Self> {
+        let (creation_timestamp, digest) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
+        let digest = digest.as_bytes().try_into().ok()?;
+        let at = MappingTag { creation_timestamp: creation_timestamp.parse().ok()?, digest };
+        (at.etag() == tag).then_some(at)
+    }
+
+    fn number(self) -> u64 {
+        self.creation_timestamp
     }
 }
 
 /// A mapping as clients see it.
 #[must_use]
-pub fn show(ip: Ip, mapping: &Mapping) -> Value {
+pub fn to_json(ip: Ip, mapping: &Mapping) -> Value {
     json!({
         "hostIp": ip.to_string(),
         "cellId": mapping.cell_id,
@@ -59,14 +80,13 @@ pub fn show(ip: Ip, mapping: &Mapping) -> Value {
 
 /// What clients are shown of an instance: when it was created, and its name where one is meant.
 #[must_use]
-pub fn show_fence(fence: &Fence) -> [(&'static str, Value); 2] {
-    [("creationTimestamp", json!(Timestamp::from_epoch_millis(fence.order))), ("instanceId", json!(fence.name))]
+pub fn order_key_to_json(key: &OrderKey) -> [(&'static str, Value); 2] {
+    [("creationTimestamp", json!(Timestamp::from_epoch_millis(key.order))), ("instanceId", json!(key.name))]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencepost::http::State;
 
     #[test]
     fn each_mapping_has_a_tag_of_its_own_that_comes_back_even_that_of_1970() {
@@ -77,8 +97,8 @@ mod tests {
         };
         let all = [mapping(0, "a", "c"), mapping(1, "a", "c"), mapping(1, "b", "c"), mapping(1, "a", "d")];
         for (index, one) in all.iter().enumerate() {
-            assert_eq!(ItemVersion::from_etag(&one.at().etag()), Some(one.at()));
-            assert!(all[..index].iter().all(|other| other.at() != one.at()), "{one:?}");
+            assert_eq!(MappingTag::from_etag(&one.tag().etag()), Some(one.tag()));
+            assert!(all[..index].iter().all(|other| other.tag() != one.tag()), "{one:?}");
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Bodies and queries to typed requests. The 400s end here.
 
 use crate::mapping::Mapping;
-use fencepost::http::Problem;
-use fencepost::newest::Fence;
-use fencepost::request::Request;
+use fencepost::http::{Problem, Request};
+use fencepost::lww::OrderKey;
 use fencepost::timestamp::Timestamp;
 
 /// The mapping of `{cellId, instanceId, creationTimestamp}`.
@@ -23,11 +22,11 @@ pub fn parse_mapping(request: &Request, now: Timestamp) -> Result<Mapping, Probl
 ///
 /// # Errors
 /// `condition_required` without a timestamp, else a problem that names the parameter.
-pub fn parse_deletion(request: &Request, now: Timestamp) -> Result<Fence, Problem> {
+pub fn parse_deletion(request: &Request, now: Timestamp) -> Result<OrderKey, Problem> {
     let query = request.query_of(&["creationTimestamp", "instanceId"])?;
     let name = query.optional_id("instanceId")?.map(|id| id.to_string());
     match query.optional_past("creationTimestamp", now)? {
-        Some(moment) => Ok(Fence { order: moment.epoch_millis().unwrap_or_default(), name }),
+        Some(moment) => Ok(OrderKey { order: moment.epoch_millis().unwrap_or_default(), name }),
         None => Err(Problem::condition_required(
             "say which instance is to be deleted: ?creationTimestamp=…, and &instanceId=… for one of several",
         )),

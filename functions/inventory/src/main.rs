@@ -1,6 +1,6 @@
 //! The Lambda function `inventory`: wiring only.
 
-use fencepost::runtime::{Error, serve};
+use fencepost::lambda::{Error, serve};
 use inventory::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]

@@ -1,9 +1,8 @@
 //! A product, and what may become of its stock: pure decisions, told the time.
 
-use fencepost::http::Problem;
-use fencepost::request::Id;
+use fencepost::http::{Id, Problem, Resource};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Decision, Record, Versioned};
+use fencepost::{Decision, ItemVersion, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -59,19 +58,25 @@ pub fn new_product(stock: i64, low_stock_at: i64, now: Timestamp) -> Product {
     Product { stock, low_stock_at, status: status_of(stock, low_stock_at), created_at: now, updated_at: now }
 }
 
-/// A product as clients see it.
-#[must_use]
-pub fn show(id: &Id, product: &Versioned<Product>) -> Value {
-    let Versioned { value, at } = product;
-    json!({
-        "productId": id.as_str(),
-        "stock": value.stock,
-        "lowStockAt": value.low_stock_at,
-        "status": value.status,
-        "version": at.version.get(),
-        "createdAt": value.created_at,
-        "updatedAt": value.updated_at,
-    })
+impl Resource for Product {
+    const NOT_FOUND: (&'static str, &'static str) = ("product_not_found", "there is no product with this id");
+    const EXISTS: (&'static str, &'static str) = ("product_exists", "there is a product with this id");
+
+    fn location(&self, id: &str) -> String {
+        format!("/products/{id}")
+    }
+
+    fn to_json(&self, id: &str, at: ItemVersion) -> Value {
+        json!({
+            "productId": id,
+            "stock": self.stock,
+            "lowStockAt": self.low_stock_at,
+            "status": self.status,
+            "version": at.version.get(),
+            "createdAt": self.created_at,
+            "updatedAt": self.updated_at,
+        })
+    }
 }
 
 /// Why an adjustment is refused by the state of the product. Nothing is written then.

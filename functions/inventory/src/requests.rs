@@ -1,8 +1,7 @@
 //! Bodies to typed requests. The 400s of the bodies end here.
 
 use crate::product::{MAX_STOCK, Product, new_product};
-use fencepost::http::Problem;
-use fencepost::request::Request;
+use fencepost::http::{Problem, Request};
 use fencepost::timestamp::Timestamp;
 
 /// The new product of `{stock, lowStockAt?=0}`, created at this time.
@@ -32,7 +31,7 @@ pub fn parse_adjustment(request: &Request) -> Result<i64, Problem> {
 mod tests {
     use super::*;
     use crate::product::Status;
-    use fencepost::request::Body;
+    use fencepost::http::Body;
     use std::time::SystemTime;
 
     fn request(body: &str) -> Request {

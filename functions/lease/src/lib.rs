@@ -5,13 +5,11 @@
 
 pub mod requests;
 
-use aws_sdk_dynamodb::Client;
-use fencepost::http::{IfMatch, Problem, Response};
-use fencepost::idempotency::Claim;
+use fencepost::http::{Id, IfMatch, Preconditions, Problem, Request, Response, Routes};
+use fencepost::lambda::env;
 use fencepost::lease::{AcquireError, Acquired, LeaseError, LeaseVersion};
-use fencepost::request::{Id, Request, Routes};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Call, Lease, Leases, Source};
+use fencepost::{Call, IdempotencyClaim, Lease, LeaseTerms, Leases, Source, Store};
 use requests::{Wanted, parse_acquire, parse_release, parse_renewal};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -23,22 +21,19 @@ pub struct App {
 }
 
 impl App {
-    /// A function on this table, whose clock is the table's.
+    /// A function on this table.
     #[must_use]
     pub fn new(leases: Leases) -> Self {
         App { leases }
     }
 
-    /// As the environment says: `LEASES_TABLE` and `LEASE_CLOCK_SKEW_SECONDS` (default 1).
+    /// A function as the environment says: `LEASES_TABLE` and `LEASE_CLOCK_SKEW_SECONDS` (default 1).
     ///
     /// # Errors
     /// A sentence that names the variable.
-    pub fn from_env(client: &Client) -> Result<Self, Source> {
-        let table = std::env::var("LEASES_TABLE").map_err(|_| "LEASES_TABLE must name the table of leases")?;
-        let leases = Leases::new(client, table);
-        let Ok(seconds) = std::env::var("LEASE_CLOCK_SKEW_SECONDS") else { return Ok(App::new(leases)) };
-        let seconds = seconds.parse().map_err(|_| "LEASE_CLOCK_SKEW_SECONDS must be a whole number of seconds")?;
-        Ok(App::new(leases.with_clock_skew(Duration::from_secs(seconds))))
+    pub fn from_env(store: &Store) -> Result<Self, Source> {
+        let clock_skew = env::seconds_or("LEASE_CLOCK_SKEW_SECONDS", Leases::CLOCK_SKEW.as_secs())?;
+        Ok(App::new(store.leases(env::required("LEASES_TABLE")?).with_clock_skew(clock_skew)))
     }
 }
 
@@ -55,11 +50,9 @@ pub enum Route {
     Release,
 }
 
-const ACQUIRE: &str = "PUT /leases/{leaseKey}";
-
 /// The function's routes, as in `template.yaml`.
 pub const ROUTES: &Routes<Route> = &[
-    (ACQUIRE, Route::Acquire),
+    ("PUT /leases/{leaseKey}", Route::Acquire),
     ("GET /leases/{leaseKey}", Route::Get),
     ("PATCH /leases/{leaseKey}", Route::Renew),
     ("DELETE /leases/{leaseKey}", Route::Release),
@@ -68,73 +61,97 @@ pub const ROUTES: &Routes<Route> = &[
 /// Answers one request.
 ///
 /// # Errors
-/// Every answer that is not the one hoped for is a [`Problem`].
+/// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, parameters) = request.route(ROUTES)?;
-    let key = parameters.id("leaseKey")?;
+    let (route, path) = request.route(ROUTES)?;
+    let key = path.id("leaseKey")?;
     match route {
-        Route::Acquire => acquire(app, &key, request, call).await,
-        Route::Get => get(app, &key, request, call).await,
-        Route::Renew => renew(app, &key, request, call).await,
-        Route::Release => release(app, &key, request, call).await,
+        Route::Acquire => {
+            request.refuse_preconditions("a lease is acquired if it is free")?;
+            let wanted = parse_acquire(request)?;
+            let payload = json!({ "holder": wanted.holder.as_str(), "ttlSeconds": wanted.ttl_seconds });
+            let claim = request.idempotency_claim(&path, &payload)?;
+            acquire(app, &key, &wanted, claim.as_ref(), call).await
+        }
+        Route::Get => get(app, &key, &request.read_preconditions()?, call).await,
+        Route::Renew => {
+            request.refuse_idempotency_key()?;
+            let if_match = request.change_preconditions()?;
+            let (token, terms) = parse_renewal(request)?;
+            renew(app, &key, if_match, token, terms, call).await
+        }
+        Route::Release => {
+            request.refuse_idempotency_key()?;
+            let if_match = request.change_preconditions()?;
+            release(app, &key, if_match, parse_release(request)?, call).await
+        }
     }
 }
 
-async fn acquire(app: &App, key: &Id, request: &Request, call: &Call) -> Result<Response, Problem> {
-    request.refuse_conditions("a lease is acquired where it is free")?;
-    let idempotency_key = request.idempotency_key()?;
-    let Wanted { holder, ttl_seconds, terms } = parse_acquire(request)?;
-    let acquired = match idempotency_key {
-        None => app.leases.acquire(key.as_str(), holder.as_str(), terms, call).await.map(Acquired::Now),
-        Some(idempotency_key) => {
-            let payload = json!({ "holder": holder.as_str(), "ttlSeconds": ttl_seconds }).to_string();
-            let claim = Claim::new(&[&request.caller, ACQUIRE, idempotency_key], &[ACQUIRE, &request.path, &payload]);
-            app.leases.acquire_once(key.as_str(), holder.as_str(), terms, &claim, call).await
-        }
+async fn acquire(
+    app: &App,
+    key: &Id,
+    wanted: &Wanted,
+    claim: Option<&IdempotencyClaim>,
+    call: &Call,
+) -> Result<Response, Problem> {
+    let (leases, holder) = (&app.leases, wanted.holder.as_str());
+    let acquired = match claim {
+        None => leases.acquire(key.as_str(), holder, wanted.terms, call).await.map(Acquired::New),
+        Some(claim) => leases.acquire_once(key.as_str(), holder, wanted.terms, claim, call).await,
     };
-    let shown = |lease: &Lease| Response::created(format!("/leases/{key}"), lease.at(), &show(key, lease));
+    let shown = |lease: &Lease| Response::created(format!("/leases/{key}"), lease.at(), &lease_to_json(key, lease));
     match acquired {
-        Ok(Acquired::Now(lease)) => Ok(shown(&lease)),
-        Ok(Acquired::Before(lease)) => Ok(shown(&lease).replayed()),
+        Ok(Acquired::New(lease)) => Ok(shown(&lease)),
+        Ok(Acquired::Replayed(lease)) => Ok(shown(&lease).replayed()),
         Err(AcquireError::Held { holder, until }) => {
-            Err(Problem::refused("lease_held", "somebody holds this lease; it may be free when its time is over")
+            Err(Problem::refused("lease_held", "another holder has this lease; it may be free when its time is over")
                 .with("holder", holder)
                 .with("until", until.to_string())
-                .retry_after(app.leases.free_in(until)))
+                .retry_after(leases.free_in(until)))
         }
         Err(AcquireError::KeyReused) => Err(Problem::key_reused()),
-        Err(AcquireError::Failed(failure)) if idempotency_key.is_some() => Err(Problem::of_keyed(failure)),
+        Err(AcquireError::Failed(failure)) if claim.is_some() => Err(Problem::from_keyed(failure)),
         Err(AcquireError::Failed(failure)) => Err(failure.into()),
+        Err(other) => Err(Problem::internal(other)),
     }
 }
 
-async fn get(app: &App, key: &Id, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (if_match, if_none_match) = request.read_conditions()?;
+async fn get(
+    app: &App,
+    key: &Id,
+    preconditions: &Preconditions<LeaseVersion>,
+    call: &Call,
+) -> Result<Response, Problem> {
     let lease = app.leases.get(key.as_str(), call).await?.ok_or_else(not_found)?;
-    if_match.check(lease.at())?;
-    if if_none_match.matches(lease.at()) {
-        return Ok(Response::not_modified(lease.at()));
-    }
-    let expires_at = Timestamp::from_epoch_millis(lease.expires_at);
-    let holder = lease.holder.as_deref().unwrap_or_default();
-    let remaining = app.leases.remaining(&lease);
-    Ok(Response::ok(lease.at(), &body(key, holder, lease.at(), expires_at, remaining)))
+    preconditions.show(lease.at(), || {
+        let holder = lease.holder.as_deref().unwrap_or_default();
+        let expires_at = Timestamp::from_epoch_millis(lease.expires_at);
+        to_json(key, holder, lease.at(), expires_at, app.leases.remaining(&lease))
+    })
 }
 
-async fn renew(app: &App, key: &Id, request: &Request, call: &Call) -> Result<Response, Problem> {
-    request.refuse_idempotency_key()?;
-    let if_match = request.if_match()?;
-    let (token, terms) = parse_renewal(request)?;
+async fn renew(
+    app: &App,
+    key: &Id,
+    if_match: IfMatch<LeaseVersion>,
+    token: u64,
+    terms: LeaseTerms,
+    call: &Call,
+) -> Result<Response, Problem> {
     let at = renewals(app, key, if_match, token, call).await?;
     let token = app.leases.token(key.as_str(), token);
     let lease = app.leases.renew_at(&token, at, terms, call).await.map_err(problem)?;
-    Ok(Response::ok(lease.at(), &show(key, &lease)))
+    Ok(Response::ok(lease.at(), &lease_to_json(key, &lease)))
 }
 
-async fn release(app: &App, key: &Id, request: &Request, call: &Call) -> Result<Response, Problem> {
-    request.refuse_idempotency_key()?;
-    let if_match = request.if_match()?;
-    let token = parse_release(request)?;
+async fn release(
+    app: &App,
+    key: &Id,
+    if_match: IfMatch<LeaseVersion>,
+    token: u64,
+    call: &Call,
+) -> Result<Response, Problem> {
     let at = renewals(app, key, if_match, token, call).await?;
     app.leases.release_at(&app.leases.token(key.as_str(), token), at, call).await.map_err(problem)?;
     Ok(Response::no_content("released"))
@@ -159,11 +176,11 @@ async fn renewals(
     }
 }
 
-fn show(key: &Id, lease: &Lease) -> Value {
-    body(key, lease.holder(), lease.at(), Some(lease.expires_at()), lease.remaining())
+fn lease_to_json(key: &Id, lease: &Lease) -> Value {
+    to_json(key, lease.holder(), lease.at(), Some(lease.expires_at()), lease.remaining())
 }
 
-fn body(key: &Id, holder: &str, at: LeaseVersion, expires_at: Option<Timestamp>, remaining: Duration) -> Value {
+fn to_json(key: &Id, holder: &str, at: LeaseVersion, expires_at: Option<Timestamp>, remaining: Duration) -> Value {
     json!({
         "leaseKey": key.as_str(),
         "holder": holder,
@@ -182,6 +199,7 @@ fn problem(error: LeaseError) -> Problem {
         }
         LeaseError::Conflict(stored) => Problem::version_conflict(stored.at()),
         LeaseError::Failed(failure) => failure.into(),
+        other => Problem::internal(other),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The Lambda function `lease`: wiring only.
 
-use fencepost::runtime::{Error, serve};
+use fencepost::lambda::{Error, serve};
 use lease::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]

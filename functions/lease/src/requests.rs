@@ -1,8 +1,7 @@
 //! Bodies and queries to typed requests. The 400s end here.
 
-use fencepost::http::Problem;
-use fencepost::request::{Fields, Id, Request};
-use fencepost::{FencingToken, Terms};
+use fencepost::http::{Fields, Id, Problem, Request};
+use fencepost::{FencingToken, LeaseTerms};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ pub struct Wanted {
     /// For how many seconds: 1 to 900.
     pub ttl_seconds: i64,
     /// The same as terms.
-    pub terms: Terms,
+    pub terms: LeaseTerms,
 }
 
 /// What `{holder, ttlSeconds}` wants.
@@ -36,7 +35,7 @@ pub fn parse_acquire(request: &Request) -> Result<Wanted, Problem> {
 ///
 /// # Errors
 /// A problem that names the field.
-pub fn parse_renewal(request: &Request) -> Result<(u64, Terms), Problem> {
+pub fn parse_renewal(request: &Request) -> Result<(u64, LeaseTerms), Problem> {
     let mut fields = request.patch_fields()?;
     let token = fields.required_whole("token", FencingToken::NUMBERS)?.unsigned_abs();
     let (_, terms) = terms(&mut fields)?;
@@ -55,9 +54,9 @@ pub fn parse_release(request: &Request) -> Result<u64, Problem> {
     })
 }
 
-fn terms(fields: &mut Fields) -> Result<(i64, Terms), Problem> {
+fn terms(fields: &mut Fields) -> Result<(i64, LeaseTerms), Problem> {
     let seconds = fields.required_whole("ttlSeconds", TTL)?;
-    let terms = Terms::new(Duration::from_secs(seconds.unsigned_abs()))
+    let terms = LeaseTerms::new(Duration::from_secs(seconds.unsigned_abs()))
         .map_err(|short| fields.wrong("ttlSeconds", "invalid_value", &short.to_string()))?;
     Ok((seconds, terms))
 }
@@ -65,7 +64,7 @@ fn terms(fields: &mut Fields) -> Result<(i64, Terms), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencepost::request::Body;
+    use fencepost::http::Body;
 
     fn request(body: &str) -> Request {
         Request { body: Body { text: body.to_owned(), is_base64: false }, ..Request::default() }

@@ -1,6 +1,6 @@
 //! The Lambda function `place-order`: wiring only.
 
-use fencepost::runtime::{Error, serve};
+use fencepost::lambda::{Error, serve};
 use place_order::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]

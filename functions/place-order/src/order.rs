@@ -1,9 +1,9 @@
 //! An order, and what it does to the stock: pure decisions, told the time.
 
 use crate::stock::{MAX_STOCK, Product};
-use fencepost::http::Problem;
+use fencepost::http::{Problem, Resource};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Decision, Record};
+use fencepost::{Decision, ItemVersion, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -74,20 +74,26 @@ impl Order {
     }
 }
 
-/// An order as clients see it.
-#[must_use]
-pub fn show(id: &str, order: &Order) -> Value {
-    let mut shown = json!({
-        "orderId": id,
-        "userId": order.user_id,
-        "lines": order.lines,
-        "status": order.status,
-        "createdAt": order.created_at,
-    });
-    if let Some(cancelled) = order.cancelled_at {
-        shown["cancelledAt"] = json!(cancelled);
+impl Resource for Order {
+    const NOT_FOUND: (&'static str, &'static str) = ("order_not_found", "there is no order with this id");
+
+    fn location(&self, id: &str) -> String {
+        format!("/orders/{id}")
     }
-    shown
+
+    fn to_json(&self, id: &str, _at: ItemVersion) -> Value {
+        let mut json = json!({
+            "orderId": id,
+            "userId": self.user_id,
+            "lines": self.lines,
+            "status": self.status,
+            "createdAt": self.created_at,
+        });
+        if let Some(cancelled) = self.cancelled_at {
+            json["cancelledAt"] = json!(cancelled);
+        }
+        json
+    }
 }
 
 /// What is written together.

@@ -1,8 +1,7 @@
 //! Bodies to typed requests. The 400s of the bodies end here.
 
 use crate::order::{Line, Placement};
-use fencepost::http::Problem;
-use fencepost::request::{Fields, Request};
+use fencepost::http::{Fields, Problem, Request};
 use std::collections::HashSet;
 
 /// The most lines that an order may have: with the order itself far below the 100 items of a transaction.
@@ -47,7 +46,7 @@ pub fn parse_cancellation(request: &Request) -> Result<(), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencepost::request::Body;
+    use fencepost::http::Body;
     use serde_json::{Value, json};
 
     fn request(body: &str) -> Request {

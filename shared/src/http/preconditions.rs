@@ -1,73 +1,23 @@
-//! `ETag`, `If-Match` and `If-None-Match` (RFC 9110, section 13).
+//! `If-Match` and `If-None-Match` (RFC 9110, section 13).
 
-use super::Problem;
-use crate::lease::LeaseVersion;
-use crate::version::{Incarnation, ItemVersion, Version};
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-
-/// One state of one item, as far as an `ETag` tells it from others.
-pub trait State: Copy + PartialEq {
-    /// The strong entity tag, with its quotes; opaque to clients.
-    fn etag(self) -> String;
-
-    /// The state that a tag names; `None` for what [`State::etag`] never writes.
-    fn from_etag(tag: &str) -> Option<Self>;
-
-    /// The version that the state is at.
-    fn version(self) -> Version;
-}
-
-/// `"<version>.<incarnation>"`.
-impl State for ItemVersion {
-    fn etag(self) -> String {
-        format!("\"{}.{}\"", self.version, URL_SAFE_NO_PAD.encode(self.incarnation.as_bytes()))
-    }
-
-    fn from_etag(tag: &str) -> Option<Self> {
-        let (version, incarnation) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
-        let version = Version::new(version.parse().ok()?).filter(|version| *version > Version::ABSENT)?;
-        let incarnation = URL_SAFE_NO_PAD.decode(incarnation).ok()?;
-        let at = ItemVersion { version, incarnation: Incarnation::from_bytes(incarnation.try_into().ok()?) };
-        (at.etag() == tag).then_some(at)
-    }
-
-    fn version(self) -> Version {
-        self.version
-    }
-}
-
-/// `"<token>.<renewals>"`; the token counts for the version.
-impl State for LeaseVersion {
-    fn etag(self) -> String {
-        format!("\"{}.{}\"", self.token, self.renewals)
-    }
-
-    fn from_etag(tag: &str) -> Option<Self> {
-        let (token, renewals) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
-        // Numbers that JSON readers keep exactly, as a version is.
-        let number = |text: &str| Version::new(text.parse().ok()?).map(Version::get);
-        let at = LeaseVersion { token: number(token)?, renewals: number(renewals)? };
-        (at.etag() == tag).then_some(at)
-    }
-
-    fn version(self) -> Version {
-        Version::new(self.token).unwrap_or(Version::ABSENT)
-    }
-}
+use super::problem::Problem;
+use super::response::Response;
+use super::validator::Validator;
+use crate::version::ItemVersion;
+use serde_json::Value;
 
 /// What a request demands of the item that it changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IfMatch<S = ItemVersion> {
+pub enum IfMatch<V = ItemVersion> {
     /// Nothing: there is no such header.
     None,
     /// `*`: the item must be there.
     Any,
     /// Exactly this state.
-    Tag(S),
+    Tag(V),
 }
 
-impl<S: State> IfMatch<S> {
+impl<V: Validator> IfMatch<V> {
     /// The demand in this header's value.
     ///
     /// # Errors
@@ -77,7 +27,7 @@ impl<S: State> IfMatch<S> {
         match header.map(str::trim) {
             None => Ok(IfMatch::None),
             Some("*") => Ok(IfMatch::Any),
-            Some(tag) => S::from_etag(tag).map(IfMatch::Tag).ok_or_else(|| {
+            Some(tag) => V::from_etag(tag).map(IfMatch::Tag).ok_or_else(|| {
                 let detail = "If-Match takes * or exactly one ETag, as it was received";
                 Problem::invalid("header:if-match", "invalid_if_match", detail)
             }),
@@ -88,7 +38,7 @@ impl<S: State> IfMatch<S> {
     ///
     /// # Errors
     /// `version_conflict` when it is in another state.
-    pub fn check(self, current: S) -> Result<(), Problem> {
+    pub fn check(self, current: V) -> Result<(), Problem> {
         match self {
             IfMatch::Tag(at) if at != current => Err(Problem::version_conflict(current)),
             IfMatch::None | IfMatch::Any | IfMatch::Tag(_) => Ok(()),
@@ -125,12 +75,33 @@ impl IfNoneMatch {
 
     /// Whether the item in this state is one that is not wanted.
     #[must_use]
-    pub fn matches<S: State>(&self, current: S) -> bool {
+    pub fn matches<V: Validator>(&self, current: V) -> bool {
         match self {
             IfNoneMatch::None => false,
             IfNoneMatch::Any => true,
             IfNoneMatch::Tags(tags) => tags.contains(&current.etag()),
         }
+    }
+}
+
+/// The parsed `If-Match` and `If-None-Match` of one request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Preconditions<V = ItemVersion> {
+    /// The states that the request demands.
+    pub if_match: IfMatch<V>,
+    /// The states that the request does not want.
+    pub if_none_match: IfNoneMatch,
+}
+
+impl<V: Validator> Preconditions<V> {
+    /// Answers a conditional GET of an item in this state: 412 if `If-Match` demands another state, 304 if the client has
+    /// this one, otherwise 200 with the body.
+    ///
+    /// # Errors
+    /// `version_conflict`.
+    pub fn show(&self, at: V, body: impl FnOnce() -> Value) -> Result<Response, Problem> {
+        self.if_match.check(at)?;
+        Ok(if self.if_none_match.matches(at) { Response::not_modified(at) } else { Response::ok(at, &body()) })
     }
 }
 
@@ -152,6 +123,8 @@ fn parse_list(list: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lease::LeaseVersion;
+    use crate::version::{Incarnation, Version};
 
     fn at(version: u64) -> ItemVersion {
         let version = Version::new(version).expect("small");

@@ -1,22 +1,16 @@
-//! The only file with HTTP status codes: what an outcome looks like to an HTTP client.
+//! [`Problem`]: every answer that is not a success, as RFC 9457 `application/problem+json`.
 //!
-//! A function says what *kind* of answer it gives ([`Problem::refused`], [`Response::created`]) and a
-//! stable code; the numbers are here. Problems are RFC 9457 `application/problem+json`.
+//! A function names a *kind* of problem and a stable code. The status codes of all kinds are here.
 
-mod condition;
-mod stored;
-
-pub use condition::{IfMatch, IfNoneMatch, State};
-
-use crate::error::{Failure, Source};
+use super::response::{Headers, Response};
+use super::validator::Validator;
+use crate::error::{Failure, IdempotencyError, Source};
 use crate::json::Invalid;
-use crate::version::Version;
 use serde_json::{Map, Value, json};
-use std::borrow::Cow;
 use std::error::Error;
+use std::fmt;
 use std::time::Duration;
 
-const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 
 /// The kinds of problem that there are. Each has one status.
@@ -102,9 +96,9 @@ impl Problem {
 
     /// The item is at another version than the client demands; `current` is where it is.
     #[must_use]
-    pub fn version_conflict(current: impl State) -> Self {
+    pub fn version_conflict(current: impl Validator) -> Self {
         Self::new(Kind::VersionConflict, "version_conflict", "the item is at another version; nothing was changed")
-            .with("currentVersion", current.version().get())
+            .with("currentVersion", current.number())
             .with_header("etag", current.etag())
     }
 
@@ -129,6 +123,13 @@ impl Problem {
     pub fn key_reused() -> Self {
         let detail = "this idempotency key belongs to another request; nothing was changed, send a new key";
         Self::new(Kind::KeyReused, "idempotency_key_reused", detail).with("field", "header:idempotency-key")
+    }
+
+    /// The route does not honour idempotency keys. Nothing was changed.
+    #[must_use]
+    pub fn key_unsupported() -> Self {
+        let detail = "this route does not honour idempotency keys; nothing was changed, send the request without one";
+        Self::invalid("header:idempotency-key", "idempotency_key_unsupported", detail)
     }
 
     /// How a change failed whose request has an idempotency key: repeating it is safe, and finds out what is unknown.
@@ -159,6 +160,12 @@ impl Problem {
         let detail =
             "the change was sent, but whether it was applied could not be proved; repeat the request, which is safe";
         Problem { detail: detail.to_owned(), ..problem }
+    }
+
+    /// The service failed in a way that no route expects. The client learns nothing of the inside; the log has the source.
+    pub fn internal(source: impl Into<Source>) -> Self {
+        let detail = "the request could not be answered";
+        Problem { source: Some(source.into()), ..Self::new(Kind::Internal, "internal", detail) }
     }
 
     /// Adds a member to the body.
@@ -204,12 +211,6 @@ impl Problem {
         matches!(self.kind, Kind::Internal | Kind::Unavailable | Kind::OutcomeUnknown)
     }
 
-    /// What lies under it: for the log, never for the client.
-    #[must_use]
-    pub fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
-    }
-
     /// The answer that carries it.
     #[must_use]
     pub fn into_response(self) -> Response {
@@ -226,13 +227,44 @@ impl Problem {
         }
         let mut headers: Headers = self.headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
         headers.push(("content-type".into(), PROBLEM_JSON.to_owned()));
-        Response { status, outcome: self.code, headers, body: Some(Value::Object(body).to_string()), version: None }
+        Response::problem(status, self.code, headers, Value::Object(body).to_string())
+    }
+}
+
+/// Prints the detail. The source is for the log, never for the client.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl Error for Problem {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+/// For every framework that speaks the `http` crate's types, such as axum.
+impl From<Problem> for http::Response<String> {
+    fn from(problem: Problem) -> Self {
+        problem.into_response().into()
     }
 }
 
 impl From<Invalid> for Problem {
     fn from(invalid: Invalid) -> Self {
         Problem::invalid(invalid.pointer, invalid.code, invalid.detail)
+    }
+}
+
+/// How a keyed change failed. Repeating a keyed request is safe and finds out what is unknown.
+impl From<IdempotencyError<Problem>> for Problem {
+    fn from(error: IdempotencyError<Problem>) -> Self {
+        match error {
+            IdempotencyError::KeyReused => Problem::key_reused(),
+            IdempotencyError::Refused(problem) => problem,
+            IdempotencyError::Failed(failure) => Problem::from_keyed(failure),
+        }
     }
 }
 
@@ -270,103 +302,6 @@ impl From<Failure> for Problem {
         };
         problem.source = Some(Box::new(failure));
         problem
-    }
-}
-
-/// Names in lower case, and values. A stored answer brings names of its own, so not all are constants.
-type Headers = Vec<(Cow<'static, str>, String)>;
-
-/// An answer, ready to be sent by whatever transport.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Response {
-    status: u16,
-    outcome: &'static str,
-    headers: Headers,
-    body: Option<String>,
-    version: Option<Version>,
-}
-
-impl Response {
-    /// The item is this; `at` becomes its `ETag`.
-    #[must_use]
-    pub fn ok(at: impl State, body: &Value) -> Self {
-        Self::shown(200, "ok", at, body)
-    }
-
-    /// The item was created, is this, and is found at `location`.
-    #[must_use]
-    pub fn created(location: String, at: impl State, body: &Value) -> Self {
-        let mut response = Self::shown(201, "created", at, body);
-        response.headers.push(("location".into(), location));
-        response
-    }
-
-    fn shown(status: u16, outcome: &'static str, at: impl State, body: &Value) -> Self {
-        Response {
-            status,
-            outcome,
-            headers: vec![("content-type".into(), JSON.to_owned()), ("etag".into(), at.etag())],
-            body: Some(body.to_string()),
-            version: Some(at.version()),
-        }
-    }
-
-    /// The item is gone; its tombstone has this version.
-    #[must_use]
-    pub fn deleted(tombstone: Version) -> Self {
-        Response { status: 204, outcome: "deleted", headers: Vec::new(), body: None, version: Some(tombstone) }
-    }
-
-    /// What was asked for is so, in one of several ways: the header `Fencepost-Outcome` says which.
-    #[must_use]
-    pub fn no_content(outcome: &'static str) -> Self {
-        let headers = vec![("fencepost-outcome".into(), outcome.to_owned())];
-        Response { status: 204, outcome, headers, body: None, version: None }
-    }
-
-    /// The client has this version already.
-    #[must_use]
-    pub fn not_modified(at: impl State) -> Self {
-        let headers = vec![("etag".into(), at.etag())];
-        Response { status: 304, outcome: "not_modified", headers, body: None, version: Some(at.version()) }
-    }
-
-    /// The same answer, given again to a request that repeats an earlier one.
-    #[must_use]
-    pub fn replayed(mut self) -> Self {
-        self.outcome = "replayed";
-        self.headers.push(("idempotency-replayed".into(), "true".to_owned()));
-        self
-    }
-
-    /// The status code.
-    #[must_use]
-    pub fn status(&self) -> u16 {
-        self.status
-    }
-
-    /// One word for the log: `ok`, `created`, …, or the code of a problem.
-    #[must_use]
-    pub fn outcome(&self) -> &'static str {
-        self.outcome
-    }
-
-    /// The headers, names in lower case.
-    #[must_use]
-    pub fn headers(&self) -> &[(Cow<'static, str>, String)] {
-        &self.headers
-    }
-
-    /// The body, where there is one.
-    #[must_use]
-    pub fn body(&self) -> Option<&str> {
-        self.body.as_deref()
-    }
-
-    /// The version that the answer speaks of.
-    #[must_use]
-    pub fn version(&self) -> Option<Version> {
-        self.version
     }
 }
 

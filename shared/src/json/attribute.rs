@@ -3,7 +3,8 @@
 //! Not `serde_dynamo`: with `arbitrary_precision`, `serde_json` hands a number to other serializers
 //! as a private struct that they do not know.
 
-use super::{Decimal, Object, value_of};
+use super::number::{Decimal, value_of};
+use super::object::Object;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Map, Value};
 

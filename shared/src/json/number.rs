@@ -2,6 +2,7 @@
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
+use serde_json::Value;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -171,6 +172,15 @@ fn parse_exponent(text: &str) -> Result<i64, NumberError> {
 
 fn length(text: &str) -> i64 {
     i64::try_from(text.len()).unwrap_or(i64::MAX)
+}
+
+/// This number as a JSON value.
+///
+/// # Panics
+/// Never: every text of a [`Decimal`] is JSON.
+#[must_use]
+pub fn value_of(number: &Decimal) -> Value {
+    Value::Number(number.to_string().parse().expect("the text of a Decimal is JSON"))
 }
 
 #[cfg(test)]

@@ -1,21 +1,9 @@
-//! Free-form JSON, kept exactly: parsing, limits, merge patch, and the way to and from attributes.
-//!
-//! `serde_json` is built with `arbitrary_precision`, so a [`Value`] keeps a number's text. [`parse`]
-//! and [`from_attribute`] bring every number to its one text ([`Decimal`]); from there on values are
-//! equal exactly when they print the same bytes, whether a client has just sent them or a table
-//! has returned them.
+//! [`Object`]: a free-form object within the limits, and merge patches.
 
-mod attribute;
-mod number;
-mod parse;
-
-pub use attribute::{from_attribute, to_attribute};
-pub use number::{Decimal, Exact, NumberError};
-pub use parse::parse;
-
+use super::invalid::{Invalid, pointer_to};
+use super::number::{Decimal, value_of};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::fmt;
 
 /// How many levels a free-form object may have, counting itself: what a `DynamoDB` item keeps.
 /// A plain value is a level too: `{"a":1}` has two. An object or array has room for one more even when it is empty, so
@@ -25,43 +13,11 @@ pub const MAX_DEPTH: usize = 32;
 /// The longest name of a member, in bytes.
 const MAX_NAME: usize = 255;
 
-/// What is wrong with a document, and where.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Invalid {
-    /// JSON Pointer (RFC 6901) to the offending value; empty for the whole document.
-    pub pointer: String,
-    /// A stable code.
-    pub code: &'static str,
-    /// A sentence for people.
-    pub detail: String,
-}
-
-impl Invalid {
-    /// This is wrong there.
-    pub fn new(pointer: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Self {
-        Invalid { pointer: pointer.into(), code, detail: detail.into() }
-    }
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.pointer, self.detail)
-    }
-}
-
-impl std::error::Error for Invalid {}
-
-/// The pointer to the member or element with this name, under `parent`.
-#[must_use]
-pub fn pointer_to(parent: &str, name: &str) -> String {
-    format!("{parent}/{}", name.replace('~', "~0").replace('/', "~1"))
-}
-
 /// A free-form JSON object within the limits: at most 32 levels counting itself, names of 1 to 255
 /// bytes, and no name that begins with `_` at its own top level (those are ours).
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
 #[serde(transparent)]
-pub struct Object(Map<String, Value>);
+pub struct Object(pub(super) Map<String, Value>);
 
 impl Object {
     /// The object in this value, which stands at `pointer` of its document.
@@ -105,15 +61,6 @@ impl Object {
         merge_members(&mut members, patch.members());
         Object(members)
     }
-}
-
-/// This number as a JSON value.
-///
-/// # Panics
-/// Never: every text of a [`Decimal`] is JSON.
-#[must_use]
-pub fn value_of(number: &Decimal) -> Value {
-    Value::Number(number.to_string().parse().expect("the text of a Decimal is JSON"))
 }
 
 /// What a merge patch makes of a value (RFC 7396).

@@ -1,6 +1,7 @@
 //! Text to JSON without losing or guessing anything: exact numbers, no duplicate names, bounded depth.
 
-use super::{Decimal, Invalid, pointer_to, value_of};
+use super::invalid::{Invalid, pointer_to};
+use super::number::{Decimal, value_of};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::cell::RefCell;

@@ -25,10 +25,10 @@ use std::env;
 /// Nothing is sent. What is missing is an error of the first request.
 ///
 /// ```
-/// let client = fencepost::client::from_env();
+/// let client = fencepost::lambda::client_from_env();
 /// # let _ = client;
 /// ```
-pub fn from_env() -> Client {
+pub fn client_from_env() -> Client {
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).map(Region::new))

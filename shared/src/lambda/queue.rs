@@ -3,14 +3,15 @@
 //! A batch is answered with the ids of those of its messages that shall come again (`ReportBatchItemFailures`); the queue
 //! removes all others. What fails again and again ends in the dead-letter queue.
 
-use super::{Error, call, chain, log_json, millis};
+use super::allowance::call;
+use super::client::client_from_env;
+use super::logs::{chain, log_json, millis};
 use crate::call::Call;
-use crate::lambda;
 use crate::error::Source;
 use crate::http::Problem;
+use crate::store::Store;
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use aws_sdk_dynamodb::Client;
-use lambda_runtime::{LambdaEvent, service_fn};
+use lambda_runtime::{Error, LambdaEvent, service_fn};
 use std::collections::BTreeSet;
 use tokio::time::Instant;
 
@@ -33,11 +34,11 @@ pub type Outcome = Result<Done, Problem>;
 /// # Errors
 /// `init` failed, or Lambda's runtime API cannot be reached: the process ends, and Lambda says so.
 pub async fn serve_queue<A>(
-    init: impl FnOnce(&Client) -> Result<A, Source>,
+    init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
 ) -> Result<(), Error> {
     log_json();
-    let app = init(&client::from_env())?;
+    let app = init(&Store::new(&client_from_env()))?;
     let answer = |event| Box::pin(respond_batch(&app, &handle, event));
     lambda_runtime::run(service_fn(answer)).await
 }

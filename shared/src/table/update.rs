@@ -26,6 +26,17 @@ pub enum Decision<T, R> {
     Refuse(R),
 }
 
+impl<T, R> Decision<T, R> {
+    /// The same decision with another kind of reason.
+    pub fn map_refusal<S>(self, map: impl FnOnce(R) -> S) -> Decision<T, S> {
+        match self {
+            Decision::Put(value) => Decision::Put(value),
+            Decision::Keep => Decision::Keep,
+            Decision::Refuse(reason) => Decision::Refuse(map(reason)),
+        }
+    }
+}
+
 impl<T: Record> Table<T> {
     /// The item as it is now (strongly consistent); `None` where nothing is, or a tombstone.
     ///

@@ -1,8 +1,9 @@
 //! [`Fields`]: the members of a body, read one by one, with none left over.
 
-use super::values::past;
-use super::{Id, Ip, MAX_BODY};
-use crate::http::Problem;
+use super::id::Id;
+use super::limits::MAX_BODY;
+use super::values::{Ip, past};
+use crate::http::problem::Problem;
 use crate::json::{self, Decimal, Object, pointer_to};
 use crate::timestamp::Timestamp;
 use serde_json::{Map, Value};

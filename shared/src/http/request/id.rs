@@ -1,6 +1,6 @@
 //! [`Id`]: what may stand in a path as a name.
 
-use crate::http::Problem;
+use crate::http::problem::Problem;
 use std::fmt;
 
 /// The longest id.

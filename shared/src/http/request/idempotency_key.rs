@@ -1,7 +1,10 @@
 //! `Idempotency-Key`: the client's name for one change, the same each time that it sends it.
 
-use super::Request;
-use crate::http::Problem;
+use super::message::Request;
+use super::route::Parameters;
+use crate::http::problem::Problem;
+use crate::idempotency::IdempotencyClaim;
+use serde_json::Value;
 
 const HEADER: &str = "idempotency-key";
 const FIELD: &str = "header:idempotency-key";
@@ -37,16 +40,33 @@ impl Request {
         })
     }
 
+    /// What an idempotency record recognises this request by, if it has a key. `payload` is what the request says once it
+    /// is parsed, with defaults filled in.
+    ///
+    /// The key counts for one caller and one route. The payload counts with the route and its path parameters, and not
+    /// with the raw path: the same request through another base path is the same request.
+    ///
+    /// Numbers in `payload` must be in their one notation ([`crate::json::parse`]), so that equal requests are equal text.
+    ///
+    /// # Errors
+    /// `invalid_idempotency_key`.
+    pub fn idempotency_claim(
+        &self,
+        route: &Parameters,
+        payload: &Value,
+    ) -> Result<Option<IdempotencyClaim>, Problem> {
+        let Some(key) = self.idempotency_key()? else { return Ok(None) };
+        let payload = payload.to_string();
+        let says: Vec<&str> = [route.template()].into_iter().chain(route.values()).chain([payload.as_str()]).collect();
+        Ok(Some(IdempotencyClaim::new(&[&self.caller, route.template(), key], &says)))
+    }
+
     /// Refuses an idempotency key on a route that does not make its promise: a client that sends one relies on it.
     ///
     /// # Errors
     /// `idempotency_key_unsupported`.
     pub fn refuse_idempotency_key(&self) -> Result<(), Problem> {
-        if self.header(HEADER).is_none() {
-            return Ok(());
-        }
-        let detail = "this route does not honour idempotency keys; nothing was changed";
-        Err(Problem::invalid(FIELD, "idempotency_key_unsupported", detail))
+        if self.header(HEADER).is_none() { Ok(()) } else { Err(Problem::key_unsupported()) }
     }
 }
 

@@ -3,33 +3,19 @@
 //! Everything that can be wrong with a request is found out here and is a 400-something [`Problem`]
 //! that names the field.
 
-mod fields;
-mod id;
-mod idempotency_key;
-mod query;
-mod route;
-mod values;
-
-pub use fields::Fields;
-pub use id::Id;
-pub use query::Query;
-pub use route::{Parameters, Routes};
-pub use values::Ip;
-
-use crate::http::{IfMatch, IfNoneMatch, Problem, State};
+use super::fields::Fields;
+use super::limits::MAX_BODY;
+use crate::http::problem::Problem;
 use crate::json::{self, Object, refuse_reserved};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The most bytes that a body may have: 512 KB, some more than the largest item.
-pub const MAX_BODY: usize = 512 * 1024;
-
 /// What a PATCH may be.
 const PATCH_TYPES: &[&str] = &["application/json", "application/merge-patch+json"];
 
-/// One request. `runtime.rs` makes it of an event; a test makes it of whatever it likes.
+/// One request. [`lambda`](crate) makes it of an event; a test makes it of whatever it likes.
 #[derive(Clone, Default, Debug)]
 pub struct Request {
     /// `GET`, `PUT`, …
@@ -73,60 +59,6 @@ impl Request {
             return self.path.clone();
         }
         self.path_parameters.values().map(String::as_str).collect::<Vec<_>>().join("/")
-    }
-
-    /// What the request demands of an item that it changes. `If-None-Match` has no meaning there.
-    ///
-    /// # Errors
-    /// `invalid_if_match`; `invalid_if_none_match` where there is one: refused, never silently dropped.
-    pub fn if_match<S: State>(&self) -> Result<IfMatch<S>, Problem> {
-        if self.header("if-none-match").is_some() {
-            let detail = "If-None-Match is for GET and for creation; to change an item, send If-Match";
-            return Err(Problem::invalid("header:if-none-match", "invalid_if_none_match", detail));
-        }
-        IfMatch::parse(self.header("if-match"))
-    }
-
-    /// What the request demands of an item that it reads: `If-Match` first, then `If-None-Match`.
-    ///
-    /// # Errors
-    /// `invalid_if_match`, `invalid_if_none_match`.
-    pub fn read_conditions<S: State>(&self) -> Result<(IfMatch<S>, IfNoneMatch), Problem> {
-        Ok((IfMatch::parse(self.header("if-match"))?, IfNoneMatch::parse(self.header("if-none-match"))?))
-    }
-
-    /// Whether a creation says `If-None-Match: *`: then a taken key is a failed condition.
-    ///
-    /// # Errors
-    /// `invalid_if_none_match` for anything but `*`; `invalid_if_match` where there is such a header,
-    /// because what is to be created has no version.
-    pub fn if_absent(&self) -> Result<bool, Problem> {
-        if self.header("if-match").is_some() {
-            let detail = "this route creates; what is not there has no ETag to match";
-            return Err(Problem::invalid("header:if-match", "invalid_if_match", detail));
-        }
-        match IfNoneMatch::parse(self.header("if-none-match"))? {
-            IfNoneMatch::None => Ok(false),
-            IfNoneMatch::Any => Ok(true),
-            IfNoneMatch::Tags(_) => {
-                let detail = "creation takes If-None-Match: * only";
-                Err(Problem::invalid("header:if-none-match", "invalid_if_none_match", detail))
-            }
-        }
-    }
-
-    /// Refuses `If-Match` and `If-None-Match` on a route whose condition is another one: see `instead`.
-    ///
-    /// # Errors
-    /// `invalid_if_match`, `invalid_if_none_match`.
-    pub fn refuse_conditions(&self, instead: &str) -> Result<(), Problem> {
-        for (header, code) in [("if-match", "invalid_if_match"), ("if-none-match", "invalid_if_none_match")] {
-            if self.header(header).is_some() {
-                let detail = format!("this route does not take it: {instead}");
-                return Err(Problem::invalid(format!("header:{header}"), code, detail));
-            }
-        }
-        Ok(())
     }
 
     /// The body as an object with known fields.
@@ -208,7 +140,6 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::ItemVersion;
 
     fn with_body(text: &str) -> Request {
         Request { body: Body { text: text.to_owned(), is_base64: false }, ..Request::default() }
@@ -258,14 +189,5 @@ mod tests {
             assert_eq!(with_body(body).merge_patch().expect_err("refused").code(), code, "{body}");
         }
         assert_eq!(with_body("{\"_a\":null}").merge_patch().expect_err("refused").code(), "reserved_name");
-    }
-
-    #[test]
-    fn conditions_that_a_route_does_not_take_are_refused_not_dropped() {
-        let request = Request::default();
-        assert!(with_header(&request, "if-none-match", "*").if_match::<ItemVersion>().is_err());
-        assert!(with_header(&request, "if-match", "*").if_absent().is_err());
-        assert!(with_header(&request, "if-none-match", "\"a\"").if_absent().is_err());
-        assert_eq!(with_header(&request, "if-none-match", "*").if_absent().ok(), Some(true));
     }
 }

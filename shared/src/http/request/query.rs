@@ -1,8 +1,9 @@
 //! [`Query`]: the parameters after the `?`, read by name, with none that the route does not know.
 
+use super::id::Id;
+use super::message::Request;
 use super::values::past;
-use super::{Id, Request};
-use crate::http::Problem;
+use crate::http::problem::Problem;
 use crate::timestamp::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -1,15 +1,20 @@
 //! Which of a function's routes a request takes.
 
-use super::{Id, Ip, Request};
-use crate::http::Problem;
+use super::id::Id;
+use super::message::Request;
+use super::values::Ip;
+use crate::http::problem::Problem;
 use std::collections::BTreeMap;
 
 /// A function's routes: `"PATCH /devices/{deviceId}/state"` and what it calls that.
 pub type Routes<R> = [(&'static str, R)];
 
-/// What stood in the places of a route's template.
+/// The route that a request took, and what stood in the places of its template.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parameters(BTreeMap<String, String>);
+pub struct Parameters {
+    template: &'static str,
+    values: BTreeMap<String, String>,
+}
 
 impl Parameters {
     /// The id in the place of this name.
@@ -28,8 +33,19 @@ impl Parameters {
         Ip::parse(self.text(name), &format!("path:{name}"))
     }
 
+    /// The route as the function's table of routes has it, like `GET /devices/{deviceId}`.
+    #[must_use]
+    pub fn template(&self) -> &'static str {
+        self.template
+    }
+
+    /// Names and values, in the order of the names.
+    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()])
+    }
+
     fn text(&self, name: &str) -> &str {
-        self.0.get(name).map_or("", String::as_str)
+        self.values.get(name).map_or("", String::as_str)
     }
 }
 
@@ -48,9 +64,9 @@ impl Request {
         let mut allowed = Vec::new();
         for (template, route) in routes {
             let Some((method, path)) = template.split_once(' ') else { continue };
-            let Some(parameters) = match_path(path, &self.path) else { continue };
+            let Some(values) = match_path(path, &self.path) else { continue };
             if method == self.method {
-                return Ok((*route, parameters));
+                return Ok((*route, Parameters { template, values }));
             }
             allowed.push(method);
         }
@@ -65,7 +81,7 @@ impl Request {
         let key = self.route_key.as_deref()?;
         let (template, route) = routes.iter().find(|(template, _)| *template == key)?;
         let complete = names(template).all(|name| self.path_parameters.contains_key(name));
-        complete.then(|| (*route, Parameters(self.path_parameters.clone())))
+        complete.then(|| (*route, Parameters { template, values: self.path_parameters.clone() }))
     }
 }
 
@@ -80,20 +96,20 @@ fn place(segment: &str) -> Option<&str> {
 }
 
 /// What stands in the template's places if the path has its form. Nothing is decoded: ids have no `%`.
-fn match_path(template: &str, path: &str) -> Option<Parameters> {
-    let mut parameters = BTreeMap::new();
+fn match_path(template: &str, path: &str) -> Option<BTreeMap<String, String>> {
+    let mut values = BTreeMap::new();
     let mut segments = path.split('/');
     for part in template.split('/') {
         let segment = segments.next()?;
         match place(part) {
             Some(name) => {
-                parameters.insert(name.to_owned(), segment.to_owned());
+                values.insert(name.to_owned(), segment.to_owned());
             }
             None if part == segment => {}
             None => return None,
         }
     }
-    segments.next().is_none().then_some(Parameters(parameters))
+    segments.next().is_none().then_some(values)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Single values that come in bodies, paths and queries alike: addresses and moments.
 
-use crate::http::Problem;
+use crate::http::problem::Problem;
 use crate::timestamp::Timestamp;
 use std::fmt;
 use std::net::IpAddr;

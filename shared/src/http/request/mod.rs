@@ -1,0 +1,22 @@
+//! A request as a function sees it: method, path, parameters, headers, body. It knows no transport.
+//!
+//! Everything that can be wrong with a request is found here and becomes a [`Problem`](super::Problem) that names the
+//! field.
+
+mod fields;
+mod id;
+mod idempotency_key;
+mod limits;
+mod message;
+mod preconditions;
+mod query;
+mod route;
+mod values;
+
+pub use fields::Fields;
+pub use id::Id;
+pub use limits::MAX_BODY;
+pub use message::{Body, Request};
+pub use query::Query;
+pub use route::{Parameters, Routes};
+pub use values::Ip;

@@ -1,0 +1,231 @@
+//! [`Response`]: an answer, ready for any transport. It can be stored and given again.
+
+use super::validator::Validator;
+use crate::version::Version;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::Value;
+use std::borrow::Cow;
+
+const JSON: &str = "application/json";
+
+/// Names in lower case, and values. A stored answer brings names of its own, so not all are constants.
+pub(super) type Headers = Vec<(Cow<'static, str>, String)>;
+
+/// An answer, ready to be sent by whatever transport.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Response {
+    status: u16,
+    outcome: &'static str,
+    headers: Headers,
+    body: Option<String>,
+    version: Option<u64>,
+}
+
+impl Response {
+    /// The item is this; `at` becomes its `ETag`.
+    #[must_use]
+    pub fn ok(at: impl Validator, body: &Value) -> Self {
+        Self::shown(200, "ok", at, body)
+    }
+
+    pub(super) fn problem(status: u16, code: &'static str, headers: Headers, body: String) -> Self {
+        Response { status, outcome: code, headers, body: Some(body), version: None }
+    }
+
+    /// The item was created, is this, and is found at `location`.
+    #[must_use]
+    pub fn created(location: String, at: impl Validator, body: &Value) -> Self {
+        let mut response = Self::shown(201, "created", at, body);
+        response.headers.push(("location".into(), location));
+        response
+    }
+
+    fn shown(status: u16, outcome: &'static str, at: impl Validator, body: &Value) -> Self {
+        Response {
+            status,
+            outcome,
+            headers: vec![("content-type".into(), JSON.to_owned()), ("etag".into(), at.etag())],
+            body: Some(body.to_string()),
+            version: Some(at.number()),
+        }
+    }
+
+    /// The item is gone; its tombstone has this version.
+    #[must_use]
+    pub fn deleted(tombstone: Version) -> Self {
+        Response { status: 204, outcome: "deleted", headers: Vec::new(), body: None, version: Some(tombstone.get()) }
+    }
+
+    /// What was asked for is so, in one of several ways: the header `Fencepost-Outcome` says which.
+    #[must_use]
+    pub fn no_content(outcome: &'static str) -> Self {
+        let headers = vec![("fencepost-outcome".into(), outcome.to_owned())];
+        Response { status: 204, outcome, headers, body: None, version: None }
+    }
+
+    /// The client has this version already.
+    #[must_use]
+    pub fn not_modified(at: impl Validator) -> Self {
+        let headers = vec![("etag".into(), at.etag())];
+        Response { status: 304, outcome: "not_modified", headers, body: None, version: Some(at.number()) }
+    }
+
+    /// The same answer, given again to a request that repeats an earlier one.
+    #[must_use]
+    pub fn replayed(mut self) -> Self {
+        self.outcome = "replayed";
+        self.headers.push(("idempotency-replayed".into(), "true".to_owned()));
+        self
+    }
+
+    /// The status code.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// One word for the log: `ok`, `created`, …, or the code of a problem.
+    #[must_use]
+    pub fn outcome(&self) -> &'static str {
+        self.outcome
+    }
+
+    /// The headers, names in lower case.
+    #[must_use]
+    pub fn headers(&self) -> &[(Cow<'static, str>, String)] {
+        &self.headers
+    }
+
+    /// The body, where there is one.
+    #[must_use]
+    pub fn body(&self) -> Option<&str> {
+        self.body.as_deref()
+    }
+
+    /// The version that the answer speaks of.
+    #[must_use]
+    pub fn version(&self) -> Option<u64> {
+        self.version
+    }
+}
+
+/// An idempotency record keeps a response as one text. The format is private and may change between releases.
+impl Serialize for Response {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_stored())
+    }
+}
+
+impl<'de> Deserialize<'de> for Response {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Response::from_stored(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+    }
+}
+
+/// For every framework that speaks the `http` crate's types, such as axum.
+impl From<Response> for http::Response<String> {
+    fn from(response: Response) -> Self {
+        let mut converted = http::Response::new(response.body.unwrap_or_default());
+        *converted.status_mut() = http::StatusCode::from_u16(response.status).unwrap_or_default();
+        for (name, value) in response.headers {
+            // Every name and value is made of ids, tags and numbers of this crate, so none is ever left out.
+            if let (Ok(name), Ok(value)) =
+                (http::HeaderName::try_from(name.as_ref()), http::HeaderValue::try_from(value))
+            {
+                converted.headers_mut().append(name, value);
+            }
+        }
+        converted
+    }
+}
+
+/// The first line of a stored answer. The body follows as it is: neither a byte of it changes, nor does it grow.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Head {
+    status: u16,
+    headers: Vec<(String, String)>,
+    version: Option<u64>,
+    has_body: bool,
+}
+
+impl Response {
+    /// The text from which [`Response::from_stored`] makes the same status, headers and body again.
+    ///
+    /// # Panics
+    /// Never: numbers, texts and lists of texts are JSON.
+    fn to_stored(&self) -> String {
+        let head = Head {
+            status: self.status,
+            headers: self.headers.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
+            version: self.version,
+            has_body: self.body.is_some(),
+        };
+        let head = serde_json::to_string(&head).expect("numbers and texts are JSON");
+        format!("{head}\n{}", self.body().unwrap_or_default())
+    }
+
+    /// The answer that was kept as this text. Mark it with [`Response::replayed`] before it is given again.
+    ///
+    /// # Errors
+    /// [`Failure::CorruptItem`] for a text that [`Response::to_stored`] does not make.
+    fn from_stored(text: &str) -> Result<Self, String> {
+        let corrupt = |reason: String| format!("a stored answer: {reason}");
+        let (head, body) = text.split_once('\n').ok_or_else(|| corrupt("its body is missing".to_owned()))?;
+        let head: Head = serde_json::from_str(head).map_err(|error| corrupt(error.to_string()))?;
+        Ok(Response {
+            status: head.status,
+            outcome: "stored",
+            headers: head.headers.into_iter().map(|(name, value)| (name.into(), value)).collect(),
+            body: head.has_body.then(|| body.to_owned()),
+            version: head.version,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::{Incarnation, ItemVersion, Version};
+    use serde_json::Value;
+
+    fn at(version: u64) -> ItemVersion {
+        ItemVersion { version: Version::new(version).expect("small"), incarnation: Incarnation::from_bytes([7; 8]) }
+    }
+
+    #[test]
+    fn a_stored_answer_comes_back_with_its_status_headers_body_and_version() {
+        let text = r#"{"a":1e+100,"b":12345678901234567890123456789012345678,"c":"\"\\ é \u2028 \u0001"}"#;
+        let body: Value = serde_json::from_str(text).expect("JSON");
+        let first = Response::created("/devices/a".to_owned(), at(3), &body);
+        for answer in [first, Response::ok(at((1 << 53) - 1), &body), Response::deleted(at(4).version)] {
+            let back = Response::from_stored(&answer.to_stored()).expect("a stored answer");
+            assert_eq!(Response { outcome: answer.outcome, ..back.clone() }, answer);
+            assert_eq!(back.to_stored(), answer.to_stored());
+            assert!(answer.to_stored().len() < 200 + answer.body().map_or(0, str::len), "the body is kept as it is");
+        }
+    }
+
+    #[test]
+    fn a_replayed_answer_says_so_to_the_client_and_to_the_log() {
+        let first = Response::ok(at(3), &Value::Null);
+        let replayed = Response::from_stored(&first.to_stored()).expect("a stored answer").replayed();
+        assert_eq!((replayed.outcome(), replayed.status(), replayed.body()), ("replayed", 200, first.body()));
+        let marks: Vec<_> = replayed.headers().iter().filter(|header| !first.headers().contains(header)).collect();
+        assert_eq!(marks, [&("idempotency-replayed".into(), "true".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_no_stored_answer_is_corrupt() {
+        for text in [
+            "",
+            "{}\n",
+            "null\n",
+            r#"{"status":200,"headers":[],"version":null,"hasBody":false}"#,
+            "{\"status\":70000,\"headers\":[],\"version\":null,\"hasBody\":false}\n",
+            "{\"status\":200,\"headers\":[],\"version\":null,\"hasBody\":false,\"more\":1}\n",
+        ] {
+            assert!(Response::from_stored(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! How long an invocation may take.
+
+use crate::call::Call;
+use crate::clock::Clock;
+use crate::retry::Deadline;
+use lambda_runtime::Context;
+use std::time::{Duration, SystemTime};
+
+/// What is kept of Lambda's time for the answer itself: 250 ms.
+///
+/// A call that ends at its deadline still has to be answered, logged and posted to the runtime, on a
+/// small function with a fraction of a processor, and Lambda's clock and ours may differ by some
+/// milliseconds. Killed in that moment, the client would learn nothing.
+pub const MARGIN: Duration = Duration::from_millis(250);
+
+/// What an invocation may take if nobody says: 10 s, the timeout in `template.yaml`.
+const UNKNOWN_DEADLINE: Duration = Duration::from_secs(10);
+
+/// The longest that Lambda lets an invocation take: 15 minutes.
+const MAX_TIMEOUT: Duration = Duration::from_mins(15);
+
+/// The environment variable with the function's timeout in seconds. Lambda itself does not tell a function its timeout.
+const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
+
+/// The call that an invocation may make: it ends at Lambda's deadline, less [`MARGIN`].
+///
+/// Lambda's deadline is a moment of the wall clock. If that clock was stopped, the time left by it is longer than the
+/// function's timeout, so the environment variable `FUNCTION_TIMEOUT_SECONDS` caps it. Without the variable, Lambda's own
+/// maximum of 15 minutes does.
+#[must_use]
+pub fn call(context: &Context) -> Call {
+    let timeout = std::env::var(TIMEOUT_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
+    let timeout = timeout.map_or(MAX_TIMEOUT, Duration::from_secs);
+    Call::new(Deadline::within(allowance(context.deadline(), Clock::system().now(), timeout)))
+}
+
+/// The time that a call may take: until Lambda's deadline but at most the function's timeout, less the margin.
+///
+/// A development server may send no moment but a constant (`cargo lambda watch` says 600,000, ten minutes into 1970). A
+/// deadline of that day is none, and [`UNKNOWN_DEADLINE`] stands in for it.
+fn allowance(deadline: SystemTime, now: SystemTime, timeout: Duration) -> Duration {
+    let is_moment = deadline > SystemTime::UNIX_EPOCH + Duration::from_hours(24);
+    let left = if is_moment { deadline.duration_since(now).unwrap_or_default() } else { UNKNOWN_DEADLINE };
+    left.min(timeout).saturating_sub(MARGIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn the_allowance_ends_a_margin_before_lambdas_deadline_and_is_never_negative() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
+        assert_eq!(allowance(now + Duration::from_secs(10), now, TIMEOUT), Duration::from_millis(9750));
+        assert_eq!(allowance(now + Duration::from_millis(100), now, TIMEOUT), Duration::ZERO);
+        assert_eq!(allowance(now - Duration::from_secs(1), now, TIMEOUT), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_wall_clock_that_was_stopped_gives_no_more_than_the_functions_timeout() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
+        let an_hour_behind = now - Duration::from_hours(1);
+        assert_eq!(allowance(now + TIMEOUT, an_hour_behind, TIMEOUT), Duration::from_millis(9750));
+    }
+
+    #[test]
+    fn a_constant_in_place_of_a_deadline_is_not_taken_for_one() {
+        let constant = SystemTime::UNIX_EPOCH + Duration::from_mins(10);
+        let now = constant + Duration::from_hours(500_000);
+        assert_eq!(allowance(constant, now, MAX_TIMEOUT), Duration::from_millis(9750));
+    }
+}

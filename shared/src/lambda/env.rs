@@ -1,0 +1,44 @@
+//! A function's settings, read from its environment.
+
+use crate::error::Source;
+use std::env;
+use std::time::Duration;
+
+/// The value of a variable that must be set, such as the name of a table.
+///
+/// # Errors
+/// A sentence that names the variable.
+pub fn required(name: &str) -> Result<String, Source> {
+    env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| format!("{name} must be set").into())
+}
+
+/// A variable with a whole number of seconds, or a default if it is not set.
+///
+/// # Errors
+/// A sentence that names the variable.
+pub fn seconds_or(name: &str, default: u64) -> Result<Duration, Source> {
+    match env::var(name) {
+        Ok(text) => parse_seconds(name, &text),
+        Err(_) => Ok(Duration::from_secs(default)),
+    }
+}
+
+fn parse_seconds(name: &str, text: &str) -> Result<Duration, Source> {
+    let seconds = text.parse().map_err(|_| format!("{name} must be a whole number of seconds"))?;
+    Ok(Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_is_missing_or_malformed_is_named() {
+        let missing = required("FENCEPOST_TEST_NOT_SET").expect_err("it is not set");
+        assert_eq!(missing.to_string(), "FENCEPOST_TEST_NOT_SET must be set");
+        assert_eq!(seconds_or("FENCEPOST_TEST_NOT_SET", 300).ok(), Some(Duration::from_secs(300)));
+        assert_eq!(parse_seconds("X", "5").ok(), Some(Duration::from_secs(5)));
+        let malformed = parse_seconds("X", "5s").expect_err("not a number");
+        assert_eq!(malformed.to_string(), "X must be a whole number of seconds");
+    }
+}
