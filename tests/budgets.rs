@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use fencepost::error::{CreateError, DeleteError, UpdateError, VersionedUpdateError};
-use fencepost::{Call, Deadline, Decision, ItemVersion, Key, Record, Table, Tally, Versioned};
+use fencepost::{Call, Deadline, Decision, ItemVersion, Key, Record, Store, Table, Tally, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cell::Cell;
@@ -46,7 +46,7 @@ pub fn rival(engine: &Engine, id: &str) {
 
 async fn with_account() -> (Engine, Table<Account>, Key, Versioned<Account>) {
     let engine = engine();
-    let table = Table::new(&engine.client(), TABLE);
+    let table = Store::new(&engine.client()).table(TABLE);
     let key = Key::from("a-1");
     let created = table.create(&key, &Account { balance: 50 }, &call()).await.expect("a free key");
     assert_eq!(engine.take_counts(), (0, 1), "a create is one write");
@@ -139,7 +139,7 @@ async fn keeping_and_refusing_cost_no_write() {
 #[tokio::test]
 async fn setting_up_a_table_asks_nothing() {
     let engine = engine();
-    drop(Table::<Account>::new(&engine.client(), TABLE));
+    drop(Store::new(&engine.client()).table::<Account>(TABLE));
     assert_eq!(engine.take_counts(), (0, 0));
 }
 

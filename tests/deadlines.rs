@@ -1,15 +1,15 @@
 //! When time runs out, and when the table says no: the answer comes before the deadline, and says what is known.
 
 use crate::budgets::{Account, TABLE, engine, rival};
-use crate::engine::{Engine, body_of, client_over, operation_of, response};
+use crate::engine::{Engine, body_of, client_over, operation_of, response, store};
 use crate::scenarios::world;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::error::{CreateError, TransactError, UpdateError};
-use fencepost::transact::{Attempt, Plan, Reads, Transactions};
-use fencepost::{Ambient, Call, Deadline, Decision, Failure, Key, Table};
+use fencepost::transact::{Attempt, Plan, Reads};
+use fencepost::{Call, Deadline, Decision, Failure, Key, Store, Table};
 use serde_json::json;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -44,7 +44,7 @@ impl HttpConnector for Silence {
 }
 
 fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
-    Table::new(&client_over(Silence(silent, engine.clone())), TABLE)
+    Store::new(&client_over(Silence(silent, engine.clone()))).table(TABLE)
 }
 
 fn add_one(account: &Account) -> Decision<Account, ()> {
@@ -66,7 +66,8 @@ async fn a_table_that_never_answers_is_unavailable_to_a_read_before_the_deadline
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_never_answered_is_unknown_before_the_deadline() {
     let engine = engine();
-    Table::new(&engine.client(), TABLE)
+    Store::new(&engine.client())
+        .table(TABLE)
         .create(&Key::from("a-1"), &Account { balance: 1 }, &Call::new(Deadline::within(ALLOWED)))
         .await
         .expect("a free key");
@@ -113,7 +114,7 @@ async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
     let sent = Arc::new(AtomicU32::new(0));
     let client = client_over(Failing(sent.clone()));
     let retrying = client.config().to_builder().retry_config(RetryConfig::standard().with_max_attempts(5)).build();
-    let table: Table<Account> = Table::new(&Client::from_conf(retrying), TABLE);
+    let table: Table<Account> = Store::new(&Client::from_conf(retrying)).table(TABLE);
     let call = Call::new(Deadline::within(ALLOWED));
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("no answer");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
@@ -123,7 +124,7 @@ async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
 #[tokio::test(start_paused = true)]
 async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     let engine = engine();
-    let table = Table::new(&engine.client(), TABLE);
+    let table = Store::new(&engine.client()).table(TABLE);
     let key = Key::from("a-1");
     table.create(&key, &Account { balance: 0 }, &Call::new(Deadline::within(ALLOWED))).await.expect("a free key");
     let began = Instant::now();
@@ -144,7 +145,7 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
 #[tokio::test(start_paused = true)]
 async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end() {
     let engine = engine();
-    let table = Table::new(&engine.client(), TABLE);
+    let table = Store::new(&engine.client()).table(TABLE);
     let key = Key::from("a-1");
     table.create(&key, &Account { balance: 0 }, &Call::new(Deadline::within(ALLOWED))).await.expect("a free key");
     let call = Call::new(Deadline::within(ALLOWED));
@@ -154,7 +155,7 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end() {
         attempt.add_within(account, "balance", -1, 0..=10)?;
         Ok(Plan::<(), ()>::Commit(()))
     };
-    let refused = Transactions::new(&engine.client()).transact_with_retry(reads, &call, take).await;
+    let refused = Store::new(&engine.client()).transactions().transact_with_retry(reads, &call, take).await;
     assert!(matches!(refused, Err(TransactError::Failed(Failure::Contention { attempts: 40 }))), "{refused:?}");
     assert_eq!(call.tally().attempts, 40);
 }
@@ -162,6 +163,12 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end() {
 /// Answers writes from a script first, `(status, code, after applying it)`, and truly afterwards.
 #[derive(Debug)]
 struct Scripted(Mutex<Vec<(u16, &'static str, bool)>>, Engine);
+
+impl Scripted {
+    fn new(engine: &Engine, script: &[(u16, &'static str, bool)]) -> Self {
+        Scripted(Mutex::new(script.iter().rev().copied().collect()), engine.clone())
+    }
+}
 
 impl HttpConnector for Scripted {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
@@ -181,8 +188,7 @@ impl HttpConnector for Scripted {
 
 /// A table whose next writes are answered so; the script is read from its end.
 fn scripted(engine: &Engine, script: &[(u16, &'static str, bool)]) -> Table<Account> {
-    let script = Mutex::new(script.iter().rev().copied().collect());
-    Table::new(&client_over(Scripted(script, engine.clone())), TABLE)
+    Store::new(&client_over(Scripted::new(engine, script))).table(TABLE)
 }
 
 const EXPIRED: (u16, &str, bool) = (400, "InvalidSignatureException", false);
@@ -224,7 +230,7 @@ async fn a_lost_answer_stays_pending_whatever_its_resends_are_told() {
 async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answer_was_lost() {
     for (minutes, known) in [(10, false), (60, true)] {
         let engine = engine();
-        let plain = Table::new(&engine.client(), TABLE);
+        let plain = Store::new(&engine.client()).table(TABLE);
         let key = Key::from("a-1");
         let created = plain.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
         plain.delete_at_version(&key, created.at, &call()).await.expect("the current version");
@@ -248,7 +254,7 @@ async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answ
 #[tokio::test(start_paused = true)]
 async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
     let engine = engine();
-    let table: Table<Account> = Table::new(&engine.client(), TABLE);
+    let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
     let call = Call::new(Deadline::within(Duration::from_millis(100)));
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("too late");
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
@@ -263,8 +269,8 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
     // Asked once for the window, once for the write and once before each send: the machine sleeps between two sends.
     let now = move || start + Duration::from_mins(5) * u32::from(jumps.fetch_add(1, Relaxed) > 2);
-    let ambient = Ambient::new(now, || 7);
-    let table = scripted(&engine, &[LOST]).with_ambient(ambient);
+    let store = store(&client_over(Scripted::new(&engine, &[LOST])), now, || 7);
+    let table = store.table(TABLE);
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err("too late");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
@@ -276,7 +282,7 @@ async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
     let config = engine().client().config().to_builder();
     let config = config.endpoint_url(format!("http://{closed}"));
     let config = config.http_client(aws_smithy_http_client::Builder::new().build_http()).build();
-    let table: Table<Account> = Table::new(&Client::from_conf(config), TABLE);
+    let table: Table<Account> = Store::new(&Client::from_conf(config)).table(TABLE);
     let call = Call::new(Deadline::within(Duration::from_millis(500)));
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("nobody listens");
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
@@ -310,13 +316,13 @@ impl HttpConnector for Rivalled {
 
 /// What the function answers, and how long after the event, with 10 s until Lambda would kill it.
 async fn answered(client: &Client, event: &str) -> (i64, String, Option<String>, Duration) {
-    let app = world::app(client, Ambient::system());
+    let app = world::app(&Store::new(client));
     let context = world::context(Duration::from_secs(10));
     let path = dev::workspace().join("events").join(format!("device-state-{event}.json"));
     let event = serde_json::from_str(&std::fs::read_to_string(path).expect("an event")).expect("an event");
     let began = Instant::now();
     let event = lambda_runtime::LambdaEvent::new(event, context);
-    let answer = Box::pin(fencepost::runtime::respond(&app, &device_state::handle, event)).await;
+    let answer = Box::pin(fencepost::lambda::respond(&app, &device_state::handle, event)).await;
     let took = began.elapsed();
     let answer = serde_json::to_value(&answer).expect("an answer");
     let problem: serde_json::Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");

@@ -11,9 +11,11 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use door::{Door, ENDPOINT, Endpoint};
 use dynoxide::Database;
+use fencepost::{Clock, Rng, Store};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 mod door;
 mod steps;
@@ -246,4 +248,13 @@ impl HttpConnector for Direct {
         let (status, body) = self.0.answer(&operation_of(&request), &body_of(&request));
         HttpConnectorFuture::ready(response(status, body))
     }
+}
+
+/// A store over this client, under this clock and with these random numbers.
+pub fn store(
+    client: &Client,
+    now: impl Fn() -> SystemTime + Send + Sync + 'static,
+    random: impl Fn() -> u64 + Send + Sync + 'static,
+) -> Store {
+    Store::new(client).with_clock(Clock::new(now)).with_rng(Rng::new(random))
 }

@@ -3,11 +3,13 @@
 //! Every fate is drawn from a seeded generator, and time is tokio's paused clock, so a seed replays exactly.
 //! Deliveries run in tasks of their own: what a client gives up on may still arrive.
 
-use crate::engine::{Engine, Step, is_read};
+use crate::engine::{Engine, Step, is_read, store};
+use aws_sdk_dynamodb::Client;
+use fencepost::Store;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 mod answers;
@@ -171,6 +173,12 @@ impl Network {
             payloads: Mutex::default(),
             first_tokens: Mutex::default(),
         })
+    }
+
+    /// A store over this client, under this clock, whose random numbers are those of the network.
+    pub fn store(self: &Arc<Self>, client: &Client, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Store {
+        let chance = self.clone();
+        store(client, now, move || chance.rng.lock().expect("no panic while drawing").u64(..))
     }
 
     pub fn below(&self, bound: u64) -> u64 {

@@ -2,7 +2,7 @@
 //!
 //! The tests need the functions as processes, and cargo builds a binary for them only from their own package.
 
-use fencepost::runtime::{Error, serve, serve_queue};
+use fencepost::lambda::{Error, serve, serve_queue};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::faults::{Applied, Broken, Freezing, Network, Rates, Wire};
 use crate::seeds::{self, Broke};
 use fencepost::error::{CreateError, DeleteError, UpdateError, VersionedUpdateError};
-use fencepost::{Ambient, Call, Deadline, Decision, Failure, ItemVersion, Key, Record, RetryPolicy, Table, Versioned};
+use fencepost::{Call, Deadline, Decision, Failure, ItemVersion, Key, Record, RetryPolicy, Table, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::ops::Range;
@@ -56,13 +56,7 @@ fn by_failure(failure: &Failure) -> Told {
     match failure {
         Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
         Failure::OutcomeUnknown { .. } => Told::Unknown,
-        Failure::Fenced
-        | Failure::TooLarge { .. }
-        | Failure::CorruptItem { .. }
-        | Failure::InvalidRecord { .. }
-        | Failure::InvalidTransaction { .. } => {
-            panic!("no such thing happens here: {failure}")
-        }
+        _ => panic!("no such thing happens here: {failure}"),
     }
 }
 
@@ -90,14 +84,11 @@ impl Writer {
         start: Instant,
     ) -> Self {
         let wire = Wire::new(network);
-        let chance = network.clone();
         let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-        let ambient = Ambient::new(
-            move || base + start.elapsed(),
-            move || chance.rng.lock().expect("no panic while drawing").u64(..),
-        );
-        let policy = RetryPolicy { max_attempts: 12, ..RetryPolicy::default() };
-        let table = Table::new(&wire.client(), TABLE).with_ambient(ambient).with_policy(policy);
+        let mut policy = RetryPolicy::default();
+        policy.max_attempts = 12;
+        let store = network.store(&wire.client(), move || base + start.elapsed()).with_policy(policy);
+        let table = store.table(TABLE);
         let (network, numbers, done) = (network.clone(), numbers.clone(), done.clone());
         Writer { table, wire, network, numbers, done, key: key.to_owned(), known: None }
     }

@@ -5,10 +5,10 @@
 #![allow(clippy::print_stdout, reason = "the test reads how it ended")]
 
 use fencepost::error::{TransactError, UpdateError};
+use fencepost::lambda::Error;
 use fencepost::lease::WorkError;
-use fencepost::runtime::Error;
 use fencepost::{
-    Call, Deadline, Decision, Failure, FencingToken, Key, Leases, Plan, Reads, Record, Table, Terms, Transactions,
+    Call, Deadline, Decision, Failure, FencingToken, Key, LeaseTerms, Plan, Reads, Record, Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -87,11 +87,15 @@ impl Writer {
 async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
     let (kind, how) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
-    let client = fencepost::client::from_env();
-    let leases = Leases::new(&client, "Leases");
+    let client = fencepost::lambda::client_from_env();
+    let leases = Store::new(&client).leases("Leases");
     let call = || Call::new(Deadline::within(Duration::from_mins(5)));
-    let writer = Writer { items: Table::new(&client, "Items"), transactions: Transactions::new(&client), call: call() };
-    let terms = Terms::new(Duration::from_secs(1))?;
+    let writer = Writer {
+        items: Store::new(&client).table("Items"),
+        transactions: Store::new(&client).transactions(),
+        call: call(),
+    };
+    let terms = LeaseTerms::new(Duration::from_secs(1))?;
     let ended = if how == "watched" {
         let work = |token| writer.until_it_fails(&kind, token);
         match Box::pin(leases.while_held("k", "stopped", terms, &call(), work)).await {

@@ -2,7 +2,7 @@
 
 use bench::leases::{WAITERS, cycles, lost_acquire, succession, waiters};
 use bench::wire::Loss;
-use fencepost::Terms;
+use fencepost::LeaseTerms;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ fn after_a_holders_death_the_next_one_has_its_lease_as_soon_as_it_is_free() {
     for seed in seeds() {
         let next = succession(HOP, seed);
         let round_trip = HOP * 2 + Duration::from_millis(1);
-        assert!(next.after_free <= Terms::LENGTH / 20 + round_trip, "seed {seed}: {next:?}");
+        assert!(next.after_free <= LeaseTerms::LENGTH / 20 + round_trip, "seed {seed}: {next:?}");
         assert!(next.after_death > next.after_free, "seed {seed}: {next:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::engine::Engine;
 use fencepost::transact::Item;
-use fencepost::{Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, Table, TransactError, Transactions};
+use fencepost::{Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, Store, Table, TransactError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Record for Note {
 async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Result<(), Failure>) -> Failure {
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);
     let client = engine.client();
-    let table = Table::new(&client, TABLE);
+    let table = Store::new(&client).table(TABLE);
     let mut reads = Reads::new();
     let notes: Vec<_> =
         (0..notes).map(|n| reads.later("note", &table, &Key::from(format!("n-{n}").as_str()))).collect();
@@ -31,7 +31,7 @@ async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Re
         steps(attempt, &notes)?;
         Ok(Plan::<(), ()>::Commit(()))
     };
-    let ended = Transactions::new(&client).transact_with_retry(reads, &call, decide).await;
+    let ended = Store::new(&client).transactions().transact_with_retry(reads, &call, decide).await;
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
     match ended {
         Err(TransactError::Failed(failure)) => failure,
@@ -72,13 +72,14 @@ async fn an_item_has_one_step_of_a_transaction() {
 async fn an_item_under_two_names_is_not_taken_for_two() {
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);
     let client = engine.client();
-    let table: Table<Note> = Table::new(&client, TABLE);
+    let table: Table<Note> = Store::new(&client).table(TABLE);
     let mut reads = Reads::new();
     for name in ["one", "other"] {
         reads.item(name, &table, &Key::from("n-1"));
     }
     let call = Call::new(Deadline::within(Duration::from_secs(5)));
-    let ended = Transactions::new(&client).transact_with_retry(reads, &call, |_| Ok(Plan::<(), ()>::Keep(()))).await;
+    let ended =
+        Store::new(&client).transactions().transact_with_retry(reads, &call, |_| Ok(Plan::<(), ()>::Keep(()))).await;
     let Err(TransactError::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
     assert_eq!(reason, "one and other are the same item");
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");

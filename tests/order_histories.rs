@@ -4,7 +4,7 @@
 //! Reading order: [`plan`], [`clerk`], [`play`], then what is checked in [`checks`]; the callers in [`wrong`] show that
 //! it notices.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, store};
 use crate::faults::{Broken, Network, ONE_PAYLOAD, Rates};
 use crate::seeds::{self, Broke};
 use checks::{Ended, Total, violations};
@@ -149,10 +149,10 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
 
 /// Creates a product before anything goes wrong.
 async fn stock_up(engine: &Engine, product: &str, stock: i64) {
-    let ambient = fencepost::Ambient::new(|| std::time::UNIX_EPOCH + clerk::EPOCH, || 7);
-    let products = fencepost::Table::new(&engine.client(), PRODUCTS).with_ambient(ambient.clone());
+    let store = store(&engine.client(), || std::time::UNIX_EPOCH + clerk::EPOCH, || 7);
+    let products = store.table(PRODUCTS);
     let call = fencepost::Call::new(fencepost::Deadline::within(Duration::from_secs(10)));
-    let product_at_first = inventory::product::new_product(stock, 2, ambient.now().into());
+    let product_at_first = inventory::product::new_product(stock, 2, store.now());
     products.create(&fencepost::Key::from(product), &product_at_first, &call).await.expect("a free key and no fault");
 }
 

@@ -10,7 +10,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use device_state::App;
 use dynoxide::Database;
-use fencepost::Ambient;
+use fencepost::Store;
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
@@ -181,7 +181,7 @@ fn client_at(address: &str) -> Client {
 async fn answer(app: &App, event: Value) -> i64 {
     let context = context(Duration::from_secs(10));
     let event = LambdaEvent::new(serde_json::from_value(event).expect("an event"), context);
-    Box::pin(fencepost::runtime::respond(app, &device_state::handle, event)).await.status_code
+    Box::pin(fencepost::lambda::respond(app, &device_state::handle, event)).await.status_code
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -193,7 +193,7 @@ async fn lost_answers_over_http_apply_no_adjustment_twice() {
     println!("seed {seed}");
     let (engine, address) = engine_over_http(TABLES).await;
     let (hop, address) = lossy_hop(address, seed).await;
-    let app_at = |address: &str| app(&client_at(address), Ambient::system());
+    let app_at = |address: &str| app(&Store::new(&client_at(address)));
     let app = app_at(&address);
     for device in 0..DEVICES {
         assert_eq!(answer(&app, create(&format!("lamp-{device}"))).await, 201);

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bool, Bs, L, M, N, Ns, Null, S, Ss};
-use fencepost::{Attributes, Call, Deadline, Decision, Key, Record, Source, Table};
+use fencepost::{Attributes, Call, Deadline, Decision, Key, Record, Source, Store, Table};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ impl<const OF_MANY: bool> Bench<OF_MANY> {
     fn new() -> Self {
         let engine = Engine::with_tables(&[(TABLE, "id")]);
         let client = engine.client();
-        let table = Table::new(&client, TABLE);
+        let table = Store::new(&client).table(TABLE);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         Bench { engine, client, table, next: AtomicU64::new(0), runtime }
     }

@@ -11,10 +11,11 @@
 //!
 //! Its work is to count: one item of `CHILDREN_TABLE` says how far it has come and under whom.
 
-use fencepost::client;
+use aws_config::BehaviorVersion;
+use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::lease::WorkError;
-use fencepost::{Call, Deadline, Decision, Failure, FencingToken, Key, Leases, Record, Source, Table, Terms};
+use fencepost::{Call, Deadline, Decision, Failure, FencingToken, Key, LeaseTerms, Record, Rng, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -59,11 +60,12 @@ async fn main() -> Result<(), Source> {
     let [_, _, _, leases, children] =
         environment(["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "LEASES_TABLE", "CHILDREN_TABLE"])?;
     let name = std::env::args().nth(1).unwrap_or_else(|| format!("leader-{}", std::process::id()));
-    let client = client::from_env();
-    let leases = Leases::new(&client, leases);
-    let progress = Table::<Progress>::new(&client, children);
+    // The SDK's whole chain: profiles, container endpoints, the machine's metadata.
+    let store = Store::new(&Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
+    let leases = store.leases(leases);
+    let progress = store.table::<Progress>(children);
 
-    let terms = Terms::default();
+    let terms = LeaseTerms::default();
     loop {
         let call = Call::new(Deadline::within(TURN_TAKES));
         let turn = leases.while_held(LEADER, &name, terms, &call, |token| lead(&progress, &name, token));
@@ -84,10 +86,10 @@ async fn main() -> Result<(), Source> {
             Err(WorkError::Unknown { source }) => {
                 warn!(name, %source, "nothing proves that I still lead, so I do not, and I follow");
             }
-            Err(WorkError::Failed(failure)) => warn!(name, %failure, "the table of leases does not answer"),
+            Err(error) => warn!(name, %error, "the table of leases does not answer"),
         }
         // A little longer, and never the same: those who follow should not all come at once.
-        sleep(pause + Duration::from_millis(leases.ambient().random() % 500)).await;
+        sleep(pause + Duration::from_millis(Rng::system().next_u64() % 500)).await;
     }
 }
 
@@ -101,10 +103,8 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
             Ok(Progress { steps, .. }) => info!(name, token = token.number(), steps, "a step"),
             Err(Failure::Fenced) => return Turn::Fenced,
             // Neither yes nor no. The next step begins with what the table says, so this one counts once or not at all.
-            Err(failure @ Failure::OutcomeUnknown { .. }) => warn!(name, %failure, "perhaps a step"),
-            Err(failure @ (Failure::Contention { .. } | Failure::Unavailable { .. })) => {
-                warn!(name, %failure, "no step");
-            }
+            Err(failure) if failure.is_outcome_unknown() => warn!(name, %failure, "perhaps a step"),
+            Err(failure) if failure.is_retryable() => warn!(name, %failure, "no step"),
             Err(failure) => return Turn::Broken(failure),
         }
     }

@@ -14,7 +14,8 @@ use aws_sdk_dynamodb::{Client, Config};
 use fencepost::error::{CreateError, TransactError};
 use fencepost::idempotency::derived_id;
 use fencepost::{
-    Call, Deadline, Failure, FencingToken, Key, Lease, Leases, Plan, Reads, Record, Source, Table, Terms, Transactions,
+    Call, Deadline, Failure, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Source, Store, Table,
+    Transactions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -78,7 +79,7 @@ struct Told {
 /// The story, on an engine of its own.
 async fn tell(way: Way) -> Result<Told, Source> {
     let client = engine().await?;
-    let leases = Leases::new(&client, LEASES);
+    let leases = Store::new(&client).leases(LEASES);
     let mut ann = Leader::new("ann", way, &client);
     let mut bob = Leader::new("bob", way, &client);
 
@@ -114,12 +115,13 @@ struct Leader {
 
 impl Leader {
     fn new(name: &'static str, way: Way, client: &Client) -> Self {
+        let store = Store::new(client);
         Leader {
             name,
             way,
             client: client.clone(),
-            children: Table::new(client, CHILDREN),
-            transactions: Transactions::new(client),
+            children: store.table(CHILDREN),
+            transactions: store.transactions(),
             served: HashSet::new(),
         }
     }
@@ -187,7 +189,7 @@ impl Leader {
 }
 
 async fn acquire(leases: &Leases, holder: &str) -> Result<Lease, Source> {
-    let acquired = leases.acquire("controller", holder, Terms::default(), &call()).await;
+    let acquired = leases.acquire("controller", holder, LeaseTerms::default(), &call()).await;
     acquired.map_err(|error| format!("{error:?}").into())
 }
 

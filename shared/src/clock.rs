@@ -1,8 +1,5 @@
 //! [`Clock`] and [`Rng`]: the wall clock and random bits, passed in so that tests can replace them.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the one place that reads the wall clock; all other code asks a Clock"
-)]
+#![expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock; all other code asks a Clock")]
 
 use std::fmt;
 use std::sync::Arc;

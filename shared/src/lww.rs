@@ -10,13 +10,13 @@
 //! twice, meets either its own work or something newer: both leave things as they should be.
 
 use crate::call::Call;
-use crate::protocol::condition::{self, ConditionalWrite, Ordering as OrderedBy};
 use crate::error::{Failure, Source};
-use crate::table::prepare::is_soon;
-use crate::protocol::deliver::{WriteOutcome, Delivery, Send, until_read};
-use crate::protocol::row::{self, PURGE_AT, check_size};
+use crate::protocol::condition::{self, ConditionalWrite, Ordering as OrderedBy};
+use crate::protocol::deliver::{Delivery, Send, WriteOutcome, until_read};
 use crate::protocol::item::Attributes;
+use crate::protocol::row::{self, PURGE_AT, check_size};
 use crate::store::Store;
+use crate::table::prepare::is_soon;
 use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
 use aws_sdk_dynamodb::types::AttributeValue;

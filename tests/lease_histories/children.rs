@@ -10,8 +10,8 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use ensure_child::App;
 use fencepost::http::Problem;
-use fencepost::request::{Body, Request};
-use fencepost::{Ambient, Call, Deadline, Lease, Leases, Table, Terms, Transactions};
+use fencepost::http::{Body, Request};
+use fencepost::{Call, Deadline, Lease, LeaseTerms, Leases};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -43,16 +43,12 @@ struct Leader {
 
 impl Leader {
     fn new(network: &Arc<Network>, start: Instant, name: &str, ahead: u64) -> Self {
-        let (chance, ahead) = (network.clone(), Duration::from_millis(ahead));
-        let ambient = Ambient::new(
-            move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed(),
-            move || chance.rng.lock().expect("no panic while drawing").u64(..),
-        );
+        let ahead = Duration::from_millis(ahead);
         let client = Wire::new(network).client();
-        let leases = || Leases::new(&client, LEASES).with_ambient(ambient.clone());
-        let children = Table::new(&client, CHILDREN).with_ambient(ambient.clone());
-        let app = App::new(children, leases(), Transactions::new(&client).with_ambient(ambient.clone()));
-        let (network, leases) = (network.clone(), leases());
+        let store = network.store(&client, move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed());
+        let leases = store.leases(LEASES);
+        let app = App::new(store.table(CHILDREN), leases.clone());
+        let network = network.clone();
         Leader { network, name: name.to_owned(), client, leases, app, created: HashSet::new() }
     }
 
@@ -62,7 +58,7 @@ impl Leader {
 
     /// Becomes the leader.
     async fn leads(&self, key: &str) -> Lease {
-        let terms = Terms::new(Duration::from_secs(10)).expect("long enough");
+        let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
         loop {
             let call = Call::new(Deadline::within(Duration::from_mins(10)));
             let within = Duration::from_mins(5);

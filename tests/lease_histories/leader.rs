@@ -3,12 +3,11 @@
 use super::record::{Belief, Done, Told, What};
 use super::{EPOCH, History, LEASES, REPORTS, Rule};
 use crate::faults::{Freezing, Network, Wire};
+use fencepost::IdempotencyClaim;
 use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
-use fencepost::idempotency::Claim;
 use fencepost::lease::{Acquired, WorkError};
 use fencepost::{
-    Ambient, Call, Deadline, Decision, FencingToken, Key, Lease, Leases, Plan, Reads, Record, Table, Terms,
-    Transactions,
+    Call, Deadline, Decision, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
@@ -66,17 +65,14 @@ struct Held {
 
 impl Leader {
     pub fn new(history: &Arc<History>, network: &Arc<Network>, index: usize) -> Self {
-        let (start, ahead, chance) = (history.start, history.offsets[index], network.clone());
-        let ambient = Ambient::new(
-            move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed(),
-            move || chance.rng.lock().expect("no panic while drawing").u64(..),
-        );
+        let (start, ahead) = (history.start, history.offsets[index]);
+        let now = move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed();
         let (lease_wire, wire) = (Wire::new(network), Wire::new(network));
         let skew = if history.rule == Rule::NoSkew { Duration::ZERO } else { Leases::CLOCK_SKEW };
-        let leases = Leases::new(&lease_wire.client(), LEASES).with_ambient(ambient.clone()).with_clock_skew(skew);
-        let client = wire.client();
-        let reports = Table::new(&client, REPORTS).with_ambient(ambient.clone());
-        let transactions = Transactions::new(&client).with_ambient(ambient);
+        let leases = network.store(&lease_wire.client(), now).leases(LEASES).with_clock_skew(skew);
+        let store = network.store(&wire.client(), now);
+        let reports = store.table(REPORTS);
+        let transactions = store.transactions();
         let (history, network) = (history.clone(), network.clone());
         Leader { history, network, index, lease_wire, leases, wire, reports, transactions, old: Vec::new() }
     }
@@ -122,8 +118,8 @@ impl Leader {
         Call::new(Deadline::within(Duration::from_millis(200 + self.below(2_500))))
     }
 
-    fn terms(length: Duration) -> Terms {
-        Terms::new(length).expect("long enough")
+    fn terms(length: Duration) -> LeaseTerms {
+        LeaseTerms::new(length).expect("long enough")
     }
 
     async fn lead(&mut self) {
@@ -162,6 +158,7 @@ impl Leader {
             Err(WorkError::Lost) => Told::Fenced,
             Err(WorkError::Unknown { .. }) => Told::Unknown,
             Err(WorkError::Failed(failure)) => failure.into(),
+            Err(error) => panic!("no such thing happens here: {error}"),
         };
         let token = under.into_inner();
         self.end(begun, What::Work, token.as_ref().map(FencingToken::number), &told);
@@ -220,10 +217,10 @@ impl Leader {
             let (what, acquired) = match how {
                 0 => (What::Acquire { claim }, self.leases.acquire(key, &name, terms, &call).await),
                 1 => {
-                    let id = Claim::new(&[key, &claim.to_string()], &[]);
+                    let id = IdempotencyClaim::new(&[key, &claim.to_string()], &[]);
                     let acquired = self.leases.acquire_once(key, &name, terms, &id, &call).await;
                     let lease = |acquired| match acquired {
-                        Acquired::Now(lease) | Acquired::Before(lease) => lease,
+                        Acquired::New(lease) | Acquired::Replayed(lease) => lease,
                     };
                     (What::Acquire { claim }, acquired.map(lease))
                 }

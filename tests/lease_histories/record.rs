@@ -92,10 +92,7 @@ impl From<Failure> for Told {
             Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
             Failure::OutcomeUnknown { .. } => Told::Unknown,
             Failure::Fenced => Told::Fenced,
-            Failure::TooLarge { .. }
-            | Failure::CorruptItem { .. }
-            | Failure::InvalidRecord { .. }
-            | Failure::InvalidTransaction { .. } => panic!("no such thing happens here: {failure}"),
+            _ => panic!("no such thing happens here: {failure}"),
         }
     }
 }
@@ -106,8 +103,8 @@ impl From<AcquireError> for Told {
             AcquireError::Held { holder, until } => {
                 Told::Held { holder, until: until.epoch_millis().expect("after 1970") }
             }
-            AcquireError::KeyReused => panic!("each claim is one acquire's"),
             AcquireError::Failed(failure) => failure.into(),
+            _ => panic!("each claim is one acquire's: {error}"),
         }
     }
 }
@@ -119,6 +116,7 @@ impl From<LeaseError> for Told {
             LeaseError::Fenced => Told::Fenced,
             LeaseError::Conflict(_) => Told::Conflict,
             LeaseError::Failed(failure) => failure.into(),
+            _ => panic!("no such thing happens here: {error}"),
         }
     }
 }

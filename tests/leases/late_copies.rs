@@ -7,7 +7,7 @@ use super::world::{
 use crate::engine::{Engine, is_read};
 use fencepost::Failure;
 use fencepost::lease::{AcquireError, LeaseError};
-use fencepost::{Key, Plan, Reads, Record, Table, Transactions};
+use fencepost::{Key, Plan, Reads, Record, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -265,7 +265,7 @@ impl Record for Count {
 async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     let world = World::new();
     let client = world.engine.client();
-    let (counts, key) = (Table::<Count>::new(&client, CHILDREN), Key::from("c"));
+    let (counts, key) = (Store::new(&client).table::<Count>(CHILDREN), Key::from("c"));
     counts.create(&key, &Count { n: 1 }, &call(5)).await.expect("created");
     let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
     let mut reads = Reads::new();
@@ -285,7 +285,7 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
         }
         engine.answer(operation, body)
     });
-    let (transactions, call) = (Transactions::new(&overtaking), call(5));
+    let (transactions, call) = (Store::new(&overtaking).transactions(), call(5));
     let counted = transactions.transact_with_retry(reads, &call, |attempt| {
         let count = attempt.get(item)?.expect("it is there").value;
         if count.n > 1 {

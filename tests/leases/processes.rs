@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use fencepost::{Decision, Key, Lease, Leases, Record, Table};
+use fencepost::{Decision, Key, Lease, Record, Store, Table};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ fn item(engine: &Engine) -> Value {
 
 /// Somebody else acquires the lease and writes.
 async fn take_over(engine: &Engine, items: &Table<Count>) -> Lease {
-    let leases = Leases::new(&engine.client(), LEASES);
+    let leases = Store::new(&engine.client()).leases(LEASES);
     let lease = leases.acquire_within("k", "next", terms(1_000), PATIENCE, &call(60)).await.expect("acquired");
     let token = lease.token();
     let one_more = |count: &Count| Decision::<_, ()>::Put(Count { writes: count.writes + 1, by: token.number() });
@@ -136,7 +136,7 @@ async fn until(is_so: impl Fn() -> bool) {
 /// how the holder ended, how many of its writes were under way, and what has arrived since.
 async fn stopped(kind: &str, how: &str) -> (String, usize, Vec<Asked>) {
     let (Server { engine, open, waiting }, endpoint) = Server::start().await;
-    let items = Table::new(&engine.client(), ITEMS);
+    let items = Store::new(&engine.client()).table(ITEMS);
     items.create(&Key::from("item-1"), &Count { writes: 0, by: 0 }, &call(10)).await.expect("created");
     let holder = Holder::start(kind, how, &endpoint);
     until(|| number(&item(&engine), "writes") >= 3).await;

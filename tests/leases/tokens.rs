@@ -1,9 +1,9 @@
 //! Tokens rise whatever happens to a lease, and the row says what the contract says.
 
 use super::world::{LEASES, World, acquire, call, millis, release, renew, shown_lease, terms, token};
+use crate::engine::store;
 use crate::orders::shop::number;
 use fencepost::lease::AcquireError;
-use fencepost::{Ambient, Leases};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 
@@ -96,8 +96,8 @@ async fn what_is_left_goes_by_whichever_clock_has_less() {
     world.clock.set_forward(2_000);
     assert_eq!(left(), 5_000);
     // Here the time of day has stopped.
-    let stopped = Ambient::new(|| SystemTime::UNIX_EPOCH + Duration::from_hours(500_000), || fastrand::u64(..));
-    let leases = Leases::new(&world.engine.client(), LEASES).with_ambient(stopped);
+    let stopped = || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+    let leases = store(&world.engine.client(), stopped, || fastrand::u64(..)).leases(LEASES);
     let lease = leases.acquire("j", "a", terms(10_000), &call(5)).await.expect("acquired");
     world.pass(3_000).await;
     assert_eq!(millis(lease.remaining()), 7_000);
@@ -109,7 +109,7 @@ async fn what_is_left_goes_by_whichever_clock_has_less() {
 async fn clocks_may_be_as_far_apart_as_is_said() {
     for skew in [0, 250, 60_000] {
         let world = World::new();
-        let leases = Leases::new(&world.engine.client(), LEASES).with_ambient(world.clock.ambient());
+        let leases = world.clock.store(&world.engine.client()).leases(LEASES);
         let leases = leases.with_clock_skew(Duration::from_millis(skew));
         leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
         world.pass(10_000 + skew).await;

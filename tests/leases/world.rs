@@ -1,6 +1,6 @@
 //! Both functions on one engine, the clock that the test moves, and the events that they are sent.
 
-use crate::engine::{Engine, body_of, client_over, is_read, operation_of, response};
+use crate::engine::{Engine, body_of, client_over, is_read, operation_of, response, store};
 use crate::orders::shop::{client_whose, load};
 use crate::scenarios::world::{Answer, Event, context};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::timestamp::Timestamp;
-use fencepost::{Ambient, Call, Deadline, Leases, Table, Terms, Transactions};
+use fencepost::{Call, Deadline, LeaseTerms, Leases, Store};
 use lambda_runtime::LambdaEvent;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -51,9 +51,11 @@ impl Clock {
         self.ahead.fetch_add(millis, SeqCst);
     }
 
-    pub fn ambient(&self) -> Ambient {
+    /// A store under this clock.
+    pub fn store(&self, client: &Client) -> Store {
         let clock = self.clone();
-        Ambient::new(move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now()), || fastrand::u64(..))
+        let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now());
+        store(client, now, || fastrand::u64(..))
     }
 }
 
@@ -83,15 +85,13 @@ impl World {
     }
 
     fn under(engine: &Engine, client: &Client, clock: Clock) -> Self {
-        let ambient = clock.ambient();
-        let leases = || Leases::new(client, LEASES).with_ambient(ambient.clone());
-        let children = Table::new(client, CHILDREN).with_ambient(ambient.clone());
-        let transactions = Transactions::new(client).with_ambient(ambient.clone());
+        let store = clock.store(client);
+        let leases = store.leases(LEASES);
         World {
             engine: engine.clone(),
-            leases: leases(),
-            lease: lease::App::new(leases()),
-            children: ensure_child::App::new(children, leases(), transactions),
+            lease: lease::App::new(leases.clone()),
+            children: ensure_child::App::new(store.table(CHILDREN), leases.clone()),
+            leases,
             clock,
         }
     }
@@ -104,9 +104,9 @@ impl World {
         let payload: ApiGatewayV2httpRequest = serde_json::from_str(&event.0.to_string()).expect("an event");
         let sent = LambdaEvent::new(payload, context(Duration::from_secs(10)));
         let answer = if event.0["rawPath"].as_str().expect("a path").starts_with("/leases") {
-            Box::pin(fencepost::runtime::respond(&self.lease, &lease::handle, sent)).await
+            Box::pin(fencepost::lambda::respond(&self.lease, &lease::handle, sent)).await
         } else {
-            Box::pin(fencepost::runtime::respond(&self.children, &ensure_child::handle, sent)).await
+            Box::pin(fencepost::lambda::respond(&self.children, &ensure_child::handle, sent)).await
         };
         answer.into()
     }
@@ -159,8 +159,8 @@ pub fn call(seconds: u64) -> Call {
 }
 
 /// A lease of so many milliseconds, renewed when half of them are over.
-pub fn terms(millis: u64) -> Terms {
-    Terms::new(Duration::from_millis(millis)).expect("long enough")
+pub fn terms(millis: u64) -> LeaseTerms {
+    LeaseTerms::new(Duration::from_millis(millis)).expect("long enough")
 }
 
 fn of(mut event: Event, parameter: &str, id: &str) -> Event {

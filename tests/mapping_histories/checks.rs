@@ -5,7 +5,7 @@ use super::plan::{Change, Stand, Who};
 use super::{History, TABLE};
 use crate::engine::Engine;
 use crate::faults::Applied;
-use fencepost::newest::Newest;
+use fencepost::lww::LwwTable;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -98,7 +98,7 @@ fn moved_on(step: &Step<'_>) -> Option<&'static str> {
     let Step { before, after, row, .. } = step;
     let kept_until = row["_purgeAt"]["N"].as_str().and_then(|seconds| seconds.parse::<u64>().ok());
     let whole = row.get("cellId").is_some() == after.live;
-    let month = Newest::<host_mapping::mapping::Mapping>::TOMBSTONE_RETENTION;
+    let month = LwwTable::<host_mapping::mapping::Mapping>::TOMBSTONE_RETENTION;
     if !whole || kept_until.is_some_and(|seconds| seconds < (EPOCH + month).as_secs()) {
         return Some("neither a mapping that stays nor a tombstone that stays for a month");
     }

@@ -3,11 +3,10 @@
 use super::plan::{Ask, Change, Who};
 use super::{History, TABLE};
 use crate::faults::{Freezing, Network, Wire};
+use fencepost::http::{Body, Request};
 use fencepost::http::{Problem, Response};
-use fencepost::newest::Newest;
-use fencepost::request::{Body, Request};
-use fencepost::runtime::Outcome;
-use fencepost::{Ambient, Call, Deadline};
+use fencepost::lambda::Outcome;
+use fencepost::{Call, Deadline};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -75,13 +74,10 @@ impl Client {
     pub fn new(history: &Arc<History>, network: &Arc<Network>) -> Self {
         let wire = Wire::new(network);
         let client = wire.client();
-        let (chance, start) = (network.clone(), history.start);
-        let ambient = Ambient::new(
-            move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed(),
-            move || chance.rng.lock().expect("no panic while drawing").u64(..),
-        );
-        let mappings = host_mapping::App::new(Newest::new(&client, TABLE).with_ambient(ambient.clone()));
-        let deletes = delete_mapping::App::new(Newest::new(&client, TABLE).with_ambient(ambient));
+        let start = history.start;
+        let store = network.store(&client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
+        let mappings = host_mapping::App::new(store.lww_table(TABLE));
+        let deletes = delete_mapping::App::new(store.lww_table(TABLE));
         Client { history: history.clone(), network: network.clone(), wire, mappings, deletes }
     }
 

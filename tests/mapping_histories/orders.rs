@@ -2,13 +2,11 @@
 
 use super::plan::{Change, Stand, Who, left_by};
 use super::{TABLE, TABLES};
-use crate::engine::Engine;
+use crate::engine::{Engine, store};
 use crate::orders::shop::load;
 use crate::scenarios::world::{Answer, Event};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::sqs::SqsEvent;
-use fencepost::Ambient;
-use fencepost::newest::Newest;
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
@@ -36,10 +34,10 @@ impl Doors {
         let engine = Engine::embedded(TABLES);
         let client = engine.client();
         let now = || SystemTime::UNIX_EPOCH + Duration::from_millis(TEN);
-        let ambient = Ambient::new(now, || 7);
+        let store = store(&client, now, || 7);
         Doors {
-            mappings: host_mapping::App::new(Newest::new(&client, TABLE).with_ambient(ambient.clone())),
-            deletes: delete_mapping::App::new(Newest::new(&client, TABLE).with_ambient(ambient)),
+            mappings: host_mapping::App::new(store.lww_table(TABLE)),
+            deletes: delete_mapping::App::new(store.lww_table(TABLE)),
             register: load("host-mapping-register"),
             get: load("host-mapping-get"),
             delete: load("host-mapping-delete"),
@@ -52,7 +50,7 @@ impl Doors {
         assert_eq!(event.0["pathParameters"]["hostIp"], ADDRESS);
         let payload: ApiGatewayV2httpRequest = serde_json::from_value(event.0).expect("an event");
         let event = LambdaEvent::new(payload, Context::default());
-        Box::pin(fencepost::runtime::respond(&self.mappings, &host_mapping::handle, event)).await.into()
+        Box::pin(fencepost::lambda::respond(&self.mappings, &host_mapping::handle, event)).await.into()
     }
 
     /// What is seen there.
@@ -95,7 +93,7 @@ impl Doors {
         event.0["Records"][0]["body"] = json!(who.message(ADDRESS).to_string());
         let payload: SqsEvent = serde_json::from_value(event.0).expect("a batch");
         let event = LambdaEvent::new(payload, Context::default());
-        let answer = fencepost::runtime::respond_batch(&self.deletes, &delete_mapping::handle, event).await;
+        let answer = fencepost::lambda::respond_batch(&self.deletes, &delete_mapping::handle, event).await;
         assert_eq!(answer.expect("an answer").batch_item_failures.len(), 0, "{who:?}");
     }
 

@@ -2,8 +2,8 @@
 
 use super::world::{IP, MAPPINGS, T1, T1_MS, World, batch_of, task};
 use delete_mapping::task::Mapping as Part;
-use fencepost::newest::{Fence, Instance, Newest};
-use fencepost::{Call, Deadline, Key, Record};
+use fencepost::lww::{LwwRecord, OrderKey};
+use fencepost::{Call, Deadline, Key, Record, Store};
 use host_mapping::mapping::Mapping as Whole;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -40,7 +40,8 @@ fn both_write_what_they_share_in_the_same_way() {
 async fn each_reads_in_the_row_what_the_other_has_registered() {
     let world = World::new();
     let client = world.engine.client();
-    let (wholes, parts) = (Newest::<Whole>::new(&client, MAPPINGS), Newest::<Part>::new(&client, MAPPINGS));
+    let (wholes, parts) =
+        (Store::new(&client).lww_table::<Whole>(MAPPINGS), Store::new(&client).lww_table::<Part>(MAPPINGS));
     let key = Key::from(IP);
     let whole = Whole { cell_id: "cell-1".to_owned(), instance_id: "i-a".to_owned(), creation_timestamp: T1_MS };
     wholes.register(&key, &whole, &call()).await.expect("registered");
@@ -49,7 +50,7 @@ async fn each_reads_in_the_row_what_the_other_has_registered() {
     assert_eq!(wholes.get(&key, &call()).await.expect("read"), Some(whole));
     // A tombstone has all that the one knows of a mapping, and is none.
     for name in [Some("i-a".to_owned()), None] {
-        parts.delete(&key, &Fence { order: T1_MS, name }, &call()).await.expect("deleted");
+        parts.delete(&key, &OrderKey { order: T1_MS, name }, &call()).await.expect("deleted");
         assert_eq!(wholes.get(&key, &call()).await.expect("read"), None);
         assert_eq!(parts.get(&key, &call()).await.expect("read"), None);
     }

@@ -1,14 +1,13 @@
 //! Both functions on one engine, the events and batches that they are sent, and what they leave behind.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, store};
 use crate::orders::shop::{client_whose, load};
 use crate::scenarios::world::{Answer, Event, context};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;
-use fencepost::newest::Newest;
-use fencepost::runtime::{Error, respond, respond_batch};
-use fencepost::{Ambient, Call, Deadline};
+use fencepost::lambda::{Error, respond, respond_batch};
+use fencepost::{Call, Deadline};
 use lambda_runtime::LambdaEvent;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -63,9 +62,9 @@ impl World {
     fn under(client: &Client, engine: Engine, clock_ms: Arc<AtomicU64>) -> Self {
         let clock = clock_ms.clone();
         let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.load(SeqCst));
-        let ambient = Ambient::new(now, || fastrand::u64(..));
-        let hosts = host_mapping::App::new(Newest::new(client, MAPPINGS).with_ambient(ambient.clone()));
-        let deletes = delete_mapping::App::new(Newest::new(client, MAPPINGS).with_ambient(ambient));
+        let store = store(client, now, || fastrand::u64(..));
+        let hosts = host_mapping::App::new(store.lww_table(MAPPINGS));
+        let deletes = delete_mapping::App::new(store.lww_table(MAPPINGS));
         World { engine, hosts, deletes, clock_ms }
     }
 

@@ -5,9 +5,8 @@ use super::wrong::Wrong;
 use super::{History, ORDERS, PRODUCTS, RECORDS, Rule, Sent};
 use crate::faults::{Freezing, Network, Wire};
 use fencepost::http::Problem;
-use fencepost::once::Once;
-use fencepost::request::{Body, Request};
-use fencepost::{Ambient, Call, Deadline, Table, Transactions};
+use fencepost::http::{Body, Request};
+use fencepost::{Call, Deadline};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,18 +29,11 @@ impl Clerk {
     pub fn new(history: &Arc<History>, network: &Arc<Network>) -> Self {
         let wire = Wire::new(network);
         let client = wire.client();
-        let (chance, start) = (network.clone(), history.start);
-        let ambient = Ambient::new(
-            move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed(),
-            move || chance.rng.lock().expect("no panic while drawing").u64(..),
-        );
-        let transactions = || Transactions::new(&client).with_ambient(ambient.clone());
-        let once = Once::new(transactions(), Table::new(&client, RECORDS).with_ambient(ambient.clone()));
-        let inventory = inventory::App::new(Table::new(&client, PRODUCTS).with_ambient(ambient.clone()), once);
-        let products = Table::new(&client, PRODUCTS).with_ambient(ambient.clone());
-        let orders = Table::new(&client, ORDERS).with_ambient(ambient.clone());
-        let orders = place_order::App::new(orders, products, transactions());
-        let wrong = Wrong::new(&client, &ambient);
+        let start = history.start;
+        let store = network.store(&client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
+        let inventory = inventory::App::new(store.table(PRODUCTS), store.idempotency(RECORDS));
+        let orders = place_order::App::new(store.table(ORDERS), store.table(PRODUCTS));
+        let wrong = Wrong::new(&store);
         Clerk { history: history.clone(), network: network.clone(), wire, inventory, orders, wrong }
     }
 

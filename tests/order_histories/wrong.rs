@@ -2,17 +2,16 @@
 
 use super::plan::Plan;
 use super::{ORDERS, PRODUCTS, RECORDS};
-use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, TransactError, UpdateError};
-use fencepost::http::{Problem, Response};
-use fencepost::{Ambient, Call, Key, Reads, Record, Table, Transactions};
+use fencepost::http::{Items, Problem, Response};
+use fencepost::{Call, Key, Reads, Record, Store, Table, Transactions, Versioned};
 use inventory::product::decide_adjust;
-use place_order::order::{Line, Order, Placement, decide_place, show};
+use place_order::order::{Line, Order, Placement, decide_place};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 pub struct Wrong {
-    ambient: Ambient,
+    store: Store,
     transactions: Transactions,
     notes: Table<Note>,
     orders: Table<Order>,
@@ -23,7 +22,7 @@ pub struct Wrong {
 /// A record of its own making.
 #[derive(Clone, Serialize, Deserialize)]
 struct Note {
-    answer: String,
+    answer: Response,
 }
 
 impl Record for Note {
@@ -32,14 +31,14 @@ impl Record for Note {
 }
 
 impl Wrong {
-    pub fn new(client: &Client, ambient: &Ambient) -> Self {
+    pub fn new(store: &Store) -> Self {
         Wrong {
-            ambient: ambient.clone(),
-            transactions: Transactions::new(client).with_ambient(ambient.clone()),
-            notes: Table::new(client, RECORDS).with_ambient(ambient.clone()),
-            orders: Table::new(client, ORDERS).with_ambient(ambient.clone()),
-            products: Table::new(client, PRODUCTS).with_ambient(ambient.clone()),
-            stock: Table::new(client, PRODUCTS).with_ambient(ambient.clone()),
+            store: store.clone(),
+            transactions: store.transactions(),
+            notes: store.table(RECORDS),
+            orders: store.table(ORDERS),
+            products: store.table(PRODUCTS),
+            stock: store.table(PRODUCTS),
         }
     }
 
@@ -49,23 +48,23 @@ impl Wrong {
         let record = plan.record_id(restock);
         let record = Key::from(record.as_str());
         if let Some(note) = self.notes.get(&record, call).await? {
-            return Ok(Response::from_stored(&note.value.answer)?.replayed());
+            return Ok(note.value.answer.replayed());
         }
         let (product, by) = plan.restocks[restock];
-        let now = || self.ambient.now().into();
+        let now = || self.store.now();
         let product = Key::from(plan.products[product].as_str());
         let decide = |product: &inventory::product::Product| decide_adjust(product, by, now());
         let answer = match self.products.update_with_retry(&product, call, decide).await {
             Ok(product) => Response::ok(product.at, &json!({"stock": product.value.stock})),
-            Err(UpdateError::Failed(failure)) => return Err(Problem::of_keyed(failure)),
+            Err(UpdateError::Failed(failure)) => return Err(Problem::from_keyed(failure)),
             Err(UpdateError::NotFound | UpdateError::Refused(_)) => {
                 return Err(Problem::refused("insufficient_stock", "there is less"));
             }
         };
-        match self.notes.create(&record, &Note { answer: answer.to_stored() }, call).await {
+        match self.notes.create(&record, &Note { answer: answer.clone() }, call).await {
             Ok(_) => Ok(answer),
-            Err(CreateError::Exists(note)) => Ok(Response::from_stored(&note.value.answer)?.replayed()),
-            Err(CreateError::Failed(failure)) => Err(Problem::of_keyed(failure)),
+            Err(CreateError::Exists(note)) => Ok(note.value.answer.replayed()),
+            Err(CreateError::Failed(failure)) => Err(Problem::from_keyed(failure)),
         }
     }
 
@@ -91,7 +90,7 @@ impl Wrong {
                 for product in &products {
                     known.push(attempt.get(*product)?.map(|product| product.value));
                 }
-                let effect = match decide_place(&placement, &known, self.ambient.now().into()) {
+                let effect = match decide_place(&placement, &known, self.store.now()) {
                     Ok(effect) => effect,
                     Err(refusal) => return Ok(fencepost::Plan::Refuse(Some(Problem::from(refusal)))),
                 };
@@ -99,13 +98,13 @@ impl Wrong {
                     attempt.update_at(*product, changed)?;
                 }
                 let at = attempt.put_if_absent(item, &effect.order)?;
-                Ok(fencepost::Plan::Commit(Response::created(format!("/orders/{id}"), at, &show(&id, &effect.order))))
+                Ok(fencepost::Plan::Commit(Items::created(&id, &Versioned { value: effect.order, at })))
             });
             match placed.await {
                 Ok(answer) => return Ok(answer),
                 Err(TransactError::Refused(Some(problem))) => return Err(problem),
-                Err(TransactError::Refused(None)) => id = format!("{:032x}", self.ambient.random()),
-                Err(TransactError::Failed(failure)) => return Err(Problem::of_keyed(failure)),
+                Err(TransactError::Refused(None)) => id = format!("{:032x}", fastrand::u128(..)),
+                Err(TransactError::Failed(failure)) => return Err(Problem::from_keyed(failure)),
             }
         }
     }

@@ -4,7 +4,7 @@ use super::shop::client_whose;
 use crate::budgets::{Account, TABLE, call, engine};
 use crate::engine::Engine;
 use fencepost::error::AddError;
-use fencepost::{Failure, Key, Table};
+use fencepost::{Failure, Key, Store, Table};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 /// An account with 50.
 async fn account() -> (Engine, Table<Account>, Key) {
     let engine = engine();
-    let (table, key) = (Table::new(&engine.client(), TABLE), Key::from("a-1"));
+    let (table, key) = (Store::new(&engine.client()).table(TABLE), Key::from("a-1"));
     table.create(&key, &Account { balance: 50 }, &call()).await.expect("a free key");
     engine.take_log();
     (engine, table, key)
@@ -88,7 +88,7 @@ async fn an_answer_that_is_lost_is_asked_for_again_with_the_same_token_and_adds_
         let answer = engine.answer(operation, body);
         if writes < 3 { lost() } else { answer }
     });
-    Table::<Account>::new(&client, TABLE).add_within(&key, "balance", 5, 0..=100, &call()).await.expect("added");
+    Store::new(&client).table::<Account>(TABLE).add_within(&key, "balance", 5, 0..=100, &call()).await.expect("added");
     let tokens = tokens.lock().expect("no panic").clone();
     assert_eq!((tokens.len(), tokens.iter().collect::<BTreeSet<_>>().len()), (4, 1));
     assert_eq!(balance(&engine), 55);
@@ -114,7 +114,7 @@ async fn a_refusal_while_an_earlier_send_is_unanswered_is_unknown_whether_that_w
             }
             lost()
         });
-        let table = Table::<Account>::new(&client, TABLE);
+        let table = Store::new(&client).table::<Account>(TABLE);
         let by = if applied { 30 } else { 50 }; // twice 30, or 50 on top of what a rival added, is too much
         let unknown = table.add_within(&key, "balance", by, 0..=100, &call()).await.expect_err("refused at last");
         assert!(matches!(unknown, AddError::Failed(Failure::OutcomeUnknown { .. })), "{unknown:?}");
@@ -135,7 +135,7 @@ async fn a_token_that_is_not_recognised_again_is_unknown_and_nothing_is_sent_und
             _ => answer,
         }
     });
-    let table = Table::<Account>::new(&client, TABLE);
+    let table = Store::new(&client).table::<Account>(TABLE);
     let unknown = table.add_within(&key, "balance", 5, 0..=100, &call()).await.expect_err("not recognised");
     assert!(matches!(unknown, AddError::Failed(Failure::OutcomeUnknown { .. })), "{unknown:?}");
     assert_eq!(balance(&engine), 55);

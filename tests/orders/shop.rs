@@ -1,16 +1,14 @@
 //! Both functions on one engine, the events that they are sent, and what their answers say.
 
-use crate::engine::{Engine, body_of, client_over, operation_of, response};
+use crate::engine::{Engine, body_of, client_over, operation_of, response, store};
 use crate::faults::{Network, Wire};
 use crate::scenarios::world::{Answer, Event, context};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use fencepost::Store;
 use fencepost::idempotency::derived_id;
-use fencepost::once::Once;
-use fencepost::transact::Transactions;
-use fencepost::{Ambient, Table};
 use lambda_runtime::LambdaEvent;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -51,26 +49,19 @@ impl Shop {
     pub fn reached_by(engine: &Engine, client: &Client) -> Self {
         let clock = AtomicU64::new(OPENED + fastrand::u64(..1_000_000));
         let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.fetch_add(1, SeqCst));
-        Self::under(engine, client, &Ambient::new(now, || fastrand::u64(..)))
+        Self::under(engine, &store(client, now, || fastrand::u64(..)))
     }
 
     /// Newly started on a network, whose randomness it shares; its clock is the test's, which began at `start`.
     pub fn over(network: &Arc<Network>, start: Instant) -> Self {
         let base = SystemTime::UNIX_EPOCH + Duration::from_millis(OPENED);
-        let chance = network.clone();
-        let random = move || chance.rng.lock().expect("no panic while drawing").u64(..);
-        let ambient = Ambient::new(move || base + start.elapsed(), random);
-        Self::under(&network.engine, &Wire::new(network).client(), &ambient)
+        let store = network.store(&Wire::new(network).client(), move || base + start.elapsed());
+        Self::under(&network.engine, &store)
     }
 
-    fn under(engine: &Engine, client: &Client, ambient: &Ambient) -> Self {
-        let transactions = || Transactions::new(client).with_ambient(ambient.clone());
-        let records = Table::new(client, RECORDS).with_ambient(ambient.clone());
-        let products = Table::new(client, PRODUCTS).with_ambient(ambient.clone());
-        let inventory = inventory::App::new(products, Once::new(transactions(), records));
-        let products = Table::new(client, PRODUCTS).with_ambient(ambient.clone());
-        let orders = Table::new(client, ORDERS).with_ambient(ambient.clone());
-        let orders = place_order::App::new(orders, products, transactions());
+    fn under(engine: &Engine, store: &Store) -> Self {
+        let inventory = inventory::App::new(store.table(PRODUCTS), store.idempotency(RECORDS));
+        let orders = place_order::App::new(store.table(ORDERS), store.table(PRODUCTS));
         Shop { engine: engine.clone(), inventory, orders }
     }
 
@@ -84,9 +75,9 @@ impl Shop {
         let payload: ApiGatewayV2httpRequest = serde_json::from_str(&event.0.to_string()).expect("an event");
         let sent = LambdaEvent::new(payload, context(Duration::from_secs(10)));
         let answer = if event.0["rawPath"].as_str().expect("a path").starts_with("/products") {
-            Box::pin(fencepost::runtime::respond(&self.inventory, &inventory::handle, sent)).await
+            Box::pin(fencepost::lambda::respond(&self.inventory, &inventory::handle, sent)).await
         } else {
-            Box::pin(fencepost::runtime::respond(&self.orders, &place_order::handle, sent)).await
+            Box::pin(fencepost::lambda::respond(&self.orders, &place_order::handle, sent)).await
         };
         answer.into()
     }

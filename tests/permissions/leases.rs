@@ -2,8 +2,8 @@
 
 use crate::engine::{Engine, Use};
 use fencepost::http::Problem;
-use fencepost::request::{Body, Request};
-use fencepost::{Call, Deadline, Leases, Table, Transactions};
+use fencepost::http::{Body, Request};
+use fencepost::{Call, Deadline, Store};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -52,10 +52,10 @@ pub async fn used() -> (BTreeSet<Use>, BTreeSet<Use>) {
     const CHILD: &str = "GET /parents/{parentId}/child";
     let engine = Engine::with_tables(&[("Leases", "leaseKey"), ("Children", "childId")]);
     let (of_lease, of_children) = (engine.watched_apart(), engine.watched_apart());
-    let lease = lease::App::new(Leases::new(&of_lease.client(), "Leases"));
+    let lease = lease::App::new(Store::new(&of_lease.client()).leases("Leases"));
     let client = of_children.client();
-    let leases = Leases::new(&client, "Leases");
-    let children = ensure_child::App::new(Table::new(&client, "Children"), leases, Transactions::new(&client));
+    let store = Store::new(&client);
+    let children = ensure_child::App::new(store.table("Children"), store.leases("Leases"));
     let mut world = World { lease, children, succeeded: BTreeSet::new() };
 
     world.send(404, SHOW, "k", Value::Null).await;

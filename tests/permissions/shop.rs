@@ -1,10 +1,9 @@
 //! What inventory and place-order do: every route, with a key and without, where it changes something and where not.
 
-use crate::engine::{Engine, Use};
+use crate::engine::{Engine, Use, store};
 use fencepost::http::Problem;
-use fencepost::once::Once;
-use fencepost::request::{Body, Request};
-use fencepost::{Ambient, Call, Deadline, Table, Transactions};
+use fencepost::http::{Body, Request};
+use fencepost::{Call, Deadline, Store};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -55,14 +54,10 @@ pub async fn used() -> (BTreeSet<Use>, BTreeSet<Use>) {
     let hours = Arc::new(AtomicU64::new(500_000));
     let clock = hours.clone();
     let now = move || SystemTime::UNIX_EPOCH + Duration::from_hours(clock.load(SeqCst));
-    let ambient = Ambient::new(now, || fastrand::u64(..));
-    let client = of_inventory.client();
-    let records = Table::new(&client, "IdempotencyRecords").with_ambient(ambient.clone());
-    let once = Once::new(Transactions::new(&client).with_ambient(ambient), records);
-    let inventory = inventory::App::new(Table::new(&client, "Products"), once);
-    let client = of_orders.client();
-    let products = Table::new(&client, "Products");
-    let orders = place_order::App::new(Table::new(&client, "Orders"), products, Transactions::new(&client));
+    let store = store(&of_inventory.client(), now, || fastrand::u64(..));
+    let inventory = inventory::App::new(store.table("Products"), store.idempotency("IdempotencyRecords"));
+    let store = Store::new(&of_orders.client());
+    let orders = place_order::App::new(store.table("Orders"), store.table("Products"));
     let mut shop = Shop { inventory, orders, succeeded: BTreeSet::new() };
 
     shop.send(404, "GET /products/{productId}", "mug", None, Value::Null).await;

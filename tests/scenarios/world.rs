@@ -1,14 +1,12 @@
 //! The device-state function on an engine of its own, the events that it is sent and the answers that it gives.
 
-use crate::engine::{Asked, Engine, is_read};
+use crate::engine::{Asked, Engine, is_read, store};
 use crate::permissions;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings;
 use aws_sdk_dynamodb::Client;
 use device_state::App;
-use fencepost::once::Once;
-use fencepost::transact::Transactions;
-use fencepost::{Ambient, Table};
+use fencepost::Store;
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,12 +19,9 @@ pub const RECORDS: &str = "IdempotencyRecords";
 /// The tables of the function, each with its key.
 pub const TABLES: &[(&str, &str)] = &[(TABLE, KEY), (RECORDS, "recordId")];
 
-/// The function on these tables, reached by this client; a config may change every 300 s.
-pub fn app(client: &Client, ambient: Ambient) -> App {
-    let devices = Table::new(client, TABLE).with_ambient(ambient.clone());
-    let records = Table::new(client, RECORDS).with_ambient(ambient.clone());
-    let once = Once::new(Transactions::new(client).with_ambient(ambient), records);
-    App::new(devices, once, Duration::from_mins(5))
+/// The function on these tables of this store; a config may change every 300 s.
+pub fn app(store: &Store) -> App {
+    App::new(store.table(TABLE), store.idempotency(RECORDS), Duration::from_mins(5))
 }
 
 /// One function, one engine, and a clock that only the test moves.
@@ -52,7 +47,7 @@ impl World {
     fn under(client: &Client, engine: Engine, clock_ms: Arc<AtomicU64>) -> Self {
         let clock = clock_ms.clone();
         let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.load(SeqCst));
-        World { app: app(client, Ambient::new(now, || fastrand::u64(..))), engine, clock_ms }
+        World { app: app(&store(client, now, || fastrand::u64(..))), engine, clock_ms }
     }
 
     /// The same with the device `lamp-1` of events/device-state-create.json: online, brightness 50.
@@ -96,7 +91,7 @@ impl World {
         let mut context = Context::default();
         context.deadline = deadline;
         let event = LambdaEvent::new(payload, context);
-        let answer = Box::pin(fencepost::runtime::respond(&self.app, &device_state::handle, event)).await;
+        let answer = Box::pin(fencepost::lambda::respond(&self.app, &device_state::handle, event)).await;
         permissions::assert_allowed("device-state", &self.engine.uses());
         answer.into()
     }

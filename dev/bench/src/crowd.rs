@@ -8,7 +8,7 @@ use crate::table::{self, ALLOWANCE, Counter, KEY, NAME};
 use crate::wire::Wire;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::{Ambient, Table};
+use fencepost::{Clock, Rng, Store};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Mutex;
@@ -78,7 +78,10 @@ async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) ->
     let mut table = || {
         let chance = Mutex::new(seeds.fork());
         let random = move || chance.lock().expect("no panic while drawing").u64(..);
-        Table::<Counter>::new(&wire.client(), NAME).with_ambient(Ambient::new(move || base + start.elapsed(), random))
+        Store::new(&wire.client())
+            .with_clock(Clock::new(move || base + start.elapsed()))
+            .with_rng(Rng::new(random))
+            .table::<Counter>(NAME)
     };
     table::create(&table(), "one").await;
     let _ = wire.take_requests();

@@ -6,7 +6,7 @@ use crate::wire::client;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
-use fencepost::Table;
+use fencepost::Store;
 use std::time::{Duration, Instant};
 
 /// Medians over all rounds.
@@ -24,7 +24,7 @@ pub struct Medians {
 /// Where the engine does not answer.
 pub async fn measure(endpoint: &str, rounds: usize) -> Medians {
     let own_client = || client(endpoint, aws_smithy_http_client::Builder::new().build_http());
-    let (bare, ours) = (own_client(), Table::<Counter>::new(&own_client(), NAME));
+    let (bare, ours) = (own_client(), Store::new(&own_client()).table::<Counter>(NAME));
     table::create(&ours, "one").await;
     let (mut bare_times, mut our_times) = (Vec::new(), Vec::new());
     for round in 0..rounds + rounds / 10 {

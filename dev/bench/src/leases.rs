@@ -5,7 +5,7 @@
 
 use crate::table::{self, LEASES};
 use crate::wire::{Loss, Wire};
-use fencepost::{Ambient, Call, Deadline, Lease, Leases, Terms};
+use fencepost::{Call, Clock, Deadline, Lease, LeaseTerms, Leases, Rng, Store};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -83,7 +83,7 @@ pub fn waiters(hop: Duration, seed: u64) -> Wait {
             .map(|waiter| {
                 let (leases, at_work) = (world.leases(), at_work.clone());
                 tokio::task::spawn_local(async move {
-                    let (terms, call) = (Terms::new(WAITED_FOR).expect("long enough"), long());
+                    let (terms, call) = (LeaseTerms::new(WAITED_FOR).expect("long enough"), long());
                     let holder = format!("waiter-{waiter}");
                     let lease = leases.acquire_within(KEY, &holder, terms, FOR_EVER, &call);
                     let lease = Box::pin(lease).await.expect("acquired in the end");
@@ -136,9 +136,9 @@ pub fn succession(hop: Duration, seed: u64) -> Succession {
     paused(async move {
         let world = World::new(hop, seed);
         let (holder, other) = (world.leases(), world.leases());
-        let dies_after = Terms::LENGTH.mul_f64(2.0 + 2.0 * world.seeds.lock().expect("no panic").f64());
+        let dies_after = LeaseTerms::LENGTH.mul_f64(2.0 + 2.0 * world.seeds.lock().expect("no panic").f64());
         let holding = tokio::task::spawn_local(async move {
-            let (terms, call) = (Terms::default(), long());
+            let (terms, call) = (LeaseTerms::default(), long());
             let held = holder.while_held(KEY, "holder", terms, &call, |_| sleep(FOR_EVER));
             drop(Box::pin(held).await);
         });
@@ -146,7 +146,7 @@ pub fn succession(hop: Duration, seed: u64) -> Succession {
         let waits_since = Instant::now();
         let waiting = tokio::task::spawn_local(async move {
             let call = long();
-            let next = other.acquire_within(KEY, "next", Terms::default(), FOR_EVER, &call);
+            let next = other.acquire_within(KEY, "next", LeaseTerms::default(), FOR_EVER, &call);
             Box::pin(next).await.expect("acquired in the end");
             Instant::now()
         });
@@ -181,13 +181,16 @@ impl World {
         let begun = self.begun;
         let chance = Arc::new(Mutex::new(self.seeds.lock().expect("no panic while drawing").fork()));
         let random = move || chance.lock().expect("no panic while drawing").u64(..);
-        Leases::new(&self.wire.client(), LEASES).with_ambient(Ambient::new(move || base + begun.elapsed(), random))
+        Store::new(&self.wire.client())
+            .with_clock(Clock::new(move || base + begun.elapsed()))
+            .with_rng(Rng::new(random))
+            .leases(LEASES)
     }
 }
 
 async fn acquired(leases: &Leases) -> Lease {
     let call = table::call();
-    Box::pin(leases.acquire(KEY, "holder", Terms::default(), &call)).await.expect("acquired")
+    Box::pin(leases.acquire(KEY, "holder", LeaseTerms::default(), &call)).await.expect("acquired")
 }
 
 fn long() -> Call {

@@ -12,10 +12,9 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
-use fencepost::request::{Body, Request};
+use fencepost::http::{Body, Request};
 use fencepost::timestamp::Timestamp;
-use fencepost::transact::Transactions;
-use fencepost::{Ambient, Key, Table};
+use fencepost::{Clock, Key, Rng, Store};
 use place_order::stock::{Product, Status};
 use place_order::{App, handle};
 use std::cell::RefCell;
@@ -239,18 +238,11 @@ fn steps(
 
 fn app(wire: &Wire, begun: Instant, rng: fastrand::Rng) -> App {
     let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-    let chance = std::sync::Arc::new(Mutex::new(rng));
-    let ambient = || {
-        let chance = chance.clone();
-        let random = move || chance.lock().expect("no panic while drawing").u64(..);
-        Ambient::new(move || base + begun.elapsed(), random)
-    };
-    let client = wire.client();
-    App::new(
-        Table::new(&client, ORDERS).with_ambient(ambient()),
-        Table::new(&client, PRODUCTS).with_ambient(ambient()),
-        Transactions::new(&client).with_ambient(ambient()),
-    )
+    let chance = Mutex::new(rng);
+    let random = move || chance.lock().expect("no panic while drawing").u64(..);
+    let store = Store::new(&wire.client()).with_clock(Clock::new(move || base + begun.elapsed()));
+    let store = store.with_rng(Rng::new(random));
+    App::new(store.table(ORDERS), store.table(PRODUCTS))
 }
 
 fn with_retries(client: &Client) -> Client {
@@ -258,7 +250,7 @@ fn with_retries(client: &Client) -> Client {
 }
 
 async fn create(client: &Client, products: usize) {
-    let table = Table::<Product>::new(client, PRODUCTS);
+    let table = Store::new(client).table::<Product>(PRODUCTS);
     let updated_at = Timestamp::from(SystemTime::UNIX_EPOCH);
     let product = Product { stock: STOCK, low_stock_at: 0, status: Status::InStock, updated_at };
     for number in 0..products {

@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-/// How long making the client takes, as `fencepost::runtime::serve` does it. It loads the TLS roots.
+/// How long making the client takes, as `fencepost::lambda::serve` does it. It loads the TLS roots.
 pub fn client() -> Duration {
     let begun = Instant::now();
-    let _client = fencepost::client::from_env();
+    let _client = fencepost::lambda::client_from_env();
     begun.elapsed()
 }

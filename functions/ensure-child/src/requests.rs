@@ -22,8 +22,7 @@ impl Wanted {
     #[must_use]
     pub fn into_child(self, parent: &Id, now: Timestamp) -> (Child, Option<Held>) {
         let Wanted { parent_uid, spec, lease } = self;
-        let child =
-            Child { parent_id: parent.to_string(), parent_uid: parent_uid.to_string(), spec, created_at: now };
+        let child = Child { parent_id: parent.to_string(), parent_uid: parent_uid.to_string(), spec, created_at: now };
         (child, lease)
     }
 }

@@ -95,12 +95,7 @@ async fn register(app: &App, ip: Ip, mapping: &Mapping, call: &Call) -> Result<R
     }
 }
 
-async fn get(
-    app: &App,
-    ip: Ip,
-    preconditions: &Preconditions<MappingTag>,
-    call: &Call,
-) -> Result<Response, Problem> {
+async fn get(app: &App, ip: Ip, preconditions: &Preconditions<MappingTag>, call: &Call) -> Result<Response, Problem> {
     let mapping = app.mappings.get(&key(ip), call).await?;
     let mapping = mapping
         .ok_or_else(|| Problem::not_found("mapping_not_found", "no instance is registered with this address"))?;

@@ -1,9 +1,9 @@
 //! A mapping: which instance is behind an address, and in which cell.
 
+use fencepost::Record;
 use fencepost::http::{Ip, Validator};
 use fencepost::idempotency::derived_id;
 use fencepost::lww::{LwwRecord, OrderKey};
-use fencepost::Record;
 use fencepost::timestamp::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

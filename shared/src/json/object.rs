@@ -126,6 +126,7 @@ fn check(value: &Value, pointer: &str, depth: usize) -> Result<(), Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::parse::parse;
 
     fn json(text: &str) -> Value {
         parse(text.as_bytes()).expect("JSON")

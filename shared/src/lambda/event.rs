@@ -104,7 +104,10 @@ mod tests {
         for (authorizer, expected) in [
             (format!(r#"{{"iam":{{"userArn":"{arn}","cognitoIdentity":null}}}}"#), arn),
             (format!(r#"{{"iam":{{"userArn":"{arn}"}},"jwt":{{"claims":{{"iss":"x","sub":"user-1"}}}}}}"#), arn),
-            (r#"{"jwt":{"claims":{"iss":"https://one","sub":"user-1"},"scopes":null}}"#.to_owned(), "https://one user-1"),
+            (
+                r#"{"jwt":{"claims":{"iss":"https://one","sub":"user-1"},"scopes":null}}"#.to_owned(),
+                "https://one user-1",
+            ),
             (r#"{"iam":{"userArn":null}}"#.to_owned(), "anonymous"),
             (r#"{"jwt":{"claims":{"iss":"https://one"}}}"#.to_owned(), "anonymous"),
             ("{}".to_owned(), "anonymous"),

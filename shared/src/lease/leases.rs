@@ -4,14 +4,14 @@ use super::outcome::{AcquireError, Acquired};
 use super::row::{Lease, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
-use crate::protocol::condition::{self, Acquire, lease_key};
 use crate::error::{Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
-use crate::protocol::deliver::{WriteOutcome, Delivery, Send, until_read};
-use crate::retry::DualClockDeadline;
-use crate::protocol::send::Sender;
+use crate::protocol::condition::{self, Acquire, lease_key};
+use crate::protocol::deliver::{Delivery, Send, WriteOutcome, until_read};
 use crate::protocol::item::Attributes;
+use crate::protocol::send::Sender;
+use crate::retry::DualClockDeadline;
 use crate::store::Store;
 use crate::timestamp::{Timestamp, epoch_millis, epoch_seconds, millis, moment};
 use std::fmt;
@@ -97,7 +97,13 @@ impl Leases {
     ///
     /// # Errors
     /// [`AcquireError::Held`] with who holds it and until when. [`AcquireError::Failed`]: see [`Failure`].
-    pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms, call: &Call) -> Result<Lease, AcquireError> {
+    pub async fn acquire(
+        &self,
+        key: &str,
+        holder: &str,
+        terms: LeaseTerms,
+        call: &Call,
+    ) -> Result<Lease, AcquireError> {
         let id = self.new_acquire_id();
         match self.acquire_as(key, holder, terms, &id, call).await? {
             Acquired::New(lease) | Acquired::Replayed(lease) => Ok(lease),

@@ -1,12 +1,12 @@
 //! A lease as its row says, and as its holder knows it.
 
 use crate::clock::Clock;
-use crate::protocol::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, RENEWALS, TOKEN};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
-use crate::retry::DualClockDeadline;
-use crate::protocol::row::read_number;
+use crate::protocol::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, RENEWALS, TOKEN};
 use crate::protocol::item::Attributes;
+use crate::protocol::row::read_number;
+use crate::retry::DualClockDeadline;
 use crate::timestamp::{Timestamp, moment};
 use std::time::Duration;
 

@@ -31,7 +31,11 @@ impl fmt::Display for InvalidTerms {
                 LeaseTerms::RENEWAL_TAKES.as_millis()
             ),
             InvalidTerms::TooLong => {
-                write!(f, "a lease may last {} h: make it shorter, and renew it", LeaseTerms::MAX_LENGTH.as_secs() / 3600)
+                write!(
+                    f,
+                    "a lease may last {} h: make it shorter, and renew it",
+                    LeaseTerms::MAX_LENGTH.as_secs() / 3600
+                )
             }
             InvalidTerms::TooEager => {
                 f.write_str("a tenth of the lease must be over before it is renewed: renew later")

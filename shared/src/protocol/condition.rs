@@ -1,9 +1,9 @@
 //! The only file with condition-expression text: the writes and checks that this crate sends.
 
-use crate::protocol::row::{FENCE, INCARNATION, PURGE_AT, VERSION, WRITES, bytes, number};
 use crate::protocol::item::{Attributes, Diff};
-use crate::version::ItemVersion;
 use crate::protocol::judge::{WriteId, slot_of};
+use crate::protocol::row::{FENCE, INCARNATION, PURGE_AT, VERSION, WRITES, bytes, number};
+use crate::version::ItemVersion;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use std::borrow::Cow;

@@ -73,7 +73,10 @@ impl<'a> Delivery<'a> {
     /// An answer that was lost stays *pending* until a refusal is judged: what a resend is answered
     /// speaks about that resend only. While something is pending, whatever ends the loop without a
     /// refusal ends it as [`Failure::OutcomeUnknown`].
-    pub(crate) async fn until_proved<A, F, S>(&mut self, send: impl Fn(Send) -> S) -> Result<WriteOutcome<A, F>, Failure>
+    pub(crate) async fn until_proved<A, F, S>(
+        &mut self,
+        send: impl Fn(Send) -> S,
+    ) -> Result<WriteOutcome<A, F>, Failure>
     where
         S: Future<Output = SendOutcome<A, F>>,
     {
@@ -168,11 +171,7 @@ impl<'a> Delivery<'a> {
 }
 
 /// Reads until it is answered or time is up.
-pub(crate) async fn until_read<A, S>(
-    sender: &Sender,
-    call: &Call,
-    read: impl Fn(Duration) -> S,
-) -> Result<A, Failure>
+pub(crate) async fn until_read<A, S>(sender: &Sender, call: &Call, read: impl Fn(Duration) -> S) -> Result<A, Failure>
 where
     S: Future<Output = ReadOutcome<A>>,
 {

@@ -205,7 +205,11 @@ mod tests {
     #[test]
     fn a_write_that_another_beat_is_dead_within_the_range_and_unproved_beyond() {
         for behind in 1..=SLOTS {
-            assert_eq!(judge(&update(id(999), 40), Some(&row_at(40 + behind))), Verdict::NeverApplied, "behind {behind}");
+            assert_eq!(
+                judge(&update(id(999), 40), Some(&row_at(40 + behind))),
+                Verdict::NeverApplied,
+                "behind {behind}"
+            );
         }
         assert_eq!(judge(&update(id(999), 40), Some(&row_at(41 + SLOTS))), Verdict::Unproved);
     }

@@ -3,8 +3,8 @@
 use crate::error::Failure;
 use crate::protocol::item::{Attributes, size_of_attributes};
 
-use crate::version::{Incarnation, ItemVersion, Version};
 use crate::protocol::judge::{SeenRow, WriteId, is_fenced, slot_of};
+use crate::version::{Incarnation, ItemVersion, Version};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, HashMap};

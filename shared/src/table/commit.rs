@@ -1,16 +1,16 @@
 //! One logical change to one key: each of its conditional writes is sent until it is proved what became of it.
 
-use crate::call::Call;
-use crate::error::Failure;
-use super::prepare::{Observed, Stamp, Write, committed, soon_purged};
-use crate::protocol::deliver::{WriteOutcome, Refusal, Delivery, Send};
-use crate::protocol::row::{self, Row};
 use super::handle::Table;
 use super::key::Key;
+use super::prepare::{Observed, Stamp, Write, committed, soon_purged};
 use super::record::Record;
+use crate::call::Call;
+use crate::error::Failure;
+use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::version::ItemVersion;
 use crate::protocol::judge::{Base, SentWrite, Verdict, WriteId, judge};
+use crate::protocol::row::{self, Row};
+use crate::version::ItemVersion;
 
 /// How a write ended.
 pub(crate) enum Committed<T> {
@@ -69,8 +69,8 @@ impl<'a, T: Record> RowChange<'a, T> {
         // Unknown is answered only while a send is pending; otherwise what is not mine is a conflict.
         if let Some(source) = pending {
             let refused_by = current.as_ref().ok().and_then(Option::as_ref);
-            let proved =
-                verdict == Verdict::NeverApplied && !soon_purged(sent, refused_by, T::EXPIRES_AT, self.table.sender().clock.now());
+            let proved = verdict == Verdict::NeverApplied
+                && !soon_purged(sent, refused_by, T::EXPIRES_AT, self.table.sender().clock.now());
             if !proved {
                 return Err(Failure::OutcomeUnknown { source });
             }

@@ -1,14 +1,14 @@
 //! From what was observed of a key and what shall become of it to the request that does it.
 
-use crate::protocol::condition::{self, ConditionalWrite};
-use crate::error::Failure;
-use crate::protocol::row::{self, Row, check_size};
 use super::handle::Table;
 use super::record::Record;
+use crate::error::Failure;
+use crate::protocol::condition::{self, ConditionalWrite};
 use crate::protocol::item::{Attributes, Diff, diff};
+use crate::protocol::judge::{Base, SentWrite, WriteId};
+use crate::protocol::row::{self, Row, check_size};
 use crate::timestamp::epoch_seconds;
 use crate::version::{ItemVersion, Version, Versioned};
-use crate::protocol::judge::{Base, SentWrite, WriteId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 

@@ -4,15 +4,15 @@
 //! refusal returned. [`Table::update_at_version`] answers a client that named a version: a conflict
 //! is its answer. Both, and create and delete, write through `commit.rs`.
 
-use crate::call::Call;
-use super::commit::{RowChange, Committed};
-use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
-use super::prepare::{Observed, Write};
-use crate::protocol::deliver::until_read;
-use crate::protocol::row::Row;
+use super::commit::{Committed, RowChange};
 use super::handle::Table;
 use super::key::Key;
+use super::prepare::{Observed, Write};
 use super::record::Record;
+use crate::call::Call;
+use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
+use crate::protocol::deliver::until_read;
+use crate::protocol::row::Row;
 use crate::version::{ItemVersion, Version, Versioned};
 
 /// What a decision makes of the current value. Pure and sync, so that it can be made again.

@@ -1,10 +1,10 @@
 //! A number that many add to, without a version in the way: [`Table::add_within`].
 
-use crate::call::Call;
-use crate::error::{AddError, Failure, TransactError};
 use super::attempt::Plan;
 use super::reads::Reads;
 use super::transactions::transact;
+use crate::call::Call;
+use crate::error::{AddError, Failure, TransactError};
 use crate::table::{Key, Record, Table};
 use std::ops::RangeInclusive;
 

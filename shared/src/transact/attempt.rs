@@ -1,15 +1,15 @@
 //! What a decision over several items sees, and the steps that it adds.
 
 use super::reads::{Item, Known, KnownRow, Required, invalid};
-use crate::protocol::condition::{self, Action, ConditionalWrite};
 use crate::error::Failure;
-use crate::table::prepare::{Observed, Stamp, Write, committed};
+use crate::protocol::condition::{self, Action, ConditionalWrite};
+use crate::protocol::item::size_of_attributes;
+use crate::protocol::judge::{Base, SentWrite, WriteId};
 use crate::protocol::row::Row;
 use crate::protocol::send::{Address, step};
-use crate::protocol::item::size_of_attributes;
+use crate::table::prepare::{Observed, Stamp, Write, committed};
 use crate::table::{Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
-use crate::protocol::judge::{Base, SentWrite, WriteId};
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::ops::RangeInclusive;
 use std::time::SystemTime;

@@ -2,10 +2,10 @@
 
 use super::attempt::{Role, Step};
 use crate::protocol::condition::{HOLDER, TOKEN};
-use crate::table::prepare::soon_purged;
+use crate::protocol::judge::{Verdict, judge};
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::Reason;
-use crate::protocol::judge::{Verdict, judge};
+use crate::table::prepare::soon_purged;
 use std::time::SystemTime;
 
 /// One step of a cancelled transaction.
@@ -54,9 +54,9 @@ pub(super) fn is_lease_lost(steps: &[Step], reasons: &[Reason]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::Attributes;
-    use crate::version::{Incarnation, Version};
+    use crate::protocol::item::Attributes;
     use crate::protocol::judge::{Base, SentWrite, WriteId};
+    use crate::version::{Incarnation, Version};
     use aws_sdk_dynamodb::types::AttributeValue;
     use std::time::{Duration, UNIX_EPOCH};
 
@@ -104,7 +104,10 @@ mod tests {
 
     #[test]
     fn one_step_that_is_dead_means_that_all_are() {
-        assert_eq!(judged(&[(update(7), Reason::NotNow), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
+        assert_eq!(
+            judged(&[(update(7), Reason::NotNow), (update(3), refused(row_of(THEIRS, 4)))]),
+            Verdict::NeverApplied
+        );
         assert_eq!(judged(&[(update(7), Reason::None), (create(), refused(row_of(THEIRS, 1)))]), Verdict::NeverApplied);
     }
 

@@ -10,12 +10,12 @@ use super::cancellation::{Cancelled, is_lease_lost, judge_cancellation};
 use super::reads::{Known, Reads};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::protocol::deliver::{WriteOutcome, Refusal, Delivery, Send, until_read};
-use crate::protocol::row;
-use crate::protocol::send::{Address, SendOutcome, Reason, Sender};
+use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome, until_read};
 use crate::protocol::item::Attributes;
-use crate::store::Store;
 use crate::protocol::judge::{Base, Verdict, WriteId, judge_without_copies};
+use crate::protocol::row;
+use crate::protocol::send::{Address, Reason, SendOutcome, Sender};
+use crate::store::Store;
 
 use tracing::debug;
 
@@ -150,7 +150,9 @@ impl TransactionChange<'_> {
                 (format!("{token}{:02}", send.mismatches), requests.iter().map(Step::request).collect());
             async move {
                 if send.mismatches > 0 && !leaves_id {
-                    return SendOutcome::Rejected("its token is not recognised, and it leaves nothing to judge it by".into());
+                    return SendOutcome::Rejected(
+                        "its token is not recognised, and it leaves nothing to judge it by".into(),
+                    );
                 }
                 sender.transact(items, token, send.timeout).await
             }

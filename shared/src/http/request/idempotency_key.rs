@@ -50,11 +50,7 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_idempotency_key`.
-    pub fn idempotency_claim(
-        &self,
-        route: &Parameters,
-        payload: &Value,
-    ) -> Result<Option<IdempotencyClaim>, Problem> {
+    pub fn idempotency_claim(&self, route: &Parameters, payload: &Value) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
         let payload = payload.to_string();
         let says: Vec<&str> = [route.template()].into_iter().chain(route.values()).chain([payload.as_str()]).collect();

@@ -13,7 +13,9 @@ use hyper_util::client::legacy;
 use std::error::Error;
 
 /// Turns the outcome of an `UpdateItem` that did not succeed into what it proves.
-pub(super) fn classify_update_item<A>(error: SdkError<UpdateItemError, HttpResponse>) -> SendOutcome<A, Option<Attributes>> {
+pub(super) fn classify_update_item<A>(
+    error: SdkError<UpdateItemError, HttpResponse>,
+) -> SendOutcome<A, Option<Attributes>> {
     use UpdateItemError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -131,7 +133,10 @@ pub(super) fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + '
     }
 }
 
-pub(super) fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(status: u16, error: E) -> ReadOutcome<A> {
+pub(super) fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(
+    status: u16,
+    error: E,
+) -> ReadOutcome<A> {
     match meaning(status, error.code()) {
         Meaning::NotNow | Meaning::Nothing => ReadOutcome::Again(error.into()),
         Meaning::Expired => ReadOutcome::Expired(error.into()),
@@ -140,7 +145,9 @@ pub(super) fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 's
 }
 
 /// Judges an error below the service: it never left, nothing arrived, or what arrived was no answer.
-pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(error: SdkError<E, HttpResponse>) -> SendOutcome<A, F> {
+pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
+    error: SdkError<E, HttpResponse>,
+) -> SendOutcome<A, F> {
     match error {
         SdkError::ConstructionFailure(_) => SendOutcome::Rejected(error.into()),
         _ if never_left(&error) => SendOutcome::NotApplied(error.into()),

@@ -54,7 +54,12 @@ impl Sender {
     }
 
     /// Reads one item, strongly consistent.
-    pub(crate) async fn read(&self, table: &str, key: Attributes, timeout: Duration) -> ReadOutcome<Option<Attributes>> {
+    pub(crate) async fn read(
+        &self,
+        table: &str,
+        key: Attributes,
+        timeout: Duration,
+    ) -> ReadOutcome<Option<Attributes>> {
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
         match self.within(timeout, request.send()).await {
             None => ReadOutcome::Again(no_answer(timeout)),

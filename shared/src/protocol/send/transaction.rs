@@ -2,8 +2,8 @@
 
 use super::classify::{unanswered, unmodelled_read, unmodelled_write};
 use super::outcome::{ReadOutcome, SendOutcome};
-use crate::protocol::condition::{Action, ConditionalWrite};
 use crate::error::Source;
+use crate::protocol::condition::{Action, ConditionalWrite};
 use crate::protocol::item::Attributes;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
@@ -42,10 +42,7 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(super) fn new(output: BatchGetItemOutput) -> Self {
-        Batch {
-            items: output.responses.unwrap_or_default(),
-            left_out: output.unprocessed_keys.unwrap_or_default(),
-        }
+        Batch { items: output.responses.unwrap_or_default(), left_out: output.unprocessed_keys.unwrap_or_default() }
     }
 
     /// Whether nothing is said of this row, because the table is throttled or the answer would be too large.
@@ -105,7 +102,9 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
 }
 
 /// Turns the outcome of a `TransactWriteItems` that did not succeed into what it proves.
-pub(super) fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpResponse>) -> SendOutcome<(), Vec<Reason>> {
+pub(super) fn classify_transact_write_items(
+    error: SdkError<TransactWriteItemsError, HttpResponse>,
+) -> SendOutcome<(), Vec<Reason>> {
     use TransactWriteItemsError as E;
     match error {
         SdkError::ServiceError(context) => {
