@@ -3,8 +3,8 @@
 use super::world::{
     CHILDREN, World, acquire, call, ensure, ensure_under, release, renew, shown_child, shown_lease, terms,
 };
-use crate::orders::shop::client_whose;
-use crate::scenarios::world::Event;
+use crate::devices::world::Event;
+use crate::shop::shop::client_whose;
 use serde_json::{Value, json};
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! Every answer of `ensure-child`.
 
 use super::world::{CHILDREN, World, acquire, ensure, ensure_under, release, shown_child, token};
-use crate::scenarios::world::Answer;
+use crate::devices::world::Answer;
 use serde_json::{Value, json};
 
 fn spec() -> Value {

@@ -1,7 +1,7 @@
 //! An acquire with an idempotency key: the same lease again as long as it is held, and a new one afterwards.
 
 use super::world::{SKEW, World, acquire, release, renew, shown_lease, token};
-use crate::scenarios::world::Event;
+use crate::devices::world::Event;
 
 fn keyed() -> Event {
     acquire("k", "a", 60).key("once")

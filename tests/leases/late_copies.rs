@@ -4,7 +4,7 @@ use super::world::{
     CHILDREN, LEASES, Way, World, asking, call, client_that, client_whose_writes, ensure_under, release, renew,
     shown_child, shown_lease, terms,
 };
-use crate::engine::{Engine, is_read};
+use crate::harness::engine::{Engine, is_read};
 use fencepost::Failure;
 use fencepost::lease::{AcquireError, LeaseError};
 use fencepost::{Key, Plan, Reads, Record, Store};

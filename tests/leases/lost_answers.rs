@@ -3,8 +3,8 @@
 use super::world::{
     LEASES, Way, World, acquire, call, client_that, client_whose_writes, release, renew, shown_lease, terms, token,
 };
-use crate::engine::Engine;
-use crate::orders::shop::number;
+use crate::harness::engine::Engine;
+use crate::shop::shop::number;
 use Way::{AnswerLost, Answered, Dropped, InTransaction};
 use fencepost::Failure;
 use fencepost::lease::{AcquireError, LeaseError};

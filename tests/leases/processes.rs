@@ -1,10 +1,10 @@
 //! Processes over real sockets: a holder that the system stops for longer than its lease, and functions that idle.
 
 use super::world::{CHILDREN, LEASES, acquire, call, ensure_under, renew, terms};
-use crate::engine::{Asked, Engine, is_read};
-use crate::orders::shop::number;
-use crate::runtime_api::FunctionProcess;
-use crate::scenarios::world::Answer;
+use crate::devices::world::Answer;
+use crate::harness::engine::{Asked, Engine, is_read};
+use crate::harness::runtime_api::FunctionProcess;
+use crate::shop::shop::number;
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use axum::body::{Body, Bytes};
 use axum::extract::State;

@@ -1,7 +1,7 @@
 //! Every route and every answer of `lease`.
 
 use super::world::{SKEW, World, acquire, release, renew, shown_lease, token};
-use crate::scenarios::world::{Answer, Event};
+use crate::devices::world::{Answer, Event};
 use serde_json::{Value, json};
 
 fn tag(token: u64, renewals: u64) -> String {

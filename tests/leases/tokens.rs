@@ -1,8 +1,8 @@
 //! Tokens rise whatever happens to a lease, and the row says what the contract says.
 
 use super::world::{LEASES, World, acquire, call, millis, release, renew, shown_lease, terms, token};
-use crate::engine::store;
-use crate::orders::shop::number;
+use crate::harness::engine::store;
+use crate::shop::shop::number;
 use fencepost::lease::AcquireError;
 use serde_json::json;
 use std::time::{Duration, SystemTime};

@@ -1,8 +1,8 @@
 //! Both functions on one engine, the clock that the test moves, and the events that they are sent.
 
-use crate::engine::{Engine, body_of, client_over, is_read, operation_of, response, store};
-use crate::orders::shop::{client_whose, load};
-use crate::scenarios::world::{Answer, Event, context};
+use crate::devices::world::{Answer, Event, context};
+use crate::harness::engine::{Engine, body_of, client_over, is_read, operation_of, response, store};
+use crate::shop::shop::{client_whose, load};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};

@@ -1,7 +1,7 @@
 //! Bad input at both doors: every kind is named with its field, and `DynamoDB` is not asked.
 
 use super::world::{IP, KEY, T1, T2, World, asking, batch_of, deletion, look_up, message, on, registration, task};
-use crate::scenarios::world::Event;
+use crate::devices::world::Event;
 use serde_json::{Value, json};
 
 const AT: &str = "creationTimestamp";

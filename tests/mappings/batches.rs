@@ -2,7 +2,7 @@
 
 use super::world::Trouble::Throttled;
 use super::world::{IP, MAPPINGS, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, message, task};
-use crate::engine::{Engine, body_of, client_over, operation_of, response};
+use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::{Value, json};

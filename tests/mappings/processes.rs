@@ -1,10 +1,10 @@
 //! The real functions in processes of their own, over real sockets: what they answer, and what they log.
 
 use super::world::{IP, MAPPINGS, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
-use crate::engine::Engine;
-use crate::over_http::engine_over_http;
-use crate::runtime_api::FunctionProcess;
-use crate::scenarios::world::Event;
+use crate::devices::over_http::engine_over_http;
+use crate::devices::world::Event;
+use crate::harness::engine::Engine;
+use crate::harness::runtime_api::FunctionProcess;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

@@ -1,7 +1,7 @@
 //! Every route and every answer of `host-mapping`, and the rows behind them.
 
 use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, World, asking, deletion, look_up, registration};
-use crate::orders::shop::number;
+use crate::shop::shop::number;
 use serde_json::{Value, json};
 
 /// A live mapping as it is stored.

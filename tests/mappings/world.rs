@@ -1,8 +1,8 @@
 //! Both functions on one engine, the events and batches that they are sent, and what they leave behind.
 
-use crate::engine::{Engine, store};
-use crate::orders::shop::{client_whose, load};
-use crate::scenarios::world::{Answer, Event, context};
+use crate::devices::world::{Answer, Event, context};
+use crate::harness::engine::{Engine, store};
+use crate::shop::shop::{client_whose, load};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;

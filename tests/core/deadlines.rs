@@ -1,0 +1,352 @@
+//! When time runs out, and when the table says no: the answer comes before the deadline, and says what is known.
+
+use crate::core::budgets::{Account, TABLE, engine, rival};
+use crate::devices::world;
+use crate::harness::engine::{Engine, body_of, client_over, operation_of, response, store};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use fencepost::error::{CreateError, TransactError, UpdateError};
+use fencepost::transact::{Attempt, Plan, Reads};
+use fencepost::{Call, Deadline, Decision, Failure, Key, Store, Table};
+use serde_json::json;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+
+/// Which requests get no answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Silent {
+    Always,
+    ForWrites,
+    ForWritesThatItApplies,
+}
+
+#[derive(Debug)]
+struct Silence(Silent, Engine);
+
+impl HttpConnector for Silence {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let operation = operation_of(&request);
+        let silent = self.0 == Silent::Always || operation != "GetItem";
+        if silent && self.0 != Silent::ForWritesThatItApplies {
+            return HttpConnectorFuture::new(std::future::pending());
+        }
+        let (status, body) = self.1.answer(&operation, &body_of(&request));
+        if silent && status == 200 {
+            return HttpConnectorFuture::new(std::future::pending());
+        }
+        HttpConnectorFuture::ready(response(status, body))
+    }
+}
+
+fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
+    Store::new(&client_over(Silence(silent, engine.clone()))).table(TABLE)
+}
+
+fn add_one(account: &Account) -> Decision<Account, ()> {
+    Decision::Put(Account { balance: account.balance + 1 })
+}
+
+const ALLOWED: Duration = Duration::from_secs(5);
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_never_answers_is_unavailable_to_a_read_before_the_deadline() {
+    let began = Instant::now();
+    let table = silent_table(&engine(), Silent::Always);
+    let call = Call::new(Deadline::within(ALLOWED));
+    let failure = table.get(&Key::from("a-1"), &call).await.expect_err("no answer");
+    assert!(matches!(failure, Failure::Unavailable { .. }), "{failure:?}");
+    assert!(began.elapsed() <= ALLOWED);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_never_answered_is_unknown_before_the_deadline() {
+    let engine = engine();
+    Store::new(&engine.client())
+        .table(TABLE)
+        .create(&Key::from("a-1"), &Account { balance: 1 }, &Call::new(Deadline::within(ALLOWED)))
+        .await
+        .expect("a free key");
+    let began = Instant::now();
+    let table = silent_table(&engine, Silent::ForWrites);
+    let call = Call::new(Deadline::within(ALLOWED));
+    let created = table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect_err("no answer");
+    assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+    assert!(began.elapsed() <= ALLOWED);
+    let began = Instant::now();
+    let call = Call::new(Deadline::within(ALLOWED));
+    let updated = table.update_with_retry(&Key::from("a-1"), &call, add_one).await.expect_err("no answer");
+    assert!(matches!(updated, UpdateError::Failed(Failure::OutcomeUnknown { .. })), "{updated:?}");
+    assert!(began.elapsed() <= ALLOWED);
+    assert!(call.tally().lost_answers > 2, "the identical write was sent again: {:?}", call.tally());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_applied_and_never_answered_is_found_out_by_its_resend() {
+    let engine = engine();
+    let table = silent_table(&engine, Silent::ForWritesThatItApplies);
+    let (key, call) = (Key::from("a-1"), Call::new(Deadline::within(ALLOWED)));
+    let created = table.create(&key, &Account { balance: 1 }, &call).await.expect("the resend shows it");
+    let updated = table.update_with_retry(&key, &call, add_one).await.expect("the resend shows it");
+    assert_eq!((created.version().get(), updated.version().get(), updated.value.balance), (1, 2, 2));
+    let deleted = table.delete_at_version(&key, updated.at, &call).await.expect("the resend shows it");
+    assert_eq!((deleted.get(), call.tally().lost_answers), (3, 3));
+}
+
+/// Answers everything with a 500, which the SDK retries on its own unless told not to.
+#[derive(Debug, Default)]
+struct Failing(Arc<AtomicU32>);
+
+impl HttpConnector for Failing {
+    fn call(&self, _: HttpRequest) -> HttpConnectorFuture {
+        self.0.fetch_add(1, Relaxed);
+        let error = json!({"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "on purpose"});
+        HttpConnectorFuture::ready(response(500, error.to_string()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
+    let sent = Arc::new(AtomicU32::new(0));
+    let client = client_over(Failing(sent.clone()));
+    let retrying = client.config().to_builder().retry_config(RetryConfig::standard().with_max_attempts(5)).build();
+    let table: Table<Account> = Store::new(&Client::from_conf(retrying)).table(TABLE);
+    let call = Call::new(Deadline::within(ALLOWED));
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("no answer");
+    assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+    assert_eq!(sent.load(Relaxed), call.tally().lost_answers, "every request was seen by the one owner of retries");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
+    let engine = engine();
+    let table = Store::new(&engine.client()).table(TABLE);
+    let key = Key::from("a-1");
+    table.create(&key, &Account { balance: 0 }, &Call::new(Deadline::within(ALLOWED))).await.expect("a free key");
+    let began = Instant::now();
+    let call = Call::new(Deadline::within(ALLOWED));
+    let rivals = Cell::new(0);
+    let decide = |_: &Account| {
+        rival(&engine, "a-1");
+        rivals.set(rivals.get() + 1);
+        Decision::<_, ()>::Put(Account { balance: -1000 })
+    };
+    let lost = table.update_with_retry(&key, &call, decide).await.expect_err("a rival is always first");
+    assert!(matches!(lost, UpdateError::Failed(Failure::Contention { attempts }) if attempts == call.tally().attempts));
+    assert!(began.elapsed() <= ALLOWED);
+    let balance = engine.row(TABLE, "accountId", "a-1")["balance"]["N"].clone();
+    assert_eq!(balance, json!(rivals.get().to_string()), "only the rival wrote");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end() {
+    let engine = engine();
+    let table = Store::new(&engine.client()).table(TABLE);
+    let key = Key::from("a-1");
+    table.create(&key, &Account { balance: 0 }, &Call::new(Deadline::within(ALLOWED))).await.expect("a free key");
+    let call = Call::new(Deadline::within(ALLOWED));
+    let mut reads = Reads::new();
+    let account = reads.item("account", &table, &key);
+    let take = |attempt: &mut Attempt| {
+        attempt.add_within(account, "balance", -1, 0..=10)?;
+        Ok(Plan::<(), ()>::Commit(()))
+    };
+    let refused = Store::new(&engine.client()).transactions().transact_with_retry(reads, &call, take).await;
+    assert!(matches!(refused, Err(TransactError::Failed(Failure::Contention { attempts: 40 }))), "{refused:?}");
+    assert_eq!(call.tally().attempts, 40);
+}
+
+/// Answers writes from a script first, `(status, code, after applying it)`, and truly afterwards.
+#[derive(Debug)]
+struct Scripted(Mutex<Vec<(u16, &'static str, bool)>>, Engine);
+
+impl Scripted {
+    fn new(engine: &Engine, script: &[(u16, &'static str, bool)]) -> Self {
+        Scripted(Mutex::new(script.iter().rev().copied().collect()), engine.clone())
+    }
+}
+
+impl HttpConnector for Scripted {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (operation, body) = (operation_of(&request), body_of(&request));
+        let scripted = (operation != "GetItem").then(|| self.0.lock().expect("no panic").pop()).flatten();
+        let Some((status, code, applied)) = scripted else {
+            let (status, body) = self.1.answer(&operation, &body);
+            return HttpConnectorFuture::ready(response(status, body));
+        };
+        if applied {
+            self.1.answer(&operation, &body);
+        }
+        let error = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "on purpose"});
+        HttpConnectorFuture::ready(response(status, error.to_string()))
+    }
+}
+
+/// A table whose next writes are answered so; the script is read from its end.
+fn scripted(engine: &Engine, script: &[(u16, &'static str, bool)]) -> Table<Account> {
+    Store::new(&client_over(Scripted::new(engine, script))).table(TABLE)
+}
+
+const EXPIRED: (u16, &str, bool) = (400, "InvalidSignatureException", false);
+const LOST: (u16, &str, bool) = (500, "InternalServerError", true);
+const DENIED: (u16, &str, bool) = (400, "AccessDeniedException", false);
+const THROTTLED: (u16, &str, bool) = (400, "ThrottlingException", false);
+
+fn call() -> Call {
+    Call::new(Deadline::within(ALLOWED))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_signature_is_made_anew_once() {
+    let engine = engine();
+    let key = Key::from("a-1");
+    let once = scripted(&engine, &[EXPIRED]).create(&key, &Account { balance: 1 }, &call()).await;
+    assert_eq!(once.expect("the second signature is good").version().get(), 1);
+    let twice = scripted(&engine, &[EXPIRED, EXPIRED]).update_with_retry(&key, &call(), add_one).await;
+    assert!(matches!(twice, Err(UpdateError::Failed(Failure::Rejected { .. }))), "{twice:?}");
+    assert_eq!(engine.row(TABLE, "accountId", "a-1")["_version"]["N"], "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_stays_pending_whatever_its_resends_are_told() {
+    for (second, why) in [(DENIED, "denied"), (EXPIRED, "expired")] {
+        let engine = engine();
+        let table = scripted(&engine, &[LOST, second, EXPIRED]);
+        let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err(why);
+        assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{why}: {created:?}");
+    }
+    let engine = engine();
+    let table = scripted(&engine, &[LOST, THROTTLED, THROTTLED]);
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await;
+    assert_eq!(created.expect("the fourth send finds the first").version().get(), 1);
+}
+
+/// TTL may remove the tombstone, and then a late copy of the lost create would find the key free.
+#[tokio::test(start_paused = true)]
+async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answer_was_lost() {
+    for (minutes, known) in [(10, false), (60, true)] {
+        let engine = engine();
+        let plain = Store::new(&engine.client()).table(TABLE);
+        let key = Key::from("a-1");
+        let created = plain.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+        plain.delete_at_version(&key, created.at, &call()).await.expect("the current version");
+        let purge_at = SystemTime::now() + Duration::from_mins(minutes);
+        let seconds = purge_at.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
+        let request = json!({
+            "TableName": TABLE,
+            "Key": {"accountId": {"S": "a-1"}},
+            "UpdateExpression": "SET #p = :p",
+            "ExpressionAttributeNames": {"#p": "_purgeAt"},
+            "ExpressionAttributeValues": {":p": {"N": seconds.to_string()}},
+        });
+        engine.raw("UpdateItem", &request);
+        let dropped = (500, "InternalServerError", false);
+        let anew = scripted(&engine, &[dropped]).create(&key, &Account { balance: 2 }, &call()).await;
+        let unknown = matches!(anew, Err(CreateError::Failed(Failure::OutcomeUnknown { .. })));
+        assert_eq!((anew.is_ok(), unknown), (known, !known), "{minutes} minutes: {anew:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
+    let engine = engine();
+    let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    let call = Call::new(Deadline::within(Duration::from_millis(100)));
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("too late");
+    assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert_eq!(engine.take_counts(), (0, 0));
+}
+
+/// A paused machine may stop the monotonic clock: then the wall clock ends the window of the sends.
+#[tokio::test(start_paused = true)]
+async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
+    let engine = engine();
+    let jumps = AtomicU32::new(0);
+    let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+    // Asked once for the window, once for the write and once before each send: the machine sleeps between two sends.
+    let now = move || start + Duration::from_mins(5) * u32::from(jumps.fetch_add(1, Relaxed) > 2);
+    let store = store(&client_over(Scripted::new(&engine, &[LOST])), now, || 7);
+    let table = store.table(TABLE);
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err("too late");
+    assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+    assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("bound");
+    let config = engine().client().config().to_builder();
+    let config = config.endpoint_url(format!("http://{closed}"));
+    let config = config.http_client(aws_smithy_http_client::Builder::new().build_http()).build();
+    let table: Table<Account> = Store::new(&Client::from_conf(config)).table(TABLE);
+    let call = Call::new(Deadline::within(Duration::from_millis(500)));
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("nobody listens");
+    assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");
+}
+
+/// Lets a rival commit before every write on a device.
+#[derive(Debug)]
+struct Rivalled(Engine);
+
+impl HttpConnector for Rivalled {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (operation, body) = (operation_of(&request), body_of(&request));
+        let engine = &self.0;
+        if operation == "UpdateItem" {
+            engine.raw(
+                "UpdateItem",
+                &json!({
+                    "TableName": "Devices",
+                    "Key": {"deviceId": {"S": "lamp-1"}},
+                    "UpdateExpression": "SET #v = #v + :one",
+                    "ExpressionAttributeNames": {"#v": "_version"},
+                    "ExpressionAttributeValues": {":one": {"N": "1"}},
+                }),
+            );
+        }
+        let (status, body) = engine.answer(&operation, &body);
+        HttpConnectorFuture::ready(response(status, body))
+    }
+}
+
+/// What the function answers, and how long after the event, with 10 s until Lambda would kill it.
+async fn answered(client: &Client, event: &str) -> (i64, String, Option<String>, Duration) {
+    let app = world::app(&Store::new(client));
+    let context = world::context(Duration::from_secs(10));
+    let path = dev::workspace().join("events").join(format!("device-state-{event}.json"));
+    let event = serde_json::from_str(&std::fs::read_to_string(path).expect("an event")).expect("an event");
+    let began = Instant::now();
+    let event = lambda_runtime::LambdaEvent::new(event, context);
+    let answer = Box::pin(fencepost::lambda::respond(&app, &device_state::handle, event)).await;
+    let took = began.elapsed();
+    let answer = serde_json::to_value(&answer).expect("an answer");
+    let problem: serde_json::Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");
+    let code = problem["code"].as_str().unwrap_or_default().to_owned();
+    let retry_after = answer["headers"]["retry-after"].as_str().map(str::to_owned);
+    (answer["statusCode"].as_i64().expect("a status"), code, retry_after, took)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
+    let engine = Engine::with_tables(world::TABLES);
+    assert_eq!(answered(&engine.client(), "create").await.0, 201);
+    let never = |silent| client_over(Silence(silent, engine.clone()));
+    let rivalled = client_over(Rivalled(engine.clone()));
+    for (client, event, expected) in [
+        (never(Silent::Always), "get", (503, "unavailable", true)),
+        (never(Silent::Always), "patch-state", (503, "unavailable", true)),
+        (never(Silent::Always), "delete", (504, "outcome_unknown", false)),
+        (never(Silent::Always), "create", (504, "outcome_unknown", false)),
+        (never(Silent::ForWrites), "adjust", (504, "outcome_unknown", false)),
+        (rivalled, "adjust", (503, "contention", true)),
+    ] {
+        let (status, code, retry_after, took) = answered(&client, event).await;
+        assert_eq!((status, code.as_str(), retry_after.is_some()), expected, "{event}");
+        assert!(took < Duration::from_secs(10), "{event} took {took:?}");
+    }
+}

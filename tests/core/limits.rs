@@ -1,0 +1,97 @@
+//! The limits of a transaction: what cannot be sent is refused before anything is.
+
+use crate::harness::engine::Engine;
+use fencepost::transact::Item;
+use fencepost::{Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, Store, Table, TransactError};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+const TABLE: &str = "Notes";
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    text: String,
+}
+
+impl Record for Note {
+    const PARTITION_KEY: &'static str = "noteId";
+    const ATTRIBUTES: &'static [&'static str] = &["text"];
+}
+
+/// What a transaction over so many notes, none of them read first, ends with; and that DynamoDB was not asked.
+async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Result<(), Failure>) -> Failure {
+    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
+    let client = engine.client();
+    let table = Store::new(&client).table(TABLE);
+    let mut reads = Reads::new();
+    let notes: Vec<_> =
+        (0..notes).map(|n| reads.later("note", &table, &Key::from(format!("n-{n}").as_str()))).collect();
+    let call = Call::new(Deadline::within(Duration::from_secs(5)));
+    let decide = |attempt: &mut Attempt| {
+        steps(attempt, &notes)?;
+        Ok(Plan::<(), ()>::Commit(()))
+    };
+    let ended = Store::new(&client).transactions().transact_with_retry(reads, &call, decide).await;
+    assert_eq!(engine.take_log().len(), 0, "nothing was sent");
+    match ended {
+        Err(TransactError::Failed(failure)) => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn put_all(attempt: &mut Attempt, notes: &[Item<Note>], bytes: usize) -> Result<(), Failure> {
+    for note in notes {
+        attempt.put_if_absent(*note, &Note { text: "x".repeat(bytes) })?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_transaction_over_more_than_100_items_is_not_sent() {
+    let failure = refused(101, |attempt, notes| put_all(attempt, notes, 1)).await;
+    assert!(matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains("101")), "{failure}");
+}
+
+#[tokio::test]
+async fn a_transaction_of_more_than_4_mb_is_not_sent() {
+    let failure = refused(11, |attempt, notes| put_all(attempt, notes, 390_000)).await;
+    assert!(matches!(failure, Failure::TooLarge { bytes, limit: 4_194_304 } if bytes > 4_194_304), "{failure}");
+}
+
+#[tokio::test]
+async fn an_item_has_one_step_of_a_transaction() {
+    let twice = |attempt: &mut Attempt, notes: &[Item<Note>]| {
+        put_all(attempt, notes, 1)?;
+        put_all(attempt, notes, 1)
+    };
+    let failure = refused(1, twice).await;
+    assert!(matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains("two steps")), "{failure}");
+}
+
+#[tokio::test]
+async fn an_item_under_two_names_is_not_taken_for_two() {
+    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
+    let client = engine.client();
+    let table: Table<Note> = Store::new(&client).table(TABLE);
+    let mut reads = Reads::new();
+    for name in ["one", "other"] {
+        reads.item(name, &table, &Key::from("n-1"));
+    }
+    let call = Call::new(Deadline::within(Duration::from_secs(5)));
+    let ended =
+        Store::new(&client).transactions().transact_with_retry(reads, &call, |_| Ok(Plan::<(), ()>::Keep(()))).await;
+    let Err(TransactError::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
+    assert_eq!(reason, "one and other are the same item");
+    assert_eq!(engine.take_log().len(), 0, "nothing was sent");
+}
+
+#[tokio::test]
+async fn a_step_that_does_not_fit_what_was_seen_is_not_sent() {
+    let failure = refused(1, |attempt, notes| attempt.check(notes[0])).await;
+    assert!(matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains("not read")), "{failure}");
+    let update = |attempt: &mut Attempt, notes: &[Item<Note>]| {
+        attempt.update_at(notes[0], &Note { text: String::new() }).map(|_| ())
+    };
+    let failure = refused(1, update).await;
+    assert!(matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains("not there")), "{failure}");
+}

@@ -1,0 +1,265 @@
+//! `Idempotency-Key`: a creation and an adjustment have one effect, and each repeat gets the first answer.
+
+use super::world::{Answer, Event, RECORDS, TABLE, World};
+use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use serde_json::{Value, json};
+
+const HOUR: u64 = 3_600_000; // in milliseconds
+
+fn adjustment(body: &str) -> Event {
+    Event::adjust().text(body)
+}
+
+/// Asserts that this is that answer again, byte for byte, marked as a replay, which has cost one read and no write.
+fn assert_replayed(world: &World, first: &Answer, again: &Answer) {
+    assert_eq!((again.status, &again.body), (first.status, &first.body));
+    for name in ["etag", "location", "content-type"] {
+        assert_eq!(again.header(name), first.header(name), "{name}");
+    }
+    assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
+    assert_eq!(world.engine.take_counts(), (1, 0));
+}
+
+#[tokio::test]
+async fn a_keyed_creation_is_made_once_and_answered_alike_for_24_hours() {
+    let world = World::new();
+    let create = Event::create().key("k-1");
+    let first = world.send(&create).await;
+    first.shows(201, 1);
+    assert_eq!(first.header("location"), Some("/devices/lamp-1"));
+    assert_eq!(world.engine.take_counts(), (1, 1));
+    for hours in [0, 1, 23] {
+        world.pass(hours * HOUR);
+        assert_replayed(&world, &first, &world.send(&create).await);
+    }
+    world.send(&Event::patch_state()).await.shows(200, 2);
+    assert_eq!(world.send(&Event::delete().header("if-match", "*")).await.status, 204);
+    world.engine.take_counts();
+    assert_replayed(&world, &first, &world.send(&create).await);
+    world.refused(&Event::get(), 404, "device_not_found").await;
+}
+
+#[tokio::test]
+async fn a_keyed_creation_takes_a_tombstone_but_not_a_device() {
+    let (world, created) = World::with_lamp().await;
+    world.refused(&Event::create().key("k-1"), 409, "device_exists").await;
+    let if_absent = Event::create().key("k-1").header("if-none-match", "*");
+    let answer = world.refused(&if_absent, 412, "version_conflict").await;
+    assert_eq!((answer.json()["currentVersion"].as_u64(), answer.etag()), (Some(1), created.etag()));
+    assert_eq!(world.send(&Event::delete().header("if-match", "*")).await.status, 204);
+    let first = world.send(&if_absent).await;
+    first.shows(201, 3);
+    world.engine.take_counts();
+    assert_replayed(&world, &first, &world.send(&if_absent).await);
+}
+
+#[tokio::test]
+async fn a_keyed_adjustment_is_applied_once_whatever_happens_in_between() {
+    let (world, _) = World::with_lamp().await;
+    world.engine.take_counts();
+    let adjust = Event::adjust().key("k-1");
+    let first = world.send(&adjust).await;
+    assert_eq!(first.shows(200, 2)["state"]["brightness"], 51);
+    assert_eq!(world.engine.take_counts(), (1, 1));
+    assert_replayed(&world, &first, &world.send(&adjust).await);
+    assert_eq!(world.send(&Event::adjust().key("k-2")).await.shows(200, 3)["state"]["brightness"], 52);
+    assert_eq!(world.send(&Event::adjust()).await.shows(200, 4)["state"]["brightness"], 53);
+    world.engine.take_counts();
+    assert_replayed(&world, &first, &world.send(&adjust).await);
+    assert_eq!(world.send(&Event::get()).await.shows(200, 4)["state"]["brightness"], 53);
+}
+
+#[tokio::test]
+async fn the_same_values_in_another_notation_are_the_same_request() {
+    let (world, _) = World::with_lamp().await;
+    let first = world.send(&adjustment(r#"{"attribute":"brightness","by":10,"max":100}"#).key("k-1")).await;
+    first.shows(200, 2);
+    world.engine.take_counts();
+    let other = r#" {"onLimit": "refuse", "max": 1E+2, "by": 10.0, "attribute": "bright\u006eess"}"#;
+    assert_replayed(&world, &first, &world.send(&adjustment(other).key("k-1")).await);
+}
+
+#[tokio::test]
+async fn a_key_that_is_used_for_something_else_is_refused_with_422() {
+    let (world, _) = World::with_lamp().await;
+    world.send(&Event::create().device("lamp-2").key("k-1")).await.shows(201, 1);
+    world.send(&adjustment(r#"{"attribute":"brightness","by":1}"#).key("k-1")).await.shows(200, 2);
+    for event in [
+        adjustment(r#"{"attribute":"brightness","by":2}"#),
+        adjustment(r#"{"attribute":"brightness","by":1,"max":100}"#),
+        adjustment(r#"{"attribute":"brightness","by":1}"#).device("lamp-2"),
+        Event::create(),
+        Event::create().device("lamp-2").text(r#"{"state":{}}"#),
+    ] {
+        let answer = world.refused(&event.key("k-1"), 422, "idempotency_key_reused").await;
+        assert_eq!(answer.json()["field"], "header:idempotency-key");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_does_not_close_the_key() {
+    let (world, _) = World::with_lamp().await;
+    let adjust = adjustment(r#"{"attribute":"brightness","by":60,"max":100}"#).key("k-1");
+    world.refused(&adjust, 409, "limit_reached").await;
+    world.refused(&adjust.clone().device("lamp-2"), 404, "device_not_found").await;
+    world.send(&Event::patch_state().text(r#"{"brightness":30}"#)).await.shows(200, 2);
+    assert_eq!(world.send(&adjust).await.shows(200, 3)["state"]["brightness"], 90);
+    assert_eq!(world.send(&adjust).await.header("idempotency-replayed"), Some("true"));
+}
+
+#[tokio::test]
+async fn a_key_is_1_to_255_visible_characters() {
+    let (world, _) = World::with_lamp().await;
+    for key in ["", " ", "two words", "a, b", "é", &"x".repeat(256)] {
+        for event in [Event::create().device("lamp-2"), Event::adjust()] {
+            world.bad_input(&event.key(key), 400, "invalid_idempotency_key", "header:idempotency-key").await;
+        }
+    }
+    for (version, key) in (2..).zip(["!", "a,b", &"x".repeat(255)]) {
+        world.send(&Event::adjust().key(key)).await.shows(200, version);
+    }
+}
+
+/// Without its record, the repeat would be an adjustment of what somebody else has made of the device since.
+#[tokio::test]
+async fn an_adjustment_that_changed_nothing_still_changes_nothing_when_it_is_repeated_late() {
+    let world = World::with_state(r#"{"brightness":100}"#).await;
+    let clamp = adjustment(r#"{"attribute":"brightness","by":10,"max":100,"onLimit":"clamp"}"#).key("k-1");
+    let first = world.send(&clamp).await;
+    first.shows(200, 1);
+    world.send(&Event::patch_state().text(r#"{"brightness":50}"#)).await.shows(200, 2);
+    world.engine.take_counts();
+    assert_replayed(&world, &first, &world.send(&clamp).await);
+    assert_eq!(world.send(&Event::get()).await.shows(200, 2)["state"]["brightness"], 50);
+}
+
+/// TTL removes rows late: until it does, the record is there, but nobody believes it.
+#[tokio::test]
+async fn a_record_that_has_expired_is_not_believed() {
+    let (world, _) = World::with_lamp().await;
+    world.send(&Event::adjust().key("k-1")).await.shows(200, 2);
+    world.pass(26 * HOUR);
+    let second = world.send(&Event::adjust().key("k-1")).await;
+    assert_eq!(second.shows(200, 3)["state"]["brightness"], 52);
+    world.engine.take_counts();
+    assert_replayed(&world, &second, &world.send(&Event::adjust().key("k-1")).await);
+    world.pass(26 * HOUR);
+    let other = adjustment(r#"{"attribute":"brightness","by":2}"#).key("k-1");
+    assert_eq!(world.send(&other).await.shows(200, 4)["state"]["brightness"], 54);
+}
+
+#[tokio::test]
+async fn callers_do_not_share_their_keys() {
+    let (world, _) = World::with_lamp().await;
+    let adjust = Event::adjust().key("k-1");
+    world.send(&adjust).await.shows(200, 2);
+    let other = adjust.clone().by("arn:aws:iam::123456789012:role/other");
+    world.send(&other).await.shows(200, 3);
+    world.send(&adjust.by_cargo_lambda()).await.shows(200, 4);
+    assert_eq!(world.send(&other).await.header("idempotency-replayed"), Some("true"));
+}
+
+#[tokio::test]
+async fn a_repeat_is_answered_before_its_if_match_is_looked_at() {
+    let (world, created) = World::with_lamp().await;
+    let adjust = Event::adjust().key("k-1").header("if-match", created.etag());
+    let first = world.send(&adjust).await;
+    first.shows(200, 2);
+    world.engine.take_counts();
+    assert_replayed(&world, &first, &world.send(&adjust).await);
+    let stale = Event::adjust().key("k-2").header("if-match", created.etag());
+    let answer = world.refused(&stale, 412, "version_conflict").await;
+    assert_eq!((answer.json()["currentVersion"].as_u64(), answer.etag()), (Some(2), first.etag()));
+    world.send(&stale.header("if-match", first.etag())).await.shows(200, 3);
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_into_its_record_is_too_large_and_nothing_is_written() {
+    let world = World::new();
+    // In the answer each quote takes two bytes, in the device one.
+    let state = format!(r#"{{"state":{{"quotes":"{}"}}}}"#, r#"\""#.repeat(205_000));
+    world.refused(&Event::create().key("k-1").text(&state), 413, "too_large").await;
+    world.send(&Event::create().text(&state)).await.shows(201, 1);
+}
+
+/// Somebody else who dims the lamp to 50, and raises its version by one, just before each transaction.
+#[derive(Debug)]
+struct Rivalled(Engine);
+
+impl HttpConnector for Rivalled {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let operation = operation_of(&request);
+        if operation == "TransactWriteItems" && self.0.row(TABLE, "deviceId", "lamp-1")["_version"]["N"] == "1" {
+            let dim = json!({
+                "TableName": TABLE,
+                "Key": {"deviceId": {"S": "lamp-1"}},
+                "UpdateExpression": "SET #s.brightness = :fifty, #v = #v + :one",
+                "ExpressionAttributeNames": {"#s": "state", "#v": "_version"},
+                "ExpressionAttributeValues": {":fifty": {"N": "50"}, ":one": {"N": "1"}},
+            });
+            self.0.raw("UpdateItem", &dim);
+        }
+        let (status, body) = self.0.answer(&operation, &body_of(&request));
+        HttpConnectorFuture::ready(response(status, body))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_right_already_is_decided_again_if_it_changed_before_that_was_recorded() {
+    let world = World::with_state(r#"{"brightness":100}"#).await;
+    let rivalled = world.reached_by(&client_over(Rivalled(world.engine.clone())));
+    let clamp = adjustment(r#"{"attribute":"brightness","by":10,"max":100,"onLimit":"clamp"}"#).key("k-1");
+    assert_eq!(rivalled.send(&clamp).await.shows(200, 3)["state"]["brightness"], 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_keyed_change_at_a_version_is_not_decided_again_at_another() {
+    let (world, created) = World::with_lamp().await;
+    let rivalled = world.reached_by(&client_over(Rivalled(world.engine.clone())));
+    let lost = rivalled.send(&Event::adjust().key("k-1").header("if-match", created.etag())).await;
+    assert_eq!((lost.status, lost.json()["code"].as_str()), (412, Some("version_conflict")));
+    let read = world.send(&Event::get()).await;
+    assert_eq!(read.shows(200, 2)["state"]["brightness"], 50);
+    let anew = Event::adjust().key("k-1").header("if-match", read.etag());
+    assert_eq!(world.send(&anew).await.shows(200, 3)["state"]["brightness"], 51, "a refusal does not close the key");
+}
+
+/// Reads many items as `DynamoDB` may: not in one moment. The records are as they were before anything was written.
+#[derive(Debug)]
+struct RecordsReadFirst(Engine);
+
+impl HttpConnector for RecordsReadFirst {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let operation = operation_of(&request);
+        let (status, mut body) = self.0.answer(&operation, &body_of(&request));
+        if operation == "BatchGetItem" {
+            let mut answer: Value = serde_json::from_str(&body).expect("JSON");
+            answer["Responses"][RECORDS] = json!([]);
+            body = answer.to_string();
+        }
+        HttpConnectorFuture::ready(response(status, body))
+    }
+}
+
+#[tokio::test]
+async fn the_same_request_at_once_is_not_refused_because_of_itself() {
+    let world = World::new();
+    let late = world.reached_by(&client_over(RecordsReadFirst(world.engine.clone())));
+    let adjust = adjustment(r#"{"attribute":"brightness","by":30,"max":100}"#).key("k-1");
+    for event in [Event::create().key("k-1"), adjust.clone(), adjust.key("k-2").device("lamp-1")] {
+        let first = world.send(&event).await;
+        assert!(first.status < 300, "{first:?}");
+        let before = world.row();
+        let twin = late.send(&event).await;
+        assert_eq!((twin.status, &twin.body), (first.status, &first.body));
+        assert_eq!(twin.header("idempotency-replayed"), Some("true"));
+        assert_eq!(world.row(), before);
+        if event.method() == "POST" {
+            world.send(&Event::patch_state().text(r#"{"brightness":80}"#)).await;
+            assert_eq!(late.send(&event).await.body, first.body, "it would be past its limit now");
+            world.send(&Event::patch_state().text(r#"{"brightness":50}"#)).await;
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Every route and every answer of the contract, from API Gateway's event to the row and back.
+
+mod bad_input;
+mod changing;
+mod conditions;
+mod configuring;
+mod creating;
+mod exactness;
+mod keys;
+pub mod over_http;
+mod transport;
+pub mod world;

@@ -1,0 +1,240 @@
+//! Every invariant of a history, from what the engine applied, what the leaders were told and believed, and what is stored.
+
+use super::record::{Belief, Done, Told, What};
+use super::timeline::{Change, Protected, State, Timeline, number};
+use super::{History, REPORTS};
+use crate::harness::engine::Engine;
+use crate::harness::faults::Applied;
+use fencepost::Leases;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub const FELL: &str = "the tokens of what was written fell";
+pub const NOT_HELD: &str = "written though the lease was not held under its token";
+pub const NOT_RISEN: &str = "an acquire has no higher token than all before";
+pub const DENIED: &str = "told that nothing was applied, but it was";
+pub const TWO_BELIEVED: &str = "two held the lease at one moment though their clocks agree";
+pub const RELEASED_RENEWED: &str = "a lease that was released was renewed";
+pub const RENEWED_TWICE: &str = "one renewal was applied twice";
+const OWN: &str = "told that another holds it, but it was its own acquire";
+
+/// A history that is over: all copies have arrived, and the last holder has written.
+pub struct Ended {
+    pub history: Arc<History>,
+    pub applied: Vec<Applied>,
+    /// The operations that had an effect before all was calm.
+    pub landed: BTreeSet<u64>,
+    /// What went wrong when all was calm.
+    pub wrong: Vec<String>,
+}
+
+/// What does not hold; each in a sentence.
+pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
+    let history = &ended.history;
+    let timeline = Timeline::of(history, &ended.applied);
+    let done = history.done.lock().expect("no panic");
+    let mut found = ended.wrong.clone();
+    found.extend(lease_is_sound(&timeline));
+    for (item, requires) in [(history.fenced(), false), (history.required(), true)] {
+        found.extend(written_in_order(&timeline, &item, requires));
+        found.extend(written_once(&timeline, &item, &engine.row(REPORTS, "reportId", &item), &done));
+    }
+    for one in done.iter().filter(|one| one.what == What::Renew) {
+        let renewed = timeline.lease.iter().filter(|state| state.op == one.number && state.change == Change::Renewed);
+        let ends: Vec<_> = renewed.map(|state| state.expires_at).collect();
+        // A copy ends when the first did.
+        if ends.iter().collect::<BTreeSet<_>>().len() < ends.len() {
+            found.push(format!("{RENEWED_TWICE}: {one:?} made it end at {ends:?}"));
+        }
+    }
+    for one in done.iter() {
+        found.extend(verdict(&timeline, &done, one).map(|why| format!("{why}: {one:?}")));
+    }
+    found.extend(one_acquire_a_token(&done));
+    for (older, newer) in both_believed(history) {
+        // Whoever took it from the older must have been ahead by more than is assumed.
+        let taken = timeline.lease.iter().find(|state| state.change == Change::Acquired && state.token > older.token);
+        let taker = taken.and_then(|state| history.leader(state.holder.as_deref()?)).unwrap_or(newer.leader);
+        let ahead = history.offsets[taker].saturating_sub(history.offsets[older.leader]);
+        if ahead <= Leases::CLOCK_SKEW {
+            found.push(format!("{TWO_BELIEVED}: {older:?} and {newer:?}; leader {taker} took it, {ahead:?} ahead"));
+        }
+    }
+    found
+}
+
+/// Tokens rise with every acquire and at no other time, and what is renewed is held.
+fn lease_is_sound(timeline: &Timeline) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut highest = 0;
+    let mut before: Option<&State> = None;
+    for state in &timeline.lease {
+        match state.change {
+            Change::Acquired if state.token <= highest => found.push(format!("{NOT_RISEN}: {state:?} after {highest}")),
+            Change::Renewed if before.is_none_or(|before| before.holder.is_none()) => {
+                found.push(format!("{RELEASED_RENEWED}: {state:?}"));
+            }
+            Change::Renewed | Change::Released if before.is_some_and(|before| before.token != state.token) => {
+                found.push(format!("it has another token without an acquire: {state:?}"));
+            }
+            _ => {}
+        }
+        highest = highest.max(state.token);
+        before = Some(state);
+    }
+    found
+}
+
+/// Tokens of what was written never fall; where the lease is required, it was held at that moment.
+fn written_in_order(timeline: &Timeline, item: &str, requires: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut highest = 0;
+    for Protected { op, token, row, lease, .. } in timeline.writes(item) {
+        let say = |why: &str| {
+            format!("{why}: operation {op} wrote {item} under {token} after {highest}, and the lease was {lease:?}")
+        };
+        if *token < highest {
+            found.push(say(FELL));
+        }
+        if requires && !lease.as_ref().is_some_and(|lease| lease.is_held_under(*token)) {
+            found.push(say(NOT_HELD));
+        }
+        if !requires && number(row, "_fence") != Some(*token) {
+            found.push(say("another token was left there"));
+        }
+        highest = highest.max(*token);
+    }
+    found
+}
+
+/// Each commit does what its operation says, raises the version by one, and no operation commits twice.
+fn written_once(timeline: &Timeline, item: &str, stored: &Value, done: &[Done]) -> Vec<String> {
+    let mut found = Vec::new();
+    let whats: BTreeMap<_, _> = done.iter().map(|done| (done.number, done.what)).collect();
+    let mut seen = BTreeSet::new();
+    for Protected { op, row, before, .. } in timeline.writes(item) {
+        let mut say = |why: &str| found.push(format!("{why}: operation {op} made {row} of {before}"));
+        if !seen.insert(*op) {
+            say("applied more than once");
+        }
+        if number(row, "_version") != Some(number(before, "_version").unwrap_or(0) + 1) {
+            say("it left a wrong version");
+        }
+        let (was, is) = (operations(before), operations(row));
+        let appended: Vec<_> = was.iter().copied().chain([*op]).collect();
+        let right = match whats.get(op) {
+            Some(What::Append | What::Require) => is == appended,
+            Some(What::Add) => is == was && number(row, "added") == Some(number(before, "added").unwrap_or(0) + 1),
+            Some(What::Delete | What::RequireDelete) => row.get("_purgeAt").is_some(),
+            // It was cancelled together with its work, and is nobody's to tell.
+            _ => is == appended || is == was || row.get("_purgeAt").is_some(),
+        };
+        if !right {
+            say("it did not do what it was to do");
+        }
+    }
+    let last = timeline.items.get(item).and_then(|writes| writes.last()).map_or(&Value::Null, |last| last.row);
+    if last != stored {
+        found.push(format!("the last write to {item} left {last}, but {stored} is there"));
+    }
+    found
+}
+
+fn operations(row: &Value) -> Vec<u64> {
+    let list = row.get("operations").and_then(|list| list["L"].as_array());
+    list.into_iter().flatten().filter_map(|number| number["N"].as_str()?.parse().ok()).collect()
+}
+
+/// What an operation was told must be so.
+fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static str> {
+    let applied = timeline.count(one.number, one.what);
+    let mut within = timeline.lease_within(one.began, one.ended);
+    let token = one.token.unwrap_or_default();
+    // What is lost stays lost: the last state of its time shows it.
+    let is_lost = || timeline.lease_within(one.ended, one.ended).all(|state| !state.is_held_under(token));
+    let denies = match (&one.told, one.what) {
+        // What an earlier look has left under way may take the lease later, for nobody; and nothing tells a copy of an
+        // addition from itself: one that comes late may find what this did not.
+        (Told::NotApplied, What::AcquireWithin) | (Told::NotApplied | Told::NotFound, What::Add) => false,
+        (Told::NotApplied | Told::Conflict, _) => true,
+        (Told::NotFound | Told::Fenced, what) => what.is_protected() || what == What::Release,
+        _ => false,
+    };
+    if denies && applied > 0 {
+        return Some(DENIED);
+    }
+    match &one.told {
+        Told::Fenced if matches!(one.what, What::Append | What::Add | What::Delete) => {
+            let seen = |write: &Protected| write.time <= one.ended && number(write.row, "_fence") > one.token;
+            let is_fenced = timeline.items.values().flatten().any(seen);
+            (!is_fenced).then_some("told that the item has seen a higher token, but it had not")
+        }
+        Told::Fenced => (!is_lost()).then_some("told that the lease is lost, but it was held"),
+        Told::NotFound if !one.what.is_protected() => {
+            (!is_lost()).then_some("told that there is no lease, but it was held")
+        }
+        Told::Unknown | Told::NotApplied | Told::Conflict | Told::NotFound => None,
+        Told::Lease { token, renewals, expires_at } => {
+            let same = |number: u64| match one.what {
+                What::Acquire { claim } => claim_of(done, number) == Some(claim),
+                _ => number == one.number,
+            };
+            let is_that = |state: &State| {
+                same(state.op) && (state.token, state.renewals, state.expires_at) == (*token, *renewals, *expires_at)
+            };
+            (!within.any(|state| is_that(state) && state.holder.is_some())).then_some("told of a lease that never was")
+        }
+        Told::Held { holder, until } => {
+            let mut others = within.filter(|state| state.holder.as_ref() == Some(holder) && state.expires_at == *until);
+            let mine = |number: u64| match one.what {
+                What::Acquire { claim } => claim_of(done, number) == Some(claim),
+                _ => false,
+            };
+            others.all(|state| mine(acquirer(timeline, state.token))).then_some(OWN)
+        }
+        Told::Done if one.what.is_protected() => (applied != 1).then_some("told that it was applied, but it was not"),
+        // Its release may have failed.
+        Told::Done if one.what == What::Work => None,
+        Told::Done => (!is_lost()).then_some("told that it was released, but it was held"),
+    }
+}
+
+fn claim_of(done: &[Done], number: u64) -> Option<u64> {
+    let what = done.iter().find(|done| done.number == number)?.what;
+    if let What::Acquire { claim } = what { Some(claim) } else { None }
+}
+
+/// Which operation acquired the lease under this token.
+fn acquirer(timeline: &Timeline, token: u64) -> u64 {
+    let acquired = |state: &&State| state.change == Change::Acquired && state.token == token;
+    timeline.lease.iter().find(acquired).map_or(0, |state| state.op)
+}
+
+/// No two acquires were told the same token, unless they are one that was sent again.
+fn one_acquire_a_token(done: &[Done]) -> Vec<String> {
+    let mut told: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut found = Vec::new();
+    for one in done.iter().filter(|one| matches!(one.what, What::Acquire { .. } | What::AcquireWithin)) {
+        let Told::Lease { token, .. } = one.told else { continue };
+        let claim = if let What::Acquire { claim } = one.what { claim } else { one.number };
+        if *told.entry(token).or_insert(claim) != claim {
+            found.push(format!("two acquires were told one token: {one:?}"));
+        }
+    }
+    found
+}
+
+/// Leaders that took the lease for theirs at one moment, the one with the lower token first.
+pub fn both_believed(history: &History) -> Vec<(Belief, Belief)> {
+    let beliefs = history.beliefs.lock().expect("no panic");
+    let mut both = Vec::new();
+    for (index, one) in beliefs.iter().enumerate() {
+        for other in &beliefs[..index] {
+            if one.token != other.token && one.from.max(other.from) < one.until.min(other.until) {
+                both.push(if one.token < other.token { (*one, *other) } else { (*other, *one) });
+            }
+        }
+    }
+    both
+}

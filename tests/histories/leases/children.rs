@@ -1,0 +1,223 @@
+//! Two leaders alive at once, each asked to create the child of one parent: how many children there are then.
+//!
+//! The first is blocked on a slow call while its lease is given back; the second takes over; then both go on.
+
+use super::{EPOCH, LEASES};
+use crate::harness::engine::Engine;
+use crate::harness::faults::{Broken, Freezing, Network, Rates, Wire};
+use crate::harness::seeds::asked;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use ensure_child::App;
+use fencepost::http::Problem;
+use fencepost::http::{Body, Request};
+use fencepost::{Call, Deadline, Lease, LeaseTerms, Leases};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+const CHILDREN: &str = "Children";
+const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId")];
+
+/// How a leader sees to it that a parent has one child.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Way {
+    /// By the function, under the lease.
+    UnderTheLease,
+    /// By the function, without a lease.
+    ByTheKeyAlone,
+    /// By what this process remembers to have created, each child under an id of its own.
+    ByMemory,
+}
+
+struct Leader {
+    network: Arc<Network>,
+    name: String,
+    client: Client,
+    leases: Leases,
+    app: App,
+    created: HashSet<String>,
+}
+
+impl Leader {
+    fn new(network: &Arc<Network>, start: Instant, name: &str, ahead: u64) -> Self {
+        let ahead = Duration::from_millis(ahead);
+        let client = Wire::new(network).client();
+        let store = network.store(&client, move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed());
+        let leases = store.leases(LEASES);
+        let app = App::new(store.table(CHILDREN), leases.clone());
+        let network = network.clone();
+        Leader { network, name: name.to_owned(), client, leases, app, created: HashSet::new() }
+    }
+
+    async fn pause(&self, millis: u64) {
+        sleep(Duration::from_millis(self.network.below(millis))).await;
+    }
+
+    /// Becomes the leader.
+    async fn leads(&self, key: &str) -> Lease {
+        let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
+        loop {
+            let call = Call::new(Deadline::within(Duration::from_mins(10)));
+            let within = Duration::from_mins(5);
+            if let Ok(lease) = self.leases.acquire_within(key, &self.name, terms, within, &call).await {
+                return lease;
+            }
+        }
+    }
+
+    /// Asks until it is told; what the function answers then, if it was asked.
+    async fn ensures(&mut self, way: Way, parent: &str, lease: &Lease) -> Option<u16> {
+        let spec = json!({"pages": 12});
+        let body = match way {
+            Way::UnderTheLease => {
+                let lease = json!({"key": lease.key(), "token": lease.token().number()});
+                json!({"parentUid": "uid-1", "spec": spec, "lease": lease})
+            }
+            Way::ByTheKeyAlone => json!({"parentUid": "uid-1", "spec": spec}),
+            Way::ByMemory => {
+                self.remembers(parent).await;
+                return None;
+            }
+        };
+        let request = Request {
+            method: "PUT".to_owned(),
+            path: format!("/parents/{parent}/child"),
+            body: Body { text: body.to_string(), is_base64: false },
+            ..Request::default()
+        };
+        loop {
+            let call = Call::new(Deadline::within(Duration::from_secs(2)));
+            let answer = ensure_child::handle(&self.app, &request, &call).await;
+            let status = answer.unwrap_or_else(Problem::into_response).status();
+            if status < 500 {
+                return Some(status);
+            }
+            self.pause(200).await;
+        }
+    }
+
+    /// As it is often written: look into a set, create under a new id, and note it.
+    async fn remembers(&mut self, parent: &str) {
+        if self.created.contains(parent) {
+            return;
+        }
+        let id = format!("{:016x}", self.network.below(u64::MAX));
+        loop {
+            let put = self.client.put_item().table_name(CHILDREN).item("childId", AttributeValue::S(id.clone()));
+            let put = put.item("parentId", AttributeValue::S(parent.to_owned())).send();
+            if let Ok(Ok(_)) = tokio::time::timeout(Duration::from_secs(1), put).await {
+                break;
+            }
+        }
+        self.created.insert(parent.to_owned());
+    }
+}
+
+/// What became of one parent.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Outcome {
+    children: usize,
+    /// What the leader that was replaced, and the one that replaced it, were answered.
+    statuses: [Option<u16>; 2],
+}
+
+async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let storm = rng.u32(0..=8);
+    let mut rate = |most: u32| rng.u32(0..=most) * storm / 8;
+    let rates = Rates {
+        dropped: rate(60),
+        answer_lost: rate(200),
+        applied_500: rate(80),
+        refused_500: rate(40),
+        held: rate(80),
+        second_copy: rate(100),
+        throttled: rate(150),
+        transaction_conflict: rate(120),
+        in_progress: rate(100),
+        mismatch: rate(100),
+        mixed_reasons: rate(150),
+        frozen: rate(10),
+        ..Rates::default()
+    };
+    let ahead = [rng.u64(0..=1000), rng.u64(0..=1000)];
+    let (blocked, at_once) = (rng.u64(0..3_000), rng.u32(..4) == 0);
+    let network = Network::new(engine, rates, Broken::Nothing, rng);
+    let start = Instant::now();
+    let [mut first, mut second] =
+        [("leader-1", ahead[0]), ("leader-2", ahead[1])].map(|(name, ahead)| Leader::new(&network, start, name, ahead));
+    let (parent, key) = (format!("parent-{seed}-{way:?}"), format!("lease-{seed}-{way:?}"));
+
+    let held = first.leads(&key).await;
+    // Its work is blocked on a slow call. Meanwhile what gives the lease back at the end has run already, or it ends.
+    let call = Call::new(Deadline::within(Duration::from_secs(2)));
+    drop(first.leases.release_at(held.token(), None, &call).await);
+    let taken = second.leads(&key).await;
+    let statuses = {
+        let one = Freezing::new(&network, async {
+            sleep(Duration::from_millis(if at_once { 0 } else { blocked })).await;
+            first.ensures(way, &parent, &held).await
+        });
+        let other = Freezing::new(&network, async {
+            sleep(Duration::from_millis(if at_once { 0 } else { 1_000 })).await;
+            second.ensures(way, &parent, &taken).await
+        });
+        let (one, other) = tokio::join!(one, other);
+        [one, other]
+    };
+    // Until the last copy that was held has arrived.
+    sleep(Duration::from_secs(700)).await;
+    let applied = network.applied.lock().expect("no panic");
+    let written = applied.iter().flat_map(|applied| &applied.rows).filter(|touched| touched.step.table == CHILDREN);
+    let ids: BTreeSet<_> = written.map(|touched| touched.step.id.clone()).collect();
+    let rows = ids.iter().map(|id| engine.row(CHILDREN, "childId", id));
+    let mine = |row: &Value| row["parentId"]["S"] == parent.as_str();
+    let children = rows.filter(mine).count();
+    Outcome { children, statuses }
+}
+
+/// How often each outcome came.
+fn outcomes(way: Way) -> BTreeMap<Outcome, usize> {
+    let seeds = match asked("FENCEPOST_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..asked("FENCEPOST_HISTORIES").map_or(200, |histories| histories.min(1000)),
+    };
+    let engine = Engine::embedded(TABLES);
+    let mut outcomes = BTreeMap::new();
+    for seed in seeds {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let outcome = runtime.expect("a runtime").block_on(play(&engine, seed, way));
+        let expected = if way == Way::ByMemory { 2 } else { 1 };
+        assert_eq!(outcome.children, expected, "replay with FENCEPOST_SEED={seed}: {outcome:?}");
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    println!("{way:?}: {outcomes:?}");
+    outcomes
+}
+
+#[test]
+fn two_leaders_make_one_child_under_a_lease() {
+    let outcomes = outcomes(Way::UnderTheLease);
+    // The first leads no more: it finds the child, or is refused. Only who leads creates.
+    let sound = |outcome: &&Outcome| matches!(outcome.statuses, [Some(200 | 409), Some(200 | 201)]);
+    let odd: Vec<_> = outcomes.keys().filter(|outcome| !sound(outcome)).collect();
+    assert!(odd.is_empty(), "{odd:?}");
+    let came = |status: u16| outcomes.iter().any(|(outcome, times)| outcome.statuses[0] == Some(status) && *times > 20);
+    assert!(asked("FENCEPOST_SEED").is_some() || (came(200) && came(409)), "{outcomes:?}");
+}
+
+#[test]
+fn two_leaders_make_one_child_without_a_lease() {
+    let outcomes = outcomes(Way::ByTheKeyAlone);
+    let sound = |outcome: &&Outcome| matches!(outcome.statuses, [Some(200 | 201), Some(200 | 201)]);
+    let odd: Vec<_> = outcomes.keys().filter(|outcome| !sound(outcome)).collect();
+    assert!(odd.is_empty(), "{odd:?}");
+}
+
+#[test]
+fn two_leaders_that_rely_on_their_memory_make_two_children() {
+    outcomes(Way::ByMemory);
+}

@@ -1,0 +1,442 @@
+//! One process that leads now and then: the doors to the lease and to what it protects, each over a wire of its own.
+
+use super::record::{Belief, Done, Told, What};
+use super::{EPOCH, History, LEASES, REPORTS, Rule};
+use crate::harness::faults::{Freezing, Network, Wire};
+use fencepost::IdempotencyClaim;
+use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
+use fencepost::lease::{Acquired, WorkError};
+use fencepost::{
+    Call, Deadline, Decision, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Table, Transactions,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+/// Every change leaves the number of its operation, or adds one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Report {
+    operations: Vec<u64>,
+    added: i64,
+}
+
+impl Record for Report {
+    const PARTITION_KEY: &'static str = "reportId";
+    const ATTRIBUTES: &'static [&'static str] = &["operations", "added"];
+}
+
+impl Report {
+    fn new(number: u64) -> Self {
+        Report { operations: vec![number], added: 0 }
+    }
+
+    fn appended(&self, number: u64) -> Self {
+        let mut next = self.clone();
+        next.operations.push(number);
+        next
+    }
+}
+
+/// What a leader calls itself.
+pub fn name(index: usize) -> String {
+    format!("leader-{index}")
+}
+
+pub struct Leader {
+    history: Arc<History>,
+    network: Arc<Network>,
+    pub index: usize,
+    lease_wire: Wire,
+    leases: Leases,
+    wire: Wire,
+    reports: Table<Report>,
+    transactions: Transactions,
+    /// What it led under, and leads under no more.
+    old: Vec<FencingToken>,
+}
+
+/// A lease, and how long it is.
+struct Held {
+    lease: Lease,
+    length: Duration,
+}
+
+impl Leader {
+    pub fn new(history: &Arc<History>, network: &Arc<Network>, index: usize) -> Self {
+        let (start, ahead) = (history.start, history.offsets[index]);
+        let now = move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed();
+        let (lease_wire, wire) = (Wire::new(network), Wire::new(network));
+        let skew = if history.rule == Rule::NoSkew { Duration::ZERO } else { Leases::CLOCK_SKEW };
+        let leases = network.store(&lease_wire.client(), now).leases(LEASES).with_clock_skew(skew);
+        let store = network.store(&wire.client(), now);
+        let reports = store.table(REPORTS);
+        let transactions = store.transactions();
+        let (history, network) = (history.clone(), network.clone());
+        Leader { history, network, index, lease_wire, leases, wire, reports, transactions, old: Vec::new() }
+    }
+
+    pub async fn work(mut self, turns: u64) -> Self {
+        for _ in 0..turns {
+            self.pause(3_000).await;
+            let network = self.network.clone();
+            Freezing::new(&network, self.lead()).await;
+            if self.history.days && self.below(3) == 0 {
+                // Nobody goes on for days under a token that was lost.
+                self.old.clear();
+                sleep(Leases::RETENTION + Duration::from_secs(self.below(86_400))).await;
+            }
+        }
+        self
+    }
+
+    fn below(&self, bound: u64) -> u64 {
+        self.network.below(bound)
+    }
+
+    async fn pause(&self, millis: u64) {
+        sleep(Duration::from_millis(self.below(millis))).await;
+    }
+
+    /// Begins an operation whose requests go over this wire.
+    fn begin(&self, wire: &Wire, token: Option<u64>) -> (u64, Instant) {
+        let number = self.history.numbers.fetch_add(1, Ordering::Relaxed);
+        wire.works_on(number);
+        if let Some(token) = token {
+            self.history.tokens.lock().expect("no panic").insert(number, token);
+        }
+        (number, Instant::now())
+    }
+
+    fn end(&self, (number, began): (u64, Instant), what: What, token: Option<u64>, told: &Told) {
+        let done = Done { number, what, token, began, ended: Instant::now(), told: told.clone() };
+        self.history.done.lock().expect("no panic").push(done);
+    }
+
+    fn call(&self) -> Call {
+        Call::new(Deadline::within(Duration::from_millis(200 + self.below(2_500))))
+    }
+
+    fn terms(length: Duration) -> LeaseTerms {
+        LeaseTerms::new(length).expect("long enough")
+    }
+
+    async fn lead(&mut self) {
+        let length = Duration::from_millis(1_000 + self.below(9_000));
+        let led = if self.below(4) == 0 { self.by_the_book(length).await } else { self.by_hand(length).await };
+        self.old.extend(led);
+        // Somewhere in this process, something has not heard of it yet.
+        for token in self.old.clone() {
+            if self.below(3) == 0 {
+                self.write(&token).await;
+            }
+        }
+    }
+
+    /// Works under a lease that is renewed meanwhile.
+    async fn by_the_book(&self, length: Duration) -> Option<FencingToken> {
+        let begun = self.begin(&self.lease_wire, None);
+        let call = Call::new(Deadline::within(length * 8));
+        let under = OnceLock::new();
+        let work = async |token: FencingToken| {
+            under.get_or_init(|| token.clone());
+            for _ in 0..=self.below(6) {
+                let now = Instant::now();
+                self.believe(&token, now, now + Duration::from_nanos(1));
+                self.write(&token).await;
+                sleep(Duration::from_millis(self.below(2_000))).await;
+            }
+        };
+        let (key, name) = (&self.history.name, name(self.index));
+        let worked = self.leases.while_held(key, &name, Self::terms(length), &call, work);
+        let told = match Box::pin(worked).await {
+            Ok(()) => Told::Done,
+            Err(WorkError::Held { holder, until }) => {
+                Told::Held { holder, until: until.epoch_millis().expect("after 1970") }
+            }
+            Err(WorkError::Lost) => Told::Fenced,
+            Err(WorkError::Unknown { .. }) => Told::Unknown,
+            Err(WorkError::Failed(failure)) => failure.into(),
+            Err(error) => panic!("no such thing happens here: {error}"),
+        };
+        let token = under.into_inner();
+        self.end(begun, What::Work, token.as_ref().map(FencingToken::number), &told);
+        token
+    }
+
+    /// Acquires, writes and renews as it comes, and releases, or not.
+    async fn by_hand(&self, length: Duration) -> Option<FencingToken> {
+        let mut held = Held { lease: self.acquire(length).await?, length };
+        let token = held.lease.token().clone();
+        for _ in 0..2 + self.below(6) {
+            match self.below(9) {
+                0..=4 => drop(self.write(&token).await),
+                5 | 6 => match self.renew(&mut held).await {
+                    Told::Fenced | Told::NotFound => self.stops_believing(&token, Instant::now()),
+                    _ => self.believe_in(&held.lease),
+                },
+                _ => self.pause(u64::try_from(length.as_millis()).expect("small")).await,
+            }
+            self.pause(400).await;
+        }
+        let copy = Held { lease: held.lease.clone(), length };
+        match self.below(6) {
+            // It died.
+            0 => self.stops_believing(&token, Instant::now()),
+            1 => {
+                self.stops_believing(&token, Instant::now());
+                let begun = self.begin(&self.lease_wire, Some(token.number()));
+                let told = self.leases.release_at(&token, Some(held.lease.renewals()), &self.call()).await;
+                let told = told.map_or_else(Told::from, |()| Told::Done);
+                self.end(begun, What::Release, Some(token.number()), &told);
+            }
+            _ => {
+                self.stops_believing(&token, Instant::now());
+                let begun = self.begin(&self.lease_wire, Some(token.number()));
+                let told = self.leases.release(held.lease, &self.call()).await;
+                let told = told.map_or_else(Told::from, |()| Told::Done);
+                self.end(begun, What::Release, Some(token.number()), &told);
+            }
+        }
+        if self.below(3) == 0 {
+            // What renews does not know that it was released, and nobody relies on it.
+            self.renew(&mut { copy }).await;
+        }
+        Some(token)
+    }
+
+    async fn acquire(&self, length: Duration) -> Option<Lease> {
+        let (key, name, terms) = (&self.history.name, name(self.index), Self::terms(length));
+        let how = self.below(4);
+        let mut claim = None;
+        for _ in 0..3 {
+            let begun = self.begin(&self.lease_wire, None);
+            let claim = *claim.get_or_insert(begun.0);
+            let call = self.call();
+            let (what, acquired) = match how {
+                0 => (What::Acquire { claim }, self.leases.acquire(key, &name, terms, &call).await),
+                1 => {
+                    let id = IdempotencyClaim::new(&[key, &claim.to_string()], &[]);
+                    let acquired = self.leases.acquire_once(key, &name, terms, &id, &call).await;
+                    let lease = |acquired| match acquired {
+                        Acquired::New(lease) | Acquired::Replayed(lease) => lease,
+                    };
+                    (What::Acquire { claim }, acquired.map(lease))
+                }
+                _ => {
+                    let call = Call::new(Deadline::within(length * 3));
+                    (What::AcquireWithin, self.leases.acquire_within(key, &name, terms, length * 2, &call).await)
+                }
+            };
+            match acquired {
+                Ok(lease) => {
+                    self.end(begun, what, Some(lease.token().number()), &Told::lease(&lease));
+                    self.believe_in(&lease);
+                    return Some(lease);
+                }
+                Err(error) => {
+                    let told = Told::from(error);
+                    self.end(begun, what, None, &told);
+                    if told != Told::Unknown || how != 1 {
+                        return None;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    async fn renew(&self, held: &mut Held) -> Told {
+        let token = held.lease.token().clone();
+        let number = token.number();
+        let begun = self.begin(&self.lease_wire, Some(number));
+        let call = self.call();
+        let mut what = What::Renew;
+        let told = match self.below(10) {
+            way @ 0..=1 => {
+                // By what a request says: with If-Match or without.
+                let at = (way == 0).then(|| held.lease.renewals());
+                what = if at.is_some() { What::Renew } else { What::Extend };
+                match self.leases.renew_at(&token, at, Self::terms(held.length), &call).await {
+                    Ok(lease) => {
+                        held.lease = lease;
+                        Told::lease(&held.lease)
+                    }
+                    Err(error) => error.into(),
+                }
+            }
+            way => {
+                let length = match way {
+                    2 | 3 => Duration::from_millis(1_000 + self.below(2_000)),
+                    4 => held.length + Duration::from_millis(self.below(5_000)),
+                    _ => held.length,
+                };
+                // Whoever asks for less has less from then on.
+                self.stops_believing(&token, begun.1 + length);
+                match self.leases.renew(&mut held.lease, Self::terms(length), &call).await {
+                    Ok(()) => {
+                        held.length = length;
+                        Told::lease(&held.lease)
+                    }
+                    Err(error) => error.into(),
+                }
+            }
+        };
+        self.end(begun, what, Some(number), &told);
+        told
+    }
+
+    /// Takes the lease for its own as long as it says, and no longer.
+    fn believe_in(&self, lease: &Lease) {
+        let now = Instant::now();
+        self.stops_believing(lease.token(), now);
+        self.believe(lease.token(), now, now + lease.remaining());
+    }
+
+    fn believe(&self, token: &FencingToken, from: Instant, until: Instant) {
+        let belief = Belief { leader: self.index, token: token.number(), from, until };
+        self.history.beliefs.lock().expect("no panic").push(belief);
+    }
+
+    fn stops_believing(&self, token: &FencingToken, at: Instant) {
+        for belief in self.history.beliefs.lock().expect("no panic").iter_mut() {
+            if (belief.leader, belief.token) == (self.index, token.number()) {
+                belief.until = belief.until.min(at);
+            }
+        }
+    }
+
+    /// Writes something protected under this token, whether it is still good or not.
+    async fn write(&self, token: &FencingToken) -> Told {
+        let what = match self.below(10) {
+            0..=2 => What::Append,
+            3 => What::Add,
+            4 => What::Delete,
+            5..=8 => What::Require,
+            _ => What::RequireDelete,
+        };
+        self.writes(what, token).await
+    }
+
+    async fn writes(&self, what: What, token: &FencingToken) -> Told {
+        let begun = self.begin(&self.wire, Some(token.number()));
+        let (number, call) = (begun.0, self.call());
+        let told = match what {
+            What::Append => self.append(number, token, &call).await,
+            What::Add => self.add(token, &call).await,
+            What::Delete => self.delete(token, &call).await,
+            _ => self.require(number, what == What::RequireDelete, token, &call).await,
+        };
+        self.end(begun, what, Some(token.number()), &told);
+        told
+    }
+
+    async fn append(&self, number: u64, token: &FencingToken, call: &Call) -> Told {
+        let fenced = self.reports.fenced_by(token);
+        let key = Key::from(self.history.fenced().as_str());
+        let append = |report: &Report| Decision::<_, ()>::Put(report.appended(number));
+        match fenced.update_with_retry(&key, call, append).await {
+            Ok(_) => return Told::Done,
+            Err(UpdateError::NotFound) => {}
+            Err(UpdateError::Refused(())) => unreachable!("it never refuses"),
+            Err(UpdateError::Failed(failure)) => return failure.into(),
+        }
+        match fenced.create(&key, &Report::new(number), call).await {
+            Ok(_) => Told::Done,
+            Err(CreateError::Exists(_)) => Told::Conflict,
+            Err(CreateError::Failed(failure)) => failure.into(),
+        }
+    }
+
+    /// Adds without having looked at the item: the fence alone can refuse it.
+    async fn add(&self, token: &FencingToken, call: &Call) -> Told {
+        let mut reads = Reads::new();
+        let report = reads.later("report", &self.reports.fenced_by(token), &Key::from(self.history.fenced().as_str()));
+        let added = self.transactions.transact_with_retry(reads, call, |attempt| {
+            if attempt.knows(report) && attempt.get(report)?.is_none() {
+                return Ok(Plan::Refuse(()));
+            }
+            attempt.add_within(report, "added", 1, 0..=1_000_000)?;
+            Ok(Plan::Commit(()))
+        });
+        match added.await {
+            Ok(()) => Told::Done,
+            Err(TransactError::Refused(())) => Told::NotFound,
+            Err(TransactError::Failed(failure)) => failure.into(),
+        }
+    }
+
+    /// Deletes at the version that somebody else may have shown: the fence alone can refuse it.
+    async fn delete(&self, token: &FencingToken, call: &Call) -> Told {
+        let key = Key::from(self.history.fenced().as_str());
+        let there = match self.reports.get(&key, call).await {
+            Ok(Some(there)) => there.at,
+            Ok(None) => return Told::NotFound,
+            Err(failure) => return failure.into(),
+        };
+        match self.reports.fenced_by(token).delete_at_version(&key, there, call).await {
+            Ok(_) => Told::Done,
+            Err(DeleteError::NotFound) => Told::NotFound,
+            Err(DeleteError::Conflict(_)) => Told::Conflict,
+            Err(DeleteError::Failed(failure)) => failure.into(),
+        }
+    }
+
+    async fn require(&self, number: u64, deletes: bool, token: &FencingToken, call: &Call) -> Told {
+        let mut reads = Reads::new();
+        let report = reads.item("report", &self.reports, &Key::from(self.history.required().as_str()));
+        let lease = reads.lease("lease", token);
+        let written = self.transactions.transact_with_retry(reads, call, |attempt| {
+            match attempt.get(report)? {
+                Some(_) if deletes => drop(attempt.delete_at(report)?),
+                Some(there) => drop(attempt.update_at(report, &there.value.appended(number))?),
+                None if deletes => return Ok(Plan::Refuse(())),
+                None => drop(attempt.put_if_absent(report, &Report::new(number))?),
+            }
+            attempt.require(lease)?;
+            Ok(Plan::Commit(()))
+        });
+        match written.await {
+            Ok(()) => Told::Done,
+            Err(TransactError::Refused(())) => Told::NotFound,
+            Err(TransactError::Failed(failure)) => failure.into(),
+        }
+    }
+
+    /// When all is calm: nobody holds the lease, and whoever acquires it can write. Says what went otherwise.
+    pub async fn takes_over(&self) -> Vec<String> {
+        let begun = self.begin(&self.lease_wire, None);
+        let call = Call::new(Deadline::within(Duration::from_secs(5)));
+        let terms = Self::terms(Duration::from_mins(2));
+        let lease = match self.leases.acquire(&self.history.name, "last", terms, &call).await {
+            Ok(lease) => lease,
+            Err(error) => return vec![format!("long after, it is not free: {error:?}")],
+        };
+        let what = What::Acquire { claim: begun.0 };
+        self.end(begun, what, Some(lease.token().number()), &Told::lease(&lease));
+        let mut wrong = Vec::new();
+        for what in [What::Append, What::Add, What::Require] {
+            let told = self.writes(what, lease.token()).await;
+            if told != Told::Done {
+                wrong.push(format!("the last holder cannot {what:?}: {told:?}"));
+            }
+        }
+        wrong
+    }
+
+    /// What it writes after all that under each token that it ever had is refused for good.
+    pub async fn wakes_up(&self, calm: &Arc<Network>) -> Vec<String> {
+        let again = Leader::new(&self.history, calm, self.index);
+        let mut wrong = Vec::new();
+        for token in &self.old {
+            for what in [What::Append, What::Add, What::Delete, What::Require, What::RequireDelete] {
+                let told = again.writes(what, token).await;
+                if told != Told::Fenced {
+                    wrong.push(format!("after waking up, {what:?} is told {told:?}"));
+                }
+            }
+        }
+        wrong
+    }
+}

@@ -1,0 +1,127 @@
+//! The states that the lease and the protected items went through, in order.
+
+use super::record::What;
+use super::{History, LEASES, TTL};
+use crate::harness::faults::{Applied, Touched};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tokio::time::Instant;
+
+/// The row of the lease after one of its writes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct State {
+    pub time: Instant,
+    /// Who wrote it.
+    pub op: u64,
+    pub change: Change,
+    pub token: u64,
+    pub holder: Option<String>,
+    pub renewals: u64,
+    pub expires_at: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    Acquired,
+    Renewed,
+    Released,
+    Removed,
+}
+
+impl State {
+    pub fn is_held_under(&self, token: u64) -> bool {
+        self.token == token && self.holder.is_some()
+    }
+}
+
+/// A write to a protected item, and the lease at that moment.
+pub struct Protected<'a> {
+    pub time: Instant,
+    pub op: u64,
+    pub token: u64,
+    pub row: &'a Value,
+    /// The row before.
+    pub before: &'a Value,
+    pub lease: Option<State>,
+}
+
+/// All of it, in the order in which it was applied.
+pub struct Timeline<'a> {
+    pub lease: Vec<State>,
+    /// By the id of the item.
+    pub items: BTreeMap<String, Vec<Protected<'a>>>,
+}
+
+pub fn number(row: &Value, name: &str) -> Option<u64> {
+    row.get(name)?["N"].as_str()?.parse().ok()
+}
+
+impl<'a> Timeline<'a> {
+    pub fn of(history: &History, applied: &'a [Applied]) -> Self {
+        let tokens = history.tokens.lock().expect("no panic");
+        let mut timeline = Timeline { lease: Vec::new(), items: BTreeMap::new() };
+        for Applied { op, time, rows } in applied {
+            let written = rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");
+            for Touched { step, row } in written {
+                if step.table == LEASES {
+                    let state = state_of(row, timeline.lease.last(), *op, *time);
+                    timeline.lease.push(state);
+                } else {
+                    let lease = timeline.lease.last().cloned();
+                    let writes = timeline.items.entry(step.id.clone()).or_default();
+                    let before = writes.last().map_or(&Value::Null, |last| last.row);
+                    let token = tokens.get(op).copied().unwrap_or_default();
+                    writes.push(Protected { time: *time, op: *op, token, row, before, lease });
+                }
+            }
+        }
+        timeline
+    }
+
+    /// The lease as it was at some moment between these: every state of it.
+    pub fn lease_within(&self, from: Instant, until: Instant) -> impl Iterator<Item = &State> {
+        let ends = self.lease.iter().skip(1).map(|state| Some(state.time)).chain([None]);
+        let states = self.lease.iter().zip(ends);
+        states
+            .filter(move |(state, ends)| state.time <= until && ends.is_none_or(|ends| ends >= from))
+            .map(|(state, _)| state)
+    }
+
+    /// How often an operation was applied, to what it is about.
+    pub fn count(&self, op: u64, what: What) -> usize {
+        if what.is_protected() {
+            self.items.values().flatten().filter(|write| write.op == op).count()
+        } else {
+            self.lease.iter().filter(|state| state.op == op).count()
+        }
+    }
+
+    /// What was written to an item, without what TTL removed.
+    pub fn writes(&self, item: &str) -> impl Iterator<Item = &Protected<'a>> {
+        self.items.get(item).into_iter().flatten().filter(|write| write.op != TTL)
+    }
+}
+
+fn state_of(row: &Value, before: Option<&State>, op: u64, time: Instant) -> State {
+    let token = number(row, "token").unwrap_or_default();
+    let holder = row.get("holder").and_then(|holder| holder["S"].as_str()).map(ToOwned::to_owned);
+    let change = match before {
+        _ if op == TTL => Change::Removed,
+        Some(before)
+            if before.token == token && holder.is_none() && number(row, "renewals") == Some(before.renewals) =>
+        {
+            Change::Released
+        }
+        Some(before) if before.token == token && number(row, "renewals") != Some(0) => Change::Renewed,
+        _ => Change::Acquired,
+    };
+    State {
+        time,
+        op,
+        change,
+        token,
+        holder,
+        renewals: number(row, "renewals").unwrap_or_default(),
+        expires_at: number(row, "expiresAt").unwrap_or_default(),
+    }
+}

@@ -1,0 +1,6 @@
+//! Seeded histories: clients race under every fault, and afterwards nothing may contradict what they were told.
+
+mod devices;
+mod leases;
+mod mappings;
+mod orders;

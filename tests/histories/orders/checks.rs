@@ -1,0 +1,239 @@
+//! Every invariant of a history, from what the engine applied, what the clerks were told and what is stored.
+
+use super::plan::{Plan, What};
+use super::{History, ORDERS, PRODUCTS, RECORDS, Sent};
+use crate::harness::engine::Engine;
+use crate::harness::faults::Applied;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub const DENIED: &str = "told that nothing was applied, but it was";
+pub const TAKEN_FOR_ANOTHERS: &str = "applied it itself, and was told that another had";
+const DOES_NOT_ADD_UP: &str = "stock + ordered - cancelled is not what was there and came";
+pub const COUNTED_TWICE: &str = "one key has changed the stock twice";
+pub const TWO_ORDERS: &str = "one key has more than one order";
+
+/// A history that is over: all copies have arrived, and what was unknown has been repeated.
+pub struct Ended {
+    pub history: Arc<History>,
+    pub sent: Vec<Sent>,
+    pub applied: Vec<Applied>,
+    /// The requests that had an effect before anything was repeated.
+    pub landed: BTreeSet<u64>,
+    /// What was unknown, and what its repeat was answered.
+    pub repeats: Vec<(Sent, Sent)>,
+}
+
+impl Ended {
+    fn applied_by(&self, sent: &Sent) -> usize {
+        self.applied.iter().filter(|applied| applied.op == sent.number).count()
+    }
+
+    /// Whether the key of this request had its effect before the request began.
+    fn was_done_before(&self, sent: &Sent) -> bool {
+        let same =
+            |number: u64| self.sent.iter().any(|other| other.number == number && other.what.has_key_of(&sent.what));
+        self.applied.iter().any(|applied| applied.time < sent.began && same(applied.op))
+    }
+
+    /// How often the requests of this key have changed a stock.
+    fn stock_changes(&self, what: &What) -> usize {
+        let of_key = |number: u64| self.sent.iter().any(|sent| sent.number == number && sent.what.has_key_of(what));
+        let changes = |applied: &Applied| {
+            applied.rows.iter().any(|row| row.step.table == PRODUCTS && row.step.action == "UpdateItem")
+        };
+        self.applied.iter().filter(|applied| of_key(applied.op) && changes(applied)).count()
+    }
+
+    fn successes(&self, what: &What) -> Vec<&Sent> {
+        self.sent.iter().filter(|sent| sent.is_success() && sent.what.has_key_of(what)).collect()
+    }
+
+    /// Whether the key of an unknown request had had its effect when the storm was over, by whomever.
+    fn had_effect(&self, unknown: &Sent) -> bool {
+        let same = |sent: &&Sent| sent.number == unknown.number || sent.what.has_key_of(&unknown.what);
+        self.sent.iter().filter(same).any(|sent| self.landed.contains(&sent.number))
+    }
+}
+
+/// What does not hold; each in a sentence.
+pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
+    let plan = &ended.history.plan;
+    let mut found = Vec::new();
+    for sent in &ended.sent {
+        found.extend(verdict(ended, sent).map(|why| format!("{why}: {sent:?}")));
+    }
+    for (unknown, repeat) in &ended.repeats {
+        found.extend(resolved(ended, unknown, repeat).map(|why| format!("{why}: {unknown:?}, then {repeat:?}")));
+    }
+    let steps = ended.applied.iter().flat_map(|applied| &applied.rows).map(|row| &row.step);
+    let ids: BTreeSet<_> = steps.filter(|step| step.table == ORDERS).map(|step| &step.id).collect();
+    let orders: Vec<_> = ids.into_iter().map(|id| engine.row(ORDERS, "orderId", id)).collect();
+    for order in 0..plan.orders.len() {
+        let user = Plan::user(order);
+        let mine: Vec<_> = orders.iter().filter(|row| row["userId"]["S"] == user.as_str()).collect();
+        if mine.len() > 1 {
+            found.push(format!("{TWO_ORDERS}: {mine:?}"));
+        }
+        found.extend(one_answer(ended, &What::Place(order), !mine.is_empty()));
+        let cancelled = |sent: &&Sent| matches!(sent.what, What::Cancel(other, _) if other == order);
+        let told = ended.sent.iter().filter(cancelled).any(Sent::is_success);
+        if told && !mine.iter().any(|row| row["status"]["S"] == "CANCELLED") {
+            found.push(format!("told that it is cancelled, but it is not: {mine:?}"));
+        }
+    }
+    let restocked: Vec<_> = (0..plan.restocks.len())
+        .map(|restock| !engine.row(RECORDS, "recordId", &plan.record_id(restock)).is_null())
+        .collect();
+    for (restock, there) in restocked.iter().enumerate() {
+        let what = What::Restock(restock);
+        found.extend(one_answer(ended, &what, *there));
+        if ended.stock_changes(&what) > 1 {
+            found.push(format!("{COUNTED_TWICE}: {}", Plan::restock_key(restock)));
+        }
+    }
+    for product in 0..plan.products.len() {
+        found.extend(adds_up(engine, ended, product, &orders, &restocked));
+    }
+    found
+}
+
+/// What a request was told must be so.
+fn verdict(ended: &Ended, sent: &Sent) -> Option<&'static str> {
+    let applied = ended.applied_by(sent);
+    let keyed = matches!(sent.what, What::Place(_) | What::Restock(_));
+    match applied {
+        2.. => Some("applied more than once"),
+        _ if sent.is_unknown() => None,
+        1 if !sent.is_success() => Some(DENIED),
+        _ if sent.is_refusal() && ended.was_done_before(sent) => Some("refused, though it was done already"),
+        1 if sent.replayed => Some(TAKEN_FOR_ANOTHERS),
+        0 if keyed && sent.is_success() && !sent.replayed => Some("told that it was the first, but it was not"),
+        0 if sent.is_success() && matches!(sent.what, What::Adjust(_, by) if by != 0) => {
+            Some("told that it was applied, but it was not")
+        }
+        _ => None,
+    }
+}
+
+/// A repeat of what was unknown must tell, when nothing goes wrong any more.
+fn resolved(ended: &Ended, unknown: &Sent, repeat: &Sent) -> Option<&'static str> {
+    if repeat.is_success() {
+        return None;
+    }
+    if ended.had_effect(unknown) {
+        return Some("a repeat denies what was done");
+    }
+    let refused = repeat.body.contains("insufficient_stock");
+    (!refused).then_some("a repeat does not tell")
+}
+
+/// All successes of a key are one answer, and about something that is there.
+fn one_answer(ended: &Ended, what: &What, there: bool) -> Option<String> {
+    let successes = ended.successes(what);
+    let first = successes.first()?;
+    if !there {
+        return Some(format!("told of what is not there: {first:?}"));
+    }
+    let other = successes.iter().find(|other| (&other.body, &other.etag) != (&first.body, &first.etag))?;
+    Some(format!("one key has two answers: {first:?} and {other:?}"))
+}
+
+/// The stock of a product against all that took from it and added to it, each once.
+fn adds_up(engine: &Engine, ended: &Ended, product: usize, orders: &[Value], restocked: &[bool]) -> Option<String> {
+    let plan = &ended.history.plan;
+    let id = plan.products[product].as_str();
+    let row = engine.row(PRODUCTS, "productId", id);
+    let number = |value: &Value| value["N"].as_str().and_then(|text| text.parse::<i64>().ok());
+    let pending = orders.iter().filter(|row| row["status"]["S"] == "PENDING");
+    let lines = pending.flat_map(|row| row["lines"]["L"].as_array().into_iter().flatten());
+    let lines = lines.filter(|line| line["M"]["productId"]["S"] == id);
+    let ordered: i64 = lines.filter_map(|line| number(&line["M"]["quantity"])).sum();
+    let restocks = plan.restocks.iter().zip(restocked).filter(|((of, _), there)| *of == product && **there);
+    let restocks: i64 = restocks.map(|((_, by), _)| by).sum();
+    let adjusted = |sent: &Sent| match sent.what {
+        What::Adjust(of, by) if of == product && ended.applied_by(sent) > 0 => by,
+        _ => 0,
+    };
+    let adjusted: i64 = ended.sent.iter().map(adjusted).sum();
+    let expected = plan.stocks[product] + restocks + adjusted - ordered;
+    if number(&row["stock"]) != Some(expected) {
+        let (stock, first) = (&row["stock"], plan.stocks[product]);
+        return Some(format!(
+            "{DOES_NOT_ADD_UP}: {stock} of {id}, not {first} + {restocks} restocked + {adjusted} adjusted - {ordered} ordered"
+        ));
+    }
+    let commits = 1 + ended.applied.iter().filter(|applied| applied.left_in(PRODUCTS, id).is_some()).count();
+    let version = number(&row["_version"]);
+    (version != i64::try_from(commits).ok()).then(|| format!("{commits} commits left {id} at version {version:?}"))
+}
+
+/// What histories were made of, added up: a run in which something never happened shows little.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Total {
+    histories: usize,
+    requests: usize,
+    invocations: usize,
+    orders_placed: usize,
+    cancelled: usize,
+    restocked: usize,
+    replayed: usize,
+    refused: usize,
+    told_nothing_applied: usize,
+    unknown: usize,
+    unknown_that_landed: usize,
+    conflicts: u32,
+}
+
+impl std::ops::AddAssign for Total {
+    fn add_assign(&mut self, more: Total) {
+        self.histories += more.histories;
+        self.requests += more.requests;
+        self.invocations += more.invocations;
+        self.orders_placed += more.orders_placed;
+        self.cancelled += more.cancelled;
+        self.restocked += more.restocked;
+        self.replayed += more.replayed;
+        self.refused += more.refused;
+        self.told_nothing_applied += more.told_nothing_applied;
+        self.unknown += more.unknown;
+        self.unknown_that_landed += more.unknown_that_landed;
+        self.conflicts += more.conflicts;
+    }
+}
+
+impl Total {
+    pub fn of(requests: usize, ended: &Ended) -> Self {
+        let count = |such: &dyn Fn(&Sent) -> bool| ended.sent.iter().filter(|sent| such(sent)).count();
+        let done = |sent: &Sent| ended.applied_by(sent) > 0;
+        Total {
+            histories: 1,
+            requests,
+            invocations: ended.sent.len(),
+            orders_placed: count(&|sent| matches!(sent.what, What::Place(_)) && done(sent)),
+            cancelled: count(&|sent| matches!(sent.what, What::Cancel(..)) && done(sent)),
+            restocked: count(&|sent| matches!(sent.what, What::Restock(_)) && done(sent)),
+            replayed: count(&|sent| sent.replayed),
+            refused: count(&Sent::is_refusal),
+            told_nothing_applied: count(&|sent| matches!(sent.status, 500 | 503)),
+            unknown: count(&|sent| sent.is_unknown()),
+            unknown_that_landed: count(&|sent| sent.is_unknown() && done(sent)),
+            conflicts: ended.sent.iter().map(|sent| sent.conflicts).sum(),
+        }
+    }
+
+    pub fn assert_enough_happened(&self) {
+        let Total { histories, orders_placed, cancelled, restocked, replayed, refused, .. } = *self;
+        assert!(orders_placed > histories && refused > histories / 2, "little happened: {self:?}");
+        assert!(cancelled.min(restocked).min(replayed) * 4 > histories, "little happened: {self:?}");
+        assert!(self.conflicts > 0 && self.told_nothing_applied > 0, "nobody stood in another's way: {self:?}");
+        assert!(self.unknown * 10 < self.invocations, "unknown is for the rare case: {self:?}");
+        assert!(
+            0 < self.unknown_that_landed && self.unknown_that_landed < self.unknown,
+            "unknown was never worth its name: {self:?}"
+        );
+    }
+}

@@ -1,0 +1,5 @@
+//! The rules of the repository: what belongs where, what names what, and what a function may do.
+
+mod files;
+pub mod permissions;
+mod tidy;

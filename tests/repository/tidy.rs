@@ -1,0 +1,356 @@
+//! The rules of the repository. Each failure says what was forgotten, and where.
+
+use super::files::{
+    Complaints, all_rust, crate_paths, events, files, functions, has_queue, has_row, is_member, is_status, is_variable,
+    production, relative, root, router, routes_in_template, sources, strings, template, toml, words,
+};
+use dev::template::Function;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// The routes that each HTTP function says it answers. A function without HTTP routes is not listed.
+fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
+    fn routes<R>(routes: &[(&'static str, R)]) -> BTreeSet<String> {
+        routes.iter().map(|(route, _)| (*route).to_owned()).collect()
+    }
+    BTreeMap::from([
+        ("device-state", routes(device_state::ROUTES)),
+        ("ensure-child", routes(ensure_child::ROUTES)),
+        ("host-mapping", routes(host_mapping::ROUTES)),
+        ("inventory", routes(inventory::ROUTES)),
+        ("lease", routes(lease::ROUTES)),
+        ("place-order", routes(place_order::ROUTES)),
+    ])
+}
+
+/// What lies under what in `shared/src`: a file names only files of its own row or of rows above it.
+const LAYERS: &[&[&str]] = &[
+    &["version", "json", "timestamp"],
+    &["error", "retry", "write_id", "fencing_token", "ambient", "call"],
+    &["table", "row", "condition", "send"],
+    &["prepare", "resend", "commit", "update", "transact", "counter", "newest", "lease", "idempotency"],
+    &["http", "request", "once"],
+    &["client", "runtime"],
+];
+
+const MAX_LINES: usize = 500;
+
+#[test]
+fn every_function_is_wired_up_under_one_name() {
+    let template = template();
+    let mut missing = Complaints::default();
+    for folder in functions() {
+        let manifest = toml(&format!("functions/{folder}/Cargo.toml"));
+        let package = manifest["package"]["name"].as_str().expect("a package has a name").to_owned();
+        missing.unless(package == folder, || format!("functions/{folder}/Cargo.toml: name the package {folder}"));
+        let member = is_member(&format!("functions/{folder}"));
+        missing.unless(member, || format!("Cargo.toml: add functions/{folder} to the members of the workspace"));
+        let declared = template.functions.iter().filter(|function| function.name == folder).count();
+        missing.unless(declared == 1, || {
+            format!("template.yaml: {declared} functions have BuildProperties.Binary {folder}; there must be one")
+        });
+        let wiring = format!("functions/{folder}/src/main.rs");
+        missing.unless(root().join(&wiring).exists(), || format!("{wiring} is missing"));
+    }
+    for function in &template.functions {
+        let known = functions().contains(&function.name);
+        missing.unless(known, || {
+            format!(
+                "template.yaml: {} is built from {}, which is no folder of functions/",
+                function.logical_id, function.name
+            )
+        });
+    }
+    missing.report();
+}
+
+#[test]
+fn every_route_of_a_function_is_in_the_template_the_router_the_readme_and_one_event() {
+    let (code, template, router, events) = (routes_in_code(), template(), router(), events());
+    let readme = fs::read_to_string(root().join("README.md")).unwrap_or_default();
+    let mut missing = Complaints::default();
+    for name in functions() {
+        let declared = routes_in_template(&template, &name);
+        let none = BTreeSet::new();
+        let routes = code.get(name.as_str()).unwrap_or(&none);
+        let routed = router.get(&name).unwrap_or(&none);
+        missing.unless(!declared.is_empty() || has_queue(&template, &name), || {
+            format!("template.yaml: {name} has no events of type HttpApi or SQS, so nothing ever calls it")
+        });
+        missing
+            .difference(routes, &declared, |route| format!("template.yaml: {name} has no HttpApi event for {route}"));
+        missing.difference(&declared, routes, |route| {
+            format!("functions/{name}: template.yaml sends it {route}, which is not in ROUTES (tests/tidy.rs lists each function's ROUTES)")
+        });
+        missing.difference(routes, routed, |route| {
+            format!("Cargo.toml: {route} of {name} is missing in [workspace.metadata.lambda.watch.router]")
+        });
+        missing.difference(routed, routes, |route| {
+            format!("Cargo.toml: the router of cargo lambda sends {route} to {name}, which does not have it")
+        });
+        for route in routes {
+            let samples = events.iter().filter(|(_, event)| event["routeKey"] == route.as_str()).count();
+            missing.unless(samples == 1, || {
+                format!("events/: {samples} events have the routeKey {route}; there must be one")
+            });
+            missing.unless(has_row(&readme, route), || format!("README.md: no table row has `{route}`"));
+        }
+    }
+    let all: BTreeSet<_> = code.values().flatten().cloned().collect();
+    for (file, event) in &events {
+        let Some(route) = event["routeKey"].as_str() else { continue };
+        missing.unless(all.contains(route), || format!("{file}: no function has the route {route}"));
+    }
+    missing.report();
+}
+
+#[test]
+fn every_event_is_whole_and_named_after_its_function() {
+    let names = functions();
+    let mut missing = Complaints::default();
+    for (file, event) in events() {
+        let owner = names
+            .iter()
+            .find(|name| file.starts_with(&format!("events/{name}-")) || file == format!("events/{name}.json"));
+        missing.unless(owner.is_some(), || format!("{file}: begin its name with the name of a function"));
+        let Some(route) = event["routeKey"].as_str() else {
+            let batch = event["Records"].as_array().is_some_and(|records| !records.is_empty());
+            missing.unless(batch, || format!("{file}: neither an HTTP API event (routeKey) nor a batch (Records)"));
+            continue;
+        };
+        let context = &event["requestContext"];
+        let method = context["http"]["method"].as_str().unwrap_or_default();
+        let path = event["rawPath"].as_str().unwrap_or_default();
+        let (route_method, template) = route.split_once(' ').unwrap_or_default();
+        missing.unless(event["version"] == "2.0", || format!("{file}: version must be \"2.0\""));
+        missing.unless(method == route_method, || {
+            format!("{file}: requestContext.http.method is not the {route_method} of its routeKey")
+        });
+        let filled = event["pathParameters"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .fold(template.to_owned(), |path, (name, value)| {
+                path.replace(&format!("{{{name}}}"), value.as_str().unwrap_or_default())
+            });
+        missing.unless(path == filled, || {
+            format!("{file}: rawPath is {path}, routeKey with pathParameters gives {filled}")
+        });
+    }
+    missing.report();
+}
+
+#[test]
+fn every_function_has_an_event_and_a_readme_row() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap_or_default();
+    let (template, events) = (template(), events());
+    let mut missing = Complaints::default();
+    for name in functions() {
+        let sample = events.keys().any(|file| file.starts_with(&format!("events/{name}")));
+        missing.unless(sample, || format!("events/: no event is named after {name}"));
+        let batch = format!("events/{name}-batch.json");
+        missing.unless(!has_queue(&template, &name) || events.contains_key(&batch), || {
+            format!("{batch} is missing: `cargo dev` prints how to send it")
+        });
+        missing.unless(has_row(&readme, &name), || format!("README.md: no table row has `{name}`"));
+    }
+    missing.report();
+}
+
+#[test]
+fn a_function_and_the_template_agree_on_its_environment() {
+    let mut missing = Complaints::default();
+    for function in template().functions.iter().filter(|function| functions().contains(&function.name)) {
+        let Function { name, environment, .. } = function;
+        let code: String = sources(&format!("functions/{name}/src")).iter().map(|source| source.code.clone()).collect();
+        let named: BTreeSet<_> = strings(&code).filter(|text| is_variable(text)).collect();
+        for variable in environment.keys() {
+            missing.unless(named.contains(variable.as_str()), || {
+                format!("functions/{name}: template.yaml sets {variable}, which no file of the function names")
+            });
+        }
+        for variable in named {
+            missing.unless(environment.contains_key(variable), || {
+                format!("template.yaml: functions/{name} names {variable}, which its Environment does not set")
+            });
+        }
+    }
+    missing.report();
+}
+
+#[test]
+fn text_of_condition_expressions_is_only_in_condition_rs() {
+    let marks = ["attribute_not_exists(", "attribute_exists(", "begins_with(", " AND #", " AND :", "SET #", "REMOVE #"];
+    let mut found = Complaints::default();
+    for source in production().iter().filter(|source| source.path != "shared/src/condition.rs") {
+        for (number, line) in source.lines() {
+            let placeholder = strings(line).any(|text| {
+                let name = text.strip_prefix([':', '#']).unwrap_or_default();
+                name.starts_with(|first: char| first.is_ascii_lowercase())
+                    && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            });
+            found.unless(!placeholder && !marks.iter().any(|mark| line.contains(mark)), || {
+                format!("{}:{number}: text of an expression; it belongs in shared/src/condition.rs", source.path)
+            });
+        }
+    }
+    found.report();
+}
+
+#[test]
+fn http_status_codes_are_only_in_http_rs() {
+    // Neither is one of our answers: DynamoDB's own status, and a size in KB.
+    let exempt = [("shared/src/send.rs", "400..=499"), ("shared/src/table.rs", "400 * 1024")];
+    let mut found = Complaints::default();
+    for source in production().iter().filter(|source| source.path != "shared/src/http.rs") {
+        for (number, line) in source.lines() {
+            let line = exempt
+                .iter()
+                .filter(|(path, _)| *path == source.path)
+                .fold(line.to_owned(), |line, (_, text)| line.replace(text, ""));
+            let status = words(&line).find(|word| word.contains("StatusCode") || is_status(word));
+            found.unless(status.is_none(), || {
+                format!("{}:{number}: {} is a status code; say what kind of answer it is and leave the number to shared/src/http.rs", source.path, status.unwrap_or_default())
+            });
+        }
+    }
+    found.report();
+}
+
+#[test]
+fn files_of_shared_name_only_files_of_their_own_layer_or_below() {
+    let layer = |module: &str| LAYERS.iter().position(|row| row.contains(&module));
+    let mut found = Complaints::default();
+    for source in sources("shared/src").iter().filter(|source| source.path != "shared/src/lib.rs") {
+        let module = source.module();
+        let Some(own) = layer(module) else {
+            found.push(format!("{}: say in tests/tidy.rs (LAYERS) which layer {module} is in", source.path));
+            continue;
+        };
+        for named in crate_paths(&source.code) {
+            match layer(&named) {
+                Some(other) if other <= own => {}
+                Some(_) => {
+                    found.push(format!("{}: it names crate::{named}, which is built on top of {module}", source.path));
+                }
+                None => found
+                    .push(format!("{}: crate::{named} is no file of a layer; name the file that has it", source.path)),
+            }
+        }
+    }
+    found.report();
+}
+
+#[test]
+fn only_runtime_rs_knows_lambda() {
+    let mut found = Complaints::default();
+    for source in production() {
+        let is_runtime = source.path.starts_with("shared/src/runtime");
+        let is_wiring = source.path.ends_with("/src/main.rs");
+        for (number, line) in source.lines().filter(|_| !is_runtime && !is_wiring) {
+            let transport = words(line)
+                .find(|word| ["lambda_runtime", "aws_lambda_events", "lambda_http", "LambdaEvent"].contains(word));
+            found.unless(transport.is_none(), || {
+                format!("{}:{number}: only runtime.rs knows {}", source.path, transport.unwrap_or_default())
+            });
+        }
+    }
+    found.report();
+}
+
+#[test]
+fn functions_and_the_crate_depend_in_one_direction() {
+    let names = functions();
+    let mut found = Complaints::default();
+    let folders = names.iter().map(|name| format!("functions/{name}")).chain(["shared".to_owned()]);
+    for folder in folders {
+        let manifest = toml(&format!("{folder}/Cargo.toml"));
+        for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+            let Some(dependencies) = manifest.get(section).and_then(toml::Value::as_table) else { continue };
+            for name in dependencies
+                .keys()
+                .filter(|name| names.contains(*name) || ["bench", "dev", "baseline", "tests"].contains(&name.as_str()))
+            {
+                found.push(format!(
+                    "{folder}/Cargo.toml: {folder} must not depend on {name}; what both need goes into shared/"
+                ));
+            }
+        }
+    }
+    found.report();
+}
+
+#[test]
+fn decisions_are_pure() {
+    let mut found = Complaints::default();
+    for name in functions() {
+        for source in
+            sources(&format!("functions/{name}/src")).iter().filter(|source| source.code.contains("fn decide"))
+        {
+            for (number, line) in source.lines() {
+                let impure = words(line).find(|word| {
+                    ["async", "await", "tokio", "Table", "Client", "Ambient", "SystemTime", "env"].contains(word)
+                });
+                found.unless(impure.is_none(), || {
+                    let word = impure.unwrap_or_default();
+                    format!("{}:{number}: {word} in a file of decisions; hand in what it gives, so that deciding again is safe", source.path)
+                });
+            }
+        }
+    }
+    found.report();
+}
+
+#[test]
+fn no_file_is_too_long_to_read() {
+    let mut found = Complaints::default();
+    for source in all_rust() {
+        let lines = source.text.lines().count();
+        found.unless(lines <= MAX_LINES, || {
+            format!("{}: {lines} lines; split what has more than {MAX_LINES}", source.path)
+        });
+    }
+    found.report();
+}
+
+#[test]
+fn nothing_is_left_for_later_or_switched_off() {
+    let marks = ["#[ignore", "todo!(", "unimplemented!(", "dbg!(", "FIXME", "TODO", "XXX"];
+    let mut found = Complaints::default();
+    for source in all_rust().iter().filter(|source| source.path != "tests/tidy.rs") {
+        for (number, line) in (1..).zip(source.text.lines()) {
+            let mark = marks.iter().find(|mark| line.contains(*mark));
+            found.unless(mark.is_none(), || format!("{}:{number}: {} is left over", source.path, mark.unwrap_or(&"")));
+        }
+    }
+    found.report();
+}
+
+#[test]
+fn every_banned_method_has_a_reason() {
+    let clippy = toml("clippy.toml");
+    let banned = clippy["disallowed-methods"].as_array().expect("a list of banned methods");
+    let mut found = Complaints::default();
+    for entry in banned {
+        let reason = entry.get("reason").and_then(toml::Value::as_str).unwrap_or_default();
+        let path = entry.get("path").and_then(toml::Value::as_str).unwrap_or("each method, under `path`,");
+        found.unless(reason.len() > 20, || format!("clippy.toml: say why {path} is banned and what to use instead"));
+    }
+    found.report();
+}
+
+#[test]
+fn no_file_knows_the_machine_it_was_written_on() {
+    let marks = ["/home/", "/root/", "/Users/", "/work/", "C:\\", "/mnt/"];
+    let mut found = Complaints::default();
+    for path in files(&root()).iter().filter(|path| !path.ends_with("tests/tidy.rs") && !path.ends_with("Cargo.lock")) {
+        let Ok(text) = fs::read_to_string(path) else { continue };
+        for (number, line) in (1..).zip(text.lines()) {
+            let mark = marks.iter().find(|mark| line.contains(*mark));
+            found.unless(mark.is_none(), || {
+                format!("{}:{number}: {} is a path of one machine", relative(path), mark.unwrap_or(&""))
+            });
+        }
+    }
+    found.report();
+}

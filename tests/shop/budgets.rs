@@ -1,0 +1,143 @@
+//! What orders and adjustments cost, by counting what the engine was asked.
+
+use super::shop::{ORDERS, PRODUCTS, Shop, TABLES, adjustment, cancellation, client_whose, order};
+use crate::harness::engine::Engine;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn an_order_costs_one_read_and_one_transaction_however_many_lines_it_has_and_a_replay_one_read() {
+    for count in [1, 2, 5, 50] {
+        let ids: Vec<_> = (0..count).map(|number| format!("p-{number}")).collect();
+        let stocks: Vec<_> = ids.iter().map(|id| (id.as_str(), 3)).collect();
+        let shop = Shop::with(&stocks).await;
+        shop.engine.take_log();
+        shop.place("k-1", &stocks).await.shown(201);
+        let asked: Vec<_> = shop.engine.take_log().into_iter().map(|asked| asked.operation).collect();
+        assert_eq!(asked, ["BatchGetItem", "TransactWriteItems"], "{count} lines");
+        assert!(shop.place("k-1", &stocks).await.is_replay());
+        assert_eq!(shop.engine.take_counts(), (1, 0), "{count} lines");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_order_costs_two_reads_and_no_write() {
+    let shop = Shop::with(&[("a", 3)]).await;
+    shop.engine.take_log();
+    shop.place("k-1", &[("a", 4)]).await.says(409, "insufficient_stock");
+    assert_eq!(shop.engine.take_counts(), (2, 0), "the second looks whether its twin has taken the stock");
+}
+
+#[tokio::test]
+async fn a_cancellation_costs_two_reads_and_one_transaction_and_a_repeat_one_read() {
+    let shop = Shop::with(&[("a", 3), ("b", 3)]).await;
+    let id = shop.place("k-1", &[("a", 1), ("b", 1)]).await.order();
+    shop.engine.take_log();
+    shop.send(&cancellation(&id)).await.shown(200);
+    assert_eq!(shop.engine.take_counts(), (2, 1), "the order first: it says which products to read");
+    shop.send(&cancellation(&id)).await.shown(200);
+    assert_eq!(shop.engine.take_counts(), (1, 0));
+}
+
+#[tokio::test]
+async fn an_adjustment_costs_one_read_and_one_write_with_a_key_or_without_and_a_replay_one_read() {
+    let shop = Shop::with(&[("a", 3)]).await;
+    let (bare, keyed) = (adjustment("a", 1), adjustment("a", 1).key("k-1"));
+    shop.engine.take_log();
+    for event in [bare, keyed.clone()] {
+        shop.send(&event).await.shown(200);
+        assert_eq!(shop.engine.take_counts(), (1, 1), "{event:?}");
+    }
+    assert!(shop.send(&keyed).await.is_replay());
+    assert_eq!(shop.engine.take_counts(), (1, 0));
+}
+
+/// Somebody else adds one to the stock of a product.
+fn one_more(id: &str) -> Value {
+    json!({
+        "TableName": PRODUCTS,
+        "Key": {"productId": {"S": id}},
+        "UpdateExpression": "SET stock = stock + :one, #v = #v + :one",
+        "ExpressionAttributeNames": {"#v": "_version"},
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    })
+}
+
+/// A shop with 10 of `a` and of `b`, where somebody else adds one to `a` before each of so many transactions.
+async fn rivalled(conflicts: usize) -> Shop {
+    let engine = Engine::embedded(TABLES);
+    Shop::on(&engine).stock_up(&[("a", 10), ("b", 10)]).await;
+    let client = client_whose(&engine, move |engine, writes, operation, body| {
+        if operation == "TransactWriteItems" && writes < conflicts {
+            engine.raw("UpdateItem", &one_more("a"));
+        }
+        engine.answer(operation, body)
+    });
+    engine.take_log();
+    Shop::reached_by(&engine, &client)
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_conflict_costs_one_more_transaction_and_no_read() {
+    for conflicts in 0..=5 {
+        let more = i64::try_from(conflicts).expect("small");
+        for event in [order("k-1", &[("b", 2), ("a", 2)]), adjustment("a", -2).key("k-1")] {
+            let shop = rivalled(conflicts).await;
+            assert!(shop.send(&event).await.status < 300);
+            assert_eq!(shop.engine.take_counts(), (1, 1 + conflicts), "{event:?}");
+            assert_eq!(shop.stock("a").await.0, 8 + more, "it was decided again on what the refusal showed");
+        }
+    }
+}
+
+/// A cancellation in which the second step met another transaction.
+fn second_step_in_conflict(answer: &str) -> String {
+    let mut cancelled: Value = serde_json::from_str(answer).expect("JSON");
+    let reasons = cancelled["CancellationReasons"].as_array_mut().expect("one reason for each step");
+    reasons[1] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
+    cancelled.to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_again() {
+    let shop = Shop::with(&[("a", 10), ("b", 10)]).await;
+    let client = client_whose(&shop.engine, |engine, writes, operation, body| {
+        if operation != "TransactWriteItems" || writes > 0 {
+            return engine.answer(operation, body);
+        }
+        for id in ["a", "b"] {
+            engine.raw("UpdateItem", &one_more(id));
+        }
+        let (status, answer) = engine.answer(operation, body);
+        (status, second_step_in_conflict(&answer))
+    });
+    shop.engine.take_log();
+    let lines = [("a", 2), ("b", 2)];
+    Shop::reached_by(&shop.engine, &client).place("k-1", &lines).await.shown(201);
+    let asked = shop.engine.take_log();
+    let operations: Vec<_> = asked.iter().map(|asked| asked.operation.as_str()).collect();
+    assert_eq!(operations, ["BatchGetItem", "TransactWriteItems", "BatchGetItem", "TransactWriteItems"]);
+    let again = &asked[2].body["RequestItems"];
+    assert_eq!(again[PRODUCTS]["Keys"], json!([{"productId": {"S": "b"}}]), "{again}");
+    assert_eq!((again.as_object().map(serde_json::Map::len), shop.stock("b").await.0), (Some(1), 9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_turns_out_to_be_there_is_answered_without_reading_anything_again() {
+    let shop = Shop::with(&[("a", 10), ("b", 10)]).await;
+    let lines = [("a", 2), ("b", 2)];
+    let placed = shop.place("k-1", &lines).await;
+    // The order is read as it was before it was placed, the products are read afterwards.
+    let client = client_whose(&shop.engine, |engine, _, operation, body| {
+        let (status, answer) = engine.answer(operation, body);
+        if operation == "TransactWriteItems" {
+            return (status, second_step_in_conflict(&answer));
+        }
+        let mut read: Value = serde_json::from_str(&answer).expect("JSON");
+        read["Responses"][ORDERS] = json!([]);
+        (status, read.to_string())
+    });
+    shop.engine.take_log();
+    let again = Shop::reached_by(&shop.engine, &client).place("k-1", &lines).await;
+    assert_eq!((again.status, &again.body, again.is_replay()), (201, &placed.body, true));
+    assert_eq!(shop.engine.take_counts(), (1, 1));
+}

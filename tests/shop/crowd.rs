@@ -1,0 +1,232 @@
+//! Many clients at one shop: nothing is sold twice, nothing is lost, and no moment shows anything else.
+
+use super::shop::{ORDERS, PRODUCTS, Shop, TABLES, cancellation, number, order, order_id};
+use crate::harness::engine::Engine;
+use crate::harness::faults::{Broken, Network, Rates};
+use fastrand::Rng;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+const LOSSES: Rates = Rates {
+    dropped: 20,
+    answer_lost: 40,
+    applied_500: 40,
+    refused_500: 10,
+    held: 0,
+    second_copy: 20,
+    throttled: 10,
+    transaction_conflict: 50,
+    denied: 0,
+    frozen: 0,
+    in_progress: 0,
+    mismatch: 0,
+    tokens_forgotten: 50,
+    mixed_reasons: 50,
+    unprocessed: 50,
+};
+
+async fn network(rates: Rates, seed: u64, stocks: &[(&str, i64)]) -> Arc<Network> {
+    println!("seed {seed}");
+    let engine = Engine::embedded(TABLES);
+    Shop::on(&engine).stock_up(stocks).await;
+    Network::new(&engine, rates, Broken::Nothing, Rng::with_seed(seed))
+}
+
+/// Looks at these products and orders in one moment after each write, as long as it runs.
+async fn watch(network: &Network, products: &[String], orders: &[String], check: impl Fn(&[Value], &[Value])) {
+    let mut seen = 0;
+    loop {
+        let written = network.applied.lock().expect("no panic").len();
+        if written > seen {
+            seen = written;
+            let (products, orders) = snapshot(&network.engine, products, orders);
+            check(&products, &orders);
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// The rows of these products and of those of these orders that are there, at one moment.
+fn snapshot(engine: &Engine, products: &[String], orders: &[String]) -> (Vec<Value>, Vec<Value>) {
+    let of = |table, key| move |id| (table, key, id);
+    let products = products.iter().map(String::as_str).map(of(PRODUCTS, "productId"));
+    let count = products.len();
+    let rows: Vec<_> = products.chain(orders.iter().map(String::as_str).map(of(ORDERS, "orderId"))).collect();
+    let mut rows = engine.snapshot(&rows);
+    let orders = rows.split_off(count).into_iter().filter(|row| !row.is_null()).collect();
+    (rows, orders)
+}
+
+/// How many of each product these orders have, those that are cancelled left out.
+fn ordered(orders: &[Value]) -> BTreeMap<String, i64> {
+    let mut ordered = BTreeMap::new();
+    for order in orders.iter().filter(|order| order["status"]["S"] == "PENDING") {
+        for line in order["lines"]["L"].as_array().expect("lines") {
+            let id = line["M"]["productId"]["S"].as_str().expect("an id").to_owned();
+            *ordered.entry(id).or_default() += number(&line["M"], "quantity");
+        }
+    }
+    ordered
+}
+
+/// Asserts that of each product as many are in stock or ordered as there were, and never fewer than none in stock.
+fn assert_constant(total: i64, products: &[Value], orders: &[Value]) {
+    let ordered = ordered(orders);
+    for product in products {
+        let (id, stock) = (product["productId"]["S"].as_str().expect("an id"), number(product, "stock"));
+        assert!(stock >= 0, "{stock} of {id}");
+        let ordered = ordered.get(id).copied().unwrap_or_default();
+        assert_eq!(ordered + stock, total, "{id}: {ordered} ordered and {stock} in stock");
+    }
+}
+
+/// Keys for orders, so few that all the orders fit into one snapshot: who is refused gives the key back.
+struct Keys {
+    free: Semaphore,
+    keys: Mutex<Vec<String>>,
+}
+
+impl Keys {
+    async fn take(&self) -> String {
+        self.free.acquire().await.expect("never closed").forget();
+        self.keys.lock().expect("no panic").pop().expect("one for each permit")
+    }
+
+    fn give_back(&self, key: String) {
+        self.keys.lock().expect("no panic").push(key);
+        self.free.add_permits(1);
+    }
+}
+
+/// Buys one at a time until there is none left; the ids of the orders.
+async fn buy_until_refused(shop: Shop, keys: Arc<Keys>) -> Vec<String> {
+    let mut bought = Vec::new();
+    loop {
+        let key = keys.take().await;
+        let answer = shop.settle(&order(&key, &[("mug", 1)])).await;
+        if answer.status == 201 {
+            bought.push(answer.order());
+            continue;
+        }
+        let refused = answer.says(409, "insufficient_stock");
+        assert_eq!(refused["lines"], json!([{"productId": "mug", "requested": 1, "available": 0}]));
+        keys.give_back(key);
+        return bought;
+    }
+}
+
+async fn sell_90_to_20_clients(rates: Rates, seed: u64) {
+    let network = network(rates, seed, &[("mug", 90)]).await;
+    let keys: Vec<_> = (0..99).map(|key| format!("key-{key}")).collect();
+    let (product, orders) = (["mug".to_owned()], keys.iter().map(|key| order_id(key)).collect::<Vec<_>>());
+    let keys = Arc::new(Keys { free: Semaphore::new(keys.len()), keys: Mutex::new(keys) });
+    let (start, mut clients) = (Instant::now(), JoinSet::new());
+    for _ in 0..20 {
+        clients.spawn(buy_until_refused(Shop::over(&network, start), keys.clone()));
+    }
+    let bought = tokio::select! {
+        bought = clients.join_all() => bought.concat(),
+        () = watch(&network, &product, &orders, |products, orders| assert_constant(90, products, orders)) => vec![],
+    };
+    let distinct: BTreeSet<_> = bought.iter().collect();
+    assert_eq!((bought.len(), distinct.len()), (90, 90));
+    let (products, orders) = snapshot(&network.engine, &product, &orders);
+    assert_eq!((orders.len(), number(&products[0], "stock")), (90, 0));
+    assert_eq!(products[0]["status"]["S"], "out_of_stock");
+    assert_constant(90, &products, &orders);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_90_in_stock_20_clients_order_exactly_90_and_no_moment_shows_more_or_fewer() {
+    sell_90_to_20_clients(Rates::default(), fastrand::u64(..)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_90_in_stock_20_clients_whose_answers_are_lost_order_exactly_90() {
+    sell_90_to_20_clients(LOSSES, fastrand::u64(..)).await;
+}
+
+/// What one client was told.
+#[derive(Default)]
+struct Told {
+    placed: BTreeSet<String>,
+    cancelled: BTreeSet<String>,
+    refused: u32,
+}
+
+/// Orders of two to five products in any order of lines; some are cancelled again.
+async fn buy_and_cancel(shop: Shop, mut rng: Rng, products: Vec<String>, keys: Vec<String>) -> Told {
+    let mut told = Told::default();
+    for key in keys {
+        let count = rng.usize(2..=5);
+        let chosen = rng.choose_multiple(&products, count);
+        let mut lines: Vec<_> = chosen.into_iter().map(|id| (id.as_str(), rng.i64(1..=3))).collect();
+        rng.shuffle(&mut lines);
+        let answer = shop.settle(&order(&key, &lines)).await;
+        if answer.status != 201 {
+            answer.says(409, "insufficient_stock");
+            told.refused += 1;
+            continue;
+        }
+        let id = answer.order();
+        if rng.u8(0..4) == 0 {
+            assert_eq!(shop.settle(&cancellation(&id)).await.shown(200)["status"], "CANCELLED");
+            told.cancelled.insert(id);
+        } else {
+            told.placed.insert(id);
+        }
+    }
+    told
+}
+
+async fn sell_and_take_back(rates: Rates, seed: u64) {
+    const STOCK: i64 = 25;
+    let products: Vec<_> = (0..6).map(|number| format!("p-{number}")).collect();
+    let stocks: Vec<_> = products.iter().map(|id| (id.as_str(), STOCK)).collect();
+    let network = network(rates, seed, &stocks).await;
+    let keys_of = |client: usize| (0..9).map(move |number| format!("c{client}-{number}"));
+    let orders: Vec<_> = (0..10).flat_map(keys_of).map(|key| order_id(&key)).collect();
+    let (start, mut clients) = (Instant::now(), JoinSet::new());
+    for client in 0..10 {
+        let rng = Rng::with_seed(network.below(u64::MAX));
+        let shop = Shop::over(&network, start);
+        clients.spawn(buy_and_cancel(shop, rng, products.clone(), keys_of(client).collect()));
+    }
+    let told = tokio::select! {
+        told = clients.join_all() => told,
+        () = watch(&network, &products, &orders, |products, orders| assert_constant(STOCK, products, orders)) => vec![],
+    };
+    let (products, orders) = snapshot(&network.engine, &products, &orders);
+    assert_constant(STOCK, &products, &orders);
+    for (status, told) in [
+        ("PENDING", told.iter().flat_map(|told| &told.placed).collect::<BTreeSet<_>>()),
+        ("CANCELLED", told.iter().flat_map(|told| &told.cancelled).collect()),
+    ] {
+        let stored = orders.iter().filter(|order| order["status"]["S"] == status);
+        let stored: BTreeSet<_> = stored.map(|order| order["orderId"]["S"].as_str().expect("an id")).collect();
+        assert_eq!(stored, told.into_iter().map(String::as_str).collect(), "{status}");
+        assert!(!stored.is_empty(), "{status}");
+    }
+    assert!(told.iter().any(|told| told.refused > 0), "there was enough for all: nobody was refused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn orders_over_several_products_in_any_order_keep_ordered_and_stock_together_constant() {
+    for seed in 0..3 {
+        sell_and_take_back(Rates::default(), seed).await;
+    }
+    sell_and_take_back(Rates::default(), fastrand::u64(..)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn orders_whose_answers_are_lost_keep_ordered_and_stock_together_constant() {
+    for seed in 0..3 {
+        sell_and_take_back(LOSSES, seed).await;
+    }
+    sell_and_take_back(LOSSES, fastrand::u64(..)).await;
+}

@@ -1,0 +1,196 @@
+//! The same request any number of times, in any way: one effect, and each time the same answer.
+
+use super::shop::{PRODUCTS, Shop, TABLES, adjustment, cancellation, client_whose, number, order};
+use crate::devices::world::{Answer, Event};
+use crate::harness::engine::Engine;
+use crate::harness::faults::{Broken, Network, Rates};
+use serde_json::json;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+const INTERNAL: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#;
+
+/// A request that must count once.
+#[derive(Clone, Copy, Debug)]
+pub enum Deed {
+    Order,
+    Adjustment,
+    Cancellation,
+}
+
+impl Deed {
+    pub const ALL: [Self; 3] = [Deed::Order, Deed::Adjustment, Deed::Cancellation];
+
+    /// Its event, at a shop that has 10 of the product `a`.
+    pub async fn prepare(self, engine: &Engine) -> Event {
+        let shop = Shop::on(engine);
+        shop.stock_up(&[("a", 10)]).await;
+        match self {
+            Deed::Order => order("k-1", &[("a", 4)]),
+            Deed::Adjustment => adjustment("a", -4).key("k-1"),
+            Deed::Cancellation => {
+                let placed = shop.place("k-1", &[("a", 4)]).await;
+                placed.shown(201);
+                cancellation(&placed.order())
+            }
+        }
+    }
+
+    /// Asserts that the product was written once for it, and that all its answers are the same.
+    pub fn assert_once(self, engine: &Engine, answers: &[Answer]) {
+        let (status, stock, version) = match self {
+            Deed::Order => (201, 6, 2),
+            Deed::Adjustment => (200, 6, 2),
+            Deed::Cancellation => (200, 10, 3),
+        };
+        let row = engine.row(PRODUCTS, "productId", "a");
+        assert_eq!((number(&row, "stock"), number(&row, "_version")), (stock, version), "{self:?}");
+        for answer in answers {
+            assert_eq!((answer.status, &answer.body), (status, &answers[0].body), "{self:?}");
+            assert_eq!(answer.etag(), answers[0].etag(), "{self:?}");
+        }
+        let first = answers.iter().filter(|answer| !answer.is_replay()).count();
+        assert!(first <= 1 || matches!(self, Deed::Cancellation), "{self:?}: {first} answers are no replays");
+    }
+}
+
+#[tokio::test]
+async fn ten_times_one_after_another_is_once() {
+    for deed in Deed::ALL {
+        let engine = Engine::with_tables(TABLES);
+        let event = deed.prepare(&engine).await;
+        let shop = Shop::on(&engine);
+        let mut answers = Vec::new();
+        for _ in 0..10 {
+            answers.push(shop.send(&event).await);
+        }
+        deed.assert_once(&engine, &answers);
+    }
+}
+
+#[tokio::test]
+async fn ten_times_by_ten_new_functions_after_every_token_is_forgotten_is_once() {
+    for deed in Deed::ALL {
+        let engine = Engine::with_tables(TABLES);
+        let event = deed.prepare(&engine).await;
+        let mut answers = Vec::new();
+        for _ in 0..10 {
+            answers.push(Shop::on(&engine).send(&event).await);
+            engine.forget_tokens();
+        }
+        deed.assert_once(&engine, &answers);
+    }
+}
+
+/// Without a token to go by, the rows tell that it landed: the client need not ask again.
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_is_found_out_from_the_rows_once_its_token_is_forgotten() {
+    for deed in Deed::ALL {
+        let engine = Engine::with_tables(TABLES);
+        let event = deed.prepare(&engine).await;
+        let client = client_whose(&engine, |engine, writes, operation, body| {
+            let answer = engine.answer(operation, body);
+            if operation != "TransactWriteItems" || writes > 0 {
+                return answer;
+            }
+            engine.forget_tokens();
+            (500, INTERNAL.to_owned())
+        });
+        engine.take_log();
+        let answer = Shop::reached_by(&engine, &client).send(&event).await;
+        assert_eq!(engine.take_counts().1, 2, "{deed:?}");
+        assert!(!answer.is_replay(), "{deed:?}");
+        deed.assert_once(&engine, &[answer]);
+    }
+}
+
+/// The product has moved on, so a copy of the lost request that is still under way can never be applied.
+#[tokio::test(start_paused = true)]
+async fn what_was_lost_and_can_no_longer_be_applied_is_decided_again() {
+    for deed in Deed::ALL {
+        let engine = Engine::with_tables(TABLES);
+        let event = deed.prepare(&engine).await;
+        let before = engine.row(PRODUCTS, "productId", "a");
+        let under_way = Arc::<Mutex<Vec<u8>>>::default();
+        let lost = under_way.clone();
+        let client = client_whose(&engine, move |engine, writes, operation, body| {
+            if operation != "TransactWriteItems" || writes > 0 {
+                return engine.answer(operation, body);
+            }
+            *lost.lock().expect("no panic") = body.to_vec();
+            let rival = json!({
+                "TableName": PRODUCTS,
+                "Key": {"productId": {"S": "a"}},
+                "UpdateExpression": "SET #v = #v + :one",
+                "ExpressionAttributeNames": {"#v": "_version"},
+                "ExpressionAttributeValues": {":one": {"N": "1"}},
+            });
+            engine.raw("UpdateItem", &rival);
+            (500, INTERNAL.to_owned())
+        });
+        engine.take_log();
+        let answer = Shop::reached_by(&engine, &client).send(&event).await;
+        assert_eq!((answer.status / 100, engine.take_counts().1), (2, 2), "{deed:?}: {answer:?}");
+        let after = engine.row(PRODUCTS, "productId", "a");
+        assert_eq!(number(&after, "_version"), number(&before, "_version") + 2, "{deed:?}");
+        let late = engine.answer("TransactWriteItems", &under_way.lock().expect("no panic"));
+        assert_eq!((late.0, engine.row(PRODUCTS, "productId", "a")), (400, after), "{deed:?}");
+    }
+}
+
+/// Ten clients at once on a network with these faults, each until it has an answer; then one more, late.
+async fn ten_at_once(deed: Deed, rates: Rates, seed: u64) {
+    println!("{deed:?}, seed {seed}");
+    let engine = Engine::embedded(TABLES);
+    let event = deed.prepare(&engine).await;
+    let network = Network::new(&engine, rates, Broken::Nothing, fastrand::Rng::with_seed(seed));
+    let (start, mut clients) = (Instant::now(), JoinSet::new());
+    for _ in 0..10 {
+        let (shop, event) = (Shop::over(&network, start), event.clone());
+        clients.spawn(async move { shop.settle(&event).await });
+    }
+    let mut answers = clients.join_all().await;
+    // Until everything that is still under way has arrived.
+    tokio::time::sleep(Duration::from_mins(15)).await;
+    engine.forget_tokens();
+    answers.push(Shop::on(&engine).send(&event).await);
+    let late = answers.last().expect("just pushed");
+    assert!(late.is_replay() || matches!(deed, Deed::Cancellation), "{late:?}");
+    deed.assert_once(&engine, &answers);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_times_at_once_is_once() {
+    for deed in Deed::ALL {
+        for seed in 0..10 {
+            ten_at_once(deed, Rates::default(), seed).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_times_at_once_with_answers_lost_is_once() {
+    let rates = Rates {
+        dropped: 30,
+        answer_lost: 150,
+        applied_500: 150,
+        refused_500: 30,
+        held: 30,
+        second_copy: 100,
+        throttled: 20,
+        transaction_conflict: 50,
+        in_progress: 30,
+        mismatch: 20,
+        tokens_forgotten: 50,
+        mixed_reasons: 50,
+        unprocessed: 50,
+        ..Rates::default()
+    };
+    for deed in Deed::ALL {
+        for seed in (0..8).chain([fastrand::u64(..)]) {
+            ten_at_once(deed, rates, seed).await;
+        }
+    }
+}

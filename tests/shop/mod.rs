@@ -1,0 +1,11 @@
+//! Products and orders together: `inventory` and `place-order` on one engine, from API Gateway's event to the row.
+
+mod bad_input;
+mod budgets;
+mod crashes;
+mod crowd;
+mod exactly_once;
+mod processes;
+mod routes;
+pub mod shop;
+mod stock;

@@ -1,0 +1,39 @@
+//! The real functions in processes of their own, over real sockets: what one has done, a new one does not do again.
+
+use super::exactly_once::Deed;
+use super::shop::{ORDERS, PRODUCTS, RECORDS, TABLES};
+use crate::devices::over_http::engine_over_http;
+use crate::devices::world::Answer;
+use crate::harness::runtime_api::FunctionProcess;
+use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
+use tokio::task::JoinSet;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_processes_at_once_and_then_six_new_ones_one_after_another_do_it_once() {
+    for deed in Deed::ALL {
+        let (engine, address) = engine_over_http(TABLES).await;
+        let event = deed.prepare(&engine).await.0;
+        let endpoint = format!("http://{address}");
+        let environment = [
+            ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
+            ("PRODUCTS_TABLE", PRODUCTS),
+            ("ORDERS_TABLE", ORDERS),
+            ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
+        ];
+        let function = if matches!(deed, Deed::Adjustment) { "inventory" } else { "place-order" };
+        let mut racing = JoinSet::new();
+        for _ in 0..4 {
+            let process = FunctionProcess::start(function, &environment).await;
+            let event = event.clone();
+            racing.spawn(async move { process.invoke(event).await });
+        }
+        let mut answers = racing.join_all().await;
+        for _ in 0..6 {
+            let process = FunctionProcess::start(function, &environment).await;
+            answers.push(process.invoke(event.clone()).await);
+        }
+        let response = |answer| serde_json::from_value::<ApiGatewayV2httpResponse>(answer).expect("a response");
+        let answers: Vec<Answer> = answers.into_iter().map(|answer| response(answer).into()).collect();
+        deed.assert_once(&engine, &answers);
+    }
+}

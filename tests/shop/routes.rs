@@ -1,0 +1,277 @@
+//! Every route and every answer of the two functions.
+
+use super::shop::{
+    MAX_STOCK, ORDERS, RECORDS, Shop, adjustment, cancellation, client_whose, order, product, shown_order,
+};
+use crate::devices::world::{Answer, Event};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+async fn adjust(shop: &Shop, id: &str, by: i64, headers: &[(&str, &str)]) -> Answer {
+    shop.send(&with(adjustment(id, by), headers)).await
+}
+
+async fn cancel(shop: &Shop, id: &str, headers: &[(&str, &str)]) -> Answer {
+    shop.send(&with(cancellation(id), headers)).await
+}
+
+fn with(event: Event, headers: &[(&str, &str)]) -> Event {
+    headers.iter().fold(event, |event, (name, value)| event.header(name, value))
+}
+
+fn stocked(stock: i64, status: &str) -> (i64, String) {
+    (stock, status.to_owned())
+}
+
+#[tokio::test]
+async fn a_product_is_created_shown_and_adjusted() {
+    let shop = Shop::with(&[("a", 6)]).await;
+    shop.send(&product("a", &json!({"stock": 1}))).await.says(409, "product_exists");
+    let exists = shop.send(&product("a", &json!({"stock": 1})).header("if-none-match", "*")).await;
+    assert_eq!(exists.says(412, "version_conflict")["currentVersion"], 1);
+    shop.engine.take_log();
+    let adjusted = adjust(&shop, "a", -1, &[]).await;
+    assert_eq!(shop.engine.take_counts(), (1, 1));
+    let product = adjusted.shown(200);
+    assert_eq!(
+        (&product["stock"], &product["status"], &product["version"]),
+        (&json!(5), &json!("low_stock"), &json!(2))
+    );
+    assert_eq!(adjust(&shop, "a", 0, &[]).await.shown(200), product);
+    let short = adjust(&shop, "a", -6, &[]).await.says(409, "insufficient_stock");
+    assert_eq!(short["lines"], json!([{ "productId": "a", "requested": 6, "available": 5 }]));
+    assert_eq!(adjust(&shop, "a", MAX_STOCK, &[]).await.says(409, "stock_limit_reached")["current"], 5);
+    adjust(&shop, "b", 1, &[]).await.says(404, "product_not_found");
+    let tag = adjusted.header("etag").expect("a tag").to_owned();
+    adjust(&shop, "a", 1, &[("if-match", &tag)]).await.shown(200);
+    adjust(&shop, "a", 1, &[("if-match", &tag)]).await.says(412, "version_conflict");
+    assert_eq!(shop.stock("a").await, stocked(6, "in_stock"));
+}
+
+#[tokio::test]
+async fn the_whole_range_of_stock_is_stored_and_read_again() {
+    let shop = Shop::with(&[("a", MAX_STOCK)]).await;
+    assert_eq!(shop.stock("a").await.0, MAX_STOCK);
+    adjust(&shop, "a", -MAX_STOCK, &[]).await.shown(200);
+    assert_eq!(shop.stock("a").await, stocked(0, "out_of_stock"));
+    adjust(&shop, "a", 100, &[]).await.shown(200);
+    assert_eq!(shop.stock("a").await.0, 100);
+}
+
+#[tokio::test]
+async fn an_adjustment_with_a_key_counts_once_and_is_answered_the_same_again() {
+    let shop = Shop::with(&[("a", 6)]).await;
+    let key = [("idempotency-key", "k-1")];
+    let first = adjust(&shop, "a", -5, &key).await;
+    assert_eq!(first.shown(200)["stock"], 1);
+    adjust(&shop, "a", 10, &[]).await.shown(200);
+    let again = adjust(&shop, "a", -5, &key).await;
+    assert_eq!((&again.body, again.header("etag")), (&first.body, first.header("etag")));
+    assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
+    adjust(&shop, "a", -4, &key).await.says(422, "idempotency_key_reused");
+    assert_eq!(shop.stock("a").await.0, 11);
+    adjust(&shop, "a", -12, &[("idempotency-key", "k-2")]).await.says(409, "insufficient_stock");
+    adjust(&shop, "a", -11, &[("idempotency-key", "k-2")]).await.shown(200);
+    adjust(&shop, "b", 1, &[("idempotency-key", "k-3")]).await.says(404, "product_not_found");
+}
+
+#[tokio::test]
+async fn an_order_takes_its_stock_once_and_is_answered_the_same_again() {
+    let shop = Shop::with(&[("a", 10), ("b", 2)]).await;
+    shop.engine.take_log();
+    let placed = shop.place("k-1", &[("b", 2), ("a", 4)]).await;
+    let operations: Vec<_> = shop.engine.take_log().into_iter().map(|asked| asked.operation).collect();
+    assert_eq!(operations, ["BatchGetItem", "TransactWriteItems"]);
+    let order = placed.shown(201);
+    assert_eq!((&order["status"], &order["userId"]), (&json!("PENDING"), &json!("user-1")));
+    assert_eq!(order["lines"], json!([{ "productId": "b", "quantity": 2 }, { "productId": "a", "quantity": 4 }]));
+    let id = placed.order();
+    assert_eq!((id.len(), placed.header("location")), (32, Some(format!("/orders/{id}").as_str())));
+    assert_eq!(shop.stock("a").await, stocked(6, "in_stock"));
+    assert_eq!(shop.stock("b").await, stocked(0, "out_of_stock"));
+    let read = shop.send(&shown_order(&id)).await;
+    assert_eq!((read.shown(200), read.header("etag")), (order, placed.header("etag")));
+    let again = shop.place("k-1", &[("b", 2), ("a", 4)]).await;
+    assert_eq!((again.status, &again.body), (201, &placed.body));
+    assert_eq!(again.header("etag"), placed.header("etag"));
+    assert_eq!((placed.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
+    for other in [&[("a", 4), ("b", 2)][..], &[("b", 2)], &[("b", 2), ("a", 5)], &[("c", 1)]] {
+        shop.place("k-1", other).await.says(422, "idempotency_key_reused");
+    }
+    assert_eq!(shop.stock("a").await.0, 6);
+}
+
+#[tokio::test]
+async fn users_and_callers_do_not_share_their_keys() {
+    let shop = Shop::with(&[("a", 10)]).await;
+    let lines = [("a", 1)];
+    let mine = order("k-1", &lines);
+    let user_2 = mine.clone().text(r#"{"userId":"user-2","lines":[{"productId":"a","quantity":1}]}"#);
+    let elsewhere = mine.clone().by("arn:aws:iam::123456789012:role/other");
+    let mut ids = BTreeSet::new();
+    for event in [&mine, &user_2, &elsewhere, &order("k-2", &lines)] {
+        let placed = shop.send(event).await;
+        assert!(!placed.is_replay());
+        ids.insert(placed.shown(201)["orderId"].to_string());
+    }
+    assert_eq!((ids.len(), shop.stock("a").await.0), (4, 6));
+    for event in [mine, user_2, elsewhere] {
+        assert!(shop.send(&event).await.is_replay());
+    }
+    assert_eq!(shop.stock("a").await.0, 6);
+}
+
+#[tokio::test]
+async fn the_same_order_in_another_notation_is_the_same_request() {
+    let shop = Shop::with(&[("a", 10)]).await;
+    let first = shop.place("k-1", &[("a", 4)]).await;
+    let other = r#" {"lines": [{"quantity": 0.4e1, "productId": "\u0061"}], "userId": "user-1"}"#;
+    let again = shop.send(&order("k-1", &[]).text(other)).await;
+    assert_eq!((again.status, &again.body, again.is_replay()), (201, &first.body, true));
+}
+
+#[tokio::test]
+async fn an_order_is_refused_with_all_that_is_missing_and_its_key_stays_open() {
+    let shop = Shop::with(&[("a", 10), ("b", 2)]).await;
+    let missing = shop.place("k-1", &[("x", 1), ("b", 3), ("y", 1)]).await.says(409, "product_not_found");
+    assert_eq!(missing["products"], json!(["x", "y"]));
+    let short = shop.place("k-1", &[("a", 11), ("b", 3)]).await.says(409, "insufficient_stock");
+    let line =
+        |id: &str, requested, available| json!({ "productId": id, "requested": requested, "available": available });
+    assert_eq!(short["lines"], json!([line("a", 11, 10), line("b", 3, 2)]));
+    assert_eq!((shop.stock("a").await.0, shop.stock("b").await.0), (10, 2));
+    shop.place("k-1", &[("a", 1)]).await.shown(201);
+}
+
+#[tokio::test]
+async fn a_cancellation_gives_the_stock_back_once() {
+    let shop = Shop::with(&[("a", 10), ("b", 2)]).await;
+    let placed = shop.place("k-1", &[("a", 4), ("b", 2)]).await;
+    let id = placed.order();
+    cancel(&shop, &id, &[("idempotency-key", "c-1")]).await.says(400, "idempotency_key_unsupported");
+    let cancelled = cancel(&shop, &id, &[]).await;
+    let order = cancelled.shown(200);
+    assert_eq!(order["status"], "CANCELLED");
+    assert!(order["cancelledAt"].is_string());
+    assert_eq!(shop.stock("b").await, stocked(2, "low_stock"));
+    let again = cancel(&shop, &id, &[]).await;
+    assert_eq!((again.shown(200), again.header("etag")), (order.clone(), cancelled.header("etag")));
+    assert_eq!((shop.stock("a").await.0, shop.stock("b").await.0), (10, 2));
+    let replayed = shop.place("k-1", &[("a", 4), ("b", 2)]).await;
+    assert_eq!((replayed.status, &replayed.body), (201, &placed.body));
+    assert_eq!(replayed.header("etag"), placed.header("etag"));
+    cancel(&shop, "no-such-order", &[]).await.says(404, "order_not_found");
+}
+
+#[tokio::test]
+async fn a_cancellation_honours_if_match() {
+    let shop = Shop::with(&[("a", 10)]).await;
+    let placed = shop.place("k-1", &[("a", 4)]).await;
+    let (id, first) = (placed.order(), placed.header("etag").expect("a tag"));
+    let cancelled = cancel(&shop, &id, &[("if-match", first)]).await;
+    cancelled.shown(200);
+    assert_eq!(cancel(&shop, &id, &[("if-match", first)]).await.says(412, "version_conflict")["currentVersion"], 2);
+    cancel(&shop, &id, &[("if-match", cancelled.header("etag").expect("a tag"))]).await.shown(200);
+    cancel(&shop, &id, &[("if-match", "*")]).await.shown(200);
+}
+
+#[tokio::test]
+async fn a_cancellation_that_would_pass_the_limit_is_refused_and_changes_nothing() {
+    let shop = Shop::with(&[("a", 10), ("b", MAX_STOCK)]).await;
+    let id = shop.place("k-1", &[("a", 4), ("b", 2)]).await.order();
+    adjust(&shop, "b", 1, &[]).await.shown(200);
+    assert_eq!(cancel(&shop, &id, &[]).await.says(409, "stock_limit_reached")["products"], json!(["b"]));
+    assert_eq!((shop.stock("a").await.0, shop.stock("b").await.0), (6, MAX_STOCK - 1));
+    adjust(&shop, "b", -1, &[]).await.shown(200);
+    cancel(&shop, &id, &[]).await.shown(200);
+}
+
+#[tokio::test]
+async fn what_inventory_alone_knows_survives_an_order() {
+    let shop = Shop::with(&[("a", 10)]).await;
+    let before = shop.engine.row("Products", "productId", "a");
+    shop.place("k-1", &[("a", 10)]).await.shown(201);
+    let after = shop.engine.row("Products", "productId", "a");
+    for name in ["createdAt", "lowStockAt", "productId"] {
+        assert_eq!(after[name], before[name], "{name}");
+    }
+    assert_eq!((&after["stock"], &after["status"]), (&json!({ "N": "0" }), &json!({ "S": "out_of_stock" })));
+}
+
+#[tokio::test]
+async fn an_order_of_50_lines_is_one_transaction() {
+    let ids: Vec<_> = (0..50).map(|number| format!("p-{number}")).collect();
+    let stocks: Vec<_> = ids.iter().map(|id| (id.as_str(), 3)).collect();
+    let shop = Shop::with(&stocks).await;
+    let id = shop.place("k-1", &stocks).await.order();
+    assert_eq!(shop.stock("p-49").await, stocked(0, "out_of_stock"));
+    cancel(&shop, &id, &[]).await.shown(200);
+    assert_eq!(shop.stock("p-49").await, stocked(3, "low_stock"));
+}
+
+#[tokio::test]
+async fn an_order_sent_twice_at_once_is_not_refused_for_the_stock_that_it_took_itself() {
+    let shop = Shop::with(&[("a", 4)]).await;
+    let placed = shop.place("k-1", &[("a", 4)]).await;
+    // Answers as if a batch had read the orders before, and the products after, everything else was done.
+    let orders_read_before = client_whose(&shop.engine, |engine, _, operation, body| {
+        let (status, answer) = engine.answer(operation, body);
+        if operation != "BatchGetItem" {
+            return (status, answer);
+        }
+        let mut read: Value = serde_json::from_str(&answer).expect("JSON");
+        read["Responses"]["Orders"] = json!([]);
+        (status, read.to_string())
+    });
+    let twin = Shop::reached_by(&shop.engine, &orders_read_before);
+    let again = twin.place("k-1", &[("a", 4)]).await;
+    assert_eq!((again.status, &again.body), (201, &placed.body));
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    twin.place("k-1", &[("a", 5)]).await.says(422, "idempotency_key_reused");
+    twin.place("k-2", &[("a", 1)]).await.says(409, "insufficient_stock");
+}
+
+#[tokio::test]
+async fn a_cancellation_sent_twice_at_once_is_not_refused_for_the_stock_that_it_gave_back_itself() {
+    let shop = Shop::with(&[("a", MAX_STOCK)]).await;
+    let id = shop.place("k-1", &[("a", 2)]).await.order();
+    let pending = shop.engine.row(ORDERS, "orderId", &id);
+    let cancelled = cancel(&shop, &id, &[]).await;
+    let looks = AtomicUsize::new(0);
+    // Answers as if the order had been read before, and the product after, the other was done.
+    let order_read_before = client_whose(&shop.engine, move |engine, _, operation, body| {
+        let (status, answer) = engine.answer(operation, body);
+        let mut read: Value = serde_json::from_str(&answer).expect("JSON");
+        match (operation, looks.fetch_add(1, SeqCst)) {
+            ("GetItem", 0) => read["Item"] = pending.clone(),
+            ("BatchGetItem", _) => read["Responses"][ORDERS] = json!([pending]),
+            _ => {}
+        }
+        (status, read.to_string())
+    });
+    let twin = Shop::reached_by(&shop.engine, &order_read_before);
+    let again = cancel(&twin, &id, &[]).await;
+    assert_eq!((again.status, &again.body), (200, &cancelled.body));
+    assert_eq!(shop.stock("a").await.0, MAX_STOCK);
+}
+
+#[tokio::test]
+async fn an_adjustment_sent_twice_at_once_is_not_refused_for_the_stock_that_it_took_itself() {
+    let shop = Shop::with(&[("a", 4)]).await;
+    let key = [("idempotency-key", "k-1")];
+    let first = adjust(&shop, "a", -4, &key).await;
+    let record_read_before = client_whose(&shop.engine, |engine, _, operation, body| {
+        let (status, answer) = engine.answer(operation, body);
+        if operation != "BatchGetItem" {
+            return (status, answer);
+        }
+        let mut read: Value = serde_json::from_str(&answer).expect("JSON");
+        read["Responses"][RECORDS] = json!([]);
+        (status, read.to_string())
+    });
+    let twin = Shop::reached_by(&shop.engine, &record_read_before);
+    let again = adjust(&twin, "a", -4, &key).await;
+    assert_eq!((again.status, &again.body, again.is_replay()), (200, &first.body, true));
+    adjust(&twin, "a", -4, &[("idempotency-key", "k-2")]).await.says(409, "insufficient_stock");
+}
