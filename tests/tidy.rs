@@ -1,5 +1,6 @@
 //! The rules of the repository. Each failure says what was forgotten, and where.
 
+mod protection;
 mod repository;
 
 use dev::template::{Function, TIMEOUT_VARIABLE};
