@@ -123,7 +123,10 @@ fn every_function_has_an_alarm_on_errors_throttles_and_slowness() {
                     && is_text(&alarm.properties, &["Threshold"], "0")
             });
             found.unless(fine, || {
-                format!("{FILE}: {id} has no alarm on {wanted:?} with Threshold 0 and the Expression {expression}")
+                format!(
+                    "{FILE}: {id} has no alarm like DeviceStateAlarm, on its Errors, Throttles and Duration, with \
+                     Threshold 0 and the Expression {expression}"
+                )
             });
         }
         Ok(())
