@@ -21,7 +21,7 @@ pub mod process;
 pub mod tables;
 pub mod template;
 pub mod watch;
-mod yaml;
+pub mod yaml;
 
 /// The root of the workspace: where `template.yaml` and `Cargo.toml` are.
 ///

@@ -11,6 +11,9 @@ use crate::{
 /// The file's name, in the root of the workspace.
 pub const FILE: &str = "template.yaml";
 
+/// The variable that tells a function its own timeout, in seconds.
+pub const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
+
 /// The tables and functions of a SAM template, in the order of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Template {
@@ -51,6 +54,8 @@ pub struct Function {
     pub name: String,
     /// Its environment, every `!Ref` resolved: a table to its name, a parameter to its default.
     pub environment: BTreeMap<String, String>,
+    /// Seconds that an invocation may take.
+    pub timeout_seconds: u32,
     /// What its policies allow, in the order of the file.
     pub permissions: Vec<Permission>,
     /// Its HTTP routes, in the order of the file.
@@ -98,14 +103,20 @@ impl Template {
     }
 
     /// One environment for all functions, which is what `cargo lambda watch` can give them.
+    /// If functions have different timeouts, all are told the shortest.
     ///
     /// # Errors
     /// Where two functions give one variable different values.
     pub fn environment(&self) -> Result<BTreeMap<String, String>, Failure> {
         let mut all = BTreeMap::new();
+        let shortest = self.functions.iter().map(|function| function.timeout_seconds).min();
         for (name, value) in self.functions.iter().flat_map(|function| &function.environment) {
+            let value = match shortest {
+                Some(seconds) if name == TIMEOUT_VARIABLE => seconds.to_string(),
+                _ => value.clone(),
+            };
             match all.insert(name.clone(), value.clone()) {
-                Some(other) if other != *value => {
+                Some(other) if other != value => {
                     return Err(Failure::new(format!(
                         "{FILE} sets {name} to both {other} and {value}, but all functions share one environment in \
                          `cargo dev`: give the variables different names."
@@ -137,7 +148,7 @@ fn read_template(root: &Place<'_>) -> Result<Template, Failure> {
 
     let mut referents = read_parameters(root)?;
     referents.extend(tables.iter().map(|table| (table.name.clone(), table.name.clone())));
-    let globals = root.get(&["Globals", "Function", "Environment", "Variables"]);
+    let globals = root.get(&["Globals", "Function"]);
     let functions = of_type("AWS::Serverless::Function")?
         .into_iter()
         .map(|(id, function)| read_function(id, function, globals.as_ref(), &referents))
@@ -197,14 +208,19 @@ fn read_function(
     referents: &BTreeMap<String, String>,
 ) -> Result<Function, Failure> {
     let name = function.require(&["Metadata", "BuildProperties", "Binary"])?.text()?;
+    let properties = function.require(&["Properties"])?;
 
-    let own = function.get(&["Properties", "Environment", "Variables"]);
     let mut environment = BTreeMap::new();
-    for variables in globals.into_iter().chain(own.as_ref()) {
+    for place in globals.into_iter().chain([&properties]) {
+        let Some(variables) = place.get(&["Environment", "Variables"]) else { continue };
         for (variable, value) in variables.entries()? {
             environment.insert(variable.to_owned(), resolve(&value, referents)?);
         }
     }
+
+    let timeout = properties.get(&["Timeout"]).or_else(|| globals?.get(&["Timeout"]));
+    let timeout = timeout.ok_or_else(|| properties.wrong("has no Timeout, nor has Globals.Function: add it"))?;
+    let timeout_seconds = timeout.text()?.parse().map_err(|_| timeout.wrong("must be a whole number of seconds"))?;
 
     let (mut routes, mut queues) = (Vec::new(), Vec::new());
     if let Some(events) = function.get(&["Properties", "Events"]) {
@@ -224,7 +240,7 @@ fn read_function(
         }
     }
     let permissions = read_permissions(function)?;
-    Ok(Function { logical_id: id.to_owned(), name, environment, permissions, routes, queues })
+    Ok(Function { logical_id: id.to_owned(), name, environment, timeout_seconds, permissions, routes, queues })
 }
 
 /// Explicit statements only: what a managed policy or a policy template allows is not written here, and more than is used.

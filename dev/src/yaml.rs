@@ -5,18 +5,18 @@ use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use crate::failure::Failure;
 
 /// One node of the file, with the keys that lead to it.
-pub(crate) struct Place<'a> {
+#[derive(Clone)]
+pub struct Place<'a> {
     file: &'a str,
     path: String,
     node: &'a Yaml<'a>,
 }
 
 /// Reads `text` and hands its first document to `read`.
-pub(crate) fn read<T>(
-    file: &str,
-    text: &str,
-    read: impl FnOnce(&Place<'_>) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+///
+/// # Errors
+/// Where the text is not YAML, and what `read` complains of.
+pub fn read<T>(file: &str, text: &str, read: impl FnOnce(&Place<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
     let documents = Yaml::load_from_str(text)
         .map_err(|error| Failure::new(format!("{file} is not valid YAML, correct it: {error}.")))?;
     let node = documents.first().unwrap_or(&Yaml::BadValue);
@@ -25,7 +25,8 @@ pub(crate) fn read<T>(
 
 impl<'a> Place<'a> {
     /// The value at a path of keys, where every step is there.
-    pub(crate) fn get(&self, keys: &[&str]) -> Option<Place<'a>> {
+    #[must_use]
+    pub fn get(&self, keys: &[&str]) -> Option<Place<'a>> {
         let mut place = Place { file: self.file, path: self.path.clone(), node: self.node };
         for key in keys {
             let node = place.node.as_mapping_get(key)?;
@@ -35,12 +36,18 @@ impl<'a> Place<'a> {
     }
 
     /// The value at a path of keys.
-    pub(crate) fn require(&self, keys: &[&str]) -> Result<Place<'a>, Failure> {
+    ///
+    /// # Errors
+    /// Where a step is missing.
+    pub fn require(&self, keys: &[&str]) -> Result<Place<'a>, Failure> {
         self.get(keys).ok_or_else(|| self.wrong(&format!("has no {}, add it", keys.join("."))))
     }
 
     /// The entries of a mapping, in the order of the file.
-    pub(crate) fn entries(&self) -> Result<Vec<(&'a str, Place<'a>)>, Failure> {
+    ///
+    /// # Errors
+    /// Where this is no mapping, or one with other keys than text.
+    pub fn entries(&self) -> Result<Vec<(&'a str, Place<'a>)>, Failure> {
         let mapping = self.node.as_mapping().ok_or_else(|| self.wrong("must be a mapping"))?;
         mapping
             .iter()
@@ -52,13 +59,19 @@ impl<'a> Place<'a> {
     }
 
     /// The items of a list.
-    pub(crate) fn items(&self) -> Result<Vec<Place<'a>>, Failure> {
+    ///
+    /// # Errors
+    /// Where this is no list.
+    pub fn items(&self) -> Result<Vec<Place<'a>>, Failure> {
         let list = self.node.as_vec().ok_or_else(|| self.wrong("must be a list"))?;
         Ok(list.iter().enumerate().map(|(index, node)| self.below(&index.to_string(), node)).collect())
     }
 
     /// A plain value as text; numbers and booleans as a stack would get them.
-    pub(crate) fn text(&self) -> Result<String, Failure> {
+    ///
+    /// # Errors
+    /// Where this is a list, a mapping or a function such as `!Ref`.
+    pub fn text(&self) -> Result<String, Failure> {
         match self.node {
             Yaml::Value(Scalar::String(text)) => Ok(text.to_string()),
             Yaml::Value(Scalar::Integer(number)) => Ok(number.to_string()),
@@ -69,13 +82,21 @@ impl<'a> Place<'a> {
     }
 
     /// The logical id in `!Ref Id`, if this is one.
-    pub(crate) fn reference(&self) -> Option<&'a str> {
+    #[must_use]
+    pub fn reference(&self) -> Option<&'a str> {
         self.tagged("Ref")
     }
 
     /// The logical id in `!GetAtt Id.Arn`, if this is one.
-    pub(crate) fn arn(&self) -> Option<&'a str> {
-        self.tagged("GetAtt")?.strip_suffix(".Arn")
+    #[must_use]
+    pub fn arn(&self) -> Option<&'a str> {
+        self.attribute("Arn")
+    }
+
+    /// The logical id in `!GetAtt Id.Name`, if this is one with that name.
+    #[must_use]
+    pub fn attribute(&self, name: &str) -> Option<&'a str> {
+        self.tagged("GetAtt")?.strip_suffix(name)?.strip_suffix('.')
     }
 
     fn tagged(&self, name: &str) -> Option<&'a str> {
@@ -86,7 +107,8 @@ impl<'a> Place<'a> {
     }
 
     /// A failure that names the file and this place in it.
-    pub(crate) fn wrong(&self, problem: &str) -> Failure {
+    #[must_use]
+    pub fn wrong(&self, problem: &str) -> Failure {
         let Self { file, path, .. } = self;
         if path.is_empty() {
             Failure::new(format!("{file} {problem}."))

@@ -2,4 +2,5 @@
 
 mod files;
 pub mod permissions;
+mod protection;
 mod tidy;

@@ -4,7 +4,7 @@ use super::files::{
     Complaints, all_rust, crate_paths, events, files, functions, has_queue, has_row, is_member, is_status, is_variable,
     production, relative, root, router, routes_in_template, sources, strings, template, toml, words,
 };
-use dev::template::Function;
+use dev::template::{Function, TIMEOUT_VARIABLE};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -164,7 +164,8 @@ fn a_function_and_the_template_agree_on_its_environment() {
         let Function { name, environment, .. } = function;
         let code: String = sources(&format!("functions/{name}/src")).iter().map(|source| source.code.clone()).collect();
         let named: BTreeSet<_> = strings(&code).filter(|text| is_variable(text)).collect();
-        for variable in environment.keys() {
+        // The crate reads the timeout, on behalf of every function.
+        for variable in environment.keys().filter(|variable| *variable != TIMEOUT_VARIABLE) {
             missing.unless(named.contains(variable.as_str()), || {
                 format!("functions/{name}: template.yaml sets {variable}, which no file of the function names")
             });
@@ -176,6 +177,20 @@ fn a_function_and_the_template_agree_on_its_environment() {
         }
     }
     missing.report();
+}
+
+#[test]
+fn the_timeout_that_a_function_is_told_is_its_timeout() {
+    let mut found = Complaints::default();
+    for Function { logical_id, environment, timeout_seconds, .. } in template().functions {
+        let told = environment.get(TIMEOUT_VARIABLE);
+        found.unless(told == Some(&timeout_seconds.to_string()), || {
+            format!(
+                "template.yaml: {logical_id} has a Timeout of {timeout_seconds} s, set {TIMEOUT_VARIABLE} to that too"
+            )
+        });
+    }
+    found.report();
 }
 
 #[test]

@@ -5,8 +5,9 @@ Parameters:
   Seconds: { Type: Number, Default: 300 }
 Globals:
   Function:
+    Timeout: 10
     Environment:
-      Variables: { LOG: info, SHARED: "1" }
+      Variables: { LOG: info, SHARED: "1", FUNCTION_TIMEOUT_SECONDS: 10 }
 Resources:
   Api:
     Type: AWS::Serverless::HttpApi
@@ -78,7 +79,9 @@ fn a_function_has_its_binary_its_routes_its_queues_and_a_resolved_environment() 
     assert_eq!(function.name, "thing");
     let variables: Vec<(&str, &str)> =
         function.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    assert_eq!(variables, [("LOG", "debug"), ("SECONDS", "300"), ("SHARED", "1"), ("TABLE", "Things")]);
+    let timeout = ("FUNCTION_TIMEOUT_SECONDS", "10");
+    assert_eq!(variables, [timeout, ("LOG", "debug"), ("SECONDS", "300"), ("SHARED", "1"), ("TABLE", "Things")]);
+    assert_eq!(function.timeout_seconds, 10);
     let route = Route { path: "/things/{thingId}".into(), method: "PUT".into() };
     assert_eq!(function.routes, [route]);
     assert_eq!(function.queues, ["Queue"]);
@@ -190,6 +193,32 @@ fn a_variable_with_two_values_cannot_be_shared() {
     assert_eq!(environment("300").expect("the same value")["SECONDS"], "300");
     let said = environment("301").expect_err("two values").to_string();
     assert!(said.contains("SECONDS"), "{said}");
+}
+
+#[test]
+fn a_function_has_its_own_timeout_or_the_one_of_all_functions() {
+    let timeout = |text: &str| Template::parse(text).expect("parses").functions[0].timeout_seconds;
+    let binary = "Binary: thing } }\n    Properties:\n";
+    let own = SMALL.replacen(binary, &format!("{binary}      Timeout: 25\n"), 1);
+    assert_eq!((timeout(SMALL), timeout(&own)), (10, 25));
+    let said = refused("    Timeout: 10\n", "");
+    assert!(said.contains("ThingFunction.Properties") && said.contains("Timeout"), "{said}");
+    let said = refused("Timeout: 10", "Timeout: 1.5");
+    assert!(said.contains("Globals.Function.Timeout") && said.contains("seconds"), "{said}");
+}
+
+#[test]
+fn functions_that_share_an_environment_are_told_the_shortest_timeout() {
+    let other = "
+  OtherFunction:
+    Type: AWS::Serverless::Function
+    Metadata: { BuildProperties: { Binary: other } }
+    Properties: { Timeout: SECONDS, Environment: { Variables: { FUNCTION_TIMEOUT_SECONDS: SECONDS, LOG: debug } } }
+";
+    for (seconds, shortest) in [("5", "5"), ("25", "10")] {
+        let template = Template::parse(&format!("{SMALL}{}", other.replace("SECONDS", seconds))).expect("parses");
+        assert_eq!(template.environment().expect("one environment")[TIMEOUT_VARIABLE], shortest);
+    }
 }
 
 #[test]

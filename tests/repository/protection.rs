@@ -1,0 +1,274 @@
+//! What protects a deployment: the alarms, the logs and the safety of the data that template.yaml asks for.
+
+use super::files::{Complaints, read, template};
+use dev::failure::Failure;
+use dev::template::FILE;
+use dev::yaml::{self, Place};
+
+/// Tables without an alarm on refused writes, because a refused write to them is how a request succeeds.
+const REFUSED_BY_DESIGN: &[&str] = &["HostToCellMapping", "Leases", "Children"];
+
+/// Tables whose items are in transactions of one function while another function writes to them.
+const IN_TRANSACTIONS: &[&str] = &["Products", "Leases"];
+
+/// One metric of one resource that an alarm looks at.
+#[derive(Debug, PartialEq, Eq)]
+struct Watched {
+    metric: String,
+    of: String,
+    statistic: String,
+}
+
+struct Alarm<'a> {
+    id: &'a str,
+    properties: Place<'a>,
+    watched: Vec<Watched>,
+    expression: Option<String>,
+}
+
+/// The resources of template.yaml.
+struct Resources<'a>(Vec<(&'a str, Place<'a>)>);
+
+impl<'a> Resources<'a> {
+    fn of_type(&self, wanted: &str) -> impl Iterator<Item = (&'a str, &Place<'a>)> {
+        let is_wanted = move |place: &Place<'_>| place.require(&["Type"]).and_then(|kind| kind.text());
+        self.0
+            .iter()
+            .filter(move |(_, place)| is_wanted(place).is_ok_and(|kind| kind == wanted))
+            .map(|(id, place)| (*id, place))
+    }
+
+    fn properties(&self, wanted: &str) -> Result<Place<'a>, Failure> {
+        let found = self.0.iter().find(|(id, _)| *id == wanted);
+        found.unwrap_or_else(|| panic!("{FILE} has no {wanted}")).1.require(&["Properties"])
+    }
+
+    fn alarms(&self) -> Result<Vec<Alarm<'a>>, Failure> {
+        self.of_type("AWS::CloudWatch::Alarm")
+            .map(|(id, alarm)| read_alarm(id, &alarm.require(&["Properties"])?))
+            .collect()
+    }
+}
+
+fn read_alarm<'a>(id: &'a str, properties: &Place<'a>) -> Result<Alarm<'a>, Failure> {
+    let (mut watched, mut expression) = (Vec::new(), None);
+    let Some(metrics) = properties.get(&["Metrics"]) else {
+        watched.push(read_metric(properties, &properties.require(&["Statistic"])?)?);
+        return Ok(Alarm { id, properties: properties.clone(), watched, expression });
+    };
+    for metric in metrics.items()? {
+        if let Some(text) = metric.get(&["Expression"]) {
+            expression = Some(text.text()?);
+            continue;
+        }
+        watched
+            .push(read_metric(&metric.require(&["MetricStat", "Metric"])?, &metric.require(&["MetricStat", "Stat"])?)?);
+    }
+    Ok(Alarm { id, properties: properties.clone(), watched, expression })
+}
+
+fn read_metric(metric: &Place<'_>, statistic: &Place<'_>) -> Result<Watched, Failure> {
+    let name = format!("{} {}", metric.require(&["Namespace"])?.text()?, metric.require(&["MetricName"])?.text()?);
+    let mut owners = Vec::new();
+    for dimension in metric.require(&["Dimensions"])?.items()? {
+        let value = dimension.require(&["Value"])?;
+        let owner = value.reference().or_else(|| value.attribute("QueueName"));
+        owners.push(owner.ok_or_else(|| value.wrong("must be `!Ref Id` or `!GetAtt Id.QueueName`"))?);
+    }
+    Ok(Watched { metric: name, of: owners.join(" "), statistic: statistic.text()? })
+}
+
+fn watched(metric: &str, of: &str, statistic: &str) -> Watched {
+    Watched { metric: metric.to_owned(), of: of.to_owned(), statistic: statistic.to_owned() }
+}
+
+/// Complains unless some alarm looks at this metric of this resource.
+fn demand(found: &mut Complaints, alarms: &[Alarm<'_>], wanted: &Watched) {
+    let fine = alarms.iter().any(|alarm| alarm.watched.contains(wanted));
+    found.unless(fine, || {
+        let Watched { metric, of, statistic } = wanted;
+        format!("{FILE}: no alarm looks at the {statistic} of {metric} of {of}")
+    });
+}
+
+fn is_text(place: &Place<'_>, path: &[&str], wanted: &str) -> bool {
+    place.get(path).and_then(|value| value.text().ok()).is_some_and(|text| text == wanted)
+}
+
+fn check(rule: impl FnOnce(&Resources<'_>, &mut Complaints) -> Result<(), Failure>) {
+    let mut found = Complaints::default();
+    yaml::read(FILE, &read(FILE), |root| rule(&Resources(root.require(&["Resources"])?.entries()?), &mut found))
+        .unwrap_or_else(|failure| panic!("{failure}"));
+    found.report();
+}
+
+#[test]
+fn every_function_has_an_alarm_on_errors_throttles_and_slowness() {
+    check(|resources, found| {
+        let alarms = resources.alarms()?;
+        for function in template().functions {
+            let id = &function.logical_id;
+            let wanted = [
+                watched("AWS/Lambda Errors", id, "Sum"),
+                watched("AWS/Lambda Throttles", id, "Sum"),
+                watched("AWS/Lambda Duration", id, "p99"),
+            ];
+            let expression = format!(
+                "FILL(errors, 0) + FILL(throttles, 0) + IF(FILL(duration, 0) >= {}, 1, 0)",
+                function.timeout_seconds * 800 // milliseconds: 80 %
+            );
+            let fine = alarms.iter().any(|alarm| {
+                alarm.watched == wanted
+                    && alarm.expression.as_ref() == Some(&expression)
+                    && is_text(&alarm.properties, &["Threshold"], "0")
+            });
+            found.unless(fine, || {
+                format!(
+                    "{FILE}: {id} has no alarm like DeviceStateAlarm, on its Errors, Throttles and Duration, with \
+                     Threshold 0 and the Expression {expression}"
+                )
+            });
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn every_table_has_an_alarm_on_conflicts_or_a_reason_to_have_none() {
+    check(|resources, found| {
+        let alarms = resources.alarms()?;
+        let tables: Vec<_> = resources.of_type("AWS::DynamoDB::Table").map(|(id, _)| id).collect();
+        for table in tables.iter().filter(|table| !REFUSED_BY_DESIGN.contains(table)) {
+            demand(found, &alarms, &watched("AWS/DynamoDB ConditionalCheckFailedRequests", table, "Sum"));
+        }
+        for table in IN_TRANSACTIONS {
+            demand(found, &alarms, &watched("AWS/DynamoDB TransactionConflict", table, "Sum"));
+        }
+        for named in REFUSED_BY_DESIGN.iter().chain(IN_TRANSACTIONS) {
+            found.unless(tables.contains(named), || format!("tests/tidy/protection.rs: {FILE} has no table {named}"));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn every_queue_of_a_function_has_dead_letters_and_alarms() {
+    check(|resources, found| {
+        let alarms = resources.alarms()?;
+        for function in template().functions {
+            for id in &function.queues {
+                let queue = resources.properties(id)?;
+                demand(found, &alarms, &watched("AWS/SQS ApproximateAgeOfOldestMessage", id, "Maximum"));
+                let seconds: u32 = queue.require(&["VisibilityTimeout"])?.text()?.parse().unwrap_or_default();
+                found.unless(seconds >= 6 * function.timeout_seconds, || {
+                    format!("{FILE}: {id} hides a message for {seconds} s, it must be six times the function's timeout")
+                });
+                let target = queue.require(&["RedrivePolicy", "deadLetterTargetArn"])?;
+                let letters = target.arn().ok_or_else(|| target.wrong("must be the short form `!GetAtt Id.Arn`"))?;
+                demand(found, &alarms, &watched("AWS/SQS ApproximateNumberOfMessagesVisible", letters, "Maximum"));
+            }
+        }
+        for (id, queue) in resources.of_type("AWS::SQS::Queue") {
+            found.unless(is_text(queue, &["Properties", "SqsManagedSseEnabled"], "true"), || {
+                format!("{FILE}: {id} is not encrypted, set SqsManagedSseEnabled to true")
+            });
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn the_api_has_an_alarm_on_5xx() {
+    check(|resources, found| {
+        let alarms = resources.alarms()?;
+        for (id, _) in resources.of_type("AWS::Serverless::HttpApi") {
+            demand(found, &alarms, &watched("AWS/ApiGateway 5xx", id, "Sum"));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn every_alarm_uses_what_it_looks_at_and_tells_the_topic() {
+    check(|resources, found| {
+        for Alarm { id, properties, watched, expression } in resources.alarms()? {
+            for action in ["AlarmActions", "OKActions"] {
+                found.unless(properties.get(&[action]).is_some(), || format!("{FILE}: {id} has no {action}"));
+            }
+            found.unless(watched.len() == 1 || expression.is_some(), || format!("{FILE}: {id} has no Expression"));
+            let (Some(expression), Some(metrics)) = (expression, properties.get(&["Metrics"])) else { continue };
+            for metric in metrics.items()?.iter().filter(|metric| metric.get(&["MetricStat"]).is_some()) {
+                let name = metric.require(&["Id"])?.text()?;
+                let used = expression.contains(&format!("FILL({name}, 0)"));
+                found.unless(used, || format!("{FILE}: the Expression of {id} does not use FILL({name}, 0)"));
+                found.unless(is_text(metric, &["ReturnData"], "false"), || {
+                    format!(
+                        "{FILE}: {name} of {id} must have ReturnData: false, so that the alarm goes by the Expression"
+                    )
+                });
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn every_function_and_the_api_write_to_a_log_group_that_ends() {
+    check(|resources, found| {
+        let mut named = Vec::new();
+        for (id, function) in resources.of_type("AWS::Serverless::Function") {
+            let group = function.get(&["Properties", "LoggingConfig", "LogGroup"]);
+            named.push((id, group.as_ref().and_then(Place::reference)));
+        }
+        for (id, api) in resources.of_type("AWS::Serverless::HttpApi") {
+            let group = api.get(&["Properties", "AccessLogSettings", "DestinationArn"]);
+            named.push((id, group.as_ref().and_then(Place::arn)));
+        }
+        let groups: Vec<_> = resources.of_type("AWS::Logs::LogGroup").collect();
+        for (id, group) in &named {
+            let own = group.is_some_and(|group| groups.iter().any(|(known, _)| *known == group));
+            found.unless(own, || format!("{FILE}: {id} writes to no log group of the template"));
+        }
+        for (id, group) in groups {
+            let days = group.get(&["Properties", "RetentionInDays"]);
+            let parameter = days.as_ref().and_then(Place::reference);
+            found.unless(parameter == Some("LogRetentionDays"), || {
+                format!("{FILE}: {id} must have RetentionInDays: !Ref LogRetentionDays, or it keeps logs forever")
+            });
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn every_table_survives_the_stack_and_a_mistake() {
+    let rules: &[(&[&str], &str)] = &[
+        (&["DeletionPolicy"], "Retain"),
+        (&["UpdateReplacePolicy"], "Retain"),
+        (&["Properties", "DeletionProtectionEnabled"], "true"),
+        (&["Properties", "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled"], "true"),
+        (&["Properties", "SSESpecification", "SSEEnabled"], "true"),
+    ];
+    check(|resources, found| {
+        for (id, table) in resources.of_type("AWS::DynamoDB::Table") {
+            for (path, wanted) in rules {
+                found.unless(is_text(table, path, wanted), || {
+                    format!("{FILE}: {id} needs {}: {wanted}", path.join("."))
+                });
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn every_rule_of_checkov_that_is_skipped_has_a_reason() {
+    let text = read(".checkov.yaml");
+    let mut found = Complaints::default();
+    for (above, line) in text.lines().zip(text.lines().skip(1)) {
+        let skipped = line.trim().strip_prefix("- ").unwrap_or("#");
+        let fine = skipped.starts_with('#') || above.trim().strip_prefix('#').is_some_and(|reason| reason.len() > 20);
+        found.unless(fine, || format!(".checkov.yaml: say above {skipped} why it is skipped"));
+    }
+    found.report();
+}
