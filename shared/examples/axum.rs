@@ -69,7 +69,7 @@ async fn visit(State(visits): State<Table<Visits>>, Path(room): Path<String>) ->
         // Pure: after a conflict it runs again on the other caller's result.
         let decide = |visits: &Visits| Decision::<_, Problem>::Put(Visits { count: visits.count + 1 });
         match visits.update_with_retry(&Key::from(room.as_str()), &call(), decide).await {
-            Ok(visited) => Ok(Items::shown(room.as_str(), &visited)),
+            Ok(visited) => Ok(Items::ok(room.as_str(), &visited)),
             Err(UpdateError::NotFound) => Err(Visits::not_found()),
             Err(UpdateError::Refused(problem)) => Err(problem),
             Err(UpdateError::Failed(failure)) => Err(failure.into()),
