@@ -25,7 +25,7 @@ impl Response {
     /// The item is this; `at` becomes its `ETag`.
     #[must_use]
     pub fn ok(at: impl Validator, body: &Value) -> Self {
-        Self::ok(200, "ok", at, body)
+        Self::shown(200, "ok", at, body)
     }
 
     pub(super) fn problem(status: u16, code: &'static str, headers: Headers, body: String) -> Self {
@@ -35,7 +35,7 @@ impl Response {
     /// The item was created, is this, and is found at `location`.
     #[must_use]
     pub fn created(location: String, at: impl Validator, body: &Value) -> Self {
-        let mut response = Self::ok(201, "created", at, body);
+        let mut response = Self::shown(201, "created", at, body);
         response.headers.push(("location".into(), location));
         response
     }
