@@ -1,4 +1,4 @@
-//! [`Items`]: what routes over one item have in common, from the parsed request to the response.
+//! [`Items`]: the common work of routes over one item, from the parsed request to the response.
 
 use super::preconditions::{IfMatch, Preconditions};
 use super::problem::Problem;
@@ -14,28 +14,28 @@ use serde_json::Value;
 
 /// A [`Record`] that clients see as an HTTP resource.
 pub trait Resource: Record + Clone {
-    /// The stable code and the sentence of a 404.
+    /// The stable code and the detail of a 404.
     const NOT_FOUND: (&'static str, &'static str);
-    /// The stable code and the sentence of a 409 for a key that is taken, if a route creates items.
+    /// The stable code and the detail of a 409 for a taken key, if a route creates items.
     const EXISTS: (&'static str, &'static str) = ("already_exists", "there is an item with this id");
 
-    /// The 404 of this resource.
+    /// Creates the 404 of this resource.
     #[must_use]
     fn not_found() -> Problem {
         let (code, detail) = Self::NOT_FOUND;
         Problem::not_found(code, detail)
     }
 
-    /// The path under which the item is found.
+    /// The path of the item.
     fn location(&self, id: &str) -> String;
 
-    /// The item as clients see it.
+    /// The item as JSON, as clients see it.
     fn to_json(&self, id: &str, at: ItemVersion) -> Value;
 }
 
 /// The items of one table, behind HTTP.
 ///
-/// Each operation takes what the request demands in parsed form and gives the response. Problems carry the codes of the
+/// Each operation takes the parsed demands of a request and returns the response. Problems have the codes of the
 /// [`Resource`].
 #[derive(Debug)]
 pub struct Items<T> {
@@ -43,26 +43,26 @@ pub struct Items<T> {
     idempotency: Option<Idempotency<Response>>,
 }
 
-/// What a creating request demands, parsed.
+/// The parsed demands of a creating request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Creation {
-    /// The request says `If-None-Match: *`, so a key that is taken is a failed precondition.
+    /// Whether the request has `If-None-Match: *`. If so, a taken key is a failed precondition.
     pub if_absent: bool,
-    /// What the request is recognised by, if it has an idempotency key.
+    /// The identity of the request, if it has an idempotency key.
     pub claim: Option<IdempotencyClaim>,
 }
 
-/// What a changing request demands, parsed.
+/// The parsed demands of a changing request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The states that it may change.
+    /// The states of the item that the request may change.
     pub if_match: IfMatch,
-    /// What the request is recognised by, if it has an idempotency key.
+    /// The identity of the request, if it has an idempotency key.
     pub claim: Option<IdempotencyClaim>,
 }
 
 impl Request {
-    /// The headers of a creation. `payload` is what the body says once it is parsed.
+    /// Parses the headers of a creation. `payload` is the parsed content of the body.
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
@@ -70,7 +70,7 @@ impl Request {
         Ok(Creation { if_absent: self.if_absent()?, claim: self.idempotency_claim(route, payload)? })
     }
 
-    /// The headers of a change. `payload` is what the body says once it is parsed.
+    /// Parses the headers of a change. `payload` is the parsed content of the body.
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
@@ -80,13 +80,13 @@ impl Request {
 }
 
 impl<T: Resource> Items<T> {
-    /// Items whose routes refuse idempotency keys.
+    /// Creates items whose routes refuse idempotency keys.
     #[must_use]
     pub fn new(table: Table<T>) -> Self {
         Items { table, idempotency: None }
     }
 
-    /// Items whose creations and changes honour idempotency keys.
+    /// Creates items whose creations and changes honour idempotency keys.
     #[must_use]
     pub fn with_idempotency(table: Table<T>, idempotency: Idempotency<Response>) -> Self {
         Items { table, idempotency: Some(idempotency) }
@@ -110,7 +110,8 @@ impl<T: Resource> Items<T> {
     /// Creates the item if the key is free.
     ///
     /// # Errors
-    /// The resource's 409, `version_conflict` under `If-None-Match: *`, `idempotency_key_reused`, and every [`Failure`].
+    /// The 409 of the resource, `version_conflict` under `If-None-Match: *`, `idempotency_key_reused`, and every
+    /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
     pub async fn create(&self, id: &Id, value: &T, creation: &Creation, call: &Call) -> Result<Response, Problem> {
         if let Some(claim) = &creation.claim {
             return self
@@ -127,13 +128,14 @@ impl<T: Resource> Items<T> {
         }
     }
 
-    /// Changes the item as `decide` says.
+    /// Changes the item by the decision `decide`.
     ///
-    /// With a tag in `If-Match`, a conflict is the answer. Without one, a conflict is decided again. With an idempotency
-    /// key, the change counts once, and a repeat gets the first answer before `If-Match` is looked at.
+    /// With a tag in `If-Match`, a conflict is the answer. Without one, a conflict is decided again. With an
+    /// idempotency key, the change is made once. A repeat gets the first answer, before `If-Match` is checked.
     ///
     /// # Errors
-    /// The resource's 404, `version_conflict`, the decision's refusal, `idempotency_key_reused`, and every [`Failure`].
+    /// The 404 of the resource, `version_conflict`, the refusal of the decision, `idempotency_key_reused`, and every
+    /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
     pub async fn change<R: Into<Problem>>(
         &self,
         id: &Id,
@@ -147,7 +149,7 @@ impl<T: Resource> Items<T> {
                 return self
                     .keyed(id, claim, call, |current| match current {
                         None => Decision::Refuse(T::not_found()),
-                        // At another version than the client's nothing is decided, also after a lost race.
+                        // Nothing is decided at another version than that of the client, even after a lost race.
                         Some(current) => match if_match.check(current.at) {
                             Err(stale) => Decision::Refuse(stale),
                             Ok(()) => decide(&current.value).map_refusal(Into::into),
@@ -208,7 +210,7 @@ impl<T: Resource> Items<T> {
         Response::created(item.value.location(id), item.at, &item.value.to_json(id, item.at))
     }
 
-    /// Creates or changes the item once per claim, together with the record of the answer.
+    /// Creates or changes the item once per claim. Commits the record of the answer in the same transaction.
     async fn keyed(
         &self,
         id: &Id,
@@ -239,14 +241,14 @@ impl<T: Resource> Items<T> {
     }
 }
 
-/// The key is taken: a failed precondition if the client made it one, otherwise a refusal.
+/// The problem for a taken key: a failed precondition if the client demanded a free key, otherwise a refusal.
 fn exists<T: Resource>(current: ItemVersion, if_absent: bool) -> Problem {
     let (code, detail) = T::EXISTS;
     if if_absent { Problem::version_conflict(current) } else { Problem::refused(code, detail) }
 }
 
 impl Response {
-    /// The response to a keyed change: the first answer, marked if it is a replay, or the problem.
+    /// The response to a change with an idempotency key: the first answer, marked if it is a replay, or the problem.
     ///
     /// # Errors
     /// `idempotency_key_reused`, the decision's refusal, and every [`Failure`].
