@@ -1,4 +1,4 @@
-//! The function `device-state`: devices that are created, read, patched, adjusted, configured and deleted exactly once.
+//! The function `device-state`: creates, reads, patches, adjusts, configures and deletes devices exactly once.
 //!
 //! Reading order: [`ROUTES`], [`handle`], then the decisions in [`device`].
 
@@ -14,7 +14,7 @@ use requests::{parse_adjustment, parse_device, parse_status, payload_of_adjustme
 use serde_json::json;
 use std::time::Duration;
 
-/// What the function keeps between requests.
+/// The state of the function between requests.
 #[derive(Debug)]
 pub struct App {
     devices: Items<Device>,
@@ -22,17 +22,17 @@ pub struct App {
 }
 
 impl App {
-    /// A function on these tables.
+    /// Creates the function on these tables.
     #[must_use]
     pub fn new(devices: Table<Device>, records: Idempotency<Response>, config_min_interval: Duration) -> Self {
         App { devices: Items::with_idempotency(devices, records), config_min_interval }
     }
 
-    /// A function as the environment says: `DEVICES_TABLE`, `IDEMPOTENCY_RECORDS_TABLE` and
+    /// Creates the function from the environment: `DEVICES_TABLE`, `IDEMPOTENCY_RECORDS_TABLE` and
     /// `CONFIG_MIN_INTERVAL_SECONDS` (default 300).
     ///
     /// # Errors
-    /// A sentence that names the variable.
+    /// A sentence that names the variable that is missing or wrong.
     pub fn from_env(store: &Store) -> Result<Self, Source> {
         Ok(App::new(
             store.table(env::required("DEVICES_TABLE")?),
@@ -46,7 +46,7 @@ impl App {
     }
 }
 
-/// What the function does.
+/// The operations of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
     /// Create a device.
