@@ -2,8 +2,9 @@
 //!
 //! `Display` says what to do and never prints the source. Walk [`std::error::Error::source`] for the whole chain.
 //!
-//! The outcomes of an operation are complete: a new one would be a new operation. The causes in [`Failure`] may grow, so
-//! it is `#[non_exhaustive]`. Ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing them.
+//! The outcomes of an operation are complete, because another outcome would need another operation. The causes in
+//! [`Failure`] may grow, so it is `#[non_exhaustive]`. Ask [`Failure::is_retryable`] and
+//! [`Failure::is_outcome_unknown`] instead of listing them.
 
 use crate::version::Versioned;
 use std::error::Error;
@@ -57,21 +58,21 @@ pub enum Failure {
     /// table. Repair the row.
     #[error("nothing was applied: the stored item is not usable, repair it: {reason}")]
     CorruptItem {
-        /// What is wrong with it.
+        /// The problem with the row.
         reason: String,
     },
     /// A value encodes to attributes that its [`Record`](crate::Record) does not declare, or does not encode at all.
     /// This is a bug in the `Record`.
     #[error("nothing was applied: the value cannot be stored, correct its Record: {reason}")]
     InvalidRecord {
-        /// What is wrong with it.
+        /// The problem with the value.
         reason: String,
     },
     /// The steps of a transaction cannot be sent together, or do not fit the items that were read. This is a bug in the
     /// decision.
     #[error("nothing was applied: the transaction cannot be sent, correct the decision: {reason}")]
     InvalidTransaction {
-        /// What is wrong with them.
+        /// The problem with the steps.
         reason: String,
     },
     /// `DynamoDB` refused the request itself: access denied, no such table, invalid request. Correct the set-up,

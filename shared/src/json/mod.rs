@@ -1,8 +1,8 @@
 //! Exact free-form JSON: parsing, limits, merge patches, and conversion to and from attributes.
 //!
-//! `serde_json` is built with `arbitrary_precision`, so a [`Value`] keeps the text of a number. [`parse`] and
-//! [`from_attribute`] bring every number to its one text ([`Decimal`]). After that, two values are equal if and only if
-//! they print the same bytes, whether they come from a client or from a table.
+//! `serde_json` is built with `arbitrary_precision`, so a [`Value`](serde_json::Value) keeps the text of a number.
+//! [`parse()`] and [`from_attribute`] bring every number to its one text ([`Decimal`]). After that, two values are
+//! equal if and only if they print the same bytes, whether they come from a client or from a table.
 
 mod attribute;
 mod invalid;

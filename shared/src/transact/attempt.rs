@@ -31,7 +31,7 @@ pub enum Plan<A, R> {
 
 /// One observe-decide-write round over several items: the observed items, and the steps so far.
 ///
-/// Each attempt begins without steps. Each item in [`Reads`] takes at most one step.
+/// Each attempt begins without steps. Each item in [`Reads`](super::Reads) takes at most one step.
 #[derive(Debug)]
 pub struct Attempt {
     rows: Vec<KnownRow>,
@@ -121,8 +121,8 @@ impl Attempt {
         Ok(std::mem::take(&mut self.steps))
     }
 
-    /// Whether the item is known. This is always so, except for an item from [`Reads::later`] before one of its steps
-    /// was refused.
+    /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later)
+    /// before one of its steps was refused.
     #[must_use]
     pub fn knows<T: Record>(&self, item: Item<T>) -> bool {
         !matches!(self.rows[item.row].known, Known::Nothing)

@@ -33,12 +33,13 @@ impl Reads {
         self.add(name.into(), table, key, true)
     }
 
-    /// Adds an item that is not read. It stays unknown until one of its steps is refused; see [`Attempt::knows`].
+    /// Adds an item that is not read. It stays unknown until one of its steps is refused; see
+    /// [`Attempt::knows`](super::Attempt::knows).
     pub fn later<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
         self.add(name.into(), table, key, false)
     }
 
-    /// Adds a lease for [`Attempt::require`]. Nothing is read for it.
+    /// Adds a lease for [`Attempt::require`](super::Attempt::require). Nothing is read for it.
     pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Required {
         self.rows.push(KnownRow {
             name: name.into(),

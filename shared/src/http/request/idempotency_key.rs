@@ -47,7 +47,7 @@ impl Request {
     /// A key is unique per caller and route. The payload includes the route and its path parameters, but not the raw
     /// path. So the same request under another base path is the same request.
     ///
-    /// Numbers in `payload` must be in their one notation ([`crate::json::parse`]), so that equal requests have equal
+    /// Numbers in `payload` must be in their one notation ([`crate::json::parse()`]), so that equal requests have equal
     /// text.
     ///
     /// # Errors
