@@ -1,5 +1,5 @@
 //! [`Sender`]: sends one request once, and records when the client was last answered.
-#![expect(clippy::disallowed_methods, reason = "the one door through which writes leave; it notes when an answer came")]
+#![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
 use super::classify::{classify_get_item, classify_put_item, classify_update_item};
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
