@@ -6,7 +6,7 @@ use lexopt::{Arg, Parser, ValueExt};
 
 use crate::failure::Failure;
 
-/// What `cargo dev --help` prints.
+/// The output of `cargo dev --help`.
 pub const HELP: &str = "\
 Runs every function of this workspace on this machine, on an embedded DynamoDB.
 
@@ -25,39 +25,39 @@ Usage: cargo dev [options]
 Tables and environment come from template.yaml. Edits to the functions are picked up; Ctrl-C stops everything.
 ";
 
-/// What was asked for.
+/// The command that the user asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
     /// Print [`HELP`].
     Help,
-    /// Measure what the functions and the crate cost.
+    /// Measure the cost of the functions and the crate.
     Bench,
     /// Run the functions.
     Run(Args),
-    /// Run a DynamoDB with the tables and nothing else.
+    /// Run a DynamoDB with the tables, and no function.
     DynamoDbOnly(Engine),
 }
 
-/// How to run the functions.
+/// The options for running the functions.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Args {
-    /// Where the functions answer.
+    /// The port of the functions.
     pub port: u16,
-    /// Which DynamoDB they use.
+    /// The DynamoDB that the functions use.
     pub engine: Engine,
 }
 
-/// Which DynamoDB the functions use.
+/// The DynamoDB that the functions use.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Engine {
     /// The one inside this process.
     Embedded {
-        /// Where it answers.
+        /// The port of the engine.
         port: u16,
-        /// The folder that keeps the tables; in memory without one.
+        /// The folder for the tables. Without one, the tables are in memory.
         data: Option<PathBuf>,
     },
-    /// One that runs already.
+    /// A DynamoDB that runs already.
     Existing {
         /// Its address, with `http://` or `https://`.
         endpoint: String,
@@ -67,7 +67,7 @@ pub enum Engine {
 /// Reads the arguments that follow the program's name.
 ///
 /// # Errors
-/// A usage failure for anything unknown, malformed or contradictory.
+/// A usage failure if an argument is unknown, malformed or contradicts another.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
     let mut port = None;
     let mut dynamodb_only = false;

@@ -1,4 +1,4 @@
-//! `cargo dev bench`: builds what is measured, each by itself, and runs the measuring program on it.
+//! `cargo dev bench`: builds each measured program separately, and runs the benchmarks on them.
 
 use std::{
     ffi::OsStr,
@@ -9,13 +9,14 @@ use tokio::process::Command;
 
 use crate::{failure::Failure, process::Group};
 
-/// Builds the function, the floor and the measuring program, and runs that.
+/// Builds the function, the baseline and the benchmarks, and runs the benchmarks.
 ///
-/// Each is built by a cargo of its own with `-p`: features of tests and tools do not leak into what is measured. The
-/// measuring program is in the folder `dev/bench`; it is optimised, but not as slowly as a release.
+/// Each program is built by a separate cargo with `-p`, so that features of tests and tools do not leak into a measured
+/// program. The benchmarks are in the folder `dev/bench`. They are optimised, but with a profile that compiles faster
+/// than a release.
 ///
 /// # Errors
-/// Where something does not compile, or the measurement ends early.
+/// A program does not compile, or the benchmarks fail.
 pub async fn run(workspace: &Path) -> Result<(), Failure> {
     let target = target_directory();
     for package in ["device-state", "baseline"] {

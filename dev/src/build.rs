@@ -1,4 +1,4 @@
-//! Compiles the functions, exactly as `cargo lambda watch` will ask cargo for them.
+//! Compiles the functions in exactly the way that `cargo lambda watch` will ask cargo for.
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use tokio::process::Command;
 
 use crate::{failure::Failure, process::Group, template::Function};
 
-/// Builds all functions at once, with cargo's own progress on the terminal.
+/// Builds all functions at once. Cargo shows its own progress on the terminal.
 ///
-/// `cargo lambda watch` starts each function with `cargo run --color auto --manifest-path Cargo.toml --bin NAME` in
-/// the root of the workspace. Cargo decides the features of dependencies from the packages that are *selected*, and
-/// without `-p` those are all members, so this too names binaries only: then every unit is the same one, and the first
+/// `cargo lambda watch` starts each function with `cargo run --color auto --manifest-path Cargo.toml --bin NAME` in the
+/// root of the workspace. Cargo decides the features of dependencies from the packages that are *selected*. Without
+/// `-p`, those are all members. So this build also names binaries only. Every unit is then the same, and the first
 /// request finds its function compiled.
 ///
 /// # Errors
-/// Where cargo does not start or the functions do not compile.
+/// Cargo does not start, or the functions do not compile.
 pub async fn functions(workspace: &Path, functions: &[Function]) -> Result<(), Failure> {
-    // Cargo tells its children which cargo it is; cargo-lambda goes by this variable too.
+    // Cargo tells its children which cargo it is. cargo-lambda uses this variable too.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.current_dir(workspace).args(["build", "--color", "auto", "--manifest-path", "Cargo.toml"]);

@@ -1,4 +1,4 @@
-//! Finds cargo-lambda, or gets it into the target directory.
+//! Finds cargo-lambda, or installs it into the target directory.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,16 +9,17 @@ use tokio::process::Command;
 
 use crate::{failure::Failure, process::Group};
 
-/// The version that is fetched.
+/// The version to install.
 const VERSION: &str = "1.9.2";
 
-/// The oldest version on the `PATH` that is good enough: major and minor.
+/// The oldest version on the `PATH` that works: major and minor.
 const OLDEST: (u32, u32) = (1, 9);
 
-/// The path of a cargo-lambda that works: one on the `PATH`, else the one in `tools`, else a new one in `tools`.
+/// Returns the path of a cargo-lambda that works: on the `PATH`, or in `tools`. If there is none, installs one into
+/// `tools`.
 ///
 /// # Errors
-/// Where there is none and neither uv, pip nor cargo can get it.
+/// There is none, and neither uv, pip nor cargo can install it.
 pub async fn find_or_get(tools: &Path) -> Result<PathBuf, Failure> {
     let fetched = tools.join("bin/cargo-lambda");
     for candidate in [Path::new("cargo-lambda"), &fetched] {
@@ -42,7 +43,7 @@ pub async fn find_or_get(tools: &Path) -> Result<PathBuf, Failure> {
     )))
 }
 
-/// How a shell calls the program that [`find_or_get`] has found, up to the name of a command.
+/// The shell command for the program that [`find_or_get`] found, up to the name of a subcommand.
 pub fn invocation(program: &Path) -> String {
     if program == Path::new("cargo-lambda") {
         "cargo lambda".to_owned()
@@ -51,19 +52,19 @@ pub fn invocation(program: &Path) -> String {
     }
 }
 
-/// One way to get the program into the folder `bin` of a folder.
+/// One way to install the program into the folder `bin` of another folder.
 struct Way {
     name: &'static str,
-    /// Said beforehand.
+    /// How long this way takes. Printed before it starts.
     duration: &'static str,
-    /// A command that succeeds where this way is open.
+    /// A command that succeeds if this way is available.
     probe: &'static str,
-    /// The command that gets it, but for its last word: the folder.
+    /// The install command without its last word, the folder.
     install: String,
 }
 
-/// The quick ways first. The Python wheel holds the finished program; its only dependency (zig, for cross-compiling)
-/// is of no use to `watch` and is left out.
+/// The ways, the quick ones first. The Python wheel contains the finished program. Its only dependency (zig, for
+/// cross-compiling) is left out, because `watch` does not need it.
 fn ways() -> [Way; 3] {
     let wheel = format!("--no-deps --only-binary :all: cargo-lambda=={VERSION} --target");
     [

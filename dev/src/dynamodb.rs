@@ -1,4 +1,4 @@
-//! The DynamoDB that the functions use, and how this tool and they reach it.
+//! The DynamoDB of the functions, and the settings with which this tool and the functions reach it.
 
 use std::{
     env,
@@ -16,27 +16,27 @@ use tokio::net::TcpListener;
 
 use crate::{args::Engine, failure::Failure};
 
-/// Sent where there are no credentials: the engines want a signature but do not check it.
+/// The credentials if the user has none. The engines want a signature, but do not check it.
 const PLACEHOLDER: &str = "local";
 
-/// A DynamoDB that answers, or is about to.
+/// A DynamoDB that answers, or will answer soon.
 pub struct DynamoDb {
     /// Its address.
     pub endpoint: String,
-    /// Said of it at the end of the start, as in "DynamoDB in memory".
+    /// Its description at the end of the start, such as "DynamoDB in memory".
     pub kind: String,
-    /// The file that holds its tables, where it is embedded and keeps them.
+    /// The file with its tables, if it is embedded and keeps them.
     pub file: Option<PathBuf>,
     region: String,
-    /// The user's own; placeholders are sent without them.
+    /// The credentials of the user. If there are none, placeholders are sent.
     credentials: Option<Credentials>,
 }
 
 impl DynamoDb {
-    /// Starts the embedded engine on the current runtime, or takes the one that runs already.
+    /// Starts the embedded engine on the current runtime, or uses an existing DynamoDB.
     ///
     /// # Errors
-    /// Where the port is taken or the data folder cannot be used.
+    /// The port is taken, or the data folder cannot be used.
     pub async fn start(engine: &Engine) -> Result<Self, Failure> {
         match engine {
             Engine::Existing { endpoint } => Self::existing(endpoint.clone()).await,
@@ -70,7 +70,7 @@ impl DynamoDb {
         Ok(Self { endpoint: format!("http://127.0.0.1:{port}"), kind, file, region: region(), credentials: None })
     }
 
-    /// What the functions' SDK reads from the environment to come here.
+    /// The environment variables with which the SDK of the functions finds this DynamoDB.
     #[must_use]
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let mut variables =
@@ -82,7 +82,7 @@ impl DynamoDb {
         variables
     }
 
-    /// Variables the functions must not inherit, for they speak of other credentials than [`Self::environment`].
+    /// Variables that the functions must not inherit, because they name other credentials than [`Self::environment`].
     #[must_use]
     pub fn hidden_environment(&self) -> &'static [&'static str] {
         let has_token = self.credentials().session_token().is_some();
@@ -94,7 +94,7 @@ impl DynamoDb {
         self.credentials.clone().unwrap_or_else(placeholders)
     }
 
-    /// A client for this tool's own calls. Unlike the functions' it leaves retries to the SDK.
+    /// A client for the calls of this tool. The SDK retries for it, unlike for the clients of the functions.
     pub async fn client(&self) -> Client {
         let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_secs(15)).build();
         let config = aws_config::defaults(BehaviorVersion::latest())
@@ -106,7 +106,7 @@ impl DynamoDb {
     }
 }
 
-/// Those that the SDK finds, by whatever way: functions look into their environment only, as on Lambda.
+/// The credentials that the SDK finds in any place. Functions look only into their environment, as on Lambda.
 async fn own_credentials() -> Result<Credentials, Failure> {
     let config = aws_config::load_defaults(BehaviorVersion::latest()).await;
     let unusable = |why: &str| {

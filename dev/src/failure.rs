@@ -1,8 +1,8 @@
-//! What went wrong, as one sentence that says what to do about it.
+//! [`Failure`]: one sentence that says what went wrong and what to do about it.
 
 use std::fmt;
 
-/// Ends the run: the sentence goes to the terminal, the code to the shell.
+/// A failure that ends the run. The sentence goes to the terminal, and the exit code to the shell.
 #[derive(Debug)]
 pub struct Failure {
     sentence: String,
@@ -10,19 +10,19 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Something about this machine or this repository stands in the way; exit code 1.
+    /// A failure of this machine or this repository. The exit code is 1.
     #[must_use]
     pub fn new(sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), exit_code: 1 }
     }
 
-    /// The command line cannot be understood; exit code 2, as shells and other tools have it.
+    /// A failure of the command line. The exit code is 2, as in shells and other tools.
     #[must_use]
     pub fn usage(problem: impl fmt::Display) -> Self {
         Self { sentence: format!("{problem}; `cargo dev --help` lists the options."), exit_code: 2 }
     }
 
-    /// What the process exits with.
+    /// The exit code of the process.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         self.exit_code

@@ -1,11 +1,11 @@
-//! `cargo dev`: every function of the workspace on this machine, on an embedded DynamoDB, with one command.
+//! `cargo dev`: runs every function of the workspace on this machine, on an embedded DynamoDB, with one command.
 //!
-//! In the order of a run: [`args`] reads the command line, [`template`] says what `template.yaml` declares,
-//! [`cargo_lambda`] finds or gets cargo-lambda, [`dynamodb`] starts the embedded engine, [`tables`] creates the tables,
-//! [`build`] compiles the functions and [`watch`] serves them. Everything that runs beside this process belongs to a
-//! [`process::Group`], which ends with it; everything that goes wrong is a [`failure::Failure`].
+//! In the order of a run: [`args`] reads the command line, [`template`] reads `template.yaml`, [`dynamodb`] starts the
+//! embedded engine, [`tables`] creates the tables, [`cargo_lambda`] finds or installs cargo-lambda, [`build`] compiles
+//! the functions, and [`watch`] serves them. Every other process belongs to a [`process::Group`], which ends with this
+//! one. Every error is a [`failure::Failure`].
 //!
-//! Runs on Linux and macOS (process groups and Unix signals).
+//! Runs on Linux and macOS, because it uses process groups and Unix signals.
 
 #![allow(clippy::print_stderr, reason = "this is a command-line tool: what it says goes to the terminal")]
 
@@ -23,16 +23,16 @@ pub mod template;
 pub mod watch;
 pub mod yaml;
 
-/// The root of the workspace: where `template.yaml` and `Cargo.toml` are.
+/// The root of the workspace, with `template.yaml` and `Cargo.toml`.
 ///
 /// # Panics
-/// Never: this crate is a folder of the workspace.
+/// Never, because this crate is a folder of the workspace.
 #[must_use]
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the dev crate is a folder of the workspace")
 }
 
-/// The folder for tools this crate fetches: `tools` in the target directory that holds the running program.
+/// The folder for tools that this crate installs: `tools` in the target directory of the running program.
 #[must_use]
 pub fn tools() -> PathBuf {
     std::env::current_exe()

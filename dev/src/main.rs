@@ -46,7 +46,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Runs until something fails. Dropping the future stops everything it has started.
+/// Runs the functions until something fails. Dropping the future stops everything that it has started.
 async fn run(args: &Args) -> Result<(), Failure> {
     let workspace = dev::workspace();
     let template = Template::load(workspace)?;
@@ -64,7 +64,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
     Err(watch.ended().await)
 }
 
-/// Serves the tables until something fails, and says with which environment a function finds them.
+/// Serves the tables until something fails. Prints the environment with which a function finds them.
 async fn run_dynamodb(engine: &Engine) -> Result<(), Failure> {
     let template = Template::load(dev::workspace())?;
     let environment = template.environment()?;
@@ -82,7 +82,7 @@ async fn run_dynamodb(engine: &Engine) -> Result<(), Failure> {
     std::future::pending().await
 }
 
-/// Waits for Ctrl-C, `kill`, or the terminal to close.
+/// Waits for Ctrl-C, for `kill`, or until the terminal closes.
 async fn asked_to_stop() -> Result<(), Failure> {
     let listen = |kind| signal(kind).map_err(|error| Failure::new(format!("Signals cannot be received: {error}.")));
     let mut interrupt = listen(SignalKind::interrupt())?;
@@ -111,7 +111,7 @@ fn say_what_is_there(port: u16, dynamodb: &DynamoDb, template: &Template, cargo_
         "\nIn another terminal:\n\n  curl -i -X PUT {url}/devices/lamp-1 -H 'content-type: application/json' \
          -d '{{\"state\":{{\"brightness\":50}}}}'"
     );
-    // No queue runs here: a batch is handed to the function as SQS would.
+    // No queue runs here. The command gives a batch to the function, as SQS would.
     for Function { name, .. } in template.functions.iter().filter(|function| !function.queues.is_empty()) {
         println!(
             "  {cargo_lambda} invoke {name} --invoke-address 127.0.0.1 --invoke-port {port} \

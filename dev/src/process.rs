@@ -8,10 +8,10 @@ use nix::{
 };
 use tokio::process::{Child, Command};
 
-/// A child that leads a process group of its own, stopped when this value is dropped.
+/// A child process that leads its own process group. It is stopped when this value is dropped.
 ///
-/// The group matters twice: Ctrl-C in the terminal reaches this process only, which then stops the rest in order, and
-/// what the child has started (compilers, say) is stopped with it.
+/// The group has two uses. Ctrl-C in the terminal reaches only this process, which then stops the others in order. And
+/// the processes that the child has started, such as compilers, stop with it.
 pub struct Group {
     child: Child,
     leader: Option<Pid>,
@@ -21,7 +21,7 @@ impl Group {
     /// Starts the command.
     ///
     /// # Errors
-    /// Where the operating system cannot start it, most often because the program is not there.
+    /// The operating system cannot start it, most often because the program does not exist.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let child = command.process_group(0).spawn()?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
@@ -31,7 +31,7 @@ impl Group {
     /// Waits until the child ends by itself.
     ///
     /// # Errors
-    /// Where the operating system cannot tell.
+    /// The operating system cannot tell.
     pub async fn ended(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
@@ -44,7 +44,7 @@ impl Group {
 }
 
 impl Drop for Group {
-    /// Asks the group to end, waits for the child, and kills the group where that takes more than three seconds.
+    /// Asks the group to end, and waits for the child. Kills the group after three seconds.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;

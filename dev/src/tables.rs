@@ -1,4 +1,4 @@
-//! Creates the tables that the template declares, in any DynamoDB.
+//! Creates the tables of the template in any DynamoDB.
 
 use std::{error::Error, time::Duration};
 
@@ -15,10 +15,10 @@ use crate::{
     template::{KeyAttribute, Table},
 };
 
-/// Creates what is not there yet and checks the keys of what is.
+/// Creates missing tables, and checks the keys of existing ones.
 ///
 /// # Errors
-/// Where no DynamoDB answers, where it refuses, and where a table of that name has another key.
+/// No DynamoDB answers, it refuses a request, or an existing table has another key.
 pub async fn create(dynamodb: &DynamoDb, tables: &[Table]) -> Result<(), Failure> {
     let client = dynamodb.client().await;
     for table in tables {
@@ -28,7 +28,7 @@ pub async fn create(dynamodb: &DynamoDb, tables: &[Table]) -> Result<(), Failure
         }
         create_table(&client, table).await.map_err(|error| refused(dynamodb, table, error.as_ref()))?;
         if let Err(error) = set_ttl(&client, table).await {
-            // Good enough all the same: expired items are never believed, here they are only kept longer.
+            // Continues without TTL. Expired items do not count in any case; here they are only kept longer.
             let (table, reason) = (&table.name, reason(error.as_ref()));
             eprintln!("{table} is without TTL, this DynamoDB refuses it ({reason}).");
         }
@@ -111,7 +111,7 @@ fn refused(dynamodb: &DynamoDb, table: &Table, error: &dyn Error) -> Failure {
     ))
 }
 
-/// The innermost cause: the SDK's outer errors only say which layer failed.
+/// The innermost cause. The outer errors of the SDK only say which layer failed.
 fn reason(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {

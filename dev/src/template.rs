@@ -1,5 +1,5 @@
-//! What `template.yaml` declares, as far as running the functions and checking them needs it: tables, and functions with
-//! their environment, permissions, routes and queues.
+//! [`Template`]: the parts of `template.yaml` that running and checking the functions needs. These are the tables, and
+//! the functions with their environment, permissions, routes and queues.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -8,10 +8,10 @@ use crate::{
     yaml::{self, Place},
 };
 
-/// The file's name, in the root of the workspace.
+/// The name of the file, in the root of the workspace.
 pub const FILE: &str = "template.yaml";
 
-/// The variable that tells a function its own timeout, in seconds.
+/// The variable that tells a function its own timeout in seconds.
 pub const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
 
 /// The tables and functions of a SAM template, in the order of the file.
@@ -23,21 +23,21 @@ pub struct Template {
     pub functions: Vec<Function>,
 }
 
-/// One table. Outside AWS its name is its logical id.
+/// One table. Outside AWS, its name is its logical id.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Table {
     /// The logical id.
     pub name: String,
     /// The key, partition key first.
     pub key: Vec<KeyAttribute>,
-    /// The attribute that holds the time to live, if the table has one.
+    /// The TTL attribute, if the table has one.
     pub ttl_attribute: Option<String>,
 }
 
-/// One attribute of a table's key, in the template's own words.
+/// One attribute of a table's key, in the words of the template.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KeyAttribute {
-    /// The attribute's name.
+    /// The name of the attribute.
     pub name: String,
     /// `HASH` or `RANGE`.
     pub role: String,
@@ -50,17 +50,17 @@ pub struct KeyAttribute {
 pub struct Function {
     /// The logical id.
     pub logical_id: String,
-    /// The binary it is built from: folder, package and binary have this one name.
+    /// The binary of the function. Its folder and package have the same name.
     pub name: String,
-    /// Its environment, every `!Ref` resolved: a table to its name, a parameter to its default.
+    /// The environment, with every `!Ref` resolved: a table to its name, a parameter to its default.
     pub environment: BTreeMap<String, String>,
-    /// Seconds that an invocation may take.
+    /// The timeout of an invocation in seconds.
     pub timeout_seconds: u32,
-    /// What its policies allow, in the order of the file.
+    /// The actions that its policies allow, in the order of the file.
     pub permissions: Vec<Permission>,
     /// Its HTTP routes, in the order of the file.
     pub routes: Vec<Route>,
-    /// The logical ids of the queues whose messages it is given, in batches.
+    /// The logical ids of the queues whose messages it gets, in batches.
     pub queues: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ pub struct Permission {
 pub struct Route {
     /// The path, with parameters in braces.
     pub path: String,
-    /// The method, in capitals.
+    /// The method in capital letters.
     pub method: String,
 }
 
@@ -86,7 +86,7 @@ impl Template {
     /// Reads `template.yaml` from the root of the workspace.
     ///
     /// # Errors
-    /// Where the file cannot be read, and as [`Template::parse`].
+    /// The file cannot be read; see also [`Template::parse`].
     pub fn load(workspace: &Path) -> Result<Self, Failure> {
         let file = workspace.join(FILE);
         let text = std::fs::read_to_string(&file)
@@ -97,16 +97,17 @@ impl Template {
     /// Reads the text of a template.
     ///
     /// # Errors
-    /// The first thing that is missing, misshapen or refers to something that cannot be resolved on this machine.
+    /// The first part that is missing, has a wrong form, or refers to something that cannot be resolved on this
+    /// machine.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         yaml::read(FILE, text, read_template)
     }
 
-    /// One environment for all functions, which is what `cargo lambda watch` can give them.
-    /// If functions have different timeouts, all are told the shortest.
+    /// One environment for all functions, because `cargo lambda watch` can give them only one. If the timeouts differ,
+    /// all functions get the shortest.
     ///
     /// # Errors
-    /// Where two functions give one variable different values.
+    /// Two functions give one variable different values.
     pub fn environment(&self) -> Result<BTreeMap<String, String>, Failure> {
         let mut all = BTreeMap::new();
         let shortest = self.functions.iter().map(|function| function.timeout_seconds).min();
@@ -157,7 +158,7 @@ fn read_template(root: &Place<'_>) -> Result<Template, Failure> {
     Ok(Template { tables, functions })
 }
 
-/// Every parameter with its default: what a `!Ref` to it means on this machine.
+/// Every parameter with its default, which is the meaning of a `!Ref` to it on this machine.
 fn read_parameters(root: &Place<'_>) -> Result<BTreeMap<String, String>, Failure> {
     let Some(parameters) = root.get(&["Parameters"]) else {
         return Ok(BTreeMap::new());
@@ -243,7 +244,8 @@ fn read_function(
     Ok(Function { logical_id: id.to_owned(), name, environment, timeout_seconds, permissions, routes, queues })
 }
 
-/// Explicit statements only: what a managed policy or a policy template allows is not written here, and more than is used.
+/// Reads explicit statements only. A managed policy or a policy template is refused, because the file does not show
+/// what it allows, and it allows more than is used.
 fn read_permissions(function: &Place<'_>) -> Result<Vec<Permission>, Failure> {
     let mut permissions = Vec::new();
     let Some(policies) = function.get(&["Properties", "Policies"]) else {
@@ -267,7 +269,7 @@ fn read_permissions(function: &Place<'_>) -> Result<Vec<Permission>, Failure> {
     Ok(permissions)
 }
 
-/// The items of a list, or the one thing that stands in its place.
+/// The items of a list, or a single value as a list of one.
 fn one_or_more(place: Place<'_>) -> Vec<Place<'_>> {
     place.items().unwrap_or_else(|_| vec![place])
 }

@@ -16,23 +16,23 @@ use tokio::{
 
 use crate::{dynamodb::DynamoDb, failure::Failure, process::Group};
 
-/// What the functions log where nobody says otherwise. Their runtime warns at each start that it handles one request at a
-/// time, because `cargo lambda watch` asks it for just that.
+/// The default log level of the functions. `cargo lambda watch` asks the runtime to handle one request at a time. The
+/// runtime warns about just that at each start, so this level hides its warnings.
 const LOG_LEVEL: &str = "info,lambda_runtime::runtime=error";
 
-/// Functions answer on this machine only.
+/// The functions answer on this machine only.
 const HOST: &str = "127.0.0.1";
 
-/// A running `cargo lambda watch`; dropping it stops it and the functions.
+/// A running `cargo lambda watch`. Dropping it stops it and the functions.
 pub struct Watch {
     group: Group,
     port: u16,
 }
 
-/// Makes sure, before anything slow is done, that nobody listens where the functions are to answer.
+/// Checks that the port of the functions is free, before anything slow is done.
 ///
 /// # Errors
-/// Where the port is taken.
+/// The port is taken.
 pub async fn check_port(port: u16) -> Result<(), Failure> {
     match TcpListener::bind((HOST, port)).await {
         Ok(_free) => Ok(()),
@@ -43,10 +43,10 @@ pub async fn check_port(port: u16) -> Result<(), Failure> {
 }
 
 impl Watch {
-    /// Starts it, with the environment that the template and the engine give.
+    /// Starts `cargo lambda watch` with the environment from the template and the engine.
     ///
     /// # Errors
-    /// Where the program cannot be started.
+    /// The program cannot be started.
     pub fn start(
         program: &Path,
         workspace: &Path,
@@ -80,10 +80,10 @@ impl Watch {
         }
     }
 
-    /// Waits until requests are answered.
+    /// Waits until the functions answer requests.
     ///
     /// # Errors
-    /// Where it ends before that.
+    /// The program ends before that.
     pub async fn serving(&mut self) -> Result<(), Failure> {
         let port = self.port;
         let answers = async {
@@ -97,13 +97,13 @@ impl Watch {
         }
     }
 
-    /// Waits until it ends, which it should not do by itself.
+    /// Waits until the program ends, which it should not do by itself.
     pub async fn ended(&mut self) -> Failure {
         failure(self.group.ended().await)
     }
 }
 
-/// Lists what changes without being an edit; a change to anything else restarts the functions.
+/// Lists the files whose changes are not edits. A change to any other file restarts the functions.
 fn write_ignore_file(workspace: &Path, dynamodb: &DynamoDb) -> io::Result<PathBuf> {
     let mut patterns = vec!["/.git/".to_owned(), "*.md".to_owned()];
     if let Some(file) = &dynamodb.file {

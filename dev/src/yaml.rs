@@ -1,4 +1,4 @@
-//! A place in a YAML file that knows its own path, so that every complaint says where.
+//! [`Place`]: a place in a YAML file that knows its own path, so that every failure names the place.
 
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 
@@ -12,10 +12,10 @@ pub struct Place<'a> {
     node: &'a Yaml<'a>,
 }
 
-/// Reads `text` and hands its first document to `read`.
+/// Parses `text` and passes its first document to `read`.
 ///
 /// # Errors
-/// Where the text is not YAML, and what `read` complains of.
+/// The text is not YAML, or `read` fails.
 pub fn read<T>(file: &str, text: &str, read: impl FnOnce(&Place<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
     let documents = Yaml::load_from_str(text)
         .map_err(|error| Failure::new(format!("{file} is not valid YAML, correct it: {error}.")))?;
@@ -24,7 +24,7 @@ pub fn read<T>(file: &str, text: &str, read: impl FnOnce(&Place<'_>) -> Result<T
 }
 
 impl<'a> Place<'a> {
-    /// The value at a path of keys, where every step is there.
+    /// The value at a path of keys, if every step of the path exists.
     #[must_use]
     pub fn get(&self, keys: &[&str]) -> Option<Place<'a>> {
         let mut place = Place { file: self.file, path: self.path.clone(), node: self.node };
@@ -38,7 +38,7 @@ impl<'a> Place<'a> {
     /// The value at a path of keys.
     ///
     /// # Errors
-    /// Where a step is missing.
+    /// A step of the path is missing.
     pub fn require(&self, keys: &[&str]) -> Result<Place<'a>, Failure> {
         self.get(keys).ok_or_else(|| self.wrong(&format!("has no {}, add it", keys.join("."))))
     }
@@ -46,7 +46,7 @@ impl<'a> Place<'a> {
     /// The entries of a mapping, in the order of the file.
     ///
     /// # Errors
-    /// Where this is no mapping, or one with other keys than text.
+    /// The node is not a mapping, or has a key that is not text.
     pub fn entries(&self) -> Result<Vec<(&'a str, Place<'a>)>, Failure> {
         let mapping = self.node.as_mapping().ok_or_else(|| self.wrong("must be a mapping"))?;
         mapping
@@ -61,16 +61,16 @@ impl<'a> Place<'a> {
     /// The items of a list.
     ///
     /// # Errors
-    /// Where this is no list.
+    /// The node is not a list.
     pub fn items(&self) -> Result<Vec<Place<'a>>, Failure> {
         let list = self.node.as_vec().ok_or_else(|| self.wrong("must be a list"))?;
         Ok(list.iter().enumerate().map(|(index, node)| self.below(&index.to_string(), node)).collect())
     }
 
-    /// A plain value as text; numbers and booleans as a stack would get them.
+    /// A plain value as text. Numbers and booleans have the text that a stack would get.
     ///
     /// # Errors
-    /// Where this is a list, a mapping or a function such as `!Ref`.
+    /// The node is a list, a mapping or a function such as `!Ref`.
     pub fn text(&self) -> Result<String, Failure> {
         match self.node {
             Yaml::Value(Scalar::String(text)) => Ok(text.to_string()),

@@ -1,7 +1,7 @@
-//! A loop that works while it leads, and survives losing the lease.
+//! A loop that works while it leads, and survives the loss of its lease.
 //!
-//! Start it twice, each with a name, and stop one of them (Ctrl-C, or `kill -STOP` and later `kill -CONT`): the other goes
-//! on where it left off, and what the stopped one writes when it wakes up is refused. With `cargo dev` running:
+//! Start it twice, each with a name, and stop one of them (Ctrl-C, or `kill -STOP` and later `kill -CONT`). The other
+//! one continues from the last step. When the stopped one wakes up, its writes are refused. With `cargo dev` running:
 //!
 //! ```sh
 //! export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
@@ -9,7 +9,7 @@
 //! cargo run -p fencepost --example leader ann
 //! ```
 //!
-//! Its work is to count: one item of `CHILDREN_TABLE` says how far it has come and under whom.
+//! The work is to count: one item of `CHILDREN_TABLE` holds the number of steps, and the name of the last leader.
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
@@ -21,18 +21,18 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-/// The lease, and the item that is written under it.
+/// The key of the lease, and of the item that is written under it.
 const LEADER: &str = "example-leader";
-/// How many steps a leader makes before it lets another one lead.
+/// The number of steps before a leader gives the lease back.
 const TURN: u64 = 30;
-/// How long a leader may take for them; later the lease is not renewed any more.
+/// The time for all steps of one turn. After it, the lease is not renewed any more.
 const TURN_TAKES: Duration = Duration::from_mins(2);
-/// What a step takes besides its write: the work itself would be here.
+/// The duration of a step without its write. Real work would be here.
 const STEP: Duration = Duration::from_millis(500);
-/// How long one step may try to be written.
+/// The time limit for the write of one step.
 const STEP_WITHIN: Duration = Duration::from_secs(3);
 
-/// How far the work has come. Whoever leads next goes on from here, not from what the leader before remembers.
+/// The progress of the work. The next leader continues from this item, and not from the memory of the previous leader.
 #[derive(Clone, Serialize, Deserialize)]
 struct Progress {
     steps: u64,
@@ -44,13 +44,13 @@ impl Record for Progress {
     const ATTRIBUTES: &'static [&'static str] = &["steps", "by"];
 }
 
-/// How a turn ended, if the lease did not end it.
+/// The end of a turn in which the lease was not lost.
 enum Turn {
-    /// All its steps are made.
+    /// All steps were made.
     Over,
-    /// A write was refused by the fence: somebody else leads.
+    /// The fence refused a write: another process leads.
     Fenced,
-    /// It is useless to go on.
+    /// A failure that repeating cannot mend.
     Broken(Failure),
 }
 
@@ -60,7 +60,7 @@ async fn main() -> Result<(), Source> {
     let [_, _, _, leases, children] =
         environment(["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "LEASES_TABLE", "CHILDREN_TABLE"])?;
     let name = std::env::args().nth(1).unwrap_or_else(|| format!("leader-{}", std::process::id()));
-    // The SDK's whole chain: profiles, container endpoints, the machine's metadata.
+    // The whole default chain of the SDK: profiles, container endpoints, the metadata of the machine.
     let store = Store::new(&Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
     let leases = store.leases(leases);
     let progress = store.table::<Progress>(children);
@@ -80,20 +80,20 @@ async fn main() -> Result<(), Source> {
                 info!(name, %until, "{holder} leads");
                 pause = pause.min(leases.free_in(until));
             }
-            // The work was cancelled wherever it was. A write that was on its way is not known here; but it was under the
-            // token, so it came before the next leader's, or never will.
+            // The work was cancelled at some `await`. The outcome of a write in flight is unknown here. But it was
+            // under the token, so it was applied before the first write of the next leader, or never will be.
             Err(WorkError::Lost) => warn!(name, "the lease is lost, and I follow"),
             Err(WorkError::Unknown { source }) => {
                 warn!(name, %source, "nothing proves that I still lead, so I do not, and I follow");
             }
             Err(error) => warn!(name, %error, "the table of leases does not answer"),
         }
-        // A little longer, and never the same: those who follow should not all come at once.
+        // A little longer, and never the same time, so that followers do not all come at once.
         sleep(pause + Duration::from_millis(Rng::system().next_u64() % 500)).await;
     }
 }
 
-/// The work of a leader, each write of it under the token. It is dropped at any `await` when the lease is lost.
+/// The work of a leader. Each write is under the token. If the lease is lost, this future is dropped at an `await`.
 async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Turn {
     info!(name, token = token.number(), "I lead");
     let progress = progress.fenced_by(&token);
@@ -102,7 +102,8 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
         match step(&progress, name).await {
             Ok(Progress { steps, .. }) => info!(name, token = token.number(), steps, "a step"),
             Err(Failure::Fenced) => return Turn::Fenced,
-            // Neither yes nor no. The next step begins with what the table says, so this one counts once or not at all.
+            // The outcome is unknown. The next step begins with what the table says, so this one counts once or not at
+            // all.
             Err(failure) if failure.is_outcome_unknown() => warn!(name, %failure, "perhaps a step"),
             Err(failure) if failure.is_retryable() => warn!(name, %failure, "no step"),
             Err(failure) => return Turn::Broken(failure),
@@ -111,7 +112,7 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
     Turn::Over
 }
 
-/// One step further than the table says.
+/// Makes one step beyond the progress in the table.
 async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failure> {
     let (key, call) = (Key::from(LEADER), Call::new(Deadline::within(STEP_WITHIN)));
     let by = || name.to_owned();
@@ -127,7 +128,7 @@ async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failur
     }
 }
 
-/// These variables, or a sentence about all that are missing.
+/// Reads these variables. Fails with a sentence about all that are missing.
 fn environment<const N: usize>(names: [&str; N]) -> Result<[String; N], Source> {
     let values = names.map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let missing: Vec<_> =

@@ -1,10 +1,11 @@
-//! Two leaders, one child: a story in which both are alive in the same second, told in three ways.
+//! Two leaders, one child. Both leaders are alive in the same second, and the story is told in three ways.
 //!
-//! It needs nothing but this: `cargo run -p fencepost --example two_leaders`.
+//! Run it with `cargo run -p fencepost --example two_leaders`. It needs nothing else.
 //!
-//! Ann leads. She looks whether the parent has its child, finds none, and asks something slow before she creates it. While
-//! she waits for the answer, her process is told to stop and gives the lease back: too early, for she is not done. Bob
-//! acquires it. Then Ann's answer comes, and she creates; and Bob, who is the leader, does so as well.
+//! Ann leads. She checks whether the parent has its child, and finds none. Before she creates it, she makes a slow
+//! call. While she waits for the answer, her process is told to stop. It gives the lease back too early, because she is
+//! not done. Bob acquires the lease. Then Ann gets her answer and creates the child, and Bob, who is the leader now,
+//! creates it as well.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 #![expect(clippy::disallowed_methods, reason = "one of the three ways is the usual one, on the bare SDK")]
 
@@ -26,17 +27,17 @@ use tokio::sync::oneshot;
 
 const LEASES: &str = "Leases";
 const CHILDREN: &str = "Children";
-/// The parent's name, and which parent of that name.
+/// The name of the parent, and its uid: which parent of that name.
 const PARENT: [&str; 2] = ["cluster-1", "first"];
 
-/// How a leader sees to it that there is one child.
+/// The way in which a leader keeps the children at one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
-    /// It remembers which parents it has served. The child has a random id.
+    /// The leader remembers the parents that it has served. The child has a random id.
     Memory,
-    /// The child's id is made of the parent, and created where none is.
+    /// The id of the child is derived from the parent. The create demands that the key is free.
     DerivedKey,
-    /// The same, and the lease is a condition of the create.
+    /// Like `DerivedKey`, and the create also demands the lease.
     DerivedKeyAndFence,
 }
 
@@ -66,17 +67,17 @@ async fn main() -> Result<(), Source> {
     Ok(())
 }
 
-/// How the story went.
+/// The result of the story.
 struct Told {
-    /// Who made each child that there is in the end.
+    /// The maker of each child in the table at the end.
     children: Vec<String>,
-    /// What Ann heard, who had been replaced.
+    /// The answer to Ann, who was replaced.
     ann: String,
-    /// What Bob heard, who led.
+    /// The answer to Bob, who led.
     bob: String,
 }
 
-/// The story, on an engine of its own.
+/// Tells the story, on an engine of its own.
 async fn tell(way: Way) -> Result<Told, Source> {
     let client = engine().await?;
     let leases = Store::new(&client).leases(LEASES);
@@ -109,7 +110,7 @@ struct Leader {
     client: Client,
     children: Table<Child>,
     transactions: Transactions,
-    /// The parents that it has served: what the guard in memory goes by.
+    /// The parents that this leader has served. The way `Memory` relies on it.
     served: HashSet<String>,
 }
 
@@ -126,7 +127,7 @@ impl Leader {
         }
     }
 
-    /// Makes the parent's child, where it believes that there is none; `slow_call` is what it waits for in between.
+    /// Makes the child of the parent, if the leader believes that there is none. It waits for `slow_call` in between.
     async fn ensure_child(&mut self, token: &FencingToken, slow_call: oneshot::Receiver<()>) -> Result<String, Source> {
         if self.way == Way::Memory && !self.served.insert(PARENT.join("/")) {
             return Ok("I have made it before".to_owned());
@@ -139,7 +140,7 @@ impl Leader {
         }
     }
 
-    /// Under a random id. Nobody else has seen the guard that was asked before.
+    /// Creates the child under a random id. The memory that was asked before belongs to this process only.
     async fn put(&self) -> Result<String, Source> {
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let id = format!("{:016x}", getrandom::u64()?);
@@ -148,7 +149,7 @@ impl Leader {
         Ok("made".to_owned())
     }
 
-    /// Where none is: who comes second meets the first.
+    /// Creates the child if its key is free. The second leader meets the child of the first.
     async fn create(&self) -> Result<String, Source> {
         match self.children.create(&Self::key(), &self.child(), &call()).await {
             Ok(_) => Ok("made".to_owned()),
@@ -157,7 +158,8 @@ impl Leader {
         }
     }
 
-    /// Where none is, and while the lease is held under this token. A child that is there answers before the fence does.
+    /// Creates the child if its key is free and the lease is held under this token. An existing child answers before
+    /// the fence does.
     async fn create_under(&self, token: &FencingToken) -> Result<String, Source> {
         let (mut reads, call) = (Reads::new(), call());
         let child = reads.item("child", &self.children, &Self::key());
@@ -193,7 +195,7 @@ async fn acquire(leases: &Leases, holder: &str) -> Result<Lease, Source> {
     acquired.map_err(|error| format!("{error:?}").into())
 }
 
-/// Who made each child in the table.
+/// The maker of each child in the table.
 async fn children(client: &Client) -> Result<Vec<String>, Source> {
     let rows = client.scan().table_name(CHILDREN).consistent_read(true).send().await?;
     let made_by = |row: &fencepost::Attributes| row.get("madeBy")?.as_s().ok().cloned();
@@ -202,7 +204,7 @@ async fn children(client: &Client) -> Result<Vec<String>, Source> {
     Ok(children)
 }
 
-/// A client of an embedded engine with both tables, which runs on this program's runtime.
+/// Starts an embedded engine with both tables on the runtime of this program. Returns a client for it.
 async fn engine() -> Result<Client, Source> {
     let database = dynoxide::Database::memory()?;
     for (table, key) in [(LEASES, "leaseKey"), (CHILDREN, "childId")] {

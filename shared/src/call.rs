@@ -1,9 +1,9 @@
-//! One call: until when it may take, and what it has cost so far.
+//! [`Call`]: the deadline of one invocation, and a tally of the cost of its operations.
 
 use crate::retry::Deadline;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// One invocation's allowance and tally, handed to every operation that it makes.
+/// The deadline and the tally of one invocation. Pass the same `Call` to every operation of that invocation.
 #[derive(Debug)]
 pub struct Call {
     deadline: Deadline,
@@ -12,32 +12,32 @@ pub struct Call {
     lost_answers: AtomicU32,
 }
 
-/// What the operations of one call have cost.
+/// The cost of the operations of one [`Call`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Observe-decide-write rounds that came to a write; the first is 1.
+    /// Observe-decide-write rounds that sent a write. An operation without a conflict counts 1.
     pub attempts: u32,
     /// Conditional writes that lost a race.
     pub conflicts: u32,
-    /// Writes whose answer did not come, or said nothing.
+    /// Sends of a write whose answer was lost: no answer arrived, or the answer proved nothing.
     pub lost_answers: u32,
 }
 
 impl Call {
-    /// A call that ends at this deadline.
+    /// Creates a call that ends at this deadline.
     #[must_use]
     pub fn new(deadline: Deadline) -> Self {
         Call { deadline, attempts: AtomicU32::new(0), conflicts: AtomicU32::new(0), lost_answers: AtomicU32::new(0) }
     }
 
-    /// When it ends.
+    /// The deadline.
     #[must_use]
     pub fn deadline(&self) -> Deadline {
         self.deadline
     }
 
-    /// What it has cost so far.
+    /// The cost so far.
     #[must_use]
     pub fn tally(&self) -> Tally {
         Tally {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A wall clock. A [`Store`](crate::Store) reads the time of day only from here.
+/// A wall clock. A [`Store`](crate::Store) reads the time of day from nowhere else.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 
@@ -41,11 +41,11 @@ pub struct Rng(Arc<dyn Fn() -> u64 + Send + Sync>);
 impl Rng {
     /// The operating system's randomness.
     ///
-    /// Every draw asks the operating system. A generator inside the process would give two restored copies of one
-    /// memory snapshot the same write ids.
+    /// Every draw asks the operating system. A generator inside the process would give the same write ids to two
+    /// processes that were restored from one memory snapshot.
     ///
     /// # Panics
-    /// Panics at a draw if the operating system has no randomness, because no write would be safe.
+    /// Panics at a draw if the operating system has no randomness, because no write would be safe without it.
     #[must_use]
     pub fn system() -> Self {
         Rng::new(|| getrandom::u64().expect("the operating system gives random bytes"))

@@ -2,80 +2,81 @@
 //!
 //! `Display` says what to do and never prints the source. Walk [`std::error::Error::source`] for the whole chain.
 //!
-//! The outcomes of an operation are complete: a new one would be a new operation. The causes in [`Failure`] may grow, so
-//! it is `#[non_exhaustive]`. Ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing them.
+//! The outcomes of an operation are complete, because another outcome would need another operation. The causes in
+//! [`Failure`] may grow, so it is `#[non_exhaustive]`. Ask [`Failure::is_retryable`] and
+//! [`Failure::is_outcome_unknown`] instead of listing them.
 
 use crate::version::Versioned;
 use std::error::Error;
 use std::fmt;
 use thiserror::Error as ThisError;
 
-/// What lies under an error: the SDK's error, or a sentence of this crate.
+/// The cause below an error: an error of the SDK, or a sentence of this crate.
 pub type Source = Box<dyn Error + Send + Sync>;
 
-/// Why a call has no outcome of its own kind. Every variant but [`Failure::OutcomeUnknown`] proves that **nothing was
-/// applied**.
+/// Why a call failed. Every variant except [`Failure::OutcomeUnknown`] proves that **nothing was applied**.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Failure {
-    /// Conflicts used up the attempts or the time. Repeat the call: it may win.
+    /// Conflicts used up the attempts or the time. Repeat the call, because it may win.
     #[error(
         "nothing was applied: {attempts} attempts lost to other writers, or time ran out; repeat the call, it may win"
     )]
     Contention {
-        /// How many observe-decide-write rounds were made.
+        /// The number of attempts (observe-decide-write rounds).
         attempts: u32,
     },
-    /// Until the deadline, `DynamoDB` throttled, could not be reached, or did not answer a read; or no time was left to
+    /// Until the deadline, `DynamoDB` throttled, was not reachable, or did not answer a read; or no time was left to
     /// send the write. Repeat the call later.
     #[error("nothing was applied: DynamoDB could not be asked in time; repeat the call later")]
     Unavailable {
-        /// The last answer, or what stood in its place.
+        /// The last answer, or the reason why there was none.
         source: Source,
     },
-    /// A write was sent, its answer was lost, and nothing proves whether it was applied or still will be. Read the item,
-    /// or repeat with an idempotency key where there is one.
+    /// The answer to a write was lost, and nothing proves whether the write was applied or still will be. Read the
+    /// item. If the change has an idempotency key, repeat it with the same key instead.
     #[error(
         "outcome unknown: an answer was lost, and nothing proves whether the write was applied; read the item to find out"
     )]
     OutcomeUnknown {
-        /// What stood in the place of the lost answer.
+        /// The reason why the answer was lost.
         source: Source,
     },
-    /// The lease of the change is no longer held: somebody else acquired it, or it was released. Under this token nothing
-    /// will ever be applied. Acquire the lease again before anything else.
+    /// The lease of the change is no longer held: another holder acquired it, or it was released. Nothing will ever be
+    /// applied under this token. Acquire the lease again before anything else.
     #[error("nothing was applied: the lease is no longer held; acquire it again before anything else")]
     Fenced,
-    /// The item would be larger than an item may be. Store less.
+    /// The item would exceed the size limit. Store less in it.
     #[error("nothing was applied: the item would take {bytes} bytes of at most {limit}; store less in it")]
     TooLarge {
-        /// Its size in bytes, by `DynamoDB`'s rules, rounded up.
+        /// The size of the item in bytes, by the rules of `DynamoDB`, rounded up.
         bytes: usize,
-        /// The most that it may be, in bytes.
+        /// The size limit in bytes.
         limit: usize,
     },
-    /// The row lacks this crate's attributes, breaks their rules, or does not decode. Another program writes to the table;
-    /// repair the row.
+    /// The row lacks attributes of this crate, breaks their rules, or does not decode. Another program writes to the
+    /// table. Repair the row.
     #[error("nothing was applied: the stored item is not usable, repair it: {reason}")]
     CorruptItem {
-        /// What is wrong with it.
+        /// The problem with the row.
         reason: String,
     },
-    /// A value encodes to attributes that its [`Record`](crate::Record) does not declare, or does not encode at all. This
-    /// is a bug in the `Record`.
+    /// A value encodes to attributes that its [`Record`](crate::Record) does not declare, or does not encode at all.
+    /// This is a bug in the `Record`.
     #[error("nothing was applied: the value cannot be stored, correct its Record: {reason}")]
     InvalidRecord {
-        /// What is wrong with it.
+        /// The problem with the value.
         reason: String,
     },
-    /// The steps of a transaction cannot be sent together, or do not fit what was read. This is a bug in the decision.
+    /// The steps of a transaction cannot be sent together, or do not fit the items that were read. This is a bug in the
+    /// decision.
     #[error("nothing was applied: the transaction cannot be sent, correct the decision: {reason}")]
     InvalidTransaction {
-        /// What is wrong with them.
+        /// The problem with the steps.
         reason: String,
     },
-    /// `DynamoDB` refused the request itself (denied, no such table, invalid). Repeating it is useless; correct the
-    /// set-up.
+    /// `DynamoDB` refused the request itself: access denied, no such table, invalid request. Correct the set-up,
+    /// because repeating the call is useless.
     #[error("nothing was applied: DynamoDB rejected the request; correct the set-up, repeating is useless")]
     Rejected {
         /// The refusal.
@@ -99,7 +100,7 @@ impl Failure {
         }
     }
 
-    /// Whether the change may have been applied, or may still be. Read the item before anything else.
+    /// Whether the change may have been applied, or may still be. If so, read the item before anything else.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         matches!(self, Failure::OutcomeUnknown { .. })
@@ -137,7 +138,7 @@ pub enum VersionedUpdateError<T, R> {
     /// The key has no item. Nothing was written.
     #[error("nothing was updated: the key has no item")]
     NotFound,
-    /// The item is at another version by now: this one. Nothing was written.
+    /// The item is at another version now. Nothing was written. Decide again on this item.
     #[error("nothing was updated: the item is at version {} by now; decide again on that version", .0.version())]
     Conflict(Box<Versioned<T>>),
     /// The decision refused, for this reason. Nothing was written.
@@ -148,13 +149,13 @@ pub enum VersionedUpdateError<T, R> {
     Failed(#[from] Failure),
 }
 
-/// Why a delete did not delete.
+/// Why [`delete_at_version`](crate::Table::delete_at_version) or [`delete`](crate::Table::delete) did not delete.
 #[derive(ThisError)]
 pub enum DeleteError<T> {
-    /// The key has no item (any more). Nothing was written.
+    /// The key has no item, or no longer has one. Nothing was written.
     #[error("nothing was deleted: the key has no item")]
     NotFound,
-    /// The item is at another version by now: this one. Nothing was written.
+    /// The item is at another version now. Nothing was written. Decide again on this item.
     #[error("nothing was deleted: the item is at version {} by now; decide again on that version", .0.version())]
     Conflict(Box<Versioned<T>>),
     /// See [`Failure`].
@@ -173,18 +174,18 @@ pub enum TransactError<R> {
     Failed(#[from] Failure),
 }
 
-/// Why [`Idempotency::change`](crate::idempotency::Idempotency::change) has no answer.
+/// Why [`Idempotency::change`](crate::idempotency::Idempotency::change) returned no answer.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum IdempotencyError<R> {
-    /// The key was used for a request with another payload. Nothing was written; use a new key.
+    /// The key was used for a request with another payload. Nothing was written. Use a new key.
     #[error("nothing was changed: the idempotency key belongs to another request; use a new key")]
     KeyReused,
     /// The decision refused, for this reason. Nothing was written, and the key stays open.
     #[error("nothing was changed: the decision refused: {0:?}")]
     Refused(R),
-    /// See [`Failure`]. It speaks about this call only: an earlier copy of the request whose outcome was unknown may have
-    /// been applied. Repeating the request with the same claim is always safe and finds out.
+    /// See [`Failure`]. It speaks about this call only. An earlier copy of the request, whose outcome was unknown, may
+    /// have been applied. Repeat the request with the same claim: that is always safe and finds out.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -204,7 +205,8 @@ pub enum AddError<T> {
     Failed(#[from] Failure),
 }
 
-/// An error that holds an item shows the item's version, not its value: values may be secret and need not be `Debug`.
+/// An error that holds an item shows only the version of the item in `Debug`. Values may be secret, and need not be
+/// `Debug`.
 macro_rules! debug_by_version {
     ($error:ident<T $(, $reason:ident)?> { $($unit:ident)* ; $($item:ident)* ; $($other:ident)* }) => {
         impl<T $(, $reason: fmt::Debug)?> fmt::Debug for $error<T $(, $reason)?> {
@@ -229,7 +231,7 @@ mod tests {
     use super::*;
     use crate::version::{Incarnation, ItemVersion, Version};
 
-    /// Neither `Debug` nor `Display`.
+    /// A value without `Debug` and without `Display`.
     struct Secret;
 
     fn current() -> Versioned<Secret> {

@@ -1,12 +1,13 @@
-//! [`FencingToken`]: under which lease, and which acquire of it, a change is made.
+//! [`FencingToken`]: the lease, and the acquire of that lease, under which a change is made.
 
 use std::ops::RangeInclusive;
 
-/// A number that rises with every acquire of a lease, and the lease that it belongs to.
+/// The number of one acquire of a lease. It rises with every acquire.
 ///
-/// The lease itself is a courtesy: who holds it may be paused, and wake up after somebody else has acquired it. The token
-/// is what keeps such a holder from doing harm, with [`Attempt::require`](crate::Attempt::require) in a transaction or
-/// with [`Table::fenced_by`](crate::Table::fenced_by) on one item.
+/// A lease is a courtesy, the fence is the guarantee. The holder of a lease may be paused, and wake up after another
+/// holder has acquired the lease. The token stops such a replaced holder: use it with
+/// [`Attempt::require`](crate::Attempt::require) in a transaction, or with
+/// [`Table::fenced_by`](crate::Table::fenced_by) on one item. A token also names the table and the key of its lease.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FencingToken {
     pub(crate) table: String,
@@ -15,7 +16,7 @@ pub struct FencingToken {
 }
 
 impl FencingToken {
-    /// The numbers that a token may have: those that every reader of JSON keeps exactly, up to 2^53 - 1.
+    /// The valid token numbers: 1 to 2^53 - 1, the integers that every JSON reader keeps exactly.
     pub const NUMBERS: RangeInclusive<i64> = 1..=9_007_199_254_740_991;
 
     /// The key of the lease.

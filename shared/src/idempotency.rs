@@ -1,11 +1,11 @@
 //! Idempotency: a request that is repeated has one effect, even if another process handles the repeat hours later.
 //!
-//! There are two ways. Neither has a state "in progress", which a crash would leave wrong one way or the other:
+//! There are two ways. Neither has a state "in progress", because a crash would leave that state wrong:
 //!
-//! - An item that the request creates gets an id derived from the caller and the key ([`derived_id`]). The second create
-//!   collides with the first.
+//! - An item that the request creates gets an id derived from the caller and the key ([`derived_id`]). The second
+//!   create collides with the first.
 //! - Any other change commits a record with its answer in the same transaction as its effect ([`Idempotency::change`]).
-//!   A record exists exactly where an effect exists, and the record holds the first answer.
+//!   A record exists if and only if the effect exists, and it holds the first answer.
 
 use crate::call::Call;
 use crate::error::{Failure, IdempotencyError, TransactError};
@@ -21,15 +21,15 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// How long a record is believed: the promised 24 hours, and one more for clocks that differ and for a repeat that was
+/// How long a record counts: the promised 24 hours, and one more hour for clocks that differ and for a repeat that was
 /// sent in time and arrives late.
 pub const RETENTION: Duration = Duration::from_hours(24 + 1);
 
-/// The bytes of a digest that make an id: 192 bits, so that no two of them ever meet by chance.
+/// The bytes of a digest that make an id: 192 bits, so that two ids never collide by chance.
 const ID_BYTES: usize = 24;
 
-/// The id that follows from these parts: always the same, another one for any other parts, and nothing can be told from
-/// it. 32 characters that may stand in a path (RFC 4648, section 5).
+/// Derives an id from these parts. Equal parts give the same id, other parts give another id, and the id reveals
+/// nothing about the parts. It has 32 characters that may stand in a path (RFC 4648, section 5).
 ///
 /// ```
 /// use fencepost::idempotency::derived_id;
@@ -43,7 +43,7 @@ pub fn derived_id(parts: &[&str]) -> String {
     URL_SAFE_NO_PAD.encode(&digest(parts)[..ID_BYTES])
 }
 
-/// SHA-256 over the parts, each with its length in front: where one ends and the next begins counts.
+/// SHA-256 over the parts, each after its length. So the hash depends on where a part ends.
 fn digest(parts: &[&str]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in parts {
@@ -53,10 +53,10 @@ fn digest(parts: &[&str]) -> [u8; 32] {
     hash.finalize().into()
 }
 
-/// Changes that count once per request. [`Store::idempotency`] makes it; copies are cheap.
+/// Changes that are made once per request. [`Store::idempotency`] makes it; copies are cheap.
 ///
-/// `A` is the answer that a repeat gets again. Any serialisable value will do, so a consumer of a queue can use this as
-/// well as an HTTP function.
+/// `A` is the answer that a repeat gets again. It can be any serialisable value, so a consumer of a queue can use this
+/// as well as an HTTP function.
 ///
 /// ```
 /// use fencepost::error::IdempotencyError;
@@ -100,17 +100,17 @@ pub struct Idempotency<A> {
     records: Table<IdempotencyRecord<A>>,
 }
 
-/// The answer to a request that counts once.
+/// The answer to a request with an idempotency key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer<A> {
     /// This call made the change.
     New(A),
-    /// An earlier request made the change, and this was its answer.
+    /// An earlier request made the change. This was its answer.
     Replayed(A),
 }
 
 impl Store {
-    /// Changes that count once, with their records in the table of this name. Nothing is sent.
+    /// Changes that are made once per request. Their records are in the table with this name. Sends nothing.
     pub fn idempotency<A: Serialize + DeserializeOwned + Clone>(&self, records: impl Into<String>) -> Idempotency<A> {
         Idempotency { transactions: self.transactions(), records: self.table(records) }
     }
@@ -120,18 +120,19 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
     /// Returns the first answer to the claim. If there is none, makes the change that `decide` plans and records its
     /// answer.
     ///
-    /// Every attempt reads the record together with `reads` and looks at it before it asks `decide`.
+    /// Every attempt reads the record together with `reads`, and looks at the record before it calls `decide`.
     ///
     /// - `Commit(answer)` commits the steps and the record in one transaction.
-    /// - `Keep(answer)` commits the record alone, on the condition that every item is still as it was read. Without the
-    ///   record, a late duplicate could apply the change after somebody else's.
+    /// - `Keep(answer)` commits only the record, on the condition that every item is still as it was read. Without the
+    ///   record, a delayed duplicate could apply the change after a change of another caller.
     /// - `Refuse(reason)` is not recorded. The key stays open, and the same request may succeed later. A refusal costs
     ///   one more read of the record.
     ///
     /// # Errors
-    /// [`IdempotencyError::KeyReused`] if the key was used for another payload. [`IdempotencyError::Refused`] with the
-    /// decision's reason. [`IdempotencyError::Failed`] otherwise: repeat the request with the same claim to find out
-    /// about an unknown outcome, its own or that of an earlier copy.
+    /// [`IdempotencyError::KeyReused`]: the key was used for another payload; use a new key.
+    /// [`IdempotencyError::Refused`]: the decision refused; the error holds its reason. [`IdempotencyError::Failed`]:
+    /// repeat the request with the same claim. That also finds out about an unknown outcome, of this call or of an
+    /// earlier copy.
     pub async fn change<R>(
         &self,
         claim: &IdempotencyClaim,
@@ -170,9 +171,9 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
 
     /// Returns a refusal only if the request still has no answer.
     ///
-    /// The items were not read at one moment. The record may have been read just before a copy of the same request was
-    /// applied, and the other items just after. The request would then be refused because of itself. The record, read
-    /// once more, shows it.
+    /// The items are not read at one moment. A copy of the same request may be applied after the record was read and
+    /// before the other items were. The request would then be refused because of its own success. Reading the record
+    /// once more shows this.
     async fn unless_answered<R>(
         &self,
         claim: &IdempotencyClaim,
@@ -204,26 +205,26 @@ impl<A> fmt::Debug for Idempotency<A> {
     }
 }
 
-/// What the record says about a request.
+/// The meaning of a record for a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Lookup<A> {
     /// No record counts: this is the first request.
     New,
-    /// The same request was answered with this.
+    /// The same request was answered with this answer.
     Replayed(A),
     /// The key was used for a request with another payload.
     KeyReused,
 }
 
-/// The record of a change: what was asked, and what was answered.
+/// The record of a change: the request, and its answer.
 ///
-/// It holds only a hash of the request. It holds the whole answer, for [`RETENTION`].
+/// It holds only a hash of the request, and the whole answer, for [`RETENTION`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct IdempotencyRecord<A> {
     payload: String,
     answer: A,
-    /// Epoch seconds: the table's TTL attribute.
+    /// The expiry time in epoch seconds. The TTL attribute of the table.
     expires_at: u64,
 }
 
@@ -238,8 +239,8 @@ impl<A> IdempotencyRecord<A> {
         IdempotencyRecord { payload, answer, expires_at: epoch_seconds(now + RETENTION) }
     }
 
-    /// What this record says about a request with this payload. TTL removes rows late, so an expired record says
-    /// nothing.
+    /// The meaning of this record for a request with this payload. An expired record does not count, because TTL
+    /// removes rows late.
     fn answer_to(self, payload: &str, now: SystemTime) -> Lookup<A> {
         if self.expires_at <= epoch_seconds(now) {
             Lookup::New
@@ -251,7 +252,7 @@ impl<A> IdempotencyRecord<A> {
     }
 }
 
-/// What identifies one request: the id of its record, and a hash of what it says.
+/// The identity of one request: the id of its record, and a hash of its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IdempotencyClaim {
     id: String,
@@ -259,21 +260,21 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// The claim of a request.
+    /// Creates the claim of a request.
     ///
-    /// `scope` says where the key is unique, such as caller, route and key. `payload` is everything else that the
-    /// request says, in one notation: two payloads are equal exactly if their parts are the same bytes.
+    /// `scope` says where the key is unique, such as caller, route and key. `payload` is the rest of the request, in
+    /// one notation. Two payloads are equal if and only if their parts are the same bytes.
     #[must_use]
     pub fn new(scope: &[&str], payload: &[&str]) -> Self {
         IdempotencyClaim { id: derived_id(scope), payload: URL_SAFE_NO_PAD.encode(digest(payload)) }
     }
 
-    /// The claim as bytes: what a lease remembers of the acquire that holds it.
+    /// The claim as bytes. A lease stores them as the id of its acquire.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         [self.id.as_bytes(), self.payload.as_bytes()].concat()
     }
 
-    /// Whether two claims, as bytes, have one key and two payloads.
+    /// Whether two claims, as bytes, have the same key and different payloads.
     pub(crate) fn is_reused(mine: &[u8], theirs: &[u8]) -> bool {
         let id_length = ID_BYTES / 3 * 4;
         mine.len() == theirs.len()
@@ -301,7 +302,7 @@ impl IdempotencyClaim {
         let record = IdempotencyRecord::new(self.payload.clone(), answer.clone(), now);
         match attempt.get(item)? {
             None => attempt.put_if_absent(item, &record)?,
-            // It has expired, or it would have answered.
+            // The record has expired; otherwise it would have answered.
             Some(_) => attempt.update_at(item, &record)?,
         };
         Ok(())
@@ -326,7 +327,7 @@ mod tests {
 
     #[test]
     fn an_id_stays_what_it_was_and_may_stand_in_a_path() {
-        // Orders and records of yesterday are found by it: a change here forgets them all.
+        // Existing orders and records are found by this id. A change here forgets them all.
         assert_eq!(derived_id(&["caller", "key"]), "e1XNk7v4r7d3lIz4mQkY5Iz7mZjS0cdo");
         for number in 0..100 {
             let id = derived_id(&[&number.to_string()]);

@@ -1,12 +1,12 @@
 //! Change shared state in `DynamoDB` exactly once, although callers race and answers get lost.
 //!
-//! An operation reads an item, decides what follows, and writes on the condition that the item is unchanged. Each change
-//! leaves its id in the item. If an answer is lost, the same write is sent again, and the id in the refusal tells whether
-//! the first send was applied. `DESIGN.md` argues why that is exact.
+//! An operation reads an item, decides, and writes on the condition that the item is unchanged. Each change leaves its
+//! id in the item. If an answer is lost, the same write is sent again. The id in a refusal tells whether the first send
+//! was applied. `DESIGN.md` argues why that is exact.
 //!
 //! # What is promised
 //!
-//! The end of a call says what became of the change:
+//! The result of a call says what became of the change:
 //!
 //! | the call ends with | the change was applied |
 //! |---|---|
@@ -24,15 +24,17 @@
 //! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict |
 //! | [`Table::add_within`] | a number within bounds, at any version; promises less than the others | 1 transaction |
 //! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict |
-//! | [`Idempotency::change`] | many items, once per request | the same; 1 read for a replay |
+//! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`LwwTable::register`], [`LwwTable::delete`] | a key whose newest instance wins | 1 write |
 //! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | a lease and its fencing token | 1 write |
 //!
-//! A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself: a [`Store`] switches
-//! its retries off, so this crate sees and judges every lost answer. [`Call::tally`] counts them.
+//! [`Table::add_within`], [`LwwTable`] and [`Leases`] name the cases in which they promise less than the first table.
 //!
-//! The other writers of a table must keep three rules. They raise `_version` by one with each write. They leave this
-//! crate's other attributes alone. They never create, replace or delete a row.
+//! A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself, because a [`Store`]
+//! switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`] counts them.
+//!
+//! Other writers of a table must keep three rules. They raise `_version` by one with each write. They leave the other
+//! attributes of this crate alone. They never create, replace or delete a row.
 //!
 //! # Example
 //!
@@ -86,18 +88,18 @@
 //!
 //! # Contents, in reading order
 //!
-//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`]: small files. They depend on
-//!    nothing above them.
-//! 2. `protocol`: the exactly-once core. `row` and `item` are what is stored, `condition` has all expression text, `send`
-//!    sends one request and says what its answer proves, `judge` says what became of a write, `deliver` sends until that
-//!    is proved.
-//! 3. [`Store`]: one client with everything that decides how its requests are sent.
-//! 4. [`table`]: one item. [`transact`]: many items. [`idempotency`]: once per request. [`lease`]: timed claims with fencing
-//!    tokens. [`lww`]: the newest instance wins.
+//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`]: small files that depend
+//!    on no later part.
+//! 2. `protocol`: the exactly-once core. `row` and `item` define what is stored, and `condition` has all expression
+//!    text. `send` sends one request and says what its answer proves. `judge` finds out what became of a write.
+//!    `deliver` sends until that is proved.
+//! 3. [`Store`]: one client, and the settings for its requests.
+//! 4. [`table`]: one item. [`transact`]: many items. [`idempotency`]: once per request. [`lease`]: timed claims with
+//!    fencing tokens. [`lww`]: the newest instance wins.
 //! 5. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!
-//! An arrow only points down: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} -> Store -> protocol ->
-//! small files`. Nothing below `http` knows of HTTP, and nothing below `lambda` knows of Lambda.
+//! Dependencies point in one direction only: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} ->
+//! Store -> protocol -> small files`. Nothing below `http` knows HTTP, and nothing below `lambda` knows Lambda.
 
 pub mod call;
 pub mod clock;
@@ -139,12 +141,12 @@ pub use table::{Decision, Key, KeyPart, Record, Table};
 pub use transact::{Attempt, Plan, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
-/// The examples of the crate's page, compiled like those here.
+/// Compiles the examples of the README of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CratePage;
 
-/// The example of the repository's page.
+/// Compiles the example of the README of the repository.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct RepositoryPage;

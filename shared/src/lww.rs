@@ -1,13 +1,12 @@
-//! The newest instance wins: [`LwwTable`], one value for each key, whatever the order in which changes arrive.
+//! [`LwwTable`]: a last-writer-wins register per key. The newest instance wins, in any order of arrival.
 //!
-//! A thing that comes and goes under one key (a host behind an address) has *instances*, and they are ordered: by a
-//! number, mostly the time of their creation, and where that is equal by their name. A registration puts a newer
-//! instance in the place of an older one and never the other way round. A deletion leaves a tombstone that remembers
-//! its instance, so what arrives later and is older changes nothing. The row is then the newest of all that arrived,
-//! and with ties decided by the name that does not depend on their order.
+//! *Instances* follow each other under one key, such as hosts behind one address. They are ordered by a number, usually
+//! the time of their creation, and then by name. A registration replaces an older instance, and never a newer one. A
+//! deletion leaves a tombstone that remembers its instance, so a late and older change has no effect. The row always
+//! holds the newest instance that arrived. Names decide ties, so the result does not depend on the order of arrival.
 //!
-//! Each is one conditional write, and nothing is read before. A write that is sent again after a lost answer, or arrives
-//! twice, meets either its own work or something newer: both leave things as they should be.
+//! Each operation is one conditional write without a read. A write that is sent again after a lost answer, or that
+//! arrives twice, meets its own result or a newer instance. Both leave the row correct.
 
 use crate::call::Call;
 use crate::error::{Failure, Source};
@@ -25,7 +24,7 @@ use std::fmt;
 use std::time::Duration;
 use tracing::debug;
 
-/// A [`Record`] whose values are instances: two of its attributes say which one.
+/// A [`Record`] whose values are instances. Two of its attributes identify and order an instance.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -48,18 +47,18 @@ use tracing::debug;
 /// }
 /// ```
 pub trait LwwRecord: Record + PartialEq {
-    /// The attribute whose number orders the instances of a key: whole, and at least 0.
+    /// The attribute that orders the instances of a key: a whole number, at least 0.
     const ORDERED_BY: &'static str;
-    /// The attribute whose text names the instance, and orders those with the same number.
+    /// The attribute that names the instance: a text. It orders the instances that have the same number.
     const NAMED_BY: &'static str;
 }
 
-/// Which instance. The newest of two is the greater one.
+/// The order key of an instance. The newer of two instances has the greater key.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OrderKey {
     /// The number that orders instances.
     pub order: u64,
-    /// The name of the instance. Without one it stands after every instance of this number: all of them are meant.
+    /// The name of the instance. `None` means all instances with this number, and is greater than any name.
     pub name: Option<String>,
 }
 
@@ -79,39 +78,40 @@ impl PartialOrd for OrderKey {
     }
 }
 
-/// What became of a registration.
+/// The outcome of [`LwwTable::register`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Registration<T> {
-    /// It stands there now.
+    /// The instance is registered now.
     New,
-    /// It stood there already. After a lost answer that may have been this registration itself.
+    /// The instance was registered already. After a lost answer, this very call may have registered it.
     Same,
-    /// This very instance stands there, but with other values: these. Nothing was changed.
+    /// The instance is registered, but with these other values. Nothing was changed.
     Differs(T),
-    /// A newer instance stands there, or one that is not older was deleted: this one is over. After a lost answer it may
-    /// have stood there in between.
+    /// The instance is out of date: a newer instance is registered, or the same or a newer instance was deleted. After
+    /// a lost answer, this instance may have been registered in between.
     Superseded {
-        /// Which one.
+        /// The instance that supersedes this one.
         by: OrderKey,
     },
 }
 
-/// What became of a deletion. Each is a success: the instance is not there.
+/// The outcome of [`LwwTable::delete`]. All three count as success: the instance is not registered any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Deletion {
-    /// The instance, or an older one, stood there and does not any more.
+    /// The instance, or an older one, was registered, and is deleted now.
     Deleted,
-    /// None stood there. After a lost answer that may be this deletion's own work.
+    /// No instance was registered. After a lost answer, this very call may have deleted it.
     AlreadyGone,
-    /// A newer instance stands there, or one was deleted: this deletion came late, and changes nothing (any more).
+    /// A newer instance is registered, or was deleted. This deletion came late and changes nothing. After a lost
+    /// answer, it may have been applied before.
     Superseded {
-        /// Which one.
+        /// The newer instance.
         by: OrderKey,
     },
 }
 
 impl Deletion {
-    /// One word, for answers and logs.
+    /// The outcome in one word, for responses and logs.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -122,30 +122,30 @@ impl Deletion {
     }
 }
 
-/// One table in which each key holds its newest instance.
+/// A table that holds the newest instance of each key. [`Store::lww_table`] makes it.
 ///
-/// Its rows have no versions: never write to it through a [`Table`]. Its TTL attribute is `_purgeAt`.
+/// Its rows have no versions, so never write to it through a [`Table`]. Its TTL attribute is `_purgeAt`.
 pub struct LwwTable<T> {
     table: Table<T>,
 }
 
 impl Store {
-    /// The table with this name, in which each key holds its newest instance. Nothing is sent.
+    /// The last-writer-wins table with this name. Sends nothing.
     pub fn lww_table<T: LwwRecord>(&self, name: impl Into<String>) -> LwwTable<T> {
         LwwTable { table: self.table(name).with_tombstone_retention(LwwTable::<T>::TOMBSTONE_RETENTION) }
     }
 }
 
 impl<T: LwwRecord> LwwTable<T> {
-    /// How long a tombstone is kept unless [`LwwTable::with_tombstone_retention`] says otherwise, from the moment when the
-    /// deletion arrived: 30 days. That is longer than a message can live in a queue and then in its dead-letter queue
-    /// (14 days each), so what comes later than this does not come at all.
+    /// How long a tombstone is kept by default: 30 days, counted from the arrival of the deletion. A queue and its
+    /// dead-letter queue keep a message for at most 14 days each, so no message is older. To change it, use
+    /// [`LwwTable::with_tombstone_retention`].
     ///
     /// Source: <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
     pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(30 * 24);
 
-    /// The same table with tombstones kept this long, from the moment when the deletion arrived; at least an hour,
-    /// at most ten years.
+    /// Sets how long tombstones are kept, counted from the arrival of the deletion: at least an hour, at most ten
+    /// years.
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
         LwwTable { table: self.table.with_tombstone_retention(retention) }
@@ -157,11 +157,11 @@ impl<T: LwwRecord> LwwTable<T> {
         self.table.store()
     }
 
-    /// The instance that stands there (one strongly consistent read); `None` where none does, or a tombstone.
+    /// Reads the registered instance, strongly consistent. Returns `None` if the key has no row or a tombstone.
     ///
     /// # Errors
-    /// [`Failure::Unavailable`] when the table does not answer before the deadline: try later.
-    /// [`Failure::CorruptItem`] and [`Failure::Rejected`]: repair the row or the set-up.
+    /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
+    /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
     pub async fn get(&self, key: &Key, call: &Call) -> Result<Option<T>, Failure> {
         let (sender, name) = (self.table.sender(), &self.table.name);
         let key = Table::<T>::key_attributes(key)?;
@@ -170,13 +170,15 @@ impl<T: LwwRecord> LwwTable<T> {
         Ok(row.as_ref().map(Stored::read).transpose()?.and_then(|stored| stored.live))
     }
 
-    /// Puts the instance there, unless a newer one stands there or one that is not older was deleted: one write.
+    /// Registers the instance with one write, unless a newer instance is registered, or the same or a newer one was
+    /// deleted.
     ///
     /// # Errors
-    /// [`Failure::OutcomeUnknown`], [`Failure::Unavailable`]: register it again, at any time. Others: see [`Failure`].
+    /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: register the instance again, at any time. For all
+    /// others, see [`Failure`].
     pub async fn register(&self, key: &Key, instance: &T, call: &Call) -> Result<Registration<T>, Failure> {
         let mut item = Table::<T>::encode(instance)?;
-        let fence = fence_of::<T>(&item).filter(|fence| fence.name.is_some()).ok_or_else(|| {
+        let order_key = order_key_of::<T>(&item).filter(|order_key| order_key.name.is_some()).ok_or_else(|| {
             let reason = format!("an instance has a whole number {} and a text {}", T::ORDERED_BY, T::NAMED_BY);
             Failure::InvalidRecord { reason }
         })?;
@@ -185,26 +187,29 @@ impl<T: LwwRecord> LwwTable<T> {
         match self.put(condition::put_if_newer(Self::ordering(), item), call).await? {
             Put::Applied(_) => Ok(Registration::New),
             Put::Refused(stored, pending) => {
-                // A copy of it that is still on its way could find the key free.
+                // A copy of this registration may still be on its way. TTL may remove the tombstone first, and then the
+                // copy finds the key free.
                 if let Some(source) = pending.filter(|_| is_soon(stored.purge_at, self.table.sender().clock.now())) {
                     return Err(Failure::OutcomeUnknown { source });
                 }
-                Ok(judge_registration(&fence, instance, stored))
+                Ok(judge_registration(&order_key, instance, stored))
             }
         }
     }
 
-    /// Leaves a tombstone of the instance, unless a newer one stands there or was deleted: one write. What stands there
-    /// and is not newer is gone then, and cannot come back as long as the tombstone is kept.
+    /// Deletes the instance and all older ones with one write, which leaves a tombstone. A newer instance stays.
+    ///
+    /// A deleted instance cannot come back while the tombstone is kept.
     ///
     /// # Errors
-    /// [`Failure::OutcomeUnknown`], [`Failure::Unavailable`]: delete it again, at any time. Others: see [`Failure`].
-    pub async fn delete(&self, key: &Key, fence: &OrderKey, call: &Call) -> Result<Deletion, Failure> {
+    /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: delete the instance again, at any time. For all
+    /// others, see [`Failure`].
+    pub async fn delete(&self, key: &Key, order_key: &OrderKey, call: &Call) -> Result<Deletion, Failure> {
         let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.tombstone_retention);
         let mut tombstone = Table::<T>::key_attributes(key)?;
-        tombstone.insert(T::ORDERED_BY.to_owned(), row::number(fence.order));
+        tombstone.insert(T::ORDERED_BY.to_owned(), row::number(order_key.order));
         tombstone.insert(PURGE_AT.to_owned(), row::number(purge_at));
-        if let Some(name) = &fence.name {
+        if let Some(name) = &order_key.name {
             tombstone.insert(T::NAMED_BY.to_owned(), AttributeValue::S(name.clone()));
         }
         match self.put(condition::put_unless_newer(Self::ordering(), tombstone), call).await? {
@@ -212,11 +217,11 @@ impl<T: LwwRecord> LwwTable<T> {
                 let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(PURGE_AT));
                 Ok(if was_live { Deletion::Deleted } else { Deletion::AlreadyGone })
             }
-            Put::Refused(stored, _) => Ok(Deletion::Superseded { by: stored.fence }),
+            Put::Refused(stored, _) => Ok(Deletion::Superseded { by: stored.order_key }),
         }
     }
 
-    /// Sends one write until it is proved what became of it.
+    /// Sends one write until its outcome is proved.
     async fn put(&self, write: ConditionalWrite, call: &Call) -> Result<Put<T>, Failure> {
         let (sender, name) = (self.table.sender(), &self.table.name);
         let send = |send: Send| sender.write(name, write.clone(), send.timeout);
@@ -226,7 +231,7 @@ impl<T: LwwRecord> LwwTable<T> {
         };
         let (stored, pending) = refusal.read(Stored::read)?;
         let stored = stored.ok_or_else(|| corrupt("a write was refused where no row is"))?;
-        debug!(order = stored.fence.order, name = stored.fence.name, "refused by what stands there");
+        debug!(order = stored.order_key.order, name = stored.order_key.name, "refused by what stands there");
         Ok(Put::Refused(stored, pending))
     }
 
@@ -241,43 +246,44 @@ impl<T> fmt::Debug for LwwTable<T> {
     }
 }
 
-/// What is proved about a write.
+/// The proved outcome of a write.
 enum Put<T> {
-    /// It was applied, and has replaced this row.
+    /// The write was applied and replaced this row, if there was one.
     Applied(Option<Attributes>),
-    /// It was refused by this; an earlier send that was not answered may have been applied.
+    /// This row refused the write. If a source is given, the answer to an earlier send was lost, and that send may have
+    /// been applied.
     Refused(Stored<T>, Option<Source>),
 }
 
-/// A row as it stands there.
+/// A row of the table.
 struct Stored<T> {
-    fence: OrderKey,
-    /// The instance; `None` for a tombstone.
+    order_key: OrderKey,
+    /// The instance. `None` for a tombstone.
     live: Option<T>,
     purge_at: Option<u64>,
 }
 
 impl<T: LwwRecord> Stored<T> {
     fn read(attributes: &Attributes) -> Result<Self, Failure> {
-        let fence = fence_of::<T>(attributes)
+        let order_key = order_key_of::<T>(attributes)
             .ok_or_else(|| corrupt(&format!("{} or {} is missing or malformed", T::ORDERED_BY, T::NAMED_BY)))?;
         let purge_at = row::purge_at(attributes)?;
         let live = if purge_at.is_none() { Some(Table::<T>::value_in(attributes)?) } else { None };
-        Ok(Stored { fence, live, purge_at })
+        Ok(Stored { order_key, live, purge_at })
     }
 }
 
-/// What a registration that was refused has come to.
+/// The outcome of a refused registration.
 fn judge_registration<T: PartialEq>(mine: &OrderKey, instance: &T, stored: Stored<T>) -> Registration<T> {
     match stored.live {
-        Some(live) if stored.fence == *mine && live == *instance => Registration::Same,
-        Some(live) if stored.fence == *mine => Registration::Differs(live),
-        _ => Registration::Superseded { by: stored.fence },
+        Some(live) if stored.order_key == *mine && live == *instance => Registration::Same,
+        Some(live) if stored.order_key == *mine => Registration::Differs(live),
+        _ => Registration::Superseded { by: stored.order_key },
     }
 }
 
-/// The instance that these attributes speak of.
-fn fence_of<T: LwwRecord>(attributes: &Attributes) -> Option<OrderKey> {
+/// The order key in these attributes.
+fn order_key_of<T: LwwRecord>(attributes: &Attributes) -> Option<OrderKey> {
     let order = row::read_number(attributes.get(T::ORDERED_BY)?)?;
     let name = attributes.get(T::NAMED_BY).map(|name| name.as_s().cloned()).transpose().ok()?;
     Some(OrderKey { order, name })
@@ -291,21 +297,21 @@ fn corrupt(reason: &str) -> Failure {
 mod tests {
     use super::*;
 
-    fn fence(order: u64, name: Option<&str>) -> OrderKey {
+    fn order_key(order: u64, name: Option<&str>) -> OrderKey {
         OrderKey { order, name: name.map(str::to_owned) }
     }
 
     #[test]
     fn instances_are_ordered_by_number_then_name_and_all_of_a_number_come_after_each_of_it() {
         let ascending = [
-            fence(1, Some("b")),
-            fence(1, None),
-            fence(2, Some("")),
-            fence(2, Some("B")),
-            fence(2, Some("a")),
-            fence(2, Some("ab")),
-            fence(2, None),
-            fence(10, Some("a")),
+            order_key(1, Some("b")),
+            order_key(1, None),
+            order_key(2, Some("")),
+            order_key(2, Some("B")),
+            order_key(2, Some("a")),
+            order_key(2, Some("ab")),
+            order_key(2, None),
+            order_key(10, Some("a")),
         ];
         for (index, one) in ascending.iter().enumerate() {
             for (other, another) in ascending.iter().enumerate() {
@@ -316,11 +322,11 @@ mod tests {
 
     #[test]
     fn a_refused_registration_is_the_same_differs_or_is_superseded() {
-        let mine = fence(2, Some("b"));
-        let stored = |fence: &OrderKey, live| Stored { fence: fence.clone(), live, purge_at: None };
+        let mine = order_key(2, Some("b"));
+        let stored = |order_key: &OrderKey, live| Stored { order_key: order_key.clone(), live, purge_at: None };
         assert_eq!(judge_registration(&mine, &"x", stored(&mine, Some("x"))), Registration::Same);
         assert_eq!(judge_registration(&mine, &"x", stored(&mine, Some("y"))), Registration::Differs("y"));
-        for (by, live) in [(&mine, None), (&fence(2, None), None), (&fence(2, Some("c")), Some("x"))] {
+        for (by, live) in [(&mine, None), (&order_key(2, None), None), (&order_key(2, Some("c")), Some("x"))] {
             let superseded = Registration::Superseded { by: by.clone() };
             assert_eq!(judge_registration(&mine, &"x", stored(by, live)), superseded);
         }

@@ -1,4 +1,4 @@
-//! How long to wait and when to stop: [`RetryPolicy`] (pure) and [`Deadline`].
+//! [`RetryPolicy`] (pure): how long to wait between sends and attempts. [`Deadline`]: when to stop.
 #![expect(
     clippy::disallowed_methods,
     reason = "the one place that reads the monotonic clock: a Deadline is made of it"
@@ -7,29 +7,29 @@
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// Stands for a time that no clock can hold: 30 years.
+/// The replacement for a time that no clock can hold: 30 years.
 const FAR_AWAY: Duration = Duration::from_hours(30 * 365 * 24);
 
-/// The moment after which a call sends nothing more and gives its answer.
+/// The moment at which a call stops sending and returns.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// The deadline that lies `time` from now.
+    /// Creates a deadline that is `time` from now.
     #[must_use]
     pub fn within(time: Duration) -> Self {
         let now = Instant::now();
         Deadline(now.checked_add(time).unwrap_or(now + FAR_AWAY))
     }
 
-    /// How much time is left; zero when it has passed.
+    /// The time left. Zero after the deadline.
     #[must_use]
     pub fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
 }
 
-/// A moment on two clocks: a machine that is paused may stop one of them.
+/// A moment on two clocks. A paused machine may stop one of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DualClockDeadline {
     monotonic: Deadline,
@@ -37,43 +37,43 @@ pub(crate) struct DualClockDeadline {
 }
 
 impl DualClockDeadline {
-    /// The moment that lies `time` from now, which is `now` by the wall clock.
+    /// The moment that is `time` from now. `now` is the current time of the wall clock.
     pub(crate) fn within(time: Duration, now: SystemTime) -> Self {
         DualClockDeadline { monotonic: Deadline::within(time), wall: now.checked_add(time).unwrap_or(now + FAR_AWAY) }
     }
 
-    /// Whichever comes first, on each clock.
+    /// The earlier of both moments, on each clock separately.
     pub(crate) fn earlier(self, other: DualClockDeadline) -> Self {
         let monotonic = Deadline(self.monotonic.0.min(other.monotonic.0));
         DualClockDeadline { monotonic, wall: self.wall.min(other.wall) }
     }
 
-    /// How much time is left, by the clock that has less of it; zero when it has passed.
+    /// The time left on the clock that has less. Zero after the moment.
     pub(crate) fn remaining(self, now: SystemTime) -> Duration {
         self.monotonic.remaining().min(self.wall.duration_since(now).unwrap_or_default())
     }
 }
 
-/// What the conflicts of one change have shown so far.
+/// The conflicts of one change so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct Conflicts {
-    /// How many there were.
+    /// The number of conflicts.
     pub count: u32,
-    /// Pauses made because of them.
+    /// The number of pauses after conflicts.
     pub pauses: u32,
-    /// Conflicts since the last pause; 1 is that of the attempt right after it.
+    /// Conflicts since the last pause. 1 means that only the first attempt after the pause has lost.
     pub since_pause: u32,
-    /// How long the last pause was.
+    /// The length of the last pause.
     pub paused: Duration,
-    /// How long the last refusal took, from the send to its answer.
+    /// The time from the last refused send to its answer.
     pub round_trip: Duration,
-    /// By how many versions the item had moved on between being observed and refusing.
+    /// The number of versions that the item moved on between its observation and the last refusal.
     pub behind: u64,
 }
 
 impl Conflicts {
-    /// Counts one more.
+    /// Counts one more conflict.
     pub fn met(&mut self, behind: u64, round_trip: Duration) {
         self.count += 1;
         self.since_pause += 1;
@@ -81,7 +81,7 @@ impl Conflicts {
         self.round_trip = round_trip;
     }
 
-    /// Counts a pause.
+    /// Counts a pause, unless it is zero.
     pub fn paused(&mut self, pause: Duration) {
         if !pause.is_zero() {
             self.pauses += 1;
@@ -90,8 +90,8 @@ impl Conflicts {
         }
     }
 
-    /// Whether others commit more than twice in five round trips: then a fresh attempt is about as likely
-    /// to meet one of them as not.
+    /// Whether other writers commit more than twice in five round trips. At that rate, a fresh attempt meets one of
+    /// them about every second time.
     fn crowded(&self) -> bool {
         let observed = self.paused + self.round_trip;
         u32::try_from(self.behind).map_or(true, |behind| {
@@ -100,9 +100,9 @@ impl Conflicts {
     }
 }
 
-/// How often, how fast and how patiently one change is tried.
+/// The retry policy of one change: how many attempts, how fast, with which pauses.
 ///
-/// It is a value. Change the fields of the default, and give it to [`Store::with_policy`](crate::Store::with_policy):
+/// Change the fields of the default, and pass it to [`Store::with_policy`](crate::Store::with_policy):
 ///
 /// ```
 /// let mut policy = fencepost::RetryPolicy::default();
@@ -111,34 +111,36 @@ impl Conflicts {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// Observe-decide-write rounds before a call gives up with *contention*. Default 40: with 100
-    /// writers on one item the unluckiest needs about 15, so the deadline ends a call, not this.
+    /// The most attempts (observe-decide-write rounds) before a call fails with *contention*. Default 40. With 100
+    /// writers on one item, the unluckiest writer needs about 15, so the deadline usually ends a call first.
     pub max_attempts: u32,
-    /// How long the first send of a write waits for its answer. Default 150 ms: some 30 times a
-    /// usual answer of `DynamoDB`, and short, because an identical resend is always safe and finds
-    /// out about a lost answer while the row still remembers it.
+    /// The timeout of the first send of a write. Default 150 ms, which is about 30 times a usual answer of `DynamoDB`.
+    /// A short timeout is safe, because an identical resend is always safe. It also finds out about a lost answer while
+    /// the row still remembers the write.
     pub first_timeout: Duration,
-    /// How long the last sends wait: each timeout in a row doubles the next, up to this. Default 2 s.
+    /// The longest timeout of a send. Default 2 s. Each lost answer in a row doubles the timeout, up to this.
     pub max_timeout: Duration,
-    /// What the first timeout is until the client has had its first answer, and so has connected.
-    /// Default 2 s: name look-up and TLS handshake take most of a second on a 128 MB function.
+    /// The first timeout while the client has no open connection, that is, until its first answer. Default 2 s, because
+    /// name look-up and TLS handshake take most of a second on a 128 MB function.
     pub cold_timeout: Duration,
-    /// Pause before a resend of the same write (throttled, a transaction in flight, an answer lost):
-    /// drawn between 0 and this, doubled each time in a row. Default 20 ms.
+    /// The bound of the pause before the first resend of a write (after throttling, a transaction conflict or a lost
+    /// answer). Default 20 ms. The pause is drawn between 0 and the bound. Each further resend doubles the bound.
     pub resend_pause: Duration,
-    /// The most that such a pause may grow to. Default 1 s.
+    /// The largest bound of a pause before a resend. Default 1 s.
     pub max_resend_pause: Duration,
-    /// First pause after a conflict, in round trips: drawn between 0 and this. Default 25, which lets
-    /// ten writers who met once go past each other; see [`RetryPolicy::conflict_pause`].
+    /// The bound of the first pause after a conflict, in round trips. The pause is drawn between 0 and the bound.
+    /// Default 25, which lets ten writers that met once pass each other. See [`RetryPolicy::conflict_pause`].
     pub conflict_pause: u32,
-    /// Every later pause, in round trips: drawn between 0 and this. Default 350, for a hundred writers.
+    /// The bound of every later pause after a conflict, in round trips. The pause is drawn between 0 and the bound.
+    /// Default 350, enough for a hundred writers.
     pub crowd_pause: u32,
-    /// Attempts in a row, after a pause, that are each made at once on the item that the last refusal
-    /// returned. Default 3.
+    /// The number of attempts in a row after a pause. Each is made at once, on the item that the last refusal returned.
+    /// Default 3.
     pub fresh_attempts: u32,
-    /// The most that a round trip counts for in these pauses. Default 20 ms: a slow one is no reason to wait.
+    /// The longest round trip that these pauses assume. Default 20 ms, because a slow round trip is no reason to wait
+    /// longer.
     pub max_round_trip: Duration,
-    /// The most that a pause after a conflict may be. Default 3.5 s; it never takes more than half of the time left.
+    /// The longest pause after a conflict. Default 3.5 s. A pause also never takes more than half of the time left.
     pub max_conflict_pause: Duration,
 }
 
@@ -161,35 +163,36 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// How long a send may wait for its answer after `lost` answers in a row did not come.
+    /// The timeout of a send after `lost` lost answers in a row.
     #[must_use]
     pub fn timeout(&self, lost: u32, connected: bool) -> Duration {
         let first = if connected { self.first_timeout } else { self.cold_timeout };
         grown(first, 2, lost, self.max_timeout)
     }
 
-    /// The pause before the same write is sent again, `sends` being how often it was sent so far.
+    /// The pause before the next send of the same write. `sends` counts the sends so far.
     ///
-    /// Full jitter: anywhere between 0 and the bound, by `random` (64 random bits).
+    /// Uses full jitter: the pause is anywhere between 0 and the bound. `random` (64 random bits) picks it.
     #[must_use]
     pub fn resend_pause(&self, sends: u32, random: u64) -> Duration {
         fraction(grown(self.resend_pause, 2, sends.saturating_sub(1), self.max_resend_pause), random)
     }
 
-    /// The pause before the next attempt, by what the `conflicts` of this change have shown.
+    /// The pause before the next attempt, given the `conflicts` of this change so far.
     ///
-    /// All pauses are measured in round trips, because that is what decides whether two attempts meet:
-    /// an attempt wins if nobody commits between its observation and its write, one round trip later.
+    /// All pauses are measured in round trips, because the round trip decides whether two attempts meet. An attempt
+    /// wins if nobody commits between its observation and its write, one round trip later.
     ///
-    /// 1. After the first conflict: anywhere within 25 round trips. Who met is spread out.
-    /// 2. What was observed is stale after a pause, so that attempt is usually refused. But its refusal
-    ///    brings the current item, and **that** is tried at once, up to 3 times: no pause.
-    /// 3. When those are refused as well, anywhere within 350 round trips, and 2 again.
-    /// 4. After the first pause, the refusal also shows how fast the item moves. Where others commit more
-    ///    than twice in five round trips there is a crowd, and 3 follows without trying.
+    /// 1. After the first conflict, the pause is anywhere within 25 round trips. It spreads out the writers that met.
+    /// 2. After a pause, the observed item is stale, so the next attempt is usually refused. The refusal returns the
+    ///    current item, and **that** item is tried at once, without a pause, up to 3 times.
+    /// 3. If those attempts are refused too, the pause is anywhere within 350 round trips. Then rule 2 applies again.
+    /// 4. After the first pause, the refusal also shows how fast the item moves. If other writers commit more than
+    ///    twice in five round trips, there is a crowd, and rule 3 applies at once.
     ///
-    /// Writers who begin at once on one item, hops of 5 ms each way, simulated with 600 seeds for a hundred
-    /// writers (mean; worst) and 1,000 for the others; `cargo dev bench` plays it with the real code:
+    /// The table shows writers that begin at once on one item, with hops of 5 ms each way. It is simulated with 600
+    /// seeds for a hundred writers (mean; worst) and with 1,000 seeds for the others. `cargo dev bench` measures it
+    /// with the real code.
     ///
     /// | writers | requests per success | mean time |
     /// |---|---|---|
@@ -198,9 +201,10 @@ impl RetryPolicy {
     /// | 10 | 4.1 | 233 ms |
     /// | 100 | 5.5; 5.8 | 1.8 s |
     ///
-    /// A hundred need 7.4 requests without rule 4. With one bound that grows fourfold from 100 ms to 2 s and one
-    /// fresh attempt per pause they need 7.7, in 1.1 s; with full jitter (25 ms to 1 s) and a read after each
-    /// conflict 12.5, in 0.8 s. Fewer requests are bought with time: refused ones are charged like any other.
+    /// For comparison, a hundred writers need 7.4 requests without rule 4. With one bound that grows fourfold from 100
+    /// ms to 2 s and one fresh attempt per pause, they need 7.7 requests and 1.1 s. With full jitter (25 ms to 1 s) and
+    /// a read after each conflict, they need 12.5 requests and 0.8 s. This policy buys fewer requests with time,
+    /// because refused requests are charged like any other.
     #[must_use]
     pub fn conflict_pause(&self, conflicts: &Conflicts, random: u64) -> Duration {
         let round_trips = match conflicts {
@@ -215,13 +219,13 @@ impl RetryPolicy {
     }
 }
 
-/// `first` times `factor` to the power of `times`, at most `cap`.
+/// `first` times `factor` to the power of `times`, but at most `cap`.
 fn grown(first: Duration, factor: u32, times: u32, cap: Duration) -> Duration {
     let factor = factor.checked_pow(times).unwrap_or(u32::MAX);
     first.checked_mul(factor).map_or(cap, |grown| grown.min(cap))
 }
 
-/// A part of `bound` by `random`: 0 gives nothing, `u64::MAX` nearly all.
+/// The part of `bound` that `random` picks: 0 gives zero, `u64::MAX` gives nearly all of it.
 pub(crate) fn fraction(bound: Duration, random: u64) -> Duration {
     let nanos = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
     let part = (u128::from(nanos) * u128::from(random)) >> 64;
@@ -234,7 +238,7 @@ mod tests {
 
     const ROUND_TRIP: Duration = Duration::from_millis(10);
 
-    /// The pause at its longest.
+    /// The longest pause that the policy may draw.
     fn longest(conflicts: &Conflicts) -> u128 {
         (RetryPolicy::default().conflict_pause(conflicts, u64::MAX) + Duration::from_nanos(1)).as_millis()
     }

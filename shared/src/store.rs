@@ -1,4 +1,4 @@
-//! [`Store`]: one client, with everything that decides how its requests are sent.
+//! [`Store`]: one client, and the settings that decide how its requests are sent.
 
 use crate::clock::{Clock, Rng};
 use crate::protocol::send::Sender;
@@ -8,11 +8,11 @@ use aws_sdk_dynamodb::Client;
 use std::fmt;
 use std::sync::Arc;
 
-/// The way to `DynamoDB` through one client. Make one per client and take every table from it.
+/// One `DynamoDB` client with the settings for its requests. Make one store per client, and make all tables from it.
 ///
-/// A store owns the client (with the SDK's retries switched off), the [`RetryPolicy`], the [`Clock`], the [`Rng`], and
-/// the time at which the client was last answered. All tables, leases and transactions of a store share that time, so
-/// the first request of each of them knows whether the client is connected. Copies are cheap and share it too.
+/// A store owns the client (with the retries of the SDK switched off), the [`RetryPolicy`], the [`Clock`], the [`Rng`],
+/// and the time of the last answer to the client. All tables, leases and transactions of a store share that time, so
+/// the first request of each knows whether the client is connected. Copies are cheap and share it too.
 ///
 /// ```
 /// use fencepost::{Record, Store, Table};
@@ -38,7 +38,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// A store over this client, with the default policy, the machine's clock and the operating system's randomness.
+    /// Creates a store over this client, with the default policy, the clock of the machine and the randomness of the
+    /// operating system.
     ///
     /// The SDK's retries are switched off for the requests of this store. A retry that this crate does not see would
     /// hide a lost answer from it.
@@ -47,19 +48,19 @@ impl Store {
         Store { sender: Arc::new(Sender::new(client)) }
     }
 
-    /// The same store with another retry policy.
+    /// Returns a copy of the store with this retry policy.
     #[must_use]
     pub fn with_policy(&self, policy: RetryPolicy) -> Self {
         self.with(|sender| sender.policy = policy)
     }
 
-    /// The same store with another clock.
+    /// Returns a copy of the store with this clock.
     #[must_use]
     pub fn with_clock(&self, clock: Clock) -> Self {
         self.with(|sender| sender.clock = clock)
     }
 
-    /// The same store with another source of random bits.
+    /// Returns a copy of the store with this source of random bits.
     #[must_use]
     pub fn with_rng(&self, rng: Rng) -> Self {
         self.with(|sender| sender.rng = rng)

@@ -1,11 +1,11 @@
-//! [`Timestamp`]: a moment to the millisecond, as clients and tables see it.
+//! [`Timestamp`]: a moment to the millisecond, in the notation of clients and tables.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-/// A moment, kept to the millisecond. Written as RFC 3339 UTC with exactly three decimals.
+/// A moment to the millisecond. It is written as RFC 3339 in UTC with exactly three decimals.
 ///
 /// ```
 /// use fencepost::timestamp::Timestamp;
@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Timestamp(jiff::Timestamp);
 
-/// The text is not a timestamp as [`Timestamp`] writes it, or not one that it can keep.
+/// The error for a text that is not a valid [`Timestamp`], or that a `Timestamp` cannot keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InvalidTimestamp;
 
@@ -29,8 +29,10 @@ impl fmt::Display for InvalidTimestamp {
 impl std::error::Error for InvalidTimestamp {}
 
 impl Timestamp {
-    /// Reads what others write: RFC 3339 with any offset. What is finer than a millisecond is refused, not cut off, and
-    /// so is a leap second, which would become another moment.
+    /// Parses an RFC 3339 timestamp with any offset.
+    ///
+    /// Refuses fractions finer than a millisecond, instead of cutting them off. Refuses leap seconds, because they
+    /// would become another moment.
     ///
     /// ```
     /// use fencepost::timestamp::Timestamp;
@@ -40,9 +42,10 @@ impl Timestamp {
     /// ```
     ///
     /// # Errors
-    /// [`InvalidTimestamp`].
+    /// [`InvalidTimestamp`] if the text is not RFC 3339, is finer than a millisecond, or is a leap second. Correct the
+    /// text.
     pub fn from_rfc3339(text: &str) -> Result<Self, InvalidTimestamp> {
-        // The parser takes more notations than the RFC has: basic forms, time zones in brackets, hours alone.
+        // The parser of jiff accepts more than the RFC: basic forms, time zones in brackets, hours alone.
         if !is_rfc3339(text.as_bytes()) {
             return Err(InvalidTimestamp);
         }
@@ -50,46 +53,47 @@ impl Timestamp {
         if moment.subsec_nanosecond() % 1_000_000 == 0 { Ok(Timestamp(moment)) } else { Err(InvalidTimestamp) }
     }
 
-    /// Milliseconds since 1970; `None` before.
+    /// Milliseconds since 1970. `None` for a moment before 1970.
     #[must_use]
     pub fn epoch_millis(self) -> Option<u64> {
         self.0.as_millisecond().try_into().ok()
     }
 
-    /// The moment so many milliseconds after 1970; `None` for one that no calendar has.
+    /// The moment this many milliseconds after 1970. `None` if it is beyond the range of the calendar.
     #[must_use]
     pub fn from_epoch_millis(millis: u64) -> Option<Self> {
         jiff::Timestamp::from_millisecond(millis.try_into().ok()?).ok().map(Timestamp)
     }
 
-    /// How long after `earlier` this is; zero when it is not after it.
+    /// The time from `earlier` to this moment. Zero if this moment is not later.
     #[must_use]
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::try_from(self.0.duration_since(earlier.0)).unwrap_or_default()
     }
 }
 
-/// Whole seconds since 1970, as TTL counts; 0 before.
+/// Whole seconds since 1970, the unit of TTL. 0 before 1970.
 pub(crate) fn epoch_seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Whole milliseconds since 1970; 0 before.
+/// Whole milliseconds since 1970. 0 before 1970.
 pub(crate) fn epoch_millis(time: SystemTime) -> u64 {
     millis(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
-/// Whole milliseconds.
+/// The duration in whole milliseconds.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The moment this many milliseconds after 1970; 1970 itself for one that no calendar has.
+/// The moment this many milliseconds after 1970. A moment beyond the range of the calendar becomes 1970 itself.
 pub(crate) fn moment(epoch_millis: u64) -> Timestamp {
     Timestamp::from_epoch_millis(epoch_millis).unwrap_or_else(|| Timestamp::from(SystemTime::UNIX_EPOCH))
 }
 
 /// Whether the text has the form of RFC 3339, section 5.6: date, `T`, time with seconds, at most 9 decimals, offset.
+/// False for a leap second.
 fn is_rfc3339(text: &[u8]) -> bool {
     let has_form = |text: &[u8], form: &[u8]| {
         let fits = |(byte, form): (&u8, &u8)| if *form == b'0' { byte.is_ascii_digit() } else { byte == form };
@@ -113,7 +117,8 @@ fn is_rfc3339(text: &[u8]) -> bool {
 }
 
 impl From<SystemTime> for Timestamp {
-    /// Cuts off what is finer than a millisecond; a time that no calendar has becomes the nearest that one has.
+    /// Cuts off fractions finer than a millisecond. A time beyond the range of the calendar becomes the nearest one in
+    /// it.
     fn from(time: SystemTime) -> Self {
         let (nearest, moment) = match time.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(after) => (jiff::Timestamp::MAX, i64::try_from(after.as_millis())),

@@ -1,32 +1,32 @@
-//! Which state of which row: [`Version`], [`Incarnation`] and the value that carries both.
+//! [`Version`], [`Incarnation`] and [`ItemVersion`]: one state of one row. [`Versioned`]: a value with its state.
 
 use std::fmt;
 
-/// Per-item counter: 1 on create, +1 per committed write, deletion included.
+/// A counter per item: 1 on create, +1 with each committed write, deletion included.
 ///
-/// Versions of one key only rise, also across delete and re-create, as long as a delayed request
-/// can still be on its way. At most 2^53 - 1, so that every JSON reader keeps it exactly.
+/// The version of a key only rises while a delayed request can still arrive, also across delete and re-create. It is at
+/// most 2^53 - 1, so every JSON reader keeps it exactly.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Version(u64);
 
 impl Version {
-    /// The version of a key at which no row exists: a create is a write at this version.
+    /// The version of a key that has no row. A create is a write at this version.
     pub const ABSENT: Version = Version(0);
     const MAX: u64 = (1 << 53) - 1;
 
-    /// The version with this number, unless it is beyond 2^53 - 1.
+    /// Creates the version with this number. Returns `None` above 2^53 - 1.
     #[must_use]
     pub fn new(number: u64) -> Option<Self> {
         (number <= Self::MAX).then_some(Version(number))
     }
 
-    /// The number: 0 where nothing is, else 1 or more.
+    /// The number: 0 if there is no row, otherwise 1 or more.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
     }
 
-    /// The version that a write on this one commits.
+    /// The version that a write at this version commits.
     #[must_use]
     pub fn next(self) -> Self {
         Version(self.0 + 1)
@@ -39,10 +39,10 @@ impl fmt::Display for Version {
     }
 }
 
-/// Which row of a key: the write id that created it where nothing was.
+/// The identity of a row: the write id of the create that made it on a free key.
 ///
-/// Without it, a row that TTL removed and somebody made anew could reach an old version number
-/// again, and an old reader would take it for the row that it knew.
+/// Versions alone are not enough. TTL may remove a row, and a new row under the same key may reach an old version
+/// number again. An old reader would take the new row for the one it knew. The incarnation tells them apart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Incarnation([u8; 8]);
 
@@ -60,26 +60,26 @@ impl Incarnation {
     }
 }
 
-/// Version and incarnation together: exactly one state of one row.
+/// A version and an incarnation: exactly one state of one row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ItemVersion {
-    /// How many writes this row has seen.
+    /// The number of committed writes to this row.
     pub version: Version,
-    /// Which row it is.
+    /// The identity of the row.
     pub incarnation: Incarnation,
 }
 
-/// A value as one committed write left it.
+/// A value together with the state of its row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Versioned<T> {
     /// The caller's value.
     pub value: T,
-    /// The state of the row that holds it.
+    /// The state of the row that holds the value.
     pub at: ItemVersion,
 }
 
 impl<T> Versioned<T> {
-    /// The version alone: what a reader of the value is shown.
+    /// The version without the incarnation, as readers of the value see it.
     #[must_use]
     pub fn version(&self) -> Version {
         self.at.version

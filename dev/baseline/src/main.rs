@@ -1,4 +1,4 @@
-//! A Lambda function without the SDK: answers each event with itself. What it costs is the floor of every function.
+//! A Lambda function without the SDK that answers each event with itself. Its cost is the least that any function has.
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;

@@ -1,7 +1,7 @@
-//! Writers that all begin at once on one item, each once: requests and time per success.
+//! Measures requests and time per success if many writers begin at once on one item, and each writes once.
 //!
-//! Time is tokio's paused clock and all chance comes from the seed: the network takes exactly its hops, everything
-//! else takes no time, and a seed gives the same numbers everywhere.
+//! Time is the paused clock of tokio, and all randomness comes from the seed. The network takes exactly its hops, and
+//! everything else takes no time. So a seed gives the same numbers on every machine.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the loops compared with do")]
 
 use crate::table::{self, ALLOWANCE, Counter, KEY, NAME};
@@ -15,54 +15,54 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// A way to make one change to an item that others change as well.
+/// A way to change an item that others change too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Strategy {
     /// `update_with_retry`, with the default policy.
     Fencepost,
-    /// Read, write conditionally; after a conflict wait 2^n x 100 ms and read again, 5 times at most.
+    /// Read and write conditionally. After a conflict, wait 2^n x 100 ms and read again, at most 5 times.
     Naive,
-    /// Read, write conditionally; after a conflict wait between 0 and 2^n x 25 ms, 1 s at most, and read again.
+    /// Read and write conditionally. After a conflict, wait between 0 and 2^n x 25 ms, at most 1 s, and read again.
     FullJitter,
 }
 
-/// How a crowd fared.
+/// The result of one crowd.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Requests of all writers, reads included.
+    /// The requests of all writers, reads included.
     pub requests: u32,
-    /// How long each writer took that was acknowledged, shortest first.
+    /// The times of the acknowledged writers, shortest first.
     pub times: Vec<Duration>,
-    /// Writers that gave up.
+    /// The number of writers that gave up.
     pub gave_up: usize,
-    /// What the item holds at the end.
+    /// The number in the item at the end.
     pub count: u64,
 }
 
 impl Outcome {
-    /// Requests of all writers by the number of those that were acknowledged.
+    /// The requests of all writers, divided by the number of acknowledged writers.
     #[must_use]
     pub fn requests_per_success(&self) -> f64 {
         f64::from(self.requests) / f64::from(u32::try_from(self.times.len()).unwrap_or(u32::MAX))
     }
 
-    /// The time that those took on average who were acknowledged.
+    /// The mean time of the acknowledged writers.
     #[must_use]
     pub fn mean_time(&self) -> Duration {
         self.times.iter().sum::<Duration>() / u32::try_from(self.times.len().max(1)).unwrap_or(u32::MAX)
     }
 
-    /// The time of the slowest of them.
+    /// The time of the slowest acknowledged writer.
     #[must_use]
     pub fn longest(&self) -> Duration {
         self.times.last().copied().unwrap_or_default()
     }
 }
 
-/// Lets `writers` loose on one item at this distance, each by `strategy`, all chance from `seed`.
+/// Lets `writers` write to one item at this distance, each by `strategy`. All randomness comes from `seed`.
 ///
 /// # Panics
-/// Where the engine fails, which it does not.
+/// If the engine fails, which it does not.
 #[must_use]
 pub fn play(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
@@ -119,7 +119,7 @@ async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) ->
     outcome
 }
 
-/// The usual loop. It applies a change twice when an answer is lost; here none is.
+/// The usual loop. It applies a change twice if an answer is lost. Here, no answer is lost.
 async fn read_and_write(client: &Client, begun: Instant, retries: u32, mut pause: impl FnMut(u32) -> Duration) -> bool {
     for conflicts in 0..=retries {
         let (version, count) = read(client).await;
@@ -146,7 +146,7 @@ async fn read_and_write(client: &Client, begun: Instant, retries: u32, mut pause
     false
 }
 
-/// The version and the number, by a strongly consistent read.
+/// Reads the version and the number, strongly consistent.
 async fn read(client: &Client) -> (u64, u64) {
     let read = client.get_item().table_name(NAME).key(KEY, AttributeValue::S("one".to_owned())).consistent_read(true);
     let item = Box::pin(read.send()).await.expect("an answer").item.expect("an item");

@@ -1,4 +1,5 @@
-//! `update_with_retry` against the same `GetItem` and `UpdateItem` on the bare SDK: one client each, one row, in turns.
+//! Measures `update_with_retry` against `GetItem` and `UpdateItem` on the bare SDK, in turns. Each has its own client;
+//! both use one row.
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock, and writes as the bare SDK does")]
 
 use crate::table::{self, Counter, KEY, NAME};
@@ -9,19 +10,19 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailur
 use fencepost::Store;
 use std::time::{Duration, Instant};
 
-/// Medians over all rounds.
+/// The medians over all rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Medians {
-    /// Of the two requests on the bare SDK.
+    /// The two requests on the bare SDK.
     pub bare: Duration,
-    /// Of `update_with_retry`.
+    /// `update_with_retry`.
     pub ours: Duration,
 }
 
-/// Measures this many rounds, after some that do not count, against the engine at `endpoint`.
+/// Measures this many rounds against the engine at `endpoint`, after some rounds that do not count.
 ///
 /// # Panics
-/// Where the engine does not answer.
+/// If the engine does not answer.
 pub async fn measure(endpoint: &str, rounds: usize) -> Medians {
     let own_client = || client(endpoint, aws_smithy_http_client::Builder::new().build_http());
     let (bare, ours) = (own_client(), Store::new(&own_client()).table::<Counter>(NAME));
@@ -48,7 +49,7 @@ pub async fn measure(endpoint: &str, rounds: usize) -> Medians {
     Medians { bare: median(&mut bare_times), ours: median(&mut our_times) }
 }
 
-/// The two requests that `update_with_retry` sends where nobody else writes, byte for byte but for the write id.
+/// The requests of `update_with_retry` without another writer: a read, and a write with the same condition.
 async fn read_and_write(client: &Client) {
     let key = || AttributeValue::S("one".to_owned());
     let read = client.get_item().table_name(NAME).key(KEY, key()).consistent_read(true);

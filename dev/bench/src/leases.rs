@@ -1,6 +1,7 @@
-//! Leases: what a cycle costs, those who wait for one key, an acquire whose answer is lost, and a holder that dies.
+//! Measures leases: the cost of a cycle, many callers that wait for one key, an acquire whose answer is lost, and the
+//! death of a holder.
 //!
-//! Time is virtual, as in [`crate::crowd`], and every client is one of its own.
+//! Time is virtual, as in [`crate::crowd`]. Every client is separate.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use crate::table::{self, LEASES};
@@ -12,49 +13,49 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// How many wait for one key.
+/// The number of callers that wait for one key.
 pub const WAITERS: usize = 20;
-/// How long each of them works under it.
+/// The time that each of them works under the lease.
 pub const WORK: Duration = Duration::from_millis(20);
-/// The length of the lease that they wait for.
+/// The length of the lease for which they wait.
 pub const WAITED_FOR: Duration = Duration::from_secs(1);
 
 const KEY: &str = "one";
 const FOR_EVER: Duration = Duration::from_hours(1);
 
-/// What something took.
+/// The cost of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cost {
-    /// Requests of all clients.
+    /// The requests of all clients.
     pub requests: u32,
-    /// From the first request to the last answer.
+    /// The time from the first request to the last answer.
     pub time: Duration,
 }
 
-/// How those who waited for one key fared.
+/// The result for the callers that waited for one key.
 #[derive(Clone, Default, Debug)]
 pub struct Wait {
-    /// What it cost all of them together.
+    /// The cost of all of them together.
     pub cost: Cost,
-    /// The tokens that they worked under, in the order of their work.
+    /// The tokens of the callers, in the order of their work.
     pub tokens: Vec<u64>,
-    /// How many were at work while somebody else was.
+    /// The number of callers that began to work while another one was working.
     pub overlaps: usize,
 }
 
-/// How long a lease was nobody's after its holder had died.
+/// The time without a holder after the death of a holder.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Succession {
-    /// From the death to the answer that somebody else has the lease.
+    /// The time from the death to the answer that another caller has the lease.
     pub after_death: Duration,
-    /// The part of it that came after the lease had ended and the clocks could be apart no more.
+    /// The part of that time after the lease had ended and the clock skew had passed.
     pub after_free: Duration,
 }
 
-/// Acquires and releases a lease, so often.
+/// Acquires and releases a lease `count` times.
 ///
 /// # Panics
-/// Where the engine fails, which it does not.
+/// If the engine fails, which it does not.
 #[must_use]
 pub fn cycles(count: u32, hop: Duration) -> Cost {
     paused(async move {
@@ -69,10 +70,10 @@ pub fn cycles(count: u32, hop: Duration) -> Cost {
     })
 }
 
-/// Lets [`WAITERS`] acquire one key at once, each to do its [`WORK`] and release it.
+/// Lets [`WAITERS`] callers acquire one key at once. Each does its [`WORK`] and releases the lease.
 ///
 /// # Panics
-/// Where the engine fails, which it does not.
+/// If the engine fails, which it does not.
 #[must_use]
 pub fn waiters(hop: Duration, seed: u64) -> Wait {
     paused(async move {
@@ -108,10 +109,10 @@ pub fn waiters(hop: Duration, seed: u64) -> Wait {
     })
 }
 
-/// Acquires a lease, on a connection that has carried an answer before, and loses the answer.
+/// Acquires a lease on a connection that has carried an answer before, and loses the answer.
 ///
 /// # Panics
-/// Where the engine fails, which it does not.
+/// If the engine fails, which it does not.
 #[must_use]
 pub fn lost_acquire(loss: Loss, hop: Duration, seed: u64) -> Cost {
     paused(async move {
@@ -127,10 +128,11 @@ pub fn lost_acquire(loss: Loss, hop: Duration, seed: u64) -> Cost {
     })
 }
 
-/// Lets a holder work under a lease of the default length, renew it and die at some moment, while another waits.
+/// Lets a holder work under a lease of the default length and renew it. The holder dies at a random moment, while
+/// another caller waits.
 ///
 /// # Panics
-/// Where the engine fails, which it does not.
+/// If the engine fails, which it does not.
 #[must_use]
 pub fn succession(hop: Duration, seed: u64) -> Succession {
     paused(async move {
@@ -162,7 +164,7 @@ pub fn succession(hop: Duration, seed: u64) -> Succession {
     })
 }
 
-/// The engine, and what each client of it needs.
+/// The engine, and the settings for its clients.
 struct World {
     wire: Wire,
     begun: Instant,
@@ -175,7 +177,7 @@ impl World {
         World { wire: Wire::new(hop), begun: Instant::now(), seeds }
     }
 
-    /// The leases as one client has them.
+    /// The leases of one new client.
     fn leases(&self) -> Leases {
         let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
         let begun = self.begun;

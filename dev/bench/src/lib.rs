@@ -1,11 +1,11 @@
-//! What Fencepost costs, measured: the parts of `cargo dev bench`, each of which a test may call as well.
+//! Measures the cost of Fencepost: the parts of `cargo dev bench`. Tests may call each of them too.
 //!
 //! - [`crowd`]: writers that all begin at once on one item, on virtual time.
-//! - [`latency`]: an update against the same two requests on the bare SDK, over HTTP.
-//! - [`leases`]: leases acquired, waited for, lost and left behind, on virtual time.
-//! - [`orders`]: orders placed by many clients at once, their answers lost or not.
-//! - [`process`]: a function's size, start and memory, on a Runtime API of its own.
-//! - [`startup`]: what the start is mostly made of.
+//! - [`latency`]: an update against a read and a write on the bare SDK, over HTTP.
+//! - [`leases`]: leases that are acquired, waited for, lost and left behind, on virtual time.
+//! - [`orders`]: orders that many clients place at once, with and without lost answers.
+//! - [`process`]: the size, start and memory of a function, on a Runtime API of its own.
+//! - [`startup`]: the step that takes most of the start.
 
 pub mod crowd;
 pub mod latency;

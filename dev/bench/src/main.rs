@@ -1,7 +1,8 @@
-//! Prints what Fencepost costs, as ratios taken in one run: `cargo dev bench` builds all of it and runs this.
+//! Prints the cost of Fencepost as ratios measured in one run. `cargo dev bench` builds everything and runs this.
 //!
-//! `bench DEVICE_STATE FLOOR` with the paths of the two bootstraps. `bench orders` prints what orders cost, `bench leases`
-//! what leases do, and nothing else. (`bench engine` and `bench client` are processes of its own.)
+//! Usage: `bench DEVICE_STATE FLOOR`, with the paths of the two bootstraps. `bench orders` prints only the cost of
+//! orders, and `bench leases` only that of leases. (This program starts `bench engine` and `bench client` as processes
+//! of its own.)
 #![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
 
 use bench::crowd::{self, Strategy};
@@ -25,7 +26,7 @@ const STARTS: usize = 41;
 const INVOCATIONS: usize = 200;
 const ROUNDS: usize = 3000;
 const SEEDS: u64 = 10;
-/// Of what leases do: chance is most of it.
+/// The seeds for leases. Leases need more of them, because most of their time is random.
 const LEASE_SEEDS: u64 = 200;
 const HOP: Duration = Duration::from_millis(5);
 
@@ -58,7 +59,7 @@ fn main() -> Outcome<()> {
     }
 }
 
-/// The engine, in a process of its own, until it is killed; its first line is its port.
+/// Serves the engine in a process of its own, until it is killed. Prints its port as the first line.
 async fn serve_engine() -> Outcome<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{}", listener.local_addr()?.port());
@@ -103,7 +104,7 @@ async fn measure(device_state: &Path, floor: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// The most memory of three processes, in MB, after a creation and adjustments.
+/// The highest peak memory of three processes, in MB, after a creation and adjustments.
 async fn peak(program: &Path, environment: &[(&str, &str)]) -> Outcome<f64> {
     let mut most = 0;
     for _ in 0..3 {
@@ -122,7 +123,7 @@ async fn peak(program: &Path, environment: &[(&str, &str)]) -> Outcome<f64> {
     Ok(number(most) * 1024.0 / 1e6)
 }
 
-/// The same crowds by each strategy. Exact, as time is virtual.
+/// Measures the same crowds with each strategy. The numbers are exact, because time is virtual.
 fn crowds() {
     println!(
         "\n| writers at once on one item, 5 ms hops (virtual time, {SEEDS} seeds) | requests per success | x Fencepost | mean time of a success, ms | slowest, ms | gave up |\n|---|---|---|---|---|---|"
@@ -155,7 +156,7 @@ fn crowds() {
     }
 }
 
-/// The same orders in both ways, without and with losses. Exact, as time is virtual.
+/// Measures the same orders both ways, with and without losses. The numbers are exact, because time is virtual.
 fn orders() {
     println!(
         "\n| {} clients, {} orders each, 5 ms hops (virtual time) | acknowledged | held | stock taken | unknown, asked again | given up | requests per order | orders per second | x usual |\n|---|---|---|---|---|---|---|---|---|",
@@ -190,7 +191,7 @@ fn orders() {
     }
 }
 
-/// What leases cost and how long they take to change hands. Exact, as time is virtual.
+/// Measures the cost of leases, and how long they take to change hands. The numbers are exact, because time is virtual.
 fn leases() {
     const CYCLES: u32 = 100;
     println!(
@@ -232,7 +233,7 @@ fn lease_row(what: &str, costs: &[Cost]) {
 
 const END: &str = "-----END CERTIFICATE-----\n";
 
-/// What the start takes with all TLS roots and with one, and how much of it is making the client.
+/// Measures the start with all TLS roots and with one, and the part of it that makes the client.
 async fn startup(device_state: &Path) -> Outcome<()> {
     let bundle = openssl_probe::probe().cert_file.ok_or("there is no bundle of certificates")?;
     let text = std::fs::read_to_string(&bundle)?;

@@ -1,8 +1,9 @@
-//! Clients that place orders at once, as `place-order` does it and in the usual way: what it costs, and whether there
-//! are as many orders as were acknowledged.
+//! Measures clients that place orders at once, with `place-order` and in the usual way: the cost, and whether the table
+//! has as many orders as were acknowledged.
 //!
-//! Time is virtual, as in [`crate::crowd`]. With losses, one answer in 50 is lost twice over: on the way from the table
-//! to the function, where the connection breaks, and on the way from the function to its client, who asks again.
+//! Time is virtual, as in [`crate::crowd`]. With losses, one answer in 50 is lost at each of two places. Between the
+//! table and the function, the connection breaks. Between the function and its client, the answer vanishes, and the
+//! client asks again.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the code compared with does")]
 
 use crate::table::{self, ORDERS, PRODUCTS};
@@ -24,65 +25,66 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// How many place orders at once.
+/// The number of clients that place orders at once.
 pub const CLIENTS: usize = 20;
-/// How many orders each of them wants, one after the other.
+/// The number of orders that each client wants, one after the other.
 pub const WANTED: usize = 100;
 
 const STOCK: i64 = 1_000_000_000;
-/// How often a client asks for one order before it gives up.
+/// The number of times that a client asks for one order before it gives up.
 const ASKS: usize = 20;
-/// How often the usual way reads again after its transaction was cancelled.
+/// The number of times that the usual way reads again after a cancelled transaction.
 const RETRIES: u32 = 7;
 
 /// A way to place an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// `place-order`, as it is.
+    /// The function `place-order`.
     Fencepost,
-    /// On the bare SDK with its standard retries and tokens: read the product, then in one transaction write it, if it is
-    /// still at that version, and put the order under a random id. After a cancellation wait between 0 and 2^n x 25 ms
-    /// and read again, 7 times.
+    /// The bare SDK with its standard retries and tokens. Reads the product. Then one transaction writes the product,
+    /// if it is still at that version, and puts the order under a random id. After a cancellation, waits between 0 and
+    /// 2^n x 25 ms and reads again, at most 7 times.
     Usual,
 }
 
-/// How the clients fared.
+/// The result for all clients.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Orders that a client was told are placed.
+    /// Orders whose success a client has heard.
     pub acknowledged: u64,
-    /// Orders that are in the table.
+    /// Orders in the table.
     pub held: u64,
-    /// What was taken from the stock; each order wants 1.
+    /// The stock that was taken. Each order takes 1.
     pub taken: i64,
-    /// Orders that a client gave up, not knowing what became of them.
+    /// Orders that a client gave up without knowing what became of them.
     pub gave_up: u64,
-    /// Answers that an outcome is unknown: each is found out by asking again.
+    /// Answers with an unknown outcome. The client finds out by asking again.
     pub unknown: u64,
-    /// Answers that nothing was applied; asked for again.
+    /// Answers that nothing was applied. The client asks again.
     pub failed: u64,
-    /// Answers that were lost on the way to the client.
+    /// Answers that were lost between the function and the client.
     pub unheard: u64,
     /// Requests to the tables.
     pub requests: u32,
-    /// Until the last client was done.
+    /// The time until the last client was done.
     pub time: Duration,
 }
 
-/// What one request for an order was answered.
+/// The answer to one request for an order.
 enum Answer {
     Placed,
     Unknown,
     Failed,
 }
 
-/// Lets [`CLIENTS`] place [`WANTED`] orders each of one of so many products, all chance from `seed`.
+/// Lets [`CLIENTS`] clients place [`WANTED`] orders each. Each order is for one of `products` products. All randomness
+/// comes from `seed`.
 ///
 /// # Panics
-/// Where the engine fails, which it does not.
+/// If the engine fails, which it does not.
 #[must_use]
 pub fn play(way: Way, products: usize, losses: bool, hop: Duration, seed: u64) -> Outcome {
-    // The SDK draws its tokens and pauses from this thread's generator.
+    // The SDK draws its tokens and pauses from the generator of this thread.
     fastrand::seed(seed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
@@ -127,7 +129,7 @@ async fn played(way: Way, products: usize, losses: bool, hop: Duration, seed: u6
     outcome
 }
 
-/// One who orders.
+/// One client.
 struct Ordering {
     number: usize,
     app: App,
@@ -138,7 +140,7 @@ struct Ordering {
 }
 
 impl Ordering {
-    /// Asks for one order until its answer is heard.
+    /// Asks for one order until the client hears its success.
     async fn order(&mut self, way: Way, order: usize, products: usize) {
         let product = format!("p-{}", self.rng.usize(..products));
         for ask in 0..ASKS {
@@ -164,7 +166,7 @@ impl Ordering {
         self.outcome.borrow_mut().gave_up += 1;
     }
 
-    /// The function itself, each time with the key of the order.
+    /// Calls the function. Each request for one order has the same key.
     async fn ours(&self, order: usize, product: &str) -> Answer {
         let body = format!(r#"{{"userId":"u-{}","lines":[{{"productId":"{product}","quantity":1}}]}}"#, self.number);
         let request = Request {
@@ -183,7 +185,7 @@ impl Ordering {
         }
     }
 
-    /// Read, one transaction, random id.
+    /// Reads, and sends one transaction with a random id.
     async fn usual(&mut self, product: &str) -> Answer {
         for conflicts in 0..=RETRIES {
             let key = AttributeValue::S(product.to_owned());
@@ -259,7 +261,7 @@ async fn create(client: &Client, products: usize) {
     }
 }
 
-/// Every row of the table, its numbers as text.
+/// Every row of the table. Keeps only the attributes that are numbers, as text.
 async fn scan(client: Client, table: &str) -> Vec<BTreeMap<String, String>> {
     let mut rows = Vec::new();
     let mut start = None;

@@ -1,4 +1,4 @@
-//! A function as a process on a Runtime API of its own: its size, its start, its memory.
+//! Runs a function as a process on a Runtime API of its own, and measures its size, start and memory.
 //!
 //! The API: <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock")]
@@ -25,7 +25,7 @@ struct Api {
 
 /// A function that has asked for its first event.
 pub struct Function {
-    /// From just before the process was made until it asked for its first event.
+    /// The time from just before the process was created until it asked for its first event.
     pub start: Duration,
     child: Child,
     events: mpsc::Sender<Value>,
@@ -33,10 +33,10 @@ pub struct Function {
 }
 
 impl Function {
-    /// Starts the program with this environment beside what Lambda sets, and nothing else.
+    /// Starts the program. Its environment has the variables that Lambda sets, and `environment`, and nothing else.
     ///
     /// # Errors
-    /// It does not start, or ends before it asks for an event.
+    /// The program does not start, or it ends before it asks for an event.
     pub async fn start(program: &Path, environment: &[(&str, &str)]) -> io::Result<Self> {
         let (first, started) = oneshot::channel();
         let (events, receiver) = mpsc::channel(1);
@@ -81,10 +81,10 @@ impl Function {
         self.answers.recv().await.ok_or_else(|| io::Error::other("no answer"))
     }
 
-    /// The most memory that the process has had resident so far, in KiB (`VmHWM`).
+    /// The peak resident memory of the process so far, in KiB (`VmHWM`).
     ///
     /// # Errors
-    /// Where the system keeps no `/proc`.
+    /// The system has no `/proc`, or the process has ended.
     pub fn peak_memory(&self) -> io::Result<u64> {
         let id = self.child.id().ok_or_else(|| io::Error::other("the process has ended"))?;
         let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
@@ -96,7 +96,7 @@ impl Function {
     /// Ends the process.
     ///
     /// # Errors
-    /// Where it cannot be ended.
+    /// The process cannot be ended.
     pub async fn stop(mut self) -> io::Result<()> {
         self.child.kill().await
     }
@@ -123,7 +123,7 @@ async fn answered(State(api): State<Arc<Api>>, body: String) -> axum::http::Stat
     axum::http::StatusCode::ACCEPTED
 }
 
-/// What API Gateway sends for a device's creation, or for a sub-resource of it.
+/// The event that API Gateway sends to `/devices/lamp-1`, or to a sub-resource of it.
 #[must_use]
 pub fn event(method: &str, sub: &str, body: &Value) -> Value {
     let path = format!("/devices/lamp-1{sub}");

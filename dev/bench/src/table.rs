@@ -1,4 +1,4 @@
-//! The tables that are measured on, and the counter in one of them.
+//! The tables that the benchmarks use, and the counter in one of them.
 
 use dynoxide::Database;
 use fencepost::{Call, Deadline, Decision, Key, Record, Table};
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::Duration;
 
-/// The table's name.
+/// The name of the table.
 pub const NAME: &str = "Devices";
-/// Its partition key, which is that of `device-state`.
+/// The partition key of the table, which is that of `device-state`.
 pub const KEY: &str = "deviceId";
-/// The table of idempotency keys that `device-state` is told of. Nothing that is measured uses it.
+/// The table of idempotency keys in the environment of `device-state`. No benchmark uses it.
 pub const RECORDS: &str = "IdempotencyRecords";
 /// The table of products, whose key is `productId`.
 pub const PRODUCTS: &str = "Products";
@@ -19,7 +19,7 @@ pub const ORDERS: &str = "Orders";
 /// The table of leases, whose key is `leaseKey`.
 pub const LEASES: &str = "Leases";
 
-/// What Lambda's 10 s leave to a call.
+/// The time that a call has of Lambda's 10 s.
 pub const ALLOWANCE: Duration = Duration::from_millis(9750);
 
 /// A number that every writer raises by one.
@@ -34,10 +34,10 @@ impl Record for Counter {
     const ATTRIBUTES: &'static [&'static str] = &["count"];
 }
 
-/// An engine in memory with the tables, empty.
+/// An in-memory engine with empty tables.
 ///
 /// # Panics
-/// Where there is no memory for it.
+/// If there is no memory for it.
 #[must_use]
 pub fn engine() -> Database {
     let db = Database::memory().expect("SQLite in memory");
@@ -53,21 +53,21 @@ pub fn engine() -> Database {
     db
 }
 
-/// A call with all the time that a Lambda usually has.
+/// A call with the time that a Lambda invocation usually has.
 #[must_use]
 pub fn call() -> Call {
     Call::new(Deadline::within(ALLOWANCE))
 }
 
-/// Makes the counter, at 0.
+/// Creates the counter with the value 0.
 ///
 /// # Panics
-/// Where it cannot be made.
+/// If it cannot be created.
 pub async fn create(table: &Table<Counter>, id: &str) {
     Box::pin(table.create(&Key::from(id), &Counter { count: 0 }, &call())).await.expect("a new counter");
 }
 
-/// Raises it by one; whether that was acknowledged.
+/// Raises the counter by one. Returns whether that was acknowledged.
 pub async fn raise(table: &Table<Counter>, id: &str) -> bool {
     let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { count: counter.count + 1 });
     Box::pin(table.update_with_retry(&Key::from(id), &call(), decide)).await.is_ok()

@@ -1,4 +1,4 @@
-//! The embedded engine behind a connector that takes its time and counts.
+//! The embedded engine behind a connector that adds delays and counts requests.
 
 use crate::table;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedHttpClient, retry::RetryConfig};
@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A way to the engine that takes `hop` there and `hop` back.
+/// A connection to the engine that takes `hop` in each direction.
 ///
-/// A transaction is at work for another `hop`: one that comes to an item of it meanwhile is answered
-/// `TransactionConflict`, which the engine itself never says.
+/// A transaction works for another `hop`. A transaction on one of its items in that time gets `TransactionConflict`,
+/// which the engine itself never returns.
 #[derive(Clone)]
 pub struct Wire {
     db: Database,
@@ -30,12 +30,12 @@ pub struct Wire {
     next_loss: Arc<Mutex<Option<Loss>>>,
 }
 
-/// How the answer to work that was done is lost.
+/// How the answer to an applied request is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
     /// The connection breaks.
     Broken,
-    /// Nothing comes.
+    /// No answer arrives.
     Silent,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Debug for Wire {
 }
 
 impl Wire {
-    /// A wire to an empty engine that has the tables.
+    /// Creates a wire to an engine with empty tables.
     #[must_use]
     pub fn new(hop: Duration) -> Self {
         Wire {
@@ -59,7 +59,8 @@ impl Wire {
         }
     }
 
-    /// The same wire, but one answer in 50 is lost: the work is done, and the connection breaks.
+    /// Returns a wire to the same engine that loses one answer in 50: the request is applied, and the connection
+    /// breaks.
     #[must_use]
     pub fn losing(&self, chance: fastrand::Rng) -> Self {
         Wire { losses: Some(Arc::new(Mutex::new(chance))), ..self.clone() }
@@ -68,18 +69,18 @@ impl Wire {
     /// Loses the next answer.
     ///
     /// # Panics
-    /// Not at all: nothing panics that holds the lock.
+    /// Never, because no code panics while it holds the lock.
     pub fn lose_next(&self, loss: Loss) {
         *self.next_loss.lock().expect("no panic while setting") = Some(loss);
     }
 
-    /// The requests since the last time.
+    /// The number of requests since the last call.
     #[must_use]
     pub fn take_requests(&self) -> u32 {
         self.requests.swap(0, SeqCst)
     }
 
-    /// The real SDK over this wire, its retries off.
+    /// A client of the real SDK over this wire, without retries.
     #[must_use]
     pub fn client(&self) -> Client {
         let connector = SharedHttpConnector::new(self.clone());
@@ -110,7 +111,7 @@ impl Wire {
         answer
     }
 
-    /// Marks the items as being worked on, unless one of them is: then what the transaction is answered.
+    /// Marks the items as being worked on. If one of them is already, returns the answer to the transaction instead.
     fn begin(&self, items: &[Option<String>]) -> Option<Value> {
         let mut at_work = self.at_work.lock().expect("no panic while at work");
         let taken = |item: &Option<String>| item.as_ref().is_some_and(|item| at_work.contains(item));
@@ -134,7 +135,8 @@ impl Wire {
     }
 }
 
-/// Which item each step updates. A step that creates one is alone with it.
+/// The item that each step updates. `None` for a step that creates an item, because no other transaction uses that
+/// item.
 fn updated_items(body: &[u8]) -> Vec<Option<String>> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let item = |step: &Value| step.get("Update").map(|update| format!("{} {}", update["TableName"], update["Key"]));

@@ -48,7 +48,7 @@ Resources:
         Timer: { Type: ScheduleV2, Properties: { ScheduleExpression: rate(1 hour) } }
 "#;
 
-/// What is said of the small template after one replacement.
+/// The message for the small template after one replacement.
 fn refused(find: &str, replacement: &str) -> String {
     assert!(SMALL.contains(find), "the small template has no {find:?}");
     let failure = Template::parse(&SMALL.replacen(find, replacement, 1)).expect_err("must be refused");

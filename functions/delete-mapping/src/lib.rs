@@ -1,7 +1,8 @@
-//! The function `delete-mapping`: deletes of host mappings that come late, through a queue.
+//! The function `delete-mapping`: delayed deletes of host mappings, from a queue.
 //!
-//! What a task deletes and what it leaves alone is decided by the table (see `fencepost::lww`), so a task may arrive
-//! late, twice, and after newer ones. Tasks for one address are folded: the newest says all that the others say.
+//! The table decides what a task deletes and what it leaves alone (see `fencepost::lww`). So a task may arrive late,
+//! twice, and after newer ones. Tasks for one address are folded into the newest, which does all that the others ask
+//! for.
 
 pub mod task;
 
@@ -13,36 +14,36 @@ use futures_util::stream::{StreamExt, iter};
 use std::collections::{BTreeMap, BTreeSet};
 use task::{Mapping, Task, newest_of_each, parse_task};
 
-/// How many writes of a batch are on their way at once: enough for a batch of 10 in three round trips, and few enough
-/// not to throttle the table for everybody else when many batches come at once.
+/// The number of writes of a batch that are in flight at once. It handles a batch of 10 in three round trips, and does
+/// not throttle the table for other callers when many batches arrive at once.
 const CONCURRENCY: usize = 4;
 
-/// What the function keeps between batches.
+/// The state of the function between batches.
 #[derive(Debug)]
 pub struct App {
     mappings: LwwTable<Mapping>,
 }
 
 impl App {
-    /// A function on this table.
+    /// Creates the function on this table.
     #[must_use]
     pub fn new(mappings: LwwTable<Mapping>) -> Self {
         App { mappings }
     }
 
-    /// A function as the environment says: `MAPPINGS_TABLE`.
+    /// Creates the function from the environment: `MAPPINGS_TABLE`.
     ///
     /// # Errors
-    /// A sentence that names the variable.
+    /// A sentence that names the missing variable.
     pub fn from_env(store: &Store) -> Result<Self, Source> {
         Ok(App::new(store.lww_table(env::required("MAPPINGS_TABLE")?)))
     }
 }
 
-/// Does the tasks of one batch: one write for each address. Gives one outcome for each message, in their order.
+/// Does the tasks of one batch, with one write per address. Returns one outcome for each message, in their order.
 ///
-/// A task that comes too late for the invocation's deadline, or meets a throttled table, fails; a malformed one fails
-/// alone. Whatever failed may come again at any time.
+/// A task fails if the deadline of the invocation ends it, or if the table is throttled. A malformed task fails alone.
+/// A failed task may come again at any time.
 pub async fn handle(app: &App, bodies: &[&str], call: &Call) -> Vec<Outcome> {
     let now = app.mappings.store().now();
     let parsed: Vec<_> = bodies.iter().map(|body| parse_task(body, now)).collect();

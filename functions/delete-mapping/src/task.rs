@@ -1,4 +1,4 @@
-//! What a message asks for, and what of it remains when a batch asks for the same again: without I/O.
+//! The task in a message, and the folding of tasks for one address. No I/O.
 
 use fencepost::Record;
 use fencepost::http::{Fields, Ip, Problem};
@@ -7,13 +7,14 @@ use fencepost::timestamp::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A mapping, as far as deleting it needs to know: whose it is. `host-mapping` knows the whole; a test compares them.
+/// The part of a mapping that a delete needs: its instance. `host-mapping` has the whole mapping, and a test compares
+/// the two.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mapping {
-    /// The instance.
+    /// The id of the instance.
     pub instance_id: String,
-    /// When it was created, in milliseconds since 1970.
+    /// The creation time of the instance, in milliseconds since 1970.
     pub creation_timestamp: u64,
 }
 
@@ -27,28 +28,28 @@ impl LwwRecord for Mapping {
     const NAMED_BY: &'static str = "instanceId";
 }
 
-/// One message: what is behind this address, up to this instance, is to be deleted.
+/// One message: delete this instance and all older ones behind this address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
     /// The address.
     pub ip: Ip,
-    /// The instance; without a name all of its moment.
+    /// The instance. Without a name, all instances of its creation time.
     pub instance: OrderKey,
 }
 
-/// The task of `{hostIp, creationTimestamp, instanceId?}`; whatever else the message has is ignored.
+/// Parses the task in `{hostIp, creationTimestamp, instanceId?}`. Ignores all other fields of the message.
 ///
 /// # Errors
 /// A problem that names the field.
 pub fn parse_task(body: &str, now: Timestamp) -> Result<Task, Problem> {
-    let mut fields = Fields::of_message(body)?;
+    let mut fields = Fields::from_message(body)?;
     let ip = fields.required_ip("hostIp")?;
     let order = fields.required_past("creationTimestamp", now)?.epoch_millis().unwrap_or_default();
     let name = fields.optional_id("instanceId")?.map(|id| id.to_string());
     Ok(Task { ip, instance: OrderKey { order, name } })
 }
 
-/// Which task of each address is the newest, by its place: done, it has done what the others of that address ask for.
+/// Returns the position of the newest task of each address. That task does all that the others of the address ask for.
 #[must_use]
 pub fn newest_of_each<'a>(tasks: impl Iterator<Item = (usize, &'a Task)>) -> BTreeMap<Ip, usize> {
     let mut newest = BTreeMap::<Ip, (usize, &Task)>::new();
@@ -96,7 +97,7 @@ mod tests {
             (r#"{"hostIp":"192.0.2.1","creationTimestamp":"yesterday"}"#, "invalid_timestamp"),
             (r#"{"hostIp":"192.0.2.1","creationTimestamp":1772877600000}"#, "invalid_type"),
             (r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T10:06:00Z"}"#, "timestamp_in_future"),
-            // Taken for absent, it would delete every instance of that moment.
+            // If it counted as absent, it would delete every instance of that moment.
             (r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T10:00:00Z","instanceId":null}"#, "invalid_type"),
             (r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T10:00:00Z","instanceId":""}"#, "invalid_id"),
         ] {

@@ -1,4 +1,4 @@
-//! A device, and what may become of it: pure decisions, told the time.
+//! A device and its pure decisions. Time is an argument.
 
 use fencepost::http::{Problem, Resource};
 use fencepost::json::{Decimal, Object, value_of};
@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::time::Duration;
 
-/// What is known of one device. Its id is the key.
+/// The value of one device. Its id is the key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Device {
-    /// Whether it can be reached.
+    /// Whether the device can be reached.
     pub status: Status,
-    /// What it does: free-form.
-    #[serde(skip)] // free-form JSON goes to attributes through fencepost::json, exactly
+    /// The state: free-form.
+    #[serde(skip)] // fencepost::json converts free-form JSON to attributes exactly
     pub state: Object,
-    /// How it is set up: free-form.
+    /// The configuration: free-form.
     #[serde(skip)]
     pub config: Object,
-    /// When it was created.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// When it was written last.
+    /// The time of the last write.
     pub updated_at: Timestamp,
-    /// When its configuration was changed last; creation does not count.
+    /// The time of the last change of the configuration. Creation does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_updated_at: Option<Timestamp>,
 }
@@ -34,9 +34,9 @@ pub struct Device {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It can.
+    /// The device can be reached.
     Online,
-    /// It can not.
+    /// The device cannot be reached.
     Offline,
 }
 
@@ -88,47 +88,47 @@ impl Resource for Device {
     }
 }
 
-/// A change of one number in `state`, relative to what is there.
+/// A change of one number in `state`, relative to the current number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Adjustment {
     /// The literal top-level name in `state`.
     pub attribute: String,
-    /// What is added to it.
+    /// The number to add.
     pub by: Decimal,
-    /// What the result may not be below.
+    /// The lowest result that is allowed.
     pub min: Option<Decimal>,
-    /// What the result may not be above.
+    /// The highest result that is allowed.
     pub max: Option<Decimal>,
-    /// What happens at a limit.
+    /// The behaviour at a limit.
     pub on_limit: OnLimit,
 }
 
-/// What an adjustment does whose result is outside its limits.
+/// The behaviour of an adjustment whose result is outside its limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnLimit {
-    /// It is refused.
+    /// The adjustment is refused.
     Refuse,
-    /// Its result is moved to the limit.
+    /// The result becomes the limit.
     Clamp,
 }
 
-/// Why a change is refused by the state of the device. Nothing is written then.
+/// Why the state of the device refuses a change. Nothing is written then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
     /// The result would be outside the limits.
     LimitReached {
-        /// What the attribute is now.
+        /// The current number.
         current: Decimal,
     },
-    /// The attribute is missing, or is no number.
+    /// The attribute is missing or is not a number.
     NotANumber,
-    /// The exact result has more digits than are kept.
+    /// The exact result has more digits than an item keeps, or is out of range.
     NotRepresentable,
     /// The device is offline.
     Offline,
-    /// The configuration was changed only a moment ago.
+    /// The last change of the configuration was too recent.
     ChangedTooRecently {
-        /// How long until it may be changed again.
+        /// The time until the configuration may be changed again.
         wait: Duration,
     },
 }
@@ -152,7 +152,7 @@ impl From<Refusal> for Problem {
     }
 }
 
-/// Merges a patch into the state. A patch that changes nothing writes nothing.
+/// Merges a patch into the state. Writes nothing if the patch changes nothing.
 #[must_use]
 pub fn decide_patch(device: &Device, patch: &Object, now: Timestamp) -> Decision<Device, Refusal> {
     put_if_changed(device, Device { state: device.state.merged(patch), ..device.clone() }, now)
@@ -160,8 +160,8 @@ pub fn decide_patch(device: &Device, patch: &Object, now: Timestamp) -> Decision
 
 /// Adds to one number of the state, exactly, within limits.
 ///
-/// The limits are compared with the exact sum, before it has to be representable: so a clamp that
-/// ends at a limit never fails for digits that nobody asked to keep.
+/// Compares the limits with the exact sum before it must fit into an item. So a clamp that ends at a limit never fails
+/// because of digits that nobody wants to keep.
 #[must_use]
 pub fn decide_adjust(device: &Device, adjustment: &Adjustment, now: Timestamp) -> Decision<Device, Refusal> {
     let Some(current) = device.state.number(&adjustment.attribute) else {
@@ -182,17 +182,18 @@ pub fn decide_adjust(device: &Device, adjustment: &Adjustment, now: Timestamp) -
     put_if_changed(device, Device { state, ..device.clone() }, now)
 }
 
-/// Sets the status. The status that it has already writes nothing.
+/// Sets the status. Writes nothing if the device has that status already.
 #[must_use]
 pub fn decide_status(device: &Device, status: Status, now: Timestamp) -> Decision<Device, Refusal> {
     put_if_changed(device, Device { status, ..device.clone() }, now)
 }
 
-/// Replaces the configuration: only while online, and not sooner than `interval` after the last change.
+/// Replaces the configuration, but only while the device is online, and at the earliest `interval` after the last
+/// change.
 ///
-/// The configuration that it has already is no change: it is answered with the device as it is, is
-/// not held to the interval and does not start it anew. So a client whose answer was lost can repeat
-/// its request, and learns that it is done instead of `changed_too_recently`.
+/// A configuration that the device already has is not a change. The answer is the device as it is. The interval does
+/// not apply, and does not start again. So a client whose answer was lost can repeat its request, and gets a success
+/// instead of `changed_too_recently`.
 #[must_use]
 pub fn decide_config(
     device: &Device,
@@ -207,7 +208,7 @@ pub fn decide_config(
         return Decision::Keep;
     }
     if let Some(changed) = device.config_updated_at {
-        // `changed` may lie ahead of this function's clock; then the wait is the longer for it.
+        // `changed` may lie ahead of this function's clock. The wait is then longer by that difference.
         let wait = (interval + changed.since(now)).saturating_sub(now.since(changed));
         if !wait.is_zero() {
             return Decision::Refuse(Refusal::ChangedTooRecently { wait });
@@ -217,7 +218,7 @@ pub fn decide_config(
     put_if_changed(device, next, now)
 }
 
-/// Writes the next value at this time, unless it is the same.
+/// Writes the next value with this time, unless nothing differs.
 fn put_if_changed(device: &Device, next: Device, now: Timestamp) -> Decision<Device, Refusal> {
     if next == *device { Decision::Keep } else { Decision::Put(Device { updated_at: now, ..next }) }
 }

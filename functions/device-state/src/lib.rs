@@ -1,4 +1,4 @@
-//! The function `device-state`: devices that are created, read, patched, adjusted, configured and deleted exactly once.
+//! The function `device-state`: creates, reads, patches, adjusts, configures and deletes devices exactly once.
 //!
 //! Reading order: [`ROUTES`], [`handle`], then the decisions in [`device`].
 
@@ -14,7 +14,7 @@ use requests::{parse_adjustment, parse_device, parse_status, payload_of_adjustme
 use serde_json::json;
 use std::time::Duration;
 
-/// What the function keeps between requests.
+/// The state of the function between requests.
 #[derive(Debug)]
 pub struct App {
     devices: Items<Device>,
@@ -22,17 +22,17 @@ pub struct App {
 }
 
 impl App {
-    /// A function on these tables.
+    /// Creates the function on these tables.
     #[must_use]
     pub fn new(devices: Table<Device>, records: Idempotency<Response>, config_min_interval: Duration) -> Self {
         App { devices: Items::with_idempotency(devices, records), config_min_interval }
     }
 
-    /// A function as the environment says: `DEVICES_TABLE`, `IDEMPOTENCY_RECORDS_TABLE` and
+    /// Creates the function from the environment: `DEVICES_TABLE`, `IDEMPOTENCY_RECORDS_TABLE` and
     /// `CONFIG_MIN_INTERVAL_SECONDS` (default 300).
     ///
     /// # Errors
-    /// A sentence that names the variable.
+    /// A sentence that names the variable that is missing or wrong.
     pub fn from_env(store: &Store) -> Result<Self, Source> {
         Ok(App::new(
             store.table(env::required("DEVICES_TABLE")?),
@@ -46,7 +46,7 @@ impl App {
     }
 }
 
-/// What the function does.
+/// The operations of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
     /// Create a device.
@@ -86,8 +86,8 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
     match route {
         Route::Create => {
             let device = parse_device(request, app.now())?;
-            let creation = request.creation(&path, &payload_of_device(&device))?;
-            app.devices.create(&id, &device, &creation, call).await
+            let create = request.create_request(&path, &payload_of_device(&device))?;
+            app.devices.create(&id, &device, &create, call).await
         }
         Route::Get => app.devices.get(id.as_str(), &request.read_preconditions()?, call).await,
         Route::Delete => {
@@ -96,22 +96,22 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
         }
         Route::PatchState => {
             let patch = request.merge_patch()?;
-            let change = request.change(&path, &json!(patch))?;
+            let change = request.change_request(&path, &json!(patch))?;
             app.devices.change(&id, &change, call, |device| decide_patch(device, &patch, app.now())).await
         }
         Route::Adjust => {
             let adjustment = parse_adjustment(request)?;
-            let change = request.change(&path, &payload_of_adjustment(&adjustment))?;
+            let change = request.change_request(&path, &payload_of_adjustment(&adjustment))?;
             app.devices.change(&id, &change, call, |device| decide_adjust(device, &adjustment, app.now())).await
         }
         Route::SetStatus => {
             let status = parse_status(request)?;
-            let change = request.change(&path, &json!(status))?;
+            let change = request.change_request(&path, &json!(status))?;
             app.devices.change(&id, &change, call, |device| decide_status(device, status, app.now())).await
         }
         Route::SetConfig => {
             let config = request.object()?;
-            let change = request.change(&path, &json!(config))?;
+            let change = request.change_request(&path, &json!(config))?;
             let interval = app.config_min_interval;
             app.devices.change(&id, &change, call, |device| decide_config(device, &config, interval, app.now())).await
         }

@@ -1,4 +1,4 @@
-//! Bodies to typed requests. The 400s of the bodies end here.
+//! Parses bodies to typed requests. All 400s about bodies come from here.
 
 use crate::device::{Adjustment, Device, OnLimit, Status};
 use fencepost::http::{Fields, Problem, Request};
@@ -6,7 +6,7 @@ use fencepost::json::value_of;
 use fencepost::timestamp::Timestamp;
 use serde_json::{Value, json};
 
-/// The new device of `{state, status?="offline", config?={}}`, created at this time.
+/// Parses the new device in `{state, status?="offline", config?={}}`. It is created at `now`.
 ///
 /// # Errors
 /// A problem that names the field.
@@ -24,13 +24,14 @@ pub fn parse_device(request: &Request, now: Timestamp) -> Result<Device, Problem
     Ok(device)
 }
 
-/// What the request for this new device says, in one notation and with its defaults, but not when it came.
+/// The payload of the request for a new device, in one notation and with its defaults. The time of the request is left
+/// out.
 #[must_use]
 pub fn payload_of_device(device: &Device) -> Value {
     json!({"state": device.state, "status": device.status, "config": device.config})
 }
 
-/// The adjustment of `{attribute, by, min?, max?, onLimit?="refuse"}`.
+/// Parses the adjustment in `{attribute, by, min?, max?, onLimit?="refuse"}`.
 ///
 /// # Errors
 /// A problem that names the field.
@@ -52,7 +53,7 @@ pub fn parse_adjustment(request: &Request) -> Result<Adjustment, Problem> {
     Ok(adjustment)
 }
 
-/// What the request for this adjustment says, in one notation and with its defaults.
+/// The payload of the request for an adjustment, in one notation and with its defaults.
 #[must_use]
 pub fn payload_of_adjustment(adjustment: &Adjustment) -> Value {
     json!({
@@ -67,7 +68,7 @@ pub fn payload_of_adjustment(adjustment: &Adjustment) -> Value {
     })
 }
 
-/// The status of `{status}`.
+/// Parses the status in `{status}`.
 ///
 /// # Errors
 /// A problem that names the field.

@@ -1,4 +1,4 @@
-//! A child, and what follows from asking for it: pure.
+//! A child and its pure rules.
 
 use fencepost::http::{Problem, Resource};
 use fencepost::idempotency::derived_id;
@@ -8,18 +8,18 @@ use fencepost::{Attributes, ItemVersion, Record, Source, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What is known of one child. Its id is the key, and nothing of it ever changes.
+/// The value of one child. Its id is the key, and it never changes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Child {
-    /// Its parent's name.
+    /// The name of the parent.
     pub parent_id: String,
-    /// Which parent of that name: one that was deleted and made anew is another one.
+    /// The uid of the parent. A parent that was deleted and created again has another uid.
     pub parent_uid: String,
-    /// What it is to be: free-form.
-    #[serde(skip)] // free-form JSON goes to attributes through fencepost::json, exactly
+    /// The specification of the child: free-form.
+    #[serde(skip)] // fencepost::json converts free-form JSON to attributes exactly
     pub spec: Object,
-    /// When it was created.
+    /// The time of creation.
     pub created_at: Timestamp,
 }
 
@@ -41,7 +41,8 @@ impl Record for Child {
     }
 }
 
-/// The id of the one child of this parent: whoever asks for it, and however often, means the same row.
+/// The id of the one child of this parent. It depends only on the parent, so every request for the child means the same
+/// row.
 #[must_use]
 pub fn child_id(parent_id: &str, parent_uid: &str) -> String {
     derived_id(&["child", parent_id, parent_uid])
@@ -65,10 +66,10 @@ impl Resource for Child {
     }
 }
 
-/// The child that is there, if it is the one that was asked for.
+/// Returns the existing child, if it has the requested specification.
 ///
 /// # Errors
-/// `spec_differs`, with the child that is there.
+/// `spec_differs`, with the existing child.
 pub fn same_spec(id: &str, there: Versioned<Child>, wanted: &Object) -> Result<Versioned<Child>, Problem> {
     if there.value.spec == *wanted {
         return Ok(there);

@@ -1,8 +1,8 @@
-//! The function `ensure-child`: exactly one child for each parent, however many leaders ask for it.
+//! The function `ensure-child`: exactly one child for each parent, with any number of leaders.
 //!
-//! The child's key is derived from the parent's name and uid, so a second create meets the first, whoever sends it. With
-//! a lease given, the create is fenced as well: a leader that was replaced creates nothing. A child that is there answers
-//! before the fence does.
+//! The key of the child is derived from the name and the uid of the parent. So a second create meets the first, from
+//! any caller. If the request names a lease, the create also demands that lease, and a leader that was replaced creates
+//! nothing. An existing child answers before the fence does.
 
 pub mod child;
 pub mod requests;
@@ -16,7 +16,7 @@ use fencepost::{
 };
 use requests::{Held, parse_uid, parse_wanted};
 
-/// What the function keeps between requests.
+/// The state of the function between requests.
 #[derive(Debug)]
 pub struct App {
     children: Items<Child>,
@@ -25,28 +25,28 @@ pub struct App {
 }
 
 impl App {
-    /// A function on these tables, which belong to one store.
+    /// Creates the function on these tables, which must belong to one store.
     #[must_use]
     pub fn new(children: Table<Child>, leases: Leases) -> Self {
         let transactions = children.store().transactions();
         App { children: Items::new(children), leases, transactions }
     }
 
-    /// A function as the environment says: `CHILDREN_TABLE` and `LEASES_TABLE`.
+    /// Creates the function from the environment: `CHILDREN_TABLE` and `LEASES_TABLE`.
     ///
     /// # Errors
-    /// A sentence that names the variable.
+    /// A sentence that names the missing variable.
     pub fn from_env(store: &Store) -> Result<Self, Source> {
         Ok(App::new(store.table(env::required("CHILDREN_TABLE")?), store.leases(env::required("LEASES_TABLE")?)))
     }
 }
 
-/// What the function does.
+/// The operations of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
-    /// Create the child, or find it.
+    /// Create the child, or find the existing one.
     Ensure,
-    /// Show it.
+    /// Show the child.
     Get,
 }
 
@@ -63,7 +63,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
     let parent = path.id("parentId")?;
     match route {
         Route::Ensure => {
-            request.refuse_idempotency_key()?; // a second request gets the child that is there
+            request.refuse_idempotency_key()?; // a second request gets the existing child
             let if_absent = request.if_absent()?;
             let wanted = parse_wanted(request)?;
             ensure(app, wanted.into_child(&parent, app.transactions.store().now()), if_absent, call).await
@@ -75,13 +75,13 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
     }
 }
 
-/// A child, and whether it was there before.
+/// A child that was created now, or that existed before.
 enum Ensured {
     Created(Versioned<Child>),
     Existing(Versioned<Child>),
 }
 
-/// Creates the child if its parent has none. Otherwise answers with the child that is there.
+/// Creates the child if its parent has none. Otherwise answers with the existing child.
 async fn ensure(
     app: &App,
     (child, lease): (Child, Option<Held>),
@@ -103,7 +103,7 @@ async fn ensure(
     }
 }
 
-/// Creates the child where none is: one write.
+/// Creates the child if the key is free. Sends one write.
 async fn create(app: &App, id: &str, child: &Child, call: &Call) -> Result<Ensured, Failure> {
     match app.children.table().create(&Key::from(id), child, call).await {
         Ok(created) => Ok(Ensured::Created(created)),
@@ -112,8 +112,8 @@ async fn create(app: &App, id: &str, child: &Child, call: &Call) -> Result<Ensur
     }
 }
 
-/// Creates the child where none is and the lease is held under this token: one read, and one transaction where none is.
-/// A refusal reads once more.
+/// Creates the child if the key is free and the lease is held under this token. Sends one read, and one transaction if
+/// there is no child. A refusal by the fence costs one more read.
 async fn create_under(
     app: &App,
     token: &FencingToken,
@@ -134,7 +134,8 @@ async fn create_under(
     });
     match ensured.await {
         Ok(ensured) => Ok(ensured),
-        // The child is not read in the moment in which the lease is looked at: it answers before the fence does.
+        // The child and the lease are not looked at in one moment. The child may exist by now, and it answers before
+        // the fence does.
         Err(TransactError::Failed(Failure::Fenced)) => {
             let there = app.children.table().get(&Key::from(id), call).await?;
             there.map(Ensured::Existing).ok_or(Failure::Fenced)

@@ -1,4 +1,4 @@
-//! Bodies and queries to typed requests. The 400s end here.
+//! Parses bodies and queries to typed requests. All 400s about them come from here.
 
 use crate::child::Child;
 use fencepost::FencingToken;
@@ -6,19 +6,19 @@ use fencepost::http::{Id, Problem, Request};
 use fencepost::json::Object;
 use fencepost::timestamp::Timestamp;
 
-/// The child that a parent is to have.
+/// The child that a parent must have.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Wanted {
-    /// Which parent of its name.
+    /// The uid of the parent.
     pub parent_uid: Id,
-    /// What the child is to be.
+    /// The specification of the child.
     pub spec: Object,
-    /// The lease under which it may be created.
+    /// The lease that the create demands, if any.
     pub lease: Option<Held>,
 }
 
 impl Wanted {
-    /// The child of this parent, created at this time, and the lease to create it under.
+    /// Converts the request to a child of this parent that is created at `now`, and the lease that its create demands.
     #[must_use]
     pub fn into_child(self, parent: &Id, now: Timestamp) -> (Child, Option<Held>) {
         let Wanted { parent_uid, spec, lease } = self;
@@ -27,16 +27,16 @@ impl Wanted {
     }
 }
 
-/// A lease that the client believes to hold.
+/// A lease that the client believes it holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Held {
-    /// Its key.
+    /// The key of the lease.
     pub key: Id,
-    /// Its token.
+    /// The token of the lease.
     pub token: u64,
 }
 
-/// What `{parentUid, spec, lease?: {key, token}}` wants.
+/// Parses `{parentUid, spec, lease?: {key, token}}`.
 ///
 /// # Errors
 /// A problem that names the field.
@@ -57,7 +57,7 @@ pub fn parse_wanted(request: &Request) -> Result<Wanted, Problem> {
     Ok(Wanted { parent_uid, spec, lease })
 }
 
-/// Which parent of its name `?parentUid=…` means.
+/// Parses the uid of the parent in `?parentUid=…`.
 ///
 /// # Errors
 /// A problem that names the parameter.

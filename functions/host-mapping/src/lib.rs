@@ -1,8 +1,8 @@
-//! The function `host-mapping`: which instance is behind an internal IP address.
+//! The function `host-mapping`: maps an internal IP address to the instance behind it.
 //!
-//! Addresses are reused within minutes, and what is said about them arrives late, twice and in any order. The newest
-//! instance wins: a late register never replaces a newer one or revives a deleted one, and a late delete never removes
-//! the new owner. Delayed deletes that come through a queue are the function `delete-mapping`.
+//! Addresses are reused within minutes. Messages about them arrive late, twice and in any order. The newest instance
+//! wins: a late register never replaces a newer instance and never revives a deleted one. A late delete never removes
+//! the new owner. The function `delete-mapping` handles delayed deletes from a queue.
 
 pub mod mapping;
 pub mod requests;
@@ -15,23 +15,23 @@ use fencepost::{Call, Key, LwwTable, Source, Store};
 use mapping::{Mapping, MappingTag, order_key_to_json, to_json};
 use requests::{parse_deletion, parse_mapping};
 
-/// What the function keeps between requests.
+/// The state of the function between requests.
 #[derive(Debug)]
 pub struct App {
     mappings: LwwTable<Mapping>,
 }
 
 impl App {
-    /// A function on this table.
+    /// Creates the function on this table.
     #[must_use]
     pub fn new(mappings: LwwTable<Mapping>) -> Self {
         App { mappings }
     }
 
-    /// A function as the environment says: `MAPPINGS_TABLE`.
+    /// Creates the function from the environment: `MAPPINGS_TABLE`.
     ///
     /// # Errors
-    /// A sentence that names the variable.
+    /// A sentence that names the missing variable.
     pub fn from_env(store: &Store) -> Result<Self, Source> {
         Ok(App::new(store.lww_table(env::required("MAPPINGS_TABLE")?)))
     }
@@ -41,14 +41,14 @@ impl App {
     }
 }
 
-/// What the function does.
+/// The operations of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
-    /// Say which instance is behind an address.
+    /// Register the instance behind an address.
     Register,
-    /// Show which one is.
+    /// Show the instance behind an address.
     Get,
-    /// Say that an instance is no more.
+    /// Delete an instance that no longer exists.
     Delete,
 }
 
@@ -107,7 +107,8 @@ async fn delete(app: &App, ip: Ip, instance: &OrderKey, call: &Call) -> Result<R
     Ok(Response::no_content(deletion.word()))
 }
 
-/// Refuses the headers of other promises. Registers and deletes can be repeated at any time without them.
+/// Refuses idempotency keys and preconditions. Registers and deletes need neither, because they can be repeated at any
+/// time.
 fn refuse_headers(request: &Request) -> Result<(), Problem> {
     request.refuse_idempotency_key()?;
     request.refuse_preconditions("creationTimestamp is its condition")

@@ -1,4 +1,4 @@
-//! A mapping: which instance is behind an address, and in which cell.
+//! A mapping: the instance behind an address, and its cell.
 
 use fencepost::Record;
 use fencepost::http::{Ip, Validator};
@@ -8,15 +8,15 @@ use fencepost::timestamp::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What is known of one address. It is the key.
+/// The value of one address. The address is the key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mapping {
-    /// The cell that the instance belongs to.
+    /// The cell of the instance.
     pub cell_id: String,
-    /// The instance.
+    /// The id of the instance.
     pub instance_id: String,
-    /// When the instance was created, in milliseconds since 1970: which of two is the newer one.
+    /// The creation time of the instance, in milliseconds since 1970. It decides which of two instances is newer.
     pub creation_timestamp: u64,
 }
 
@@ -31,7 +31,7 @@ impl LwwRecord for Mapping {
 }
 
 impl Mapping {
-    /// Which state of the address this is.
+    /// The state of the address, for its `ETag`.
     #[must_use]
     pub fn tag(&self) -> MappingTag {
         let says = derived_id(&["mapping", &self.creation_timestamp.to_string(), &self.instance_id, &self.cell_id]);
@@ -40,8 +40,8 @@ impl Mapping {
     }
 }
 
-/// One state of an address, as its `ETag` tells it from others. Another instance replaces a mapping but nothing changes
-/// it, so the state follows from what the mapping says.
+/// One state of an address, which its `ETag` tells from others. Another instance can replace a mapping, but a mapping
+/// never changes. So its content determines the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MappingTag {
     creation_timestamp: u64,
@@ -67,7 +67,7 @@ impl Validator for MappingTag {
     }
 }
 
-/// A mapping as clients see it.
+/// The mapping as JSON, as clients see it.
 #[must_use]
 pub fn to_json(ip: Ip, mapping: &Mapping) -> Value {
     json!({
@@ -78,7 +78,7 @@ pub fn to_json(ip: Ip, mapping: &Mapping) -> Value {
     })
 }
 
-/// What clients are shown of an instance: when it was created, and its name where one is meant.
+/// The order key of an instance as JSON members: its creation time, and its name if it has one.
 #[must_use]
 pub fn order_key_to_json(key: &OrderKey) -> [(&'static str, Value); 2] {
     [("creationTimestamp", json!(Timestamp::from_epoch_millis(key.order))), ("instanceId", json!(key.name))]

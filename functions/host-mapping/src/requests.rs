@@ -1,11 +1,11 @@
-//! Bodies and queries to typed requests. The 400s end here.
+//! Parses bodies and queries to typed requests. All 400s about them come from here.
 
 use crate::mapping::Mapping;
 use fencepost::http::{Problem, Request};
 use fencepost::lww::OrderKey;
 use fencepost::timestamp::Timestamp;
 
-/// The mapping of `{cellId, instanceId, creationTimestamp}`.
+/// Parses the mapping in `{cellId, instanceId, creationTimestamp}`.
 ///
 /// # Errors
 /// A problem that names the field.
@@ -18,10 +18,11 @@ pub fn parse_mapping(request: &Request, now: Timestamp) -> Result<Mapping, Probl
     Ok(Mapping { cell_id, instance_id, creation_timestamp })
 }
 
-/// What `?creationTimestamp=…&instanceId=…` is to delete: that instance, or without its id all of that moment.
+/// Parses the instance to delete in `?creationTimestamp=…&instanceId=…`. Without an id, all instances of that moment
+/// are deleted.
 ///
 /// # Errors
-/// `condition_required` without a timestamp, else a problem that names the parameter.
+/// `condition_required` without a timestamp. Otherwise a problem that names the parameter.
 pub fn parse_deletion(request: &Request, now: Timestamp) -> Result<OrderKey, Problem> {
     let query = request.query_of(&["creationTimestamp", "instanceId"])?;
     let name = query.optional_id("instanceId")?.map(|id| id.to_string());

@@ -1,11 +1,11 @@
-//! The function `inventory`: the stock of products, created, read and adjusted exactly once.
+//! The function `inventory`: creates, reads and adjusts the stock of products exactly once.
 //!
 //! Reading order: [`ROUTES`], [`handle`], then the decision in [`product`].
 
 pub mod product;
 pub mod requests;
 
-use fencepost::http::{Creation, Items, Problem, Request, Response, Routes};
+use fencepost::http::{CreateRequest, Items, Problem, Request, Response, Routes};
 use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
@@ -13,23 +13,23 @@ use product::{Product, decide_adjust};
 use requests::{parse_adjustment, parse_product};
 use serde_json::json;
 
-/// What the function keeps between requests.
+/// The state of the function between requests.
 #[derive(Debug)]
 pub struct App {
     products: Items<Product>,
 }
 
 impl App {
-    /// A function on these tables.
+    /// Creates the function on these tables.
     #[must_use]
     pub fn new(products: Table<Product>, records: Idempotency<Response>) -> Self {
         App { products: Items::with_idempotency(products, records) }
     }
 
-    /// A function as the environment says: `PRODUCTS_TABLE` and `IDEMPOTENCY_RECORDS_TABLE`.
+    /// Creates the function from the environment: `PRODUCTS_TABLE` and `IDEMPOTENCY_RECORDS_TABLE`.
     ///
     /// # Errors
-    /// A sentence that names the variable.
+    /// A sentence that names the missing variable.
     pub fn from_env(store: &Store) -> Result<Self, Source> {
         Ok(App::new(
             store.table(env::required("PRODUCTS_TABLE")?),
@@ -42,14 +42,14 @@ impl App {
     }
 }
 
-/// What the function does.
+/// The operations of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
     /// Create a product.
     Create,
     /// Show a product.
     Get,
-    /// Add to its stock, or take from it.
+    /// Add to the stock of a product, or take from it.
     Adjust,
 }
 
@@ -69,16 +69,16 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
     let id = path.id("productId")?;
     match route {
         Route::Create => {
-            // A second creation is 409, so a key would promise nothing more.
+            // A second creation gets a 409, so a key would add nothing.
             request.refuse_idempotency_key()?;
-            let creation = Creation { if_absent: request.if_absent()?, claim: None };
+            let create = CreateRequest { if_absent: request.if_absent()?, claim: None };
             let product = parse_product(request, app.now())?;
-            app.products.create(&id, &product, &creation, call).await
+            app.products.create(&id, &product, &create, call).await
         }
         Route::Get => app.products.get(id.as_str(), &request.read_preconditions()?, call).await,
         Route::Adjust => {
             let by = parse_adjustment(request)?;
-            let change = request.change(&path, &json!({ "by": by }))?;
+            let change = request.change_request(&path, &json!({ "by": by }))?;
             let decide =
                 |product: &Product| decide_adjust(product, by, app.now()).map_refusal(|refusal| refusal.problem(&id));
             app.products.change(&id, &change, call, decide).await

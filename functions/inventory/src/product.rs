@@ -1,4 +1,4 @@
-//! A product, and what may become of its stock: pure decisions, told the time.
+//! A product and the pure decision on its stock. Time is an argument.
 
 use fencepost::http::{Id, Problem, Resource};
 use fencepost::timestamp::Timestamp;
@@ -6,34 +6,34 @@ use fencepost::{Decision, ItemVersion, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The most that there may be of a product. Far below what JSON readers keep exactly (2^53), and sums of two fit.
+/// The largest stock of a product. It is far below 2^53, which JSON readers keep exactly, and the sum of two fits too.
 pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
 
-/// What is known of one product. Its id is the key.
+/// The value of one product. Its id is the key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Product {
-    /// How many there are: 0 to [`MAX_STOCK`].
+    /// The stock: 0 to [`MAX_STOCK`].
     pub stock: i64,
-    /// At how many it counts as running low.
+    /// The stock at or below which the product runs low.
     pub low_stock_at: i64,
-    /// What follows from the two, kept for whoever reads the table.
+    /// The status, which follows from the two numbers. It is stored for other readers of the table.
     pub status: Status,
-    /// When it was created.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// When it was written last.
+    /// The time of the last write.
     pub updated_at: Timestamp,
 }
 
-/// How well a product is stocked.
+/// The stock level of a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// There is none.
+    /// The stock is 0.
     OutOfStock,
-    /// There is some, but no more than `low_stock_at`.
+    /// The stock is at least 1 and at most `low_stock_at`.
     LowStock,
-    /// There is enough.
+    /// The stock is higher than `low_stock_at`.
     InStock,
 }
 
@@ -42,7 +42,7 @@ impl Record for Product {
     const ATTRIBUTES: &'static [&'static str] = &["stock", "lowStockAt", "status", "createdAt", "updatedAt"];
 }
 
-/// The status of a product with this much in stock. `place-order` has this rule too; a test compares them.
+/// The status of a product with this stock. `place-order` has the same rule, and a test compares the two.
 #[must_use]
 pub fn status_of(stock: i64, low_stock_at: i64) -> Status {
     match stock {
@@ -52,7 +52,7 @@ pub fn status_of(stock: i64, low_stock_at: i64) -> Status {
     }
 }
 
-/// A new product, created at this time.
+/// Creates a product at this time.
 #[must_use]
 pub fn new_product(stock: i64, low_stock_at: i64, now: Timestamp) -> Product {
     Product { stock, low_stock_at, status: status_of(stock, low_stock_at), created_at: now, updated_at: now }
@@ -79,25 +79,25 @@ impl Resource for Product {
     }
 }
 
-/// Why an adjustment is refused by the state of the product. Nothing is written then.
+/// Why the state of the product refuses an adjustment. Nothing is written then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// More is to be taken than there is.
+    /// The adjustment takes more than the stock.
     InsufficientStock {
-        /// How much is to be taken.
+        /// The quantity that the adjustment takes.
         requested: i64,
-        /// How much there is.
+        /// The stock.
         available: i64,
     },
-    /// There would be more than [`MAX_STOCK`].
+    /// The result would be more than [`MAX_STOCK`].
     StockLimitReached {
-        /// How much there is.
+        /// The stock.
         current: i64,
     },
 }
 
 impl Refusal {
-    /// What a client is told of it, about the product with this id.
+    /// The problem that a client gets, for the product with this id.
     #[must_use]
     pub fn problem(self, id: &Id) -> Problem {
         match self {
@@ -114,7 +114,7 @@ impl Refusal {
     }
 }
 
-/// Adds to the stock, or takes from it. Nothing added writes nothing.
+/// Adds to the stock, or takes from it. Writes nothing if `by` is 0.
 #[must_use]
 pub fn decide_adjust(product: &Product, by: i64, now: Timestamp) -> Decision<Product, Refusal> {
     if by == 0 {

@@ -1,10 +1,10 @@
-//! Bodies to typed requests. The 400s of the bodies end here.
+//! Parses bodies to typed requests. All 400s about bodies come from here.
 
 use crate::product::{MAX_STOCK, Product, new_product};
 use fencepost::http::{Problem, Request};
 use fencepost::timestamp::Timestamp;
 
-/// The new product of `{stock, lowStockAt?=0}`, created at this time.
+/// Parses the new product in `{stock, lowStockAt?=0}`. It is created at `now`.
 ///
 /// # Errors
 /// A problem that names the field.
@@ -16,7 +16,7 @@ pub fn parse_product(request: &Request, now: Timestamp) -> Result<Product, Probl
     Ok(new_product(stock, low_stock_at, now))
 }
 
-/// What `{by}` adds to the stock; negative where it takes from it.
+/// Parses the adjustment in `{by}`. A negative number takes from the stock.
 ///
 /// # Errors
 /// A problem that names the field.

@@ -1,7 +1,7 @@
 //! The function `lease`: leases with fencing tokens, for programs in any language.
 //!
-//! It holds nothing itself: a holder keeps its token, renews before its time is over and releases in the end. Whatever a
-//! lease is to protect must look at the token; `ensure-child` does.
+//! The function itself holds no lease. A holder keeps its token, renews before its time is over, and releases at the
+//! end. A resource is protected only if its writer checks the token, as `ensure-child` does.
 
 pub mod requests;
 
@@ -14,39 +14,39 @@ use requests::{Wanted, parse_acquire, parse_release, parse_renewal};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What the function keeps between requests.
+/// The state of the function between requests.
 #[derive(Debug)]
 pub struct App {
     leases: Leases,
 }
 
 impl App {
-    /// A function on this table.
+    /// Creates the function on this table.
     #[must_use]
     pub fn new(leases: Leases) -> Self {
         App { leases }
     }
 
-    /// A function as the environment says: `LEASES_TABLE` and `LEASE_CLOCK_SKEW_SECONDS` (default 1).
+    /// Creates the function from the environment: `LEASES_TABLE` and `LEASE_CLOCK_SKEW_SECONDS` (default 1).
     ///
     /// # Errors
-    /// A sentence that names the variable.
+    /// A sentence that names the variable that is missing or wrong.
     pub fn from_env(store: &Store) -> Result<Self, Source> {
         let clock_skew = env::seconds_or("LEASE_CLOCK_SKEW_SECONDS", Leases::CLOCK_SKEW.as_secs())?;
         Ok(App::new(store.leases(env::required("LEASES_TABLE")?).with_clock_skew(clock_skew)))
     }
 }
 
-/// What the function does.
+/// The operations of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
     /// Acquire a lease that is free.
     Acquire,
-    /// Show who holds it.
+    /// Show a lease and its holder.
     Get,
-    /// Hold it longer.
+    /// Renew a lease.
     Renew,
-    /// Give it back.
+    /// Release a lease.
     Release,
 }
 
@@ -157,8 +157,8 @@ async fn release(
     Ok(Response::no_content("released"))
 }
 
-/// How often the lease must have been renewed. A tag names a token too: one of another acquire than the request's matches
-/// nothing that the request could change, and the lease is only read to say what is there.
+/// The number of renewals that the lease must have. A tag also names a token. If that is not the token of the request,
+/// the request cannot change anything, and the lease is read only to say what its state is.
 async fn renewals(
     app: &App,
     key: &Id,

@@ -1,25 +1,25 @@
-//! Bodies and queries to typed requests. The 400s end here.
+//! Parses bodies and queries to typed requests. All 400s about them come from here.
 
 use fencepost::http::{Fields, Id, Problem, Request};
 use fencepost::{FencingToken, LeaseTerms};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// How many seconds a lease may have.
+/// The valid lengths of a lease in seconds.
 const TTL: RangeInclusive<i64> = 1..=900;
 
-/// Who wants the lease, and for how long.
+/// A request for a lease.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
-    /// Who.
+    /// The holder.
     pub holder: Id,
-    /// For how many seconds: 1 to 900.
+    /// The length of the lease in seconds: 1 to 900.
     pub ttl_seconds: i64,
-    /// The same as terms.
+    /// The same length as terms.
     pub terms: LeaseTerms,
 }
 
-/// What `{holder, ttlSeconds}` wants.
+/// Parses `{holder, ttlSeconds}`.
 ///
 /// # Errors
 /// A problem that names the field.
@@ -31,7 +31,7 @@ pub fn parse_acquire(request: &Request) -> Result<Wanted, Problem> {
     Ok(Wanted { holder, ttl_seconds, terms })
 }
 
-/// The token of `{token, ttlSeconds}`, and for how long its lease is to be held from now on.
+/// Parses `{token, ttlSeconds}`: the token of the lease, and the new length of the lease from now on.
 ///
 /// # Errors
 /// A problem that names the field.
@@ -43,10 +43,10 @@ pub fn parse_renewal(request: &Request) -> Result<(u64, LeaseTerms), Problem> {
     Ok((token, terms))
 }
 
-/// The token of `?token=…`.
+/// Parses the token in `?token=…`.
 ///
 /// # Errors
-/// `condition_required` without one, else a problem that names the parameter.
+/// `condition_required` without a token. Otherwise a problem that names the parameter.
 pub fn parse_release(request: &Request) -> Result<u64, Problem> {
     let query = request.query_of(&["token"])?;
     query.optional_whole("token", FencingToken::NUMBERS)?.map(i64::unsigned_abs).ok_or_else(|| {

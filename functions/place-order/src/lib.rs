@@ -1,6 +1,6 @@
-//! The function `place-order`: orders, placed and cancelled together with their stock exactly once, and read.
+//! The function `place-order`: places and cancels orders together with their stock exactly once, and reads them.
 //!
-//! Reading order: [`ROUTES`], [`handle`], one route's function, then its decision in [`order`].
+//! Reading order: [`ROUTES`], [`handle`], the function of one route, then its decision in [`order`].
 
 pub mod order;
 pub mod requests;
@@ -17,7 +17,7 @@ use order::{Effect, Line, Order, Placement, decide_cancel, decide_place};
 use requests::{parse_cancellation, parse_placement};
 use stock::Product;
 
-/// What the function keeps between requests.
+/// The state of the function between requests.
 #[derive(Debug)]
 pub struct App {
     orders: Items<Order>,
@@ -26,17 +26,17 @@ pub struct App {
 }
 
 impl App {
-    /// A function on these tables, which belong to one store.
+    /// Creates the function on these tables, which must belong to one store.
     #[must_use]
     pub fn new(orders: Table<Order>, products: Table<Product>) -> Self {
         let transactions = orders.store().transactions();
         App { orders: Items::new(orders), products, transactions }
     }
 
-    /// A function as the environment says: `ORDERS_TABLE` and `PRODUCTS_TABLE`.
+    /// Creates the function from the environment: `ORDERS_TABLE` and `PRODUCTS_TABLE`.
     ///
     /// # Errors
-    /// A sentence that names the variable.
+    /// A sentence that names the missing variable.
     pub fn from_env(store: &Store) -> Result<Self, Source> {
         Ok(App::new(store.table(env::required("ORDERS_TABLE")?), store.table(env::required("PRODUCTS_TABLE")?)))
     }
@@ -49,7 +49,7 @@ impl App {
         self.orders.table().get(&Key::from(id), call).await
     }
 
-    /// The products of these lines, in their order.
+    /// Adds the products of these lines to the reads, in the order of the lines.
     fn products_of(&self, lines: &[Line], reads: &mut Reads) -> Vec<Item<Product>> {
         let product = |(index, line): (usize, &Line)| {
             reads.item(format!("product {index}"), &self.products, &Key::from(line.product_id.as_str()))
@@ -58,7 +58,7 @@ impl App {
     }
 }
 
-/// What the function does.
+/// The operations of the function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
     /// Place an order.
@@ -85,9 +85,10 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
     match route {
         Route::Place => {
             let key = request.required_idempotency_key()?;
-            request.if_absent()?; // `*` asks for no more than the key gives
+            request.if_absent()?; // `*` demands no more than the key already gives
             let placement = parse_placement(request)?;
-            // The id follows from the three, so a second order of the same request collides with the first.
+            // The id is derived from caller, user and key. So a second order of the same request collides with the
+            // first.
             let id = derived_id(&["order", &request.caller, &placement.user_id, key]);
             place(app, &id, &placement, call).await
         }
@@ -105,7 +106,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
     }
 }
 
-/// Places the order with this id. A repeat gets the order as it was placed.
+/// Places the order with this id. A repeat gets the order in the state in which it was placed.
 async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Result<Response, Problem> {
     let mut reads = Reads::new();
     let order = reads.item("order", app.orders.table(), &Key::from(id));
@@ -125,8 +126,8 @@ async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Resul
     });
     match placed.await {
         Ok(response) => Ok(response),
-        // The items were not read at one moment. A copy of this request may have placed the order after it was looked
-        // for, and taken the stock before that was read. If there is no order now, there was none then.
+        // The items were not read at one moment. A copy of this request may have placed the order between the read of
+        // the order and the read of the stock. If there is no order now, there was none then.
         Err(TransactError::Refused(problem)) => match app.order(id, call).await.map_err(Problem::from_keyed)? {
             Some(stored) => answer_again(id, &stored, placement),
             None => Err(problem),
@@ -135,7 +136,7 @@ async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Resul
     }
 }
 
-/// The first answer again, also after the order has changed.
+/// Returns the first answer again, even after the order has changed.
 fn answer_again(id: &str, stored: &Versioned<Order>, placement: &Placement) -> Result<Response, Problem> {
     if !stored.value.is_of(placement) {
         return Err(Problem::key_reused());
@@ -144,7 +145,7 @@ fn answer_again(id: &str, stored: &Versioned<Order>, placement: &Placement) -> R
     Ok(Items::created(id, &Versioned { value: stored.value.as_placed(), at }).replayed())
 }
 
-/// Cancels the order and puts its stock back. An order that is cancelled already stays as it is.
+/// Cancels the order and puts its stock back. An order that is already cancelled stays as it is.
 async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<Response, Problem> {
     let seen = app.order(id, call).await?.ok_or_else(Order::not_found)?;
     if let Some(response) = cancelled_already(id, &seen, if_match)? {
@@ -170,7 +171,7 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
     });
     match cancelled.await {
         Ok(response) => Ok(response),
-        // As in `place`: another cancellation may have come between the reads.
+        // As in `place`, another cancellation may have come between the reads.
         Err(TransactError::Refused(problem)) => {
             let now = app.order(id, call).await?.ok_or_else(Order::not_found)?;
             cancelled_already(id, &now, if_match)?.ok_or(problem)
@@ -179,18 +180,18 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
     }
 }
 
-/// The response if the order is cancelled, which is final.
+/// The response for a cancelled order, because a cancellation is final. `None` if the order is not cancelled.
 fn cancelled_already(id: &str, order: &Versioned<Order>, if_match: IfMatch) -> Result<Option<Response>, Problem> {
     if_match.check(order.at)?;
     Ok((order.value.status == order::Status::Cancelled).then(|| Items::ok(id, order)))
 }
 
-/// What is known of these products.
+/// The observed values of these products.
 fn values(attempt: &Attempt, products: &[Item<Product>]) -> Result<Vec<Option<Product>>, Failure> {
     products.iter().map(|item| Ok(attempt.get(*item)?.map(|product| product.value))).collect()
 }
 
-/// Adds a step for each product: from the version that was seen to its new value.
+/// Adds a step for each product, from its observed version to its new value.
 fn update_all(attempt: &mut Attempt, items: &[Item<Product>], products: &[Product]) -> Result<(), Failure> {
     for (item, product) in items.iter().zip(products) {
         attempt.update_at(*item, product)?;

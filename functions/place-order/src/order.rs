@@ -1,4 +1,4 @@
-//! An order, and what it does to the stock: pure decisions, told the time.
+//! An order and the pure decisions on it and its stock. Time is an argument.
 
 use crate::stock::{MAX_STOCK, Product};
 use fencepost::http::{Problem, Resource};
@@ -9,40 +9,40 @@ use serde_json::{Value, json};
 
 /// One order. Its id is the key.
 ///
-/// Owner and lines never change, and cancellation only adds to the rest: so the first answer can be given again.
+/// User and lines never change, and a cancellation only adds to the rest. So the first answer can be made again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
-    /// Who ordered.
+    /// The id of the user who ordered.
     pub user_id: String,
-    /// What, in the order in which it was asked for.
+    /// The lines, in the order of the request.
     pub lines: Vec<Line>,
-    /// What became of it.
+    /// The status.
     pub status: Status,
-    /// When it was placed.
+    /// The time at which the order was placed.
     pub created_at: Timestamp,
-    /// When it was cancelled, if it was.
+    /// The time at which the order was cancelled, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled_at: Option<Timestamp>,
 }
 
-/// How many of one product.
+/// A quantity of one product.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Line {
-    /// Which product.
+    /// The id of the product.
     pub product_id: String,
-    /// How many: 1 or more.
+    /// The quantity: 1 or more.
     pub quantity: i64,
 }
 
-/// What became of an order.
+/// The status of an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Status {
-    /// It was placed, and its stock is taken.
+    /// The order was placed, and its stock is taken.
     Pending,
-    /// It was cancelled, and its stock is back.
+    /// The order was cancelled, and its stock is back.
     Cancelled,
 }
 
@@ -51,23 +51,23 @@ impl Record for Order {
     const ATTRIBUTES: &'static [&'static str] = &["userId", "lines", "status", "createdAt", "cancelledAt"];
 }
 
-/// What a client asks for: the order that is to be placed.
+/// A request to place an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Placement {
-    /// Who orders.
+    /// The id of the user who orders.
     pub user_id: String,
-    /// What: distinct products.
+    /// The lines, each with another product.
     pub lines: Vec<Line>,
 }
 
 impl Order {
-    /// Whether this is the order that was asked for: the same user and the same lines in the same order.
+    /// Whether this is the requested order: the same user, and the same lines in the same order.
     #[must_use]
     pub fn is_of(&self, placement: &Placement) -> bool {
         self.user_id == placement.user_id && self.lines == placement.lines
     }
 
-    /// The order as it was when it was placed.
+    /// The order in the state in which it was placed.
     #[must_use]
     pub fn as_placed(&self) -> Self {
         Order { status: Status::Pending, cancelled_at: None, ..self.clone() }
@@ -96,35 +96,35 @@ impl Resource for Order {
     }
 }
 
-/// What is written together.
+/// The items that are written together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Effect {
     /// The order.
     pub order: Order,
-    /// The product of each of its lines.
+    /// The products of the lines, in the order of the lines.
     pub products: Vec<Product>,
 }
 
-/// Why the state of things says no. Nothing is written then.
+/// Why the current state refuses the request. Nothing is written then.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// There are no products with these ids.
+    /// These ids have no products.
     ProductNotFound(Vec<String>),
-    /// More is asked for than there is.
+    /// These lines ask for more than the stock.
     InsufficientStock(Vec<Short>),
-    /// Of these products there would be more than [`MAX_STOCK`].
+    /// The stock of these products would be more than [`MAX_STOCK`].
     StockLimitReached(Vec<String>),
 }
 
-/// A line that asks for more than there is.
+/// A line that asks for more than the stock.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Short {
-    /// Which product.
+    /// The id of the product.
     pub product_id: String,
-    /// How many are asked for.
+    /// The requested quantity.
     pub requested: i64,
-    /// How many there are.
+    /// The stock.
     pub available: i64,
 }
 
@@ -146,10 +146,12 @@ impl From<Refusal> for Problem {
     }
 }
 
-/// Places an order: takes each line's quantity from its product, all or nothing. `products` are those of the lines.
+/// Places an order: takes the quantity of each line from its product, all or nothing. `products` are those of the
+/// lines.
 ///
 /// # Errors
-/// Missing products before short ones, and each time all of them: who corrects the order need not ask twice.
+/// [`Refusal::ProductNotFound`] comes before [`Refusal::InsufficientStock`]. Each names all lines that it applies to,
+/// so that the client can correct the order in one step.
 pub fn decide_place(placement: &Placement, products: &[Option<Product>], now: Timestamp) -> Result<Effect, Refusal> {
     let lines = known(&placement.lines, products)?;
     let short = |(line, product): &(&Line, &Product)| Short {
@@ -164,7 +166,8 @@ pub fn decide_place(placement: &Placement, products: &[Option<Product>], now: Ti
     Ok(Effect { order, products })
 }
 
-/// Cancels an order: gives each line's quantity back to its product. One that is cancelled already stays as it is.
+/// Cancels an order: gives the quantity of each line back to its product. An order that is already cancelled stays as
+/// it is.
 #[must_use]
 pub fn decide_cancel(order: &Order, products: &[Option<Product>], now: Timestamp) -> Decision<Effect, Refusal> {
     if order.status == Status::Cancelled {
@@ -186,7 +189,7 @@ pub fn decide_cancel(order: &Order, products: &[Option<Product>], now: Timestamp
     }
 }
 
-/// Each line with its product, if all are there.
+/// Pairs each line with its product, if all products exist.
 fn known<'a>(lines: &'a [Line], products: &'a [Option<Product>]) -> Result<Vec<(&'a Line, &'a Product)>, Refusal> {
     let pairs = || lines.iter().zip(products);
     let missing: Vec<_> =
@@ -198,7 +201,7 @@ fn known<'a>(lines: &'a [Line], products: &'a [Option<Product>]) -> Result<Vec<(
     }
 }
 
-/// Every product changed, or else the lines where that cannot be.
+/// Changes every product, or returns the lines whose products cannot change.
 fn change_all<'a>(
     lines: &[(&'a Line, &'a Product)],
     change: impl Fn(&Line, &Product) -> Option<Product>,

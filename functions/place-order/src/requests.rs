@@ -1,15 +1,15 @@
-//! Bodies to typed requests. The 400s of the bodies end here.
+//! Parses bodies to typed requests. All 400s about bodies come from here.
 
 use crate::order::{Line, Placement};
 use fencepost::http::{Fields, Problem, Request};
 use std::collections::HashSet;
 
-/// The most lines that an order may have: with the order itself far below the 100 items of a transaction.
+/// The most lines of an order. With the order itself, they stay far below the 100 items of a transaction.
 pub const MAX_LINES: usize = 50;
-/// The most of one product that a line may ask for.
+/// The largest quantity of one line.
 pub const MAX_QUANTITY: i64 = 1_000_000;
 
-/// The placement in `{userId, lines: [{productId, quantity}]}`.
+/// Parses the placement in `{userId, lines: [{productId, quantity}]}`.
 ///
 /// # Errors
 /// A problem that names the field.
@@ -23,7 +23,7 @@ pub fn parse_placement(request: &Request) -> Result<Placement, Problem> {
     Ok(Placement { user_id, lines })
 }
 
-/// The line in `{productId, quantity}`; its product must not be `seen` yet.
+/// Parses the line in `{productId, quantity}`. Its product must not be in `seen` yet.
 fn parse_line(mut fields: Fields, seen: &mut HashSet<String>) -> Result<Line, Problem> {
     let product_id = fields.required_id("productId")?.to_string();
     let quantity = fields.required_whole("quantity", 1..=MAX_QUANTITY)?;
@@ -35,7 +35,7 @@ fn parse_line(mut fields: Fields, seen: &mut HashSet<String>) -> Result<Line, Pr
     Ok(Line { product_id, quantity })
 }
 
-/// A cancellation says nothing: its body is empty, or an empty object.
+/// Checks that a cancellation has an empty body, or an empty object.
 ///
 /// # Errors
 /// A problem that names the field.

@@ -1,35 +1,36 @@
-//! A product as far as orders go: its stock, and what follows from it.
+//! The part of a product that orders need: its stock and its status.
 
 use fencepost::Record;
 use fencepost::timestamp::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The most that there may be of a product.
+/// The largest stock of a product.
 pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
 
-/// What orders know of a product. A write sends what changed, so whatever else `inventory` keeps there stays.
+/// The attributes of a product that orders use. A write sends only changed attributes, so the others, which `inventory`
+/// keeps there, stay.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Product {
-    /// How many there are: 0 to [`MAX_STOCK`].
+    /// The stock: 0 to [`MAX_STOCK`].
     pub stock: i64,
-    /// At how many it counts as running low.
+    /// The stock at or below which the product runs low.
     pub low_stock_at: i64,
-    /// What follows from the two.
+    /// The status, which follows from the two numbers.
     pub status: Status,
-    /// When it was written last.
+    /// The time of the last write.
     pub updated_at: Timestamp,
 }
 
-/// How well a product is stocked.
+/// The stock level of a product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// There is none.
+    /// The stock is 0.
     OutOfStock,
-    /// There is some, but no more than `low_stock_at`.
+    /// The stock is at least 1 and at most `low_stock_at`.
     LowStock,
-    /// There is enough.
+    /// The stock is higher than `low_stock_at`.
     InStock,
 }
 
@@ -38,9 +39,9 @@ impl Record for Product {
     const ATTRIBUTES: &'static [&'static str] = &["stock", "lowStockAt", "status", "updatedAt"];
 }
 
-/// The status of a product with this much in stock.
+/// The status of a product with this stock.
 ///
-/// `inventory` has this rule too: functions never import each other, and `fencepost` knows no products. A test
+/// `inventory` has the same rule, because functions never import each other and `fencepost` knows no products. A test
 /// compares the two.
 #[must_use]
 pub fn status_of(stock: i64, low_stock_at: i64) -> Status {
@@ -52,13 +53,13 @@ pub fn status_of(stock: i64, low_stock_at: i64) -> Status {
 }
 
 impl Product {
-    /// The product after this much was taken from it; `None` where there is less.
+    /// Takes this quantity from the product. `None` if its stock is less.
     #[must_use]
     pub fn take(&self, quantity: i64, now: Timestamp) -> Option<Self> {
         self.with_stock(self.stock.saturating_sub(quantity), now)
     }
 
-    /// The product after this much came back; `None` where that would be more than [`MAX_STOCK`].
+    /// Gives this quantity back to the product. `None` if its stock would be more than [`MAX_STOCK`].
     #[must_use]
     pub fn put_back(&self, quantity: i64, now: Timestamp) -> Option<Self> {
         self.with_stock(self.stock.saturating_add(quantity), now)

@@ -1,8 +1,8 @@
-//! [`Items`]: what routes over one item have in common, from the parsed request to the response.
+//! [`Items`]: the common work of routes over one item, from the parsed request to the response.
 
 use super::preconditions::{IfMatch, Preconditions};
 use super::problem::Problem;
-use super::request::{Id, Parameters, Request};
+use super::request::{Id, MatchedRoute, Request};
 use super::response::Response;
 use crate::call::Call;
 use crate::error::{CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
@@ -14,28 +14,28 @@ use serde_json::Value;
 
 /// A [`Record`] that clients see as an HTTP resource.
 pub trait Resource: Record + Clone {
-    /// The stable code and the sentence of a 404.
+    /// The stable code and the detail of a 404.
     const NOT_FOUND: (&'static str, &'static str);
-    /// The stable code and the sentence of a 409 for a key that is taken, if a route creates items.
+    /// The stable code and the detail of a 409 for a taken key, if a route creates items.
     const EXISTS: (&'static str, &'static str) = ("already_exists", "there is an item with this id");
 
-    /// The 404 of this resource.
+    /// Creates the 404 of this resource.
     #[must_use]
     fn not_found() -> Problem {
         let (code, detail) = Self::NOT_FOUND;
         Problem::not_found(code, detail)
     }
 
-    /// The path under which the item is found.
+    /// The path of the item.
     fn location(&self, id: &str) -> String;
 
-    /// The item as clients see it.
+    /// The item as JSON, as clients see it.
     fn to_json(&self, id: &str, at: ItemVersion) -> Value;
 }
 
 /// The items of one table, behind HTTP.
 ///
-/// Each operation takes what the request demands in parsed form and gives the response. Problems carry the codes of the
+/// Each operation takes the parsed demands of a request and returns the response. Problems have the codes of the
 /// [`Resource`].
 #[derive(Debug)]
 pub struct Items<T> {
@@ -43,50 +43,50 @@ pub struct Items<T> {
     idempotency: Option<Idempotency<Response>>,
 }
 
-/// What a creating request demands, parsed.
+/// The parsed demands of a creating request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Creation {
-    /// The request says `If-None-Match: *`, so a key that is taken is a failed precondition.
+pub struct CreateRequest {
+    /// Whether the request has `If-None-Match: *`. If so, a taken key is a failed precondition.
     pub if_absent: bool,
-    /// What the request is recognised by, if it has an idempotency key.
+    /// The identity of the request, if it has an idempotency key.
     pub claim: Option<IdempotencyClaim>,
 }
 
-/// What a changing request demands, parsed.
+/// The parsed demands of a changing request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Change {
-    /// The states that it may change.
+pub struct ChangeRequest {
+    /// The states of the item that the request may change.
     pub if_match: IfMatch,
-    /// What the request is recognised by, if it has an idempotency key.
+    /// The identity of the request, if it has an idempotency key.
     pub claim: Option<IdempotencyClaim>,
 }
 
 impl Request {
-    /// The headers of a creation. `payload` is what the body says once it is parsed.
+    /// Parses the headers of a creation. `payload` is the parsed content of the body.
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
-    pub fn creation(&self, route: &Parameters, payload: &Value) -> Result<Creation, Problem> {
-        Ok(Creation { if_absent: self.if_absent()?, claim: self.idempotency_claim(route, payload)? })
+    pub fn create_request(&self, route: &MatchedRoute, payload: &Value) -> Result<CreateRequest, Problem> {
+        Ok(CreateRequest { if_absent: self.if_absent()?, claim: self.idempotency_claim(route, payload)? })
     }
 
-    /// The headers of a change. `payload` is what the body says once it is parsed.
+    /// Parses the headers of a change. `payload` is the parsed content of the body.
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
-    pub fn change(&self, route: &Parameters, payload: &Value) -> Result<Change, Problem> {
-        Ok(Change { if_match: self.change_preconditions()?, claim: self.idempotency_claim(route, payload)? })
+    pub fn change_request(&self, route: &MatchedRoute, payload: &Value) -> Result<ChangeRequest, Problem> {
+        Ok(ChangeRequest { if_match: self.change_preconditions()?, claim: self.idempotency_claim(route, payload)? })
     }
 }
 
 impl<T: Resource> Items<T> {
-    /// Items whose routes refuse idempotency keys.
+    /// Creates items whose routes refuse idempotency keys.
     #[must_use]
     pub fn new(table: Table<T>) -> Self {
         Items { table, idempotency: None }
     }
 
-    /// Items whose creations and changes honour idempotency keys.
+    /// Creates items whose creations and changes honour idempotency keys.
     #[must_use]
     pub fn with_idempotency(table: Table<T>, idempotency: Idempotency<Response>) -> Self {
         Items { table, idempotency: Some(idempotency) }
@@ -110,44 +110,46 @@ impl<T: Resource> Items<T> {
     /// Creates the item if the key is free.
     ///
     /// # Errors
-    /// The resource's 409, `version_conflict` under `If-None-Match: *`, `idempotency_key_reused`, and every [`Failure`].
-    pub async fn create(&self, id: &Id, value: &T, creation: &Creation, call: &Call) -> Result<Response, Problem> {
-        if let Some(claim) = &creation.claim {
+    /// The 409 of the resource, `version_conflict` under `If-None-Match: *`, `idempotency_key_reused`, and every
+    /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
+    pub async fn create(&self, id: &Id, value: &T, request: &CreateRequest, call: &Call) -> Result<Response, Problem> {
+        if let Some(claim) = &request.claim {
             return self
                 .keyed(id, claim, call, |current| match current {
                     None => Decision::Put(value.clone()),
-                    Some(current) => Decision::Refuse(exists::<T>(current.at, creation.if_absent)),
+                    Some(current) => Decision::Refuse(exists::<T>(current.at, request.if_absent)),
                 })
                 .await;
         }
         match self.table.create(&Key::from(id.as_str()), value, call).await {
             Ok(created) => Ok(Self::created(id.as_str(), &created)),
-            Err(CreateError::Exists(current)) => Err(exists::<T>(current.at, creation.if_absent)),
+            Err(CreateError::Exists(current)) => Err(exists::<T>(current.at, request.if_absent)),
             Err(CreateError::Failed(failure)) => Err(failure.into()),
         }
     }
 
-    /// Changes the item as `decide` says.
+    /// Changes the item by the decision `decide`.
     ///
-    /// With a tag in `If-Match`, a conflict is the answer. Without one, a conflict is decided again. With an idempotency
-    /// key, the change counts once, and a repeat gets the first answer before `If-Match` is looked at.
+    /// With a tag in `If-Match`, a conflict is the answer. Without one, a conflict is decided again. With an
+    /// idempotency key, the change is made once. A repeat gets the first answer, before `If-Match` is checked.
     ///
     /// # Errors
-    /// The resource's 404, `version_conflict`, the decision's refusal, `idempotency_key_reused`, and every [`Failure`].
+    /// The 404 of the resource, `version_conflict`, the refusal of the decision, `idempotency_key_reused`, and every
+    /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
     pub async fn change<R: Into<Problem>>(
         &self,
         id: &Id,
-        change: &Change,
+        request: &ChangeRequest,
         call: &Call,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Response, Problem> {
         let key = Key::from(id.as_str());
-        let changed = match (&change.claim, change.if_match) {
+        let changed = match (&request.claim, request.if_match) {
             (Some(claim), if_match) => {
                 return self
                     .keyed(id, claim, call, |current| match current {
                         None => Decision::Refuse(T::not_found()),
-                        // At another version than the client's nothing is decided, also after a lost race.
+                        // Nothing is decided at another version than that of the client, even after a lost race.
                         Some(current) => match if_match.check(current.at) {
                             Err(stale) => Decision::Refuse(stale),
                             Ok(()) => decide(&current.value).map_refusal(Into::into),
@@ -208,7 +210,7 @@ impl<T: Resource> Items<T> {
         Response::created(item.value.location(id), item.at, &item.value.to_json(id, item.at))
     }
 
-    /// Creates or changes the item once per claim, together with the record of the answer.
+    /// Creates or changes the item once per claim. Commits the record of the answer in the same transaction.
     async fn keyed(
         &self,
         id: &Id,
@@ -239,14 +241,14 @@ impl<T: Resource> Items<T> {
     }
 }
 
-/// The key is taken: a failed precondition if the client made it one, otherwise a refusal.
+/// The problem for a taken key: a failed precondition if the client demanded a free key, otherwise a refusal.
 fn exists<T: Resource>(current: ItemVersion, if_absent: bool) -> Problem {
     let (code, detail) = T::EXISTS;
     if if_absent { Problem::version_conflict(current) } else { Problem::refused(code, detail) }
 }
 
 impl Response {
-    /// The response to a keyed change: the first answer, marked if it is a replay, or the problem.
+    /// The response to a change with an idempotency key: the first answer, marked if it is a replay, or the problem.
     ///
     /// # Errors
     /// `idempotency_key_reused`, the decision's refusal, and every [`Failure`].

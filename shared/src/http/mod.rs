@@ -1,7 +1,8 @@
-//! HTTP without a transport: requests, preconditions, responses and problems. The only folder with status codes.
+//! HTTP without a transport: requests, preconditions, responses and problems. This is the only folder with status
+//! codes.
 //!
-//! A function says what *kind* of answer it gives ([`Problem::refused`], [`Response::created`]) with a stable code. The
-//! numbers are here. [`Items`] does what routes over a single item have in common.
+//! A function names the *kind* of its answer ([`Problem::refused`], [`Response::created`]) and a stable code. This
+//! folder turns the kind into a status code. [`Items`] does the work that all routes over a single item share.
 
 mod items;
 mod preconditions;
@@ -10,9 +11,9 @@ mod request;
 mod response;
 mod validator;
 
-pub use items::{Change, Creation, Items, Resource};
+pub use items::{ChangeRequest, CreateRequest, Items, Resource};
 pub use preconditions::{IfMatch, IfNoneMatch, Preconditions};
 pub use problem::Problem;
-pub use request::{Body, Fields, Id, Ip, MAX_BODY, Parameters, Query, Request, Routes};
+pub use request::{Body, Fields, Id, Ip, MAX_BODY, MatchedRoute, Query, Request, Routes};
 pub use response::Response;
 pub use validator::Validator;

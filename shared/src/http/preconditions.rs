@@ -6,23 +6,23 @@ use super::validator::Validator;
 use crate::version::ItemVersion;
 use serde_json::Value;
 
-/// What a request demands of the item that it changes.
+/// The state of an item that a request demands in order to change it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IfMatch<V = ItemVersion> {
-    /// Nothing: there is no such header.
+    /// Any state, or no item: the header is missing.
     None,
-    /// `*`: the item must be there.
+    /// `*`: the item must exist.
     Any,
-    /// Exactly this state.
+    /// The item must be in exactly this state.
     Tag(V),
 }
 
 impl<V: Validator> IfMatch<V> {
-    /// The demand in this header's value.
+    /// Parses the value of the header.
     ///
     /// # Errors
-    /// `invalid_if_match` for anything but `*` or one strong tag that could be ours: a list, a weak
-    /// tag or an unknown one could never be met, and saying so early is kinder than a 412 for ever.
+    /// `invalid_if_match` for any value except `*` and one strong tag in the form of this crate. A list, a weak tag or
+    /// an unknown tag could never match, so an early error is better than a 412 each time.
     pub fn parse(header: Option<&str>) -> Result<Self, Problem> {
         match header.map(str::trim) {
             None => Ok(IfMatch::None),
@@ -34,10 +34,10 @@ impl<V: Validator> IfMatch<V> {
         }
     }
 
-    /// Checks an item that is there.
+    /// Checks an existing item, which is in the state `current`.
     ///
     /// # Errors
-    /// `version_conflict` when it is in another state.
+    /// `version_conflict` if the request demands another state.
     pub fn check(self, current: V) -> Result<(), Problem> {
         match self {
             IfMatch::Tag(at) if at != current => Err(Problem::version_conflict(current)),
@@ -46,22 +46,22 @@ impl<V: Validator> IfMatch<V> {
     }
 }
 
-/// Which states a request does not want to meet.
+/// The states of an item that a request excludes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IfNoneMatch {
-    /// None: there is no such header.
+    /// No state: the header is missing.
     None,
-    /// `*`: the item must not be there.
+    /// `*`: the item must not exist.
     Any,
-    /// These tags, compared weakly: on GET they are what the client has.
+    /// These tags, compared weakly. On GET, they are the states that the client has.
     Tags(Vec<String>),
 }
 
 impl IfNoneMatch {
-    /// The wish in this header's value. Tags may be anything, since they are only compared.
+    /// Parses the value of the header. A tag may be any quoted text, because tags are only compared.
     ///
     /// # Errors
-    /// `invalid_if_none_match` for what is neither `*` nor a list of quoted tags.
+    /// `invalid_if_none_match` if the value is neither `*` nor a list of quoted tags.
     pub fn parse(header: Option<&str>) -> Result<Self, Problem> {
         match header.map(str::trim) {
             None => Ok(IfNoneMatch::None),
@@ -73,7 +73,7 @@ impl IfNoneMatch {
         }
     }
 
-    /// Whether the item in this state is one that is not wanted.
+    /// Whether the request excludes this state of the item.
     #[must_use]
     pub fn matches<V: Validator>(&self, current: V) -> bool {
         match self {
@@ -87,25 +87,25 @@ impl IfNoneMatch {
 /// The parsed `If-Match` and `If-None-Match` of one request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Preconditions<V = ItemVersion> {
-    /// The states that the request demands.
+    /// The state that the request demands.
     pub if_match: IfMatch<V>,
-    /// The states that the request does not want.
+    /// The states that the request excludes.
     pub if_none_match: IfNoneMatch,
 }
 
 impl<V: Validator> Preconditions<V> {
-    /// Answers a conditional GET of an item in this state: 412 if `If-Match` demands another state, 304 if the client has
-    /// this one, otherwise 200 with the body.
+    /// Answers a conditional GET of an item in this state. Returns 304 if the client has this state, and 200 with the
+    /// body otherwise.
     ///
     /// # Errors
-    /// `version_conflict`.
+    /// `version_conflict` (412) if `If-Match` demands another state.
     pub fn respond(&self, at: V, body: impl FnOnce() -> Value) -> Result<Response, Problem> {
         self.if_match.check(at)?;
         Ok(if self.if_none_match.matches(at) { Response::not_modified(at) } else { Response::ok(at, &body()) })
     }
 }
 
-/// The tags of a comma-separated list, each with its quotes and without `W/`. A tag may contain commas.
+/// Parses a comma-separated list of tags. Each tag keeps its quotes and loses its `W/`. A tag may contain commas.
 fn parse_list(list: &str) -> Option<Vec<String>> {
     let mut tags = Vec::new();
     let mut rest = list;

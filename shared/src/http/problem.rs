@@ -1,6 +1,6 @@
-//! [`Problem`]: every answer that is not a success, as RFC 9457 `application/problem+json`.
+//! [`Problem`]: every non-success response, as RFC 9457 `application/problem+json`.
 //!
-//! A function names a *kind* of problem and a stable code. The status codes of all kinds are here.
+//! A function names the *kind* of a problem and a stable code. This file has the status codes of all kinds.
 
 use super::response::{Headers, Response};
 use super::validator::Validator;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const PROBLEM_JSON: &str = "application/problem+json";
 
-/// The kinds of problem that there are. Each has one status.
+/// The kind of a problem. Each kind has one status code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Invalid,
@@ -31,7 +31,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The status and its title.
+    /// The status code and its title.
     fn status(self) -> (u16, &'static str) {
         match self {
             Kind::Invalid => (400, "Bad Request"),
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// An answer that is not the one hoped for, by kind, with a stable code.
+/// A non-success response: its kind, a stable code and a sentence for people.
 #[derive(Debug)]
 pub struct Problem {
     kind: Kind,
@@ -66,35 +66,35 @@ impl Problem {
         Problem { kind, code, detail: detail.into(), members: Map::new(), headers: Vec::new(), source: None }
     }
 
-    /// The request is wrong in `field`: a JSON Pointer into the body, `path:x`, `query:x` or `header:x`.
+    /// 400: the request is wrong in `field`: a JSON Pointer into the body, `path:x`, `query:x` or `header:x`.
     pub fn invalid(field: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, code, detail).with("field", field.into())
     }
 
-    /// The path names a thing that is not there.
+    /// 404: the path names an item that does not exist.
     pub fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, code, detail)
     }
 
-    /// No route has this path.
+    /// 404: no route has this path.
     #[must_use]
     pub fn no_such_route() -> Self {
         Self::new(Kind::NotFound, "no_such_route", "no route has this path")
     }
 
-    /// The path is there, but not with this method; `allow` lists those that are.
+    /// 405: the path exists, but not with this method. `allow` lists the methods of the path.
     #[must_use]
     pub fn method_not_allowed(allow: String) -> Self {
         let detail = format!("this path takes {allow}");
         Self::new(Kind::MethodNotAllowed, "method_not_allowed", detail).with_header("allow", allow)
     }
 
-    /// The state of things says no. Nothing was written.
+    /// 409: the current state refuses the request. Nothing was written.
     pub fn refused(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(Kind::Refused, code, detail)
     }
 
-    /// The item is at another version than the client demands; `current` is where it is.
+    /// 412: the item is at another version than the client demands. `current` is its current version.
     #[must_use]
     pub fn version_conflict(current: impl Validator) -> Self {
         Self::new(Kind::VersionConflict, "version_conflict", "the item is at another version; nothing was changed")
@@ -102,37 +102,38 @@ impl Problem {
             .with_header("etag", current.etag())
     }
 
-    /// The route demands a condition that the request does not have.
+    /// 428: the route demands a condition that the request does not have.
     pub fn condition_required(detail: impl Into<String>) -> Self {
         Self::new(Kind::ConditionRequired, "condition_required", detail)
     }
 
-    /// The body, or the item that it would make, is too large. Nothing was written.
+    /// 413: the body, or the item that it would make, is too large. Nothing was written.
     pub fn too_large(detail: impl Into<String>) -> Self {
-        // The field is the body: what makes it, or the item, too large is all of it.
+        // The field is the whole body, because all of it makes the body or the item too large.
         Self::new(Kind::TooLarge, "too_large", detail).with("field", "")
     }
 
-    /// The body is of a media type that the route does not take.
+    /// 415: the route does not take a body of this media type.
     pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
         Self::new(Kind::UnsupportedMediaType, "unsupported_media_type", detail).with("field", "header:content-type")
     }
 
-    /// The idempotency key was used before, for another request. Nothing was changed.
+    /// 422: the idempotency key was used for another request. Nothing was changed.
     #[must_use]
     pub fn key_reused() -> Self {
         let detail = "this idempotency key belongs to another request; nothing was changed, send a new key";
         Self::new(Kind::KeyReused, "idempotency_key_reused", detail).with("field", "header:idempotency-key")
     }
 
-    /// The route does not honour idempotency keys. Nothing was changed.
+    /// 400: the route does not honour idempotency keys. Nothing was changed.
     #[must_use]
     pub fn key_unsupported() -> Self {
         let detail = "this route does not honour idempotency keys; nothing was changed, send the request without one";
         Self::invalid("header:idempotency-key", "idempotency_key_unsupported", detail)
     }
 
-    /// How a change failed whose request has an idempotency key: repeating it is safe, and finds out what is unknown.
+    /// The failure of a change with an idempotency key. The detail tells the client to repeat the request with the same
+    /// key, which is safe and finds out about an unknown outcome.
     #[must_use]
     pub fn from_keyed(failure: Failure) -> Self {
         let problem = Self::from(failure);
@@ -150,7 +151,8 @@ impl Problem {
         Problem { detail: detail.to_owned(), ..problem }
     }
 
-    /// How a change failed that may be repeated at any time as it is: that finds out what is unknown.
+    /// The failure of a change that can be repeated unchanged at any time. The detail tells the client to repeat the
+    /// request, which finds out about an unknown outcome.
     #[must_use]
     pub fn from_repeatable(failure: Failure) -> Self {
         let problem = Self::from(failure);
@@ -162,7 +164,8 @@ impl Problem {
         Problem { detail: detail.to_owned(), ..problem }
     }
 
-    /// The service failed in a way that no route expects. The client learns nothing of the inside; the log has the source.
+    /// 500: the service failed in a way that no route expects. The client learns nothing internal; the log has the
+    /// source.
     pub fn internal(source: impl Into<Source>) -> Self {
         let detail = "the request could not be answered";
         Problem { source: Some(source.into()), ..Self::new(Kind::Internal, "internal", detail) }
@@ -175,7 +178,7 @@ impl Problem {
         self
     }
 
-    /// Says when the same request may do better: whole seconds, rounded up, at least 1.
+    /// Adds the time after which the client should repeat the request: whole seconds, rounded up, at least 1.
     #[must_use]
     pub fn retry_after(self, time: Duration) -> Self {
         let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
@@ -193,25 +196,25 @@ impl Problem {
         self.code
     }
 
-    /// What is wrong, for people.
+    /// The sentence for people.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// Which field is wrong, where one is.
+    /// The invalid field, if there is one.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.members.get("field").and_then(Value::as_str)
     }
 
-    /// Whether it is the service's fault rather than an answer to the client.
+    /// Whether the service is at fault (500, 503 or 504), and not the request.
     #[must_use]
     pub fn is_fault(&self) -> bool {
         matches!(self.kind, Kind::Internal | Kind::Unavailable | Kind::OutcomeUnknown)
     }
 
-    /// The answer that carries it.
+    /// Converts the problem to a response.
     #[must_use]
     pub fn into_response(self) -> Response {
         let (status, title) = self.kind.status();
@@ -231,7 +234,7 @@ impl Problem {
     }
 }
 
-/// Prints the detail. The source is for the log, never for the client.
+/// Prints the detail. The source is only for the log, never for the client.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.detail)
@@ -244,7 +247,7 @@ impl Error for Problem {
     }
 }
 
-/// For every framework that speaks the `http` crate's types, such as axum.
+/// For every framework that uses the types of the `http` crate, such as axum.
 impl From<Problem> for http::Response<String> {
     fn from(problem: Problem) -> Self {
         problem.into_response().into()
@@ -257,7 +260,8 @@ impl From<Invalid> for Problem {
     }
 }
 
-/// How a keyed change failed. Repeating a keyed request is safe and finds out what is unknown.
+/// The problem of a change with an idempotency key. Repeating such a request is safe, and finds out about an unknown
+/// outcome.
 impl From<IdempotencyError<Problem>> for Problem {
     fn from(error: IdempotencyError<Problem>) -> Self {
         match error {
@@ -268,7 +272,7 @@ impl From<IdempotencyError<Problem>> for Problem {
     }
 }
 
-/// One match from every way to fail to its kind. Nothing of the inside is said, only of the outcome.
+/// Maps every failure to its kind. The detail says only what the outcome is, and nothing internal.
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         let mut problem = match &failure {

@@ -1,4 +1,4 @@
-//! [`Response`]: an answer, ready for any transport. It can be stored and given again.
+//! [`Response`]: an answer for any transport. It can be stored and sent again.
 
 use super::validator::Validator;
 use crate::version::Version;
@@ -8,10 +8,10 @@ use std::borrow::Cow;
 
 const JSON: &str = "application/json";
 
-/// Names in lower case, and values. A stored answer brings names of its own, so not all are constants.
+/// Names in lower case, with values. A stored answer has names from its text, so not all names are constants.
 pub(super) type Headers = Vec<(Cow<'static, str>, String)>;
 
-/// An answer, ready to be sent by whatever transport.
+/// An answer that any transport can send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Response {
     status: u16,
@@ -22,7 +22,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The item is this; `at` becomes its `ETag`.
+    /// 200 with the item. `at` becomes the `ETag`.
     #[must_use]
     pub fn ok(at: impl Validator, body: &Value) -> Self {
         Self::shown(200, "ok", at, body)
@@ -32,7 +32,7 @@ impl Response {
         Response { status, outcome: code, headers, body: Some(body), version: None }
     }
 
-    /// The item was created, is this, and is found at `location`.
+    /// 201 with the new item and its `location`.
     #[must_use]
     pub fn created(location: String, at: impl Validator, body: &Value) -> Self {
         let mut response = Self::shown(201, "created", at, body);
@@ -50,27 +50,27 @@ impl Response {
         }
     }
 
-    /// The item is gone; its tombstone has this version.
+    /// 204: the item is deleted. `tombstone` is the version of its tombstone.
     #[must_use]
     pub fn deleted(tombstone: Version) -> Self {
         Response { status: 204, outcome: "deleted", headers: Vec::new(), body: None, version: Some(tombstone.get()) }
     }
 
-    /// What was asked for is so, in one of several ways: the header `Fencepost-Outcome` says which.
+    /// 204: the request succeeded, in one of several ways. The header `Fencepost-Outcome` says which.
     #[must_use]
     pub fn no_content(outcome: &'static str) -> Self {
         let headers = vec![("fencepost-outcome".into(), outcome.to_owned())];
         Response { status: 204, outcome, headers, body: None, version: None }
     }
 
-    /// The client has this version already.
+    /// 304: the client already has this version.
     #[must_use]
     pub fn not_modified(at: impl Validator) -> Self {
         let headers = vec![("etag".into(), at.etag())];
         Response { status: 304, outcome: "not_modified", headers, body: None, version: Some(at.number()) }
     }
 
-    /// The same answer, given again to a request that repeats an earlier one.
+    /// Marks the response as a replay: the answer to a request that repeats an earlier one.
     #[must_use]
     pub fn replayed(mut self) -> Self {
         self.outcome = "replayed";
@@ -90,26 +90,26 @@ impl Response {
         self.outcome
     }
 
-    /// The headers, names in lower case.
+    /// The headers. Names are in lower case.
     #[must_use]
     pub fn headers(&self) -> &[(Cow<'static, str>, String)] {
         &self.headers
     }
 
-    /// The body, where there is one.
+    /// The body, if there is one.
     #[must_use]
     pub fn body(&self) -> Option<&str> {
         self.body.as_deref()
     }
 
-    /// The version that the answer speaks of.
+    /// The version of the item in the answer, if there is one.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
         self.version
     }
 }
 
-/// An idempotency record keeps a response as one text. The format is private and may change between releases.
+/// An idempotency record stores a response as one text. The format is private and may change between releases.
 impl Serialize for Response {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.to_stored())
@@ -122,13 +122,13 @@ impl<'de> Deserialize<'de> for Response {
     }
 }
 
-/// For every framework that speaks the `http` crate's types, such as axum.
+/// For every framework that uses the types of the `http` crate, such as axum.
 impl From<Response> for http::Response<String> {
     fn from(response: Response) -> Self {
         let mut converted = http::Response::new(response.body.unwrap_or_default());
         *converted.status_mut() = http::StatusCode::from_u16(response.status).unwrap_or_default();
         for (name, value) in response.headers {
-            // Every name and value is made of ids, tags and numbers of this crate, so none is ever left out.
+            // Names and values consist only of ids, tags and numbers of this crate, so all of them convert.
             if let (Ok(name), Ok(value)) =
                 (http::HeaderName::try_from(name.as_ref()), http::HeaderValue::try_from(value))
             {
@@ -139,7 +139,7 @@ impl From<Response> for http::Response<String> {
     }
 }
 
-/// The first line of a stored answer. The body follows as it is: neither a byte of it changes, nor does it grow.
+/// The first line of a stored answer. The body follows unchanged, so it does not grow.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Head {
@@ -150,10 +150,10 @@ struct Head {
 }
 
 impl Response {
-    /// The text from which [`Response::from_stored`] makes the same status, headers and body again.
+    /// The response as one text. [`Response::from_stored`] restores status, headers and body from it.
     ///
     /// # Panics
-    /// Never: numbers, texts and lists of texts are JSON.
+    /// Never, because numbers, texts and lists of texts are JSON.
     fn to_stored(&self) -> String {
         let head = Head {
             status: self.status,
@@ -165,10 +165,10 @@ impl Response {
         format!("{head}\n{}", self.body().unwrap_or_default())
     }
 
-    /// The answer that was kept as this text. Mark it with [`Response::replayed`] before it is given again.
+    /// Restores a response from its text. Mark it with [`Response::replayed`] before you send it again.
     ///
     /// # Errors
-    /// [`Failure::CorruptItem`] for a text that [`Response::to_stored`] does not make.
+    /// A sentence, if [`Response::to_stored`] did not make the text.
     fn from_stored(text: &str) -> Result<Self, String> {
         let corrupt = |reason: String| format!("a stored answer: {reason}");
         let (head, body) = text.split_once('\n').ok_or_else(|| corrupt("its body is missing".to_owned()))?;

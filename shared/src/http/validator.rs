@@ -1,19 +1,19 @@
-//! [`Validator`]: what an `ETag` says (RFC 9110, section 8.8).
+//! [`Validator`]: the state of an item in an `ETag` (RFC 9110, section 8.8).
 
 use crate::lease::LeaseVersion;
 use crate::version::{Incarnation, ItemVersion, Version};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// A validator (RFC 9110, section 8.8): one state of one item, as its `ETag` tells it from others.
+/// A validator (RFC 9110, section 8.8): one state of one item, which its `ETag` tells from others.
 pub trait Validator: Copy + PartialEq {
-    /// The strong entity tag, with its quotes; opaque to clients.
+    /// The strong entity tag, with its quotes. Clients treat it as opaque.
     fn etag(self) -> String;
 
-    /// The state that a tag names; `None` for what [`Validator::etag`] never writes.
+    /// Parses a tag. `None` if [`Validator::etag`] never writes such a tag.
     fn from_etag(tag: &str) -> Option<Self>;
 
-    /// The number that a client is shown as `currentVersion`, and that the log line has as `version`.
+    /// The number of the state. Clients see it as `currentVersion`, and log lines as `version`.
     fn number(self) -> u64;
 }
 
@@ -36,7 +36,7 @@ impl Validator for ItemVersion {
     }
 }
 
-/// `"<token>.<renewals>"`; the token counts for the version.
+/// `"<token>.<renewals>"`. The token is the number of the state.
 impl Validator for LeaseVersion {
     fn etag(self) -> String {
         format!("\"{}.{}\"", self.token, self.renewals)
@@ -44,7 +44,7 @@ impl Validator for LeaseVersion {
 
     fn from_etag(tag: &str) -> Option<Self> {
         let (token, renewals) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
-        // Numbers that JSON readers keep exactly, as a version is.
+        // Each number is at most 2^53 - 1, like a version, so every JSON reader keeps it exactly.
         let number = |text: &str| Version::new(text.parse().ok()?).map(Version::get);
         let at = LeaseVersion { token: number(token)?, renewals: number(renewals)? };
         (at.etag() == tag).then_some(at)

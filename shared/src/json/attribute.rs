@@ -1,14 +1,14 @@
-//! JSON <-> `AttributeValue`, exactly, both ways.
+//! Converts JSON to `AttributeValue` and back, exactly.
 //!
-//! Not `serde_dynamo`: with `arbitrary_precision`, `serde_json` hands a number to other serializers
-//! as a private struct that they do not know.
+//! `serde_dynamo` cannot do this. With `arbitrary_precision`, `serde_json` passes a number to other serializers as a
+//! private struct that they do not know.
 
 use super::number::{Decimal, value_of};
 use super::object::Object;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Map, Value};
 
-/// The attribute that holds this value: numbers by their text, `null` as `NULL`.
+/// Converts a value to an attribute. Numbers keep their text, and `null` becomes `NULL`.
 #[must_use]
 pub fn to_attribute(value: &Value) -> AttributeValue {
     match value {
@@ -25,10 +25,10 @@ fn object_to_attribute(members: &Map<String, Value>) -> AttributeValue {
     AttributeValue::M(members.iter().map(|(name, value)| (name.clone(), to_attribute(value))).collect())
 }
 
-/// The value that this attribute holds, each number in its one text whatever notation the engine uses.
+/// Converts an attribute to a value. Each number gets its one text, in any notation of the engine.
 ///
 /// # Errors
-/// A sentence: the attribute is of a kind that JSON does not have (binary, sets), or holds no number.
+/// A sentence: the attribute is of a kind that JSON does not have (binary, sets), or its number is not valid.
 pub fn from_attribute(attribute: AttributeValue) -> Result<Value, String> {
     Ok(match attribute {
         AttributeValue::Null(_) => Value::Null,
@@ -50,16 +50,16 @@ pub fn from_attribute(attribute: AttributeValue) -> Result<Value, String> {
 }
 
 impl Object {
-    /// The attribute that holds this object.
+    /// Converts the object to an attribute.
     #[must_use]
     pub fn to_attribute(&self) -> AttributeValue {
         object_to_attribute(self.members())
     }
 
-    /// The object that this attribute holds. What is stored is not held to the limits of input.
+    /// Converts an attribute to an object. The limits of input do not apply to stored values.
     ///
     /// # Errors
-    /// A sentence: the attribute holds no object, or something that JSON does not have.
+    /// A sentence: the attribute is not a map, or contains something that JSON does not have.
     pub fn from_attribute(attribute: AttributeValue) -> Result<Self, String> {
         match from_attribute(attribute)? {
             Value::Object(members) => Ok(Object(members)),

@@ -1,11 +1,11 @@
-//! [`Invalid`]: what is wrong with a document, and where.
+//! [`Invalid`]: an error in a document, with its place.
 
 use std::fmt;
 
-/// What is wrong with a document, and where.
+/// An error in a document, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Invalid {
-    /// JSON Pointer (RFC 6901) to the offending value; empty for the whole document.
+    /// JSON Pointer (RFC 6901) to the invalid value. Empty for the whole document.
     pub pointer: String,
     /// A stable code.
     pub code: &'static str,
@@ -14,7 +14,7 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// This is wrong there.
+    /// Creates the error for the value at `pointer`.
     pub fn new(pointer: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Self {
         Invalid { pointer: pointer.into(), code, detail: detail.into() }
     }
@@ -28,7 +28,7 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-/// The pointer to the member or element with this name, under `parent`.
+/// The pointer to the member or element `name` of the value at `parent`.
 #[must_use]
 pub fn pointer_to(parent: &str, name: &str) -> String {
     format!("{parent}/{}", name.replace('~', "~0").replace('/', "~1"))

@@ -1,9 +1,8 @@
-//! Free-form JSON, kept exactly: parsing, limits, merge patch, and the way to and from attributes.
+//! Exact free-form JSON: parsing, limits, merge patches, and conversion to and from attributes.
 //!
-//! `serde_json` is built with `arbitrary_precision`, so a [`Value`] keeps a number's text. [`parse`]
-//! and [`from_attribute`] bring every number to its one text ([`Decimal`]); from there on values are
-//! equal exactly when they print the same bytes, whether a client has just sent them or a table
-//! has returned them.
+//! `serde_json` is built with `arbitrary_precision`, so a [`Value`](serde_json::Value) keeps the text of a number.
+//! [`parse()`] and [`from_attribute`] bring every number to its one text ([`Decimal`]). After that, two values are
+//! equal if and only if they print the same bytes, whether they come from a client or from a table.
 
 mod attribute;
 mod invalid;

@@ -1,4 +1,4 @@
-//! Exact numbers: one text per value, 38 digits, `DynamoDB`'s range.
+//! [`Decimal`]: exact numbers with one text per value, 38 digits, and the range of `DynamoDB`.
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
@@ -6,32 +6,32 @@ use serde_json::Value;
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The most significant digits that a number may have.
+/// The most significant digits of a number.
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>
 const MAX_DIGITS: usize = 38;
-/// The exponents that the leading digit may have: 1E-130 to 9.99…9E+125.
+/// The valid exponents of the leading digit: 1E-130 to 9.99…9E+125.
 const EXPONENTS: std::ops::RangeInclusive<i64> = -130..=125;
 
 /// A decimal number that a `DynamoDB` item keeps exactly.
 ///
-/// It has one text (`Display`), so `1.0`, `1` and `1e0` are equal in every way once parsed. The text
-/// is plain as long as at most 38 digits stand on either side of the point (`0.5`, `-1200`), and
-/// scientific beyond (`1e+100`, `1.5e-40`). Both are JSON.
+/// Each value has one text (`Display`). So `1.0`, `1` and `1e0` are equal in every way once they are parsed. The text
+/// is plain if at most 38 digits stand on either side of the point (`0.5`, `-1200`). Otherwise it is scientific
+/// (`1e+100`, `1.5e-40`). Both are JSON.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Decimal {
     negative: bool,
-    /// Significant digits, without zeros at either end; empty for zero.
+    /// The significant digits, without zeros at either end. Empty for zero.
     digits: String,
-    /// The value is `digits` times ten to the power of this.
+    /// The power of ten: the value is `digits` times ten to the power of this.
     exponent: i64,
 }
 
-/// Why a text is no [`Decimal`].
+/// Why a text is not a [`Decimal`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NumberError {
-    /// It is a number, but has more than 38 significant digits, or is too large or too small.
+    /// The text is a number, but has more than 38 significant digits, or is too large or too small.
     OutOfRange,
-    /// It is not a number.
+    /// The text is not a number.
     Malformed,
 }
 
@@ -51,12 +51,12 @@ impl std::error::Error for NumberError {}
 impl Decimal {
     const ZERO: Decimal = Decimal { negative: false, digits: String::new(), exponent: 0 };
 
-    /// The number that this text writes: JSON's notation, or any that an engine returns (`1E+2`).
+    /// Parses a number in the notation of JSON, or in any notation that an engine returns (`1E+2`).
     ///
-    /// Takes time and memory in proportion to the text, whatever its exponent says.
+    /// Takes time and memory in proportion to the text, with any exponent.
     ///
     /// # Errors
-    /// [`NumberError`]; nothing is ever rounded.
+    /// [`NumberError`]. Nothing is ever rounded.
     pub fn parse(text: &str) -> Result<Self, NumberError> {
         let (negative, unsigned) = split_sign(text);
         let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
@@ -81,13 +81,13 @@ impl Decimal {
         Ok(Decimal { negative, digits: digits.to_owned(), exponent })
     }
 
-    /// The exact sum, which may have more digits than a [`Decimal`].
+    /// Returns the exact sum, which may have more digits than a [`Decimal`].
     #[must_use]
     pub fn plus(&self, other: &Decimal) -> Exact {
         Exact(self.widen() + other.widen())
     }
 
-    /// As an arbitrary-precision number; small, because digits and exponent are bounded.
+    /// The value as an arbitrary-precision number. It is small, because digits and exponent are bounded.
     fn widen(&self) -> BigDecimal {
         let digits: BigInt = self.digits.parse().unwrap_or_default();
         BigDecimal::new(if self.negative { -digits } else { digits }, -self.exponent)
@@ -132,21 +132,21 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// The exact result of an addition, before it is known whether an item can keep it.
+/// The exact result of an addition. An item may not be able to keep it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Exact(BigDecimal);
 
 impl Exact {
-    /// How it compares with a number.
+    /// Compares the result with a number.
     #[must_use]
     pub fn compare(&self, other: &Decimal) -> Ordering {
         self.0.cmp(&other.widen())
     }
 
-    /// The same value as a number that an item keeps.
+    /// Converts the result to a number that an item keeps.
     ///
     /// # Errors
-    /// [`NumberError::OutOfRange`]: it takes more than 38 digits, or lies outside the range.
+    /// [`NumberError::OutOfRange`]: the result has more than 38 digits, or is outside the range.
     pub fn to_decimal(&self) -> Result<Decimal, NumberError> {
         let (digits, scale) = self.0.as_bigint_and_scale();
         Decimal::parse(&format!("{digits}e{}", -scale))
@@ -160,7 +160,7 @@ fn split_sign(text: &str) -> (bool, &str) {
     }
 }
 
-/// The exponent; one with too many digits for an `i64` stands for "far out of range".
+/// Parses an exponent. An exponent with too many digits for an `i64` becomes one that is far out of range.
 fn parse_exponent(text: &str) -> Result<i64, NumberError> {
     let (negative, digits) = split_sign(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -174,7 +174,7 @@ fn length(text: &str) -> i64 {
     i64::try_from(text.len()).unwrap_or(i64::MAX)
 }
 
-/// This number as a JSON value.
+/// Converts the number to a JSON value.
 ///
 /// # Panics
 /// Never: every text of a [`Decimal`] is JSON.

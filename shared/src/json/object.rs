@@ -1,29 +1,30 @@
-//! [`Object`]: a free-form object within the limits, and merge patches.
+//! [`Object`]: a free-form object within the limits. It can take merge patches.
 
 use super::invalid::{Invalid, pointer_to};
 use super::number::{Decimal, value_of};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// How many levels a free-form object may have, counting itself: what a `DynamoDB` item keeps.
-/// A plain value is a level too: `{"a":1}` has two. An object or array has room for one more even when it is empty, so
-/// it stands on the 31st at most: `DynamoDB` Local rejects the 32nd whatever is in it, and an item must not be what
-/// only some engines keep.
+/// The most levels of a free-form object, counting itself. A `DynamoDB` item keeps that many.
+///
+/// A plain value is a level too: `{"a":1}` has two. An object or array counts one more level, even if it is empty, so
+/// it may stand on level 31 at most. `DynamoDB` Local rejects an object on level 32 with any content, and an item must
+/// not depend on the engine.
 pub const MAX_DEPTH: usize = 32;
 /// The longest name of a member, in bytes.
 const MAX_NAME: usize = 255;
 
-/// A free-form JSON object within the limits: at most 32 levels counting itself, names of 1 to 255
-/// bytes, and no name that begins with `_` at its own top level (those are ours).
+/// A free-form JSON object within the limits: at most 32 levels counting itself, and names of 1 to 255 bytes. No name
+/// at its own top level begins with `_`, because such names belong to this crate.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Object(pub(super) Map<String, Value>);
 
 impl Object {
-    /// The object in this value, which stands at `pointer` of its document.
+    /// Creates an object from this value. `pointer` is the place of the value in its document.
     ///
     /// # Errors
-    /// `invalid_type`, `reserved_name`, `invalid_name` or `too_deep`, with the pointer of the culprit.
+    /// `invalid_type`, `reserved_name`, `invalid_name` or `too_deep`, with the pointer of the invalid value.
     pub fn new(value: Value, pointer: &str) -> Result<Self, Invalid> {
         let Value::Object(members) = value else {
             return Err(Invalid::new(pointer, "invalid_type", "this must be a JSON object"));
@@ -39,14 +40,14 @@ impl Object {
         &self.0
     }
 
-    /// The number that the member of this name holds; `None` when it is missing or something else.
+    /// The number in the member `name`. `None` if the member is missing or is not a number.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<Decimal> {
         let Value::Number(number) = self.0.get(name)? else { return None };
         Decimal::parse(number.as_str()).ok()
     }
 
-    /// The same object but for this member, which holds this number.
+    /// Returns a copy of the object in which the member `name` holds this number.
     #[must_use]
     pub fn with_number(&self, name: &str, number: &Decimal) -> Self {
         let mut members = self.0.clone();
@@ -54,7 +55,7 @@ impl Object {
         Object(members)
     }
 
-    /// What this merge patch makes of the object (RFC 7396). Within the limits, because both are.
+    /// Applies a merge patch (RFC 7396). The result is within the limits, because the object and the patch are.
     #[must_use]
     pub fn merged(&self, patch: &Object) -> Self {
         let mut members = self.0.clone();
@@ -63,7 +64,7 @@ impl Object {
     }
 }
 
-/// What a merge patch makes of a value (RFC 7396).
+/// Applies a merge patch to a value (RFC 7396).
 #[must_use]
 pub fn merge_patch(target: &Value, patch: &Value) -> Value {
     let Value::Object(changes) = patch else { return patch.clone() };
@@ -83,10 +84,10 @@ fn merge_members(members: &mut Map<String, Value>, changes: &Map<String, Value>)
     }
 }
 
-/// Refuses a member whose name begins with `_`: such names are ours.
+/// Refuses members whose names begin with `_`, because such names belong to this crate.
 ///
 /// # Errors
-/// `reserved_name`, with the pointer of the member.
+/// `reserved_name`, with the pointer of the first such member.
 pub fn refuse_reserved(members: &Map<String, Value>, pointer: &str) -> Result<(), Invalid> {
     match members.keys().find(|name| name.starts_with('_')) {
         Some(name) => {
@@ -107,7 +108,7 @@ fn check_members(members: &Map<String, Value>, pointer: &str, depth: usize) -> R
     Ok(())
 }
 
-/// Checks a value that stands on this level.
+/// Checks a value at this level.
 fn check(value: &Value, pointer: &str, depth: usize) -> Result<(), Invalid> {
     let deepest = if matches!(value, Value::Object(_) | Value::Array(_)) { depth + 1 } else { depth };
     if deepest > MAX_DEPTH {

@@ -1,4 +1,5 @@
-//! Text to JSON without losing or guessing anything: exact numbers, no duplicate names, bounded depth.
+//! [`parse`]: text to JSON without loss and without guessing. Numbers are exact, names are unique, and depth is
+//! bounded.
 
 use super::invalid::{Invalid, pointer_to};
 use super::number::{Decimal, value_of};
@@ -7,13 +8,14 @@ use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::fmt;
 
-/// Where parsing stops. Above what any body of ours may hold, below `serde_json`'s own limit of 128.
+/// The depth at which parsing stops. It is more than any valid body has, and less than the limit of `serde_json`, which
+/// is 128.
 const MAX_PARSE_DEPTH: usize = 64;
 
-/// The JSON value that these bytes write, with each number in its one text.
+/// Parses a JSON value. Each number gets its one text.
 ///
 /// # Errors
-/// [`Invalid`] with the pointer of the offending value; `invalid_json` points to the whole document.
+/// [`Invalid`] with the pointer of the invalid value. `invalid_json` points to the whole document.
 pub fn parse(bytes: &[u8]) -> Result<Value, Invalid> {
     let text =
         std::str::from_utf8(bytes).map_err(|_| Invalid::new(String::new(), "invalid_json", "the body is not UTF-8"))?;
@@ -29,7 +31,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Invalid> {
     })
 }
 
-/// Where the parser is, and what it has found wrong.
+/// The current place of the parser, and the first error that it found.
 #[derive(Default)]
 struct Reading {
     path: RefCell<Vec<String>>,
@@ -81,8 +83,8 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
         Ok(Value::Bool(value))
     }
 
-    // Small whole numbers come like this, all others as a map with a mark: see `NameSeed`. Both are
-    // in their one text already, and have far fewer than 38 digits.
+    // Small whole numbers arrive here. All other numbers arrive as a map with a mark; see `NameSeed`. Small whole
+    // numbers are in their one text already, and have far fewer than 38 digits.
     fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
         Ok(Value::from(number))
     }
@@ -128,18 +130,18 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 }
 
-/// What stands where a member's name stands.
+/// The content of the place where a member's name is expected.
 enum Name {
-    /// `serde_json` announces a number's text, not a member.
+    /// A mark: the text of a number follows, not a member.
     NumberFollows,
     /// A member of an object in the text.
     Member(String),
 }
 
-/// Tells a number from an object whose member has the name that `serde_json` uses as its mark.
+/// Tells a number from an object whose member has the same name as the mark of `serde_json`.
 ///
-/// With `arbitrary_precision` a number is visited as a map with one reserved name, and a client could
-/// send just that name. Asked for an *option*, a member's name answers `Some`, the mark does not.
+/// With `arbitrary_precision`, a number is visited as a map with one reserved name, and a client could send exactly
+/// that name. This seed asks for an *option*. The name of a member then answers `Some`, and the mark does not.
 struct NameSeed;
 
 impl<'de> DeserializeSeed<'de> for NameSeed {

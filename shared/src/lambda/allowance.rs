@@ -1,4 +1,4 @@
-//! How long an invocation may take.
+//! The time that an invocation may take.
 
 use crate::call::Call;
 use crate::clock::Clock;
@@ -6,27 +6,27 @@ use crate::retry::Deadline;
 use lambda_runtime::Context;
 use std::time::{Duration, SystemTime};
 
-/// What is kept of Lambda's time for the answer itself: 250 ms.
+/// The part of Lambda's time that is reserved for the answer: 250 ms.
 ///
-/// A call that ends at its deadline still has to be answered, logged and posted to the runtime, on a
-/// small function with a fraction of a processor, and Lambda's clock and ours may differ by some
-/// milliseconds. Killed in that moment, the client would learn nothing.
+/// After the deadline, the call must still be answered, logged and posted to the runtime, on a small function with a
+/// fraction of a processor. Lambda's clock and ours may also differ by some milliseconds. If Lambda killed the function
+/// at that moment, the client would learn nothing.
 pub const MARGIN: Duration = Duration::from_millis(250);
 
-/// What an invocation may take if nobody says: 10 s, the timeout in `template.yaml`.
+/// The time of an invocation without a known deadline: 10 s, the timeout in `template.yaml`.
 const UNKNOWN_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The longest that Lambda lets an invocation take: 15 minutes.
+/// The longest invocation that Lambda allows: 15 minutes.
 const MAX_TIMEOUT: Duration = Duration::from_mins(15);
 
-/// The environment variable with the function's timeout in seconds. Lambda itself does not tell a function its timeout.
+/// The environment variable with the timeout of the function in seconds. Lambda does not tell a function its timeout.
 const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
 
-/// The call that an invocation may make: it ends at Lambda's deadline, less [`MARGIN`].
+/// The [`Call`] of an invocation. It ends at Lambda's deadline, less [`MARGIN`].
 ///
-/// Lambda's deadline is a moment of the wall clock. If that clock was stopped, the time left by it is longer than the
-/// function's timeout, so the environment variable `FUNCTION_TIMEOUT_SECONDS` caps it. Without the variable, Lambda's own
-/// maximum of 15 minutes does.
+/// Lambda's deadline is a moment of the wall clock. If that clock was stopped, it shows more time left than the timeout
+/// of the function. So the environment variable `FUNCTION_TIMEOUT_SECONDS` caps the time. Without the variable,
+/// Lambda's maximum of 15 minutes does.
 #[must_use]
 pub fn call(context: &Context) -> Call {
     let timeout = std::env::var(TIMEOUT_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
@@ -34,10 +34,10 @@ pub fn call(context: &Context) -> Call {
     Call::new(Deadline::within(allowance(context.deadline(), Clock::system().now(), timeout)))
 }
 
-/// The time that a call may take: until Lambda's deadline but at most the function's timeout, less the margin.
+/// The time of a call: until Lambda's deadline, at most the timeout of the function, less the margin.
 ///
-/// A development server may send no moment but a constant (`cargo lambda watch` says 600,000, ten minutes into 1970). A
-/// deadline of that day is none, and [`UNKNOWN_DEADLINE`] stands in for it.
+/// A development server may send a constant instead of a moment (`cargo lambda watch` sends 600,000, which is ten
+/// minutes into 1970). A deadline on that day does not count, and [`UNKNOWN_DEADLINE`] replaces it.
 fn allowance(deadline: SystemTime, now: SystemTime, timeout: Duration) -> Duration {
     let is_moment = deadline > SystemTime::UNIX_EPOCH + Duration::from_hours(24);
     let left = if is_moment { deadline.duration_since(now).unwrap_or_default() } else { UNKNOWN_DEADLINE };

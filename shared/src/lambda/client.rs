@@ -1,7 +1,8 @@
-//! The `DynamoDB` client of a function: all it needs is in its environment, where Lambda puts it.
+//! The `DynamoDB` client of a function. Lambda puts all its settings into the environment.
 //!
-//! `aws_config`'s default chain would look further: profiles, SSO, containers, the machine's metadata. A function on
-//! Lambda has none of these, and would pay for them with 0.8 MB of program (`DESIGN.md`, "Start-up and size").
+//! The default chain of `aws_config` would also look at profiles, SSO, containers and the metadata of the machine. A
+//! function on Lambda has none of these, and would pay for them with 0.8 MB of program (`docs/decisions.md`, "Start-up
+//! and size").
 
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
@@ -12,17 +13,17 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use std::env;
 
-/// Makes a client of what the environment says.
+/// Creates a client from the environment.
 ///
-/// | variable | says |
+/// | variable | meaning |
 /// |---|---|
-/// | `AWS_REGION`, else `AWS_DEFAULT_REGION` | the region |
+/// | `AWS_REGION`, or `AWS_DEFAULT_REGION` | the region |
 /// | `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | the credentials |
-/// | `AWS_ENDPOINT_URL_DYNAMODB`, else `AWS_ENDPOINT_URL` | another endpoint than the region's |
+/// | `AWS_ENDPOINT_URL_DYNAMODB`, or `AWS_ENDPOINT_URL` | another endpoint than that of the region |
 /// | `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT` | `true`: that kind of endpoint |
-/// | `SSL_CERT_FILE`, `SSL_CERT_DIR` | the authorities that are trusted, instead of the system's |
+/// | `SSL_CERT_FILE`, `SSL_CERT_DIR` | the trusted authorities, instead of those of the system |
 ///
-/// Nothing is sent. What is missing is an error of the first request.
+/// Sends nothing. The first request fails if a setting is missing.
 ///
 /// ```
 /// let client = fencepost::lambda::client_from_env();
@@ -33,7 +34,7 @@ pub fn client_from_env() -> Client {
         .behavior_version(BehaviorVersion::latest())
         .region(variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).map(Region::new))
         .credentials_provider(SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new()))
-        .retry_config(RetryConfig::disabled()) // this crate sends again itself, knowing what was lost
+        .retry_config(RetryConfig::disabled()) // this crate sends again itself, because it must see every lost answer
         .http_client(https());
     config.set_endpoint_url(variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL")));
     config.set_use_fips(is_true("AWS_USE_FIPS_ENDPOINT"));
@@ -49,10 +50,10 @@ fn is_true(name: &str) -> Option<bool> {
     variable(name).map(|value| value.eq_ignore_ascii_case("true"))
 }
 
-/// The SDK's own way over HTTPS, with one difference: the authorities are read from one file.
+/// The HTTPS client of the SDK with one difference: it reads the trusted authorities from one file.
 ///
-/// Most systems keep them twice, in a bundle and in a folder, and the SDK reads both, which is half of a function's
-/// start. Where the environment names them, or there is no bundle, the SDK looks for itself.
+/// Most systems have them twice, in a bundle and in a folder. The SDK reads both, which takes half of a function's
+/// start. If the environment names the authorities, or if there is no bundle, the SDK looks for them itself.
 fn https() -> SharedHttpClient {
     let bundle = (!openssl_probe::has_ssl_cert_env_vars())
         .then(|| openssl_probe::probe().cert_file)

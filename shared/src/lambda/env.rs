@@ -1,21 +1,21 @@
-//! A function's settings, read from its environment.
+//! Reads the settings of a function from its environment.
 
 use crate::error::Source;
 use std::env;
 use std::time::Duration;
 
-/// The value of a variable that must be set, such as the name of a table.
+/// Reads a variable that must be set, such as the name of a table.
 ///
 /// # Errors
-/// A sentence that names the variable.
+/// A sentence that names the variable. Set it.
 pub fn required(name: &str) -> Result<String, Source> {
     env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| format!("{name} must be set").into())
 }
 
-/// A variable with a whole number of seconds, or a default if it is not set.
+/// Reads a variable with a whole number of seconds. Returns `default` seconds if it is not set.
 ///
 /// # Errors
-/// A sentence that names the variable.
+/// A sentence that names the variable, if its value is not a whole number. Correct it.
 pub fn seconds_or(name: &str, default: u64) -> Result<Duration, Source> {
     match env::var(name) {
         Ok(text) => parse_seconds(name, &text),

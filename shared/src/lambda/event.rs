@@ -1,4 +1,4 @@
-//! HTTP API events (payload 2.0) to requests, and responses back.
+//! Converts HTTP API events (payload 2.0) to requests, and responses to events.
 
 use crate::http::{Body, Request, Response};
 use aws_lambda_events::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
@@ -8,7 +8,7 @@ use aws_lambda_events::query_map::QueryMap;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The caller where nobody was authorised.
+/// The caller of a request without an authorised caller.
 const ANONYMOUS: &str = "anonymous";
 
 impl From<ApiGatewayV2httpRequest> for Request {
@@ -26,14 +26,14 @@ impl From<ApiGatewayV2httpRequest> for Request {
     }
 }
 
-/// Who calls, as API Gateway authorised it. Idempotency keys and derived ids count for one caller.
+/// The caller that API Gateway authorised. Idempotency keys and derived ids are unique per caller.
 ///
 /// | authorizer | caller |
 /// |---|---|
 /// | IAM | the ARN |
 /// | IAM with a Cognito identity pool, whose users share one ARN | the ARN and the identity's id |
 /// | JWT | the issuer and the subject |
-/// | none | `anonymous`: one caller for everybody |
+/// | none | `anonymous`: all callers count as one |
 ///
 /// A space separates the two parts. Neither an ARN nor an issuer has one, so two callers never have the same text.
 fn caller(authorizer: Option<ApiGatewayRequestAuthorizer>) -> String {
@@ -52,7 +52,7 @@ fn caller(authorizer: Option<ApiGatewayRequestAuthorizer>) -> String {
     }
 }
 
-/// Pairs as a map, several values of one name joined: nothing that was sent is dropped.
+/// Converts pairs to a map. Joins several values of one name, so that no value is dropped.
 fn joined<'a>(pairs: impl Iterator<Item = (&'a str, Cow<'a, str>)>, separator: &str) -> BTreeMap<String, String> {
     let mut joined = BTreeMap::<String, String>::new();
     for (name, value) in pairs {
@@ -62,13 +62,14 @@ fn joined<'a>(pairs: impl Iterator<Item = (&'a str, Cow<'a, str>)>, separator: &
     joined
 }
 
-/// Headers as text; several of one name are one list (RFC 9110, section 5.3).
+/// Converts headers to text. Several headers with one name are one list (RFC 9110, section 5.3).
 fn headers_of(headers: &HeaderMap) -> BTreeMap<String, String> {
     let pairs = headers.iter().map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())));
     joined(pairs, ", ")
 }
 
-/// The query; the event's type takes values apart at their commas, and names that came twice.
+/// Converts the query. The type of the event splits values at commas and separates repeated names, so this joins them
+/// again.
 fn query_of(query: &QueryMap) -> BTreeMap<String, String> {
     joined(query.iter().map(|(name, value)| (name, Cow::Borrowed(value))), ",")
 }
@@ -77,7 +78,7 @@ pub(super) fn to_event(response: &Response) -> ApiGatewayV2httpResponse {
     let mut event = ApiGatewayV2httpResponse::default();
     event.status_code = i64::from(response.status());
     for (name, value) in response.headers() {
-        // Every name and value is made of ids, tags and numbers of ours, so none is ever left out.
+        // Names and values consist only of ids, tags and numbers of this crate, so all of them convert.
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name.as_ref()), HeaderValue::from_str(value)) {
             event.headers.insert(name, value);
         }

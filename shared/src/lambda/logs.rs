@@ -1,4 +1,4 @@
-//! Log lines: one per request, message or batch, as JSON.
+//! Log lines as JSON: one per request, message or batch.
 
 use crate::call::Call;
 use crate::http::{Problem, Request, Response};
@@ -7,16 +7,16 @@ use std::time::Duration;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::{Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// JSON lines with timestamps: without them Lambda files every line as INFO, whatever its level.
-/// The level is `AWS_LAMBDA_LOG_LEVEL` (set by the function's logging configuration), else `RUST_LOG`, else info.
+/// Writes JSON lines with timestamps. Without timestamps, Lambda files every line as INFO. The level is
+/// `AWS_LAMBDA_LOG_LEVEL` (from the logging configuration of the function), or `RUST_LOG`, or info.
 pub(super) fn log_json() {
     let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
     let lines = fmt::layer().json().flatten_event(true).with_span_list(false).with_target(false);
-    // An error means that somebody has set another subscriber before: then theirs is used.
+    // An error means that another subscriber is set already. Then that one is used.
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter(level.ok().as_deref()))).try_init();
 }
 
-/// A level, or a list such as `warn,fencepost=debug`. `EnvFilter` could do more, for 380 KB.
+/// Parses a level, or a list such as `warn,fencepost=debug`. `EnvFilter` could do more, but takes 380 KB.
 fn filter(level: Option<&str>) -> Targets {
     let named = level.filter(|level| !level.is_empty()).and_then(|level| level.parse().ok());
     named.unwrap_or_else(|| Targets::new().with_default(tracing::Level::INFO))
@@ -26,7 +26,7 @@ pub(super) fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// An error and everything under it, for the log.
+/// The text of all sources below a problem, for the log.
 pub(super) fn chain(problem: &Problem) -> String {
     let mut text = String::new();
     let mut next = problem.source();
@@ -40,7 +40,7 @@ pub(super) fn chain(problem: &Problem) -> String {
     text
 }
 
-/// One line per request. 503 and 504 are warnings, for they are the table's trouble; 500 is an error.
+/// Logs one line per request. 503 and 504 are warnings, because the table causes them. 500 is an error.
 pub(super) fn log_request(
     function: &str,
     request: &Request,

@@ -1,7 +1,7 @@
-//! A function behind a queue: batches of messages, each answered for itself.
+//! [`serve_queue`]: a function behind a queue. Each message of a batch has its own outcome.
 //!
-//! A batch is answered with the ids of those of its messages that shall come again (`ReportBatchItemFailures`); the queue
-//! removes all others. What fails again and again ends in the dead-letter queue.
+//! The answer to a batch names the messages that must come again (`ReportBatchItemFailures`). The queue removes all
+//! others. A message that fails again and again ends in the dead-letter queue.
 #![expect(clippy::disallowed_methods, reason = "measures how long a batch took, which no logic depends on")]
 
 use super::allowance::call;
@@ -16,24 +16,25 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use std::collections::BTreeSet;
 use tokio::time::Instant;
 
-/// A task that is done: its message does not come again.
+/// A finished task. Its message does not come again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// What it was about, for the log.
+    /// The item of the task, for the log.
     pub key: String,
-    /// What became of it, in one word, for the log.
+    /// The outcome in one word, for the log.
     pub outcome: &'static str,
 }
 
-/// What became of a message. One that failed comes again.
+/// The outcome of a message. A failed message comes again.
 pub type Outcome = Result<Done, Problem>;
 
-/// Serves batches of a queue until Lambda ends the process, as [`serve`](super::serve) serves HTTP API events.
+/// Serves the batches of a queue until Lambda ends the process.
 ///
-/// `handle` is given the messages' bodies and gives one outcome for each, in their order.
+/// `init` makes the state of the function from a store. `handle` gets the bodies of the messages, and returns one
+/// outcome for each, in their order.
 ///
 /// # Errors
-/// `init` failed, or Lambda's runtime API cannot be reached: the process ends, and Lambda says so.
+/// `init` failed, or the runtime API of Lambda is not reachable. The process ends, and Lambda reports it.
 pub async fn serve_queue<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
@@ -44,11 +45,11 @@ pub async fn serve_queue<A>(
     lambda_runtime::run(service_fn(answer)).await
 }
 
-/// Answers one batch, and logs one line for each message and one for the batch. [`serve_queue`] calls this, and so do
-/// the tests.
+/// Answers one batch. Logs one line for each message and one for the batch. [`serve_queue`] calls this, and so do the
+/// tests.
 ///
 /// # Errors
-/// A message that failed has no id to report it by: all of them come again.
+/// A failed message has no id, so it cannot be named. All messages of the batch come again.
 pub async fn respond_batch<A>(
     app: &A,
     handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
@@ -98,8 +99,8 @@ pub async fn respond_batch<A>(
     Ok(answer)
 }
 
-/// One line per message. A failed one is a warning, for it comes again or ends in the dead-letter queue; what its body
-/// says is not logged.
+/// Logs one line per message. A failed message is a warning, because it comes again or ends in the dead-letter queue.
+/// The body of the message is not logged.
 fn log_message(function: &str, message: &SqsMessage, outcome: Option<&Outcome>) {
     let message_id = message.message_id.as_deref();
     match outcome {

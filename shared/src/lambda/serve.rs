@@ -16,22 +16,23 @@ use tokio::time::Instant;
 
 /// Serves HTTP API events until Lambda ends the process.
 ///
-/// `init` makes the function's state from a store. Nothing is sent to `DynamoDB` during init.
+/// `init` makes the state of the function from a store. It sends nothing to `DynamoDB`. `handle` answers one request.
 ///
 /// # Errors
-/// `init` failed, or Lambda's runtime API cannot be reached: the process ends, and Lambda says so.
+/// `init` failed, or the runtime API of Lambda is not reachable. The process ends, and Lambda reports it.
 pub async fn serve<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
 ) -> Result<(), Error> {
     log_json();
     let app = init(&Store::new(&client_from_env()))?;
-    // Boxed: the SDK's futures nest so deeply that with the runtime's around them the compiler gives up.
+    // Boxed, because the futures of the SDK nest so deeply that the compiler gives up on them inside those of the
+    // runtime.
     let answer = |event| Box::pin(async { Ok::<_, Infallible>(respond(&app, &handle, event).await) });
     lambda_runtime::run(service_fn(answer)).await
 }
 
-/// Answers one event and logs one line about it. [`serve`] calls this, and so do the tests.
+/// Answers one event, and logs one line about it. [`serve`] calls this, and so do the tests.
 pub async fn respond<A>(
     app: &A,
     handle: &impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,

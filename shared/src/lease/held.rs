@@ -1,4 +1,4 @@
-//! Work under a lease that is renewed while it goes on.
+//! [`Leases::while_held`]: does work under a lease, and renews the lease meanwhile.
 
 use super::leases::Leases;
 use super::outcome::{AcquireError, LeaseError};
@@ -25,21 +25,22 @@ pub enum WorkError {
     Held {
         /// The other holder.
         holder: String,
-        /// When the lease ends, by its holder's clock.
+        /// The end of the lease by the clock of its holder.
         until: Timestamp,
     },
-    /// The lease was lost: somebody else acquired it, or it was released. The work was cancelled. A write that was in
-    /// flight is *unknown*. Under the token it was applied before the lease was lost, or never will be.
+    /// The lease was lost: another holder acquired it, or it was released. The work was cancelled. The outcome of a
+    /// write in flight is *unknown*. If the write demands the lease with [`Attempt::require`](crate::Attempt::require),
+    /// it was applied before the lease was lost, or never will be.
     #[error("the work was cancelled: the lease was lost; a write in flight may have been applied")]
     Lost,
-    /// No renewal was proved before the lease's time was over, so the lease had to be taken for lost. The work was
-    /// cancelled, with the same consequences.
+    /// No renewal was proved before the time of the lease was over, so the lease counts as lost. The work was
+    /// cancelled. The outcome of a write in flight is *unknown*.
     #[error("the work was cancelled: no renewal was proved in time; a write in flight may have been applied")]
     Unknown {
-        /// The answer to the last renewal, or what stood in its place.
+        /// The reason why the last renewal was not proved.
         source: Source,
     },
-    /// The lease was not acquired, and the work did not begin: see [`Failure`].
+    /// The lease was not acquired, and the work did not begin. See [`Failure`].
     #[error(transparent)]
     Failed(Failure),
 }
@@ -57,11 +58,12 @@ impl From<AcquireError> for WorkError {
 }
 
 impl Leases {
-    /// Acquires the lease, does the work, renews the lease meanwhile, and releases it in the end, whatever the work gives.
+    /// Acquires the lease, does the work, and releases the lease. Renews the lease while the work goes on. Releases it
+    /// also if the work ends with an error.
     ///
-    /// Work and renewals are one future: dropped, both end, and the lease ends by itself. The work is given the token to
-    /// write under; it is not polled any more once the lease is lost or its time is over, also when the process was
-    /// stopped in between. `call` is that of all its requests: after its deadline nothing is renewed any more.
+    /// `work` gets the token to write under. Work and renewals are one future. If you drop it, both end, and the lease
+    /// ends by itself. The work is not polled any more once the lease is lost or its time is over, even after the
+    /// process was stopped in between. All requests belong to `call`: after its deadline, nothing is renewed any more.
     ///
     /// # Errors
     /// See [`WorkError`].
@@ -76,16 +78,16 @@ impl Leases {
     where
         F: Future<Output = W>,
     {
-        // Boxed, as the renewals are: the SDK's futures are large, and none of them is needed at the same time as another.
+        // Boxed, and so are the renewals. The futures of the SDK are large, and only one of them is needed at a time.
         let mut lease = Box::pin(self.acquire(key, holder, terms, call)).await?;
-        // The work is gone before the lease is given back.
+        // The work is dropped before the lease is released.
         let work = work(lease.token().clone());
         let done = self.work_while(&mut lease, terms, call, work).await;
         if matches!(done, Err(WorkError::Lost)) {
             return done;
         }
         match (done, Box::pin(self.release(lease, call)).await) {
-            // It proves what no renewal has.
+            // The release proves what no renewal has proved.
             (Err(WorkError::Unknown { .. }), Err(LeaseError::Fenced | LeaseError::NotFound)) => Err(WorkError::Lost),
             (done, Ok(())) => done,
             (done, Err(error)) => {
@@ -95,7 +97,7 @@ impl Leases {
         }
     }
 
-    /// Goes on with the work, and renews the lease meanwhile.
+    /// Polls the work, and renews the lease meanwhile.
     async fn work_while<W>(
         &self,
         lease: &mut Lease,
@@ -122,7 +124,7 @@ impl Leases {
                 Turn::Next(Err(LeaseError::Fenced | LeaseError::NotFound | LeaseError::Conflict(_))) => {
                     return Err(WorkError::Lost);
                 }
-                // One renewal that failed is no lost lease.
+                // A renewal that failed does not mean that the lease is lost.
                 Turn::Next(Err(LeaseError::Failed(failure))) => {
                     debug!(%failure, "not renewed");
                     unproved = failure.into();
@@ -137,23 +139,24 @@ impl Leases {
     }
 }
 
-/// Between two renewals of which the first failed.
+/// The pause after a failed renewal.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What came first.
+/// The event that came first.
 enum Turn<W, N> {
-    /// The work was done.
+    /// The work ended.
     Done(W),
     /// The other future was ready.
     Next(N),
-    /// The lease's time was over.
+    /// The time of the lease was over.
     Over,
 }
 
-/// Goes on with the work, as long as the lease has time left, until `other` is ready. Time is looked at each time before
-/// the work goes on: whoever wakes up after a pause finds out first.
+/// Polls the work until `other` is ready, as long as the lease has time left. Looks at the time each time before it
+/// polls the work. So a process that wakes up after a pause finds out first.
 async fn beside<W: Future, N: Future>(lease: &Lease, mut work: Pin<&mut W>, other: N) -> Turn<W::Output, N::Output> {
-    // Without a share of its own, work that is always ready would use up the task's budget and starve the renewal.
+    // Work that is always ready would use up the budget of the task and starve the renewal. So the renewal does not
+    // share that budget.
     let mut other = pin!(tokio::task::coop::unconstrained(other));
     poll_fn(|context| {
         if lease.remaining().is_zero() {

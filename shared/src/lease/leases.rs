@@ -1,4 +1,4 @@
-//! [`Leases`]: acquired, read, and what is left of them.
+//! [`Leases`]: acquires and reads the leases of one table.
 
 use super::outcome::{AcquireError, Acquired};
 use super::row::{Lease, StoredLease};
@@ -26,23 +26,25 @@ pub struct Leases {
 }
 
 impl Store {
-    /// The leases in the table with this name. Nothing is sent.
+    /// The leases in the table with this name. Sends nothing.
     pub fn leases(&self, name: impl Into<String>) -> Leases {
         Leases { store: self.clone(), name: name.into(), clock_skew: Leases::CLOCK_SKEW }
     }
 }
 
 impl Leases {
-    /// By how much clocks may be apart unless [`Leases::with_clock_skew`] says otherwise: 1 s. Clocks that NTP keeps are
-    /// apart by milliseconds, so this is generous, and a holder that died is waited for no more than that much longer.
+    /// How far clocks may differ by default: 1 s. Clocks that NTP keeps differ by milliseconds, so this is generous. It
+    /// also adds no more than 1 s to the wait for the lease of a holder that died. To change it, use
+    /// [`Leases::with_clock_skew`].
     pub const CLOCK_SKEW: Duration = Duration::from_secs(1);
-    /// Clocks that are further apart sign nothing that `DynamoDB` accepts: 5 minutes.
+    /// The largest clock skew: 5 minutes. `DynamoDB` accepts no signature from a clock that is further off.
     const MAX_CLOCK_SKEW: Duration = Duration::from_mins(5);
-    /// How long a row is kept after its last acquire, renewal or release: 7 days. No request is on its way for so long,
-    /// so none is older than the row's memory of the token.
+    /// How long a row is kept after its last acquire, renewal or release: 7 days. No request lives that long, so the
+    /// row remembers the token for longer than any request can arrive.
     pub const RETENTION: Duration = Duration::from_hours(7 * 24);
 
-    /// The same table where clocks may be apart by this much, 5 minutes at most. All that acquire one lease have to assume the same.
+    /// Sets how far clocks may differ, at most 5 minutes. All programs that acquire the same lease must use the same
+    /// value.
     #[must_use]
     pub fn with_clock_skew(self, clock_skew: Duration) -> Self {
         Leases { clock_skew: clock_skew.min(Self::MAX_CLOCK_SKEW), ..self }
@@ -62,19 +64,20 @@ impl Leases {
         self.store.clock().now()
     }
 
-    /// How far clocks may be apart.
+    /// How far clocks may differ.
     #[must_use]
     pub fn clock_skew(&self) -> Duration {
         self.clock_skew
     }
 
-    /// The token of a lease that was acquired elsewhere, as its holder says: whether it is held, the table will tell.
+    /// Makes the token of a lease that another process acquired, from the number that its holder states. Checks
+    /// nothing: the table decides whether the lease is held under it.
     #[must_use]
     pub fn token(&self, key: &str, number: u64) -> FencingToken {
         FencingToken { table: self.name.clone(), key: key.to_owned(), token: number }
     }
 
-    /// The row of the lease (one strongly consistent read), whether it is held or not; `None` where it has none.
+    /// Reads the row of the lease, strongly consistent, whether the lease is held or not. `None` if there is no row.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -84,7 +87,7 @@ impl Leases {
         row.as_ref().map(StoredLease::read).transpose()
     }
 
-    /// The lease as it stands there (one strongly consistent read); `None` where nobody holds it, or it has ended.
+    /// Reads the lease, strongly consistent. `None` if nobody holds it, or if it ended longer ago than the clock skew.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -93,10 +96,11 @@ impl Leases {
         Ok(stored.filter(|stored| stored.holder.is_some() && !self.has_ended(stored)))
     }
 
-    /// Acquires the lease if nobody holds it or it has ended: one request.
+    /// Acquires the lease if nobody holds it or it has ended. Sends one request.
     ///
     /// # Errors
-    /// [`AcquireError::Held`] with who holds it and until when. [`AcquireError::Failed`]: see [`Failure`].
+    /// [`AcquireError::Held`]: another holder has the lease; the error says who and until when.
+    /// [`AcquireError::Failed`]: see [`Failure`].
     pub async fn acquire(
         &self,
         key: &str,
@@ -110,11 +114,11 @@ impl Leases {
         }
     }
 
-    /// Acquires the lease once for this claim, while it is held: the same request again gets the same lease. Afterwards
-    /// it is a new acquire.
+    /// Acquires the lease once per claim while the lease is held: the same request gets the same lease again.
+    /// Afterwards, the same request is a new acquire.
     ///
     /// # Errors
-    /// As [`Leases::acquire`], and [`AcquireError::KeyReused`].
+    /// See [`Leases::acquire`]. Also [`AcquireError::KeyReused`]: use a new key.
     pub async fn acquire_once(
         &self,
         key: &str,
@@ -135,7 +139,7 @@ impl Leases {
         call: &Call,
     ) -> Result<Acquired, AcquireError> {
         let (id, once) = (id.to_bytes(), matches!(id, AcquireId::Random(_)));
-        // Before the first send: whatever time it takes is not counted twice.
+        // Taken before the first send, so that the time of the sends counts against the lease.
         let now = self.now();
         let until = DualClockDeadline::within(terms.length(), now);
         let expires_at = epoch_millis(now + terms.length());
@@ -157,10 +161,10 @@ impl Leases {
             WriteOutcome::Applied(row) => return Ok(Acquired::New(self.lease(key, read_returned(row)?, until))),
             WriteOutcome::Refused(refusal) => refusal.read(StoredLease::read)?,
         };
-        // A lease that is not there is free.
+        // A lease without a row is free, so it cannot refuse.
         let stored = stored.ok_or_else(|| corrupt("an acquire was refused where no row is"))?;
         match (&stored.holder, stored.acquire_id == id) {
-            // By an earlier send of this call: it asked for this end.
+            // An earlier send of this call acquired it: the row has the end that was sent.
             (Some(_), true) if pending.is_some() && stored.expires_at == expires_at => {
                 Ok(Acquired::New(self.lease(key, stored, until)))
             }
@@ -172,7 +176,7 @@ impl Leases {
             (Some(holder), false) => {
                 Err(AcquireError::Held { holder: holder.clone(), until: moment(stored.expires_at) })
             }
-            // Whoever learned of it has released it since.
+            // The acquire was applied, and a caller that knew of it has released the lease since.
             (None, _) => {
                 let source = pending.unwrap_or_else(|| "it was acquired, and released since".into());
                 Err(AcquireError::Failed(Failure::OutcomeUnknown { source }))
@@ -195,14 +199,14 @@ impl Leases {
         }
     }
 
-    /// How much is left of a lease that was acquired elsewhere: its end less what clocks may be apart.
+    /// The time left of a lease that another process acquired: up to its end, less the clock skew.
     #[must_use]
     pub fn remaining(&self, stored: &StoredLease) -> Duration {
         let now = epoch_millis(self.now());
         Duration::from_millis(stored.expires_at.saturating_sub(millis(self.clock_skew)).saturating_sub(now))
     }
 
-    /// How long it takes until a lease that ends then is free, if it is neither renewed nor released.
+    /// The time until a lease with this end is free, if it is neither renewed nor released.
     #[must_use]
     pub fn free_in(&self, until: Timestamp) -> Duration {
         let free_at = until.epoch_millis().unwrap_or_default() + millis(self.clock_skew);
@@ -226,11 +230,11 @@ impl fmt::Debug for Leases {
     }
 }
 
-/// Which acquire it is.
+/// The id of an acquire.
 pub(super) enum AcquireId<'a> {
-    /// Of one call.
+    /// The id of one call.
     Random([[u8; 8]; 2]),
-    /// Of one idempotency key.
+    /// The id of one idempotency key.
     Claimed(&'a IdempotencyClaim),
 }
 
@@ -243,7 +247,7 @@ impl AcquireId<'_> {
     }
 }
 
-/// The row that a write which was applied has returned.
+/// Reads the row that an applied write returned.
 pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Failure> {
     let unsaid = |source: Source| Failure::OutcomeUnknown { source };
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;

@@ -1,4 +1,4 @@
-//! Renewing a lease and giving it back.
+//! Renews leases and releases them.
 
 use super::leases::{Leases, read_returned};
 use super::outcome::LeaseError;
@@ -13,24 +13,28 @@ use crate::retry::DualClockDeadline;
 use crate::timestamp::epoch_millis;
 
 impl Leases {
-    /// Renews the lease from now on: one request. Where that fails, the lease is still held as long as time remains, which
-    /// is never longer than these terms allow: a renewal that was not answered may have been applied.
+    /// Renews the lease from now on. Sends one request.
+    ///
+    /// If this fails, the lease is still held as long as time remains. That time is never longer than these terms
+    /// allow, because a renewal without an answer may have been applied.
     ///
     /// # Errors
-    /// [`LeaseError::Fenced`] and [`LeaseError::NotFound`]: it is lost. [`LeaseError::Failed`]: nothing is proved, renew it
-    /// again while time remains. [`LeaseError::Conflict`] does not occur.
+    /// [`LeaseError::Fenced`] and [`LeaseError::NotFound`]: the lease is lost. [`LeaseError::Failed`]: nothing is
+    /// proved; renew again while time remains. [`LeaseError::Conflict`] does not occur.
     pub async fn renew(&self, lease: &mut Lease, terms: LeaseTerms, call: &Call) -> Result<(), LeaseError> {
-        // Before the first send: it may be applied even if this future is dropped.
+        // Done before the first send, because the renewal may be applied even if this future is dropped.
         lease.until = lease.until.earlier(DualClockDeadline::within(terms.length(), self.now()));
         *lease = self.renew_token(&lease.token, Renewals::Seen(lease.renewals), terms, call).await?;
         Ok(())
     }
 
-    /// Renews a lease by its token, for a holder elsewhere: one request with `at`, and only if it was renewed so many times;
-    /// without it a read before, for a renewal that named no number of them could be applied again by a late copy.
+    /// Renews a lease by its token, for a holder in another process.
+    ///
+    /// With `at`, renews only if the lease has exactly that many renewals, and sends one request. Without `at`, reads
+    /// the lease first to learn the number. A renewal without that number could be applied again by a late copy.
     ///
     /// # Errors
-    /// As [`Leases::renew`]; [`LeaseError::Conflict`]: it was not renewed `at` times.
+    /// See [`Leases::renew`]. Also [`LeaseError::Conflict`]: the lease does not have `at` renewals.
     pub async fn renew_at(
         &self,
         token: &FencingToken,
@@ -56,7 +60,7 @@ impl Leases {
         call: &Call,
     ) -> Result<Lease, LeaseError> {
         let mut delivery = Delivery::new(self.sender(), call);
-        // An earlier renewal of this call that may have been applied before another one followed it.
+        // An earlier renewal of this call. It may have been applied before another renewal followed it.
         let mut earlier: Option<Source> = None;
         loop {
             let now = self.now();
@@ -76,13 +80,14 @@ impl Leases {
             if stored.holder.is_none() {
                 return Err(LeaseError::Fenced);
             }
-            // Nobody else writes this token: one renewal more that ends when this one does is this one.
+            // Nobody else writes under this token. So one more renewal with the end of this one is this one.
             let is_next = at.checked_add(1) == Some(stored.renewals);
             if is_next && stored.expires_at == expires_at {
                 return Ok(self.lease(&token.key, stored, until));
             }
-            // One more is somebody else's, and kills each copy of this. More may have followed this one; and where fewer are
-            // than were demanded, a copy of this one may come true yet.
+            // One more renewal with another end is from another caller, and no copy of this renewal can be applied any
+            // more. With several more renewals, this one may be among them. With fewer than were demanded, a copy of
+            // this one may still be applied.
             let pending = pending.filter(|_| !is_next);
             if let Renewals::Demanded(_) = renewals {
                 return Err(match pending {
@@ -96,20 +101,21 @@ impl Leases {
         }
     }
 
-    /// Gives the lease back: one request. Its token stays remembered.
+    /// Releases the lease. Sends one request. The row keeps the token.
     ///
     /// # Errors
-    /// [`LeaseError::Fenced`]: somebody else has acquired it, nothing was changed. [`LeaseError::Failed`]: it ends by
-    /// itself when its time is over. [`LeaseError::Conflict`] does not occur.
+    /// [`LeaseError::Fenced`]: another holder has acquired the lease; nothing was changed. [`LeaseError::NotFound`]:
+    /// the lease has no row any more. [`LeaseError::Failed`]: the lease ends by itself when its time is over.
+    /// [`LeaseError::Conflict`] does not occur.
     pub async fn release(&self, lease: Lease, call: &Call) -> Result<(), LeaseError> {
         self.release_at(&lease.token, None, call).await
     }
 
-    /// Gives a lease back by its token alone, for a holder elsewhere; with `at` only if it was renewed so many times. One
-    /// that was given back already is given back again.
+    /// Releases a lease by its token, for a holder in another process. With `at`, releases only if the lease has
+    /// exactly that many renewals. Releasing a lease twice succeeds.
     ///
     /// # Errors
-    /// As [`Leases::release`]; [`LeaseError::NotFound`]; [`LeaseError::Conflict`]: it was not renewed `at` times.
+    /// See [`Leases::release`]. Also [`LeaseError::Conflict`]: the lease does not have `at` renewals.
     pub async fn release_at(&self, token: &FencingToken, at: Option<u64>, call: &Call) -> Result<(), LeaseError> {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
         let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
@@ -120,9 +126,9 @@ impl Leases {
         };
         let (stored, pending) = refusal.read(StoredLease::read)?;
         match (under(token, stored), pending) {
-            // It may have been given back before somebody else acquired it.
+            // The release may have been applied before another holder acquired the lease.
             (Err(LeaseError::Fenced), Some(source)) => Err(LeaseError::Failed(Failure::OutcomeUnknown { source })),
-            // A copy of it may come true yet, when it has been renewed so many times.
+            // A copy of this release may still be applied, when the lease has been renewed `at` times.
             (Ok(stored), Some(source)) if at.is_some_and(|at| stored.renewals < at) => {
                 Err(LeaseError::Failed(Failure::OutcomeUnknown { source }))
             }
@@ -132,12 +138,12 @@ impl Leases {
     }
 }
 
-/// How often a lease must have been renewed for a renewal to be made.
+/// The number of renewals that a lease must have for the next one.
 #[derive(Clone, Copy)]
 enum Renewals {
-    /// As often as was seen; if it was renewed since, then as often as that.
+    /// The number that was seen. If the lease was renewed since, the current number counts.
     Seen(u64),
-    /// As often as a client demands.
+    /// The number that a client demands.
     Demanded(u64),
 }
 
@@ -149,7 +155,7 @@ impl Renewals {
     }
 }
 
-/// The failure, or that nothing is proved where an earlier send may have been applied.
+/// The failure. If an earlier send may have been applied, the outcome is unknown instead.
 fn unless_unknown(failure: Failure, earlier: Option<Source>) -> LeaseError {
     LeaseError::Failed(match earlier {
         Some(source) => Failure::OutcomeUnknown { source },
@@ -157,7 +163,7 @@ fn unless_unknown(failure: Failure, earlier: Option<Source>) -> LeaseError {
     })
 }
 
-/// The row that refused, if it is under this token.
+/// Returns the row that refused, if it has this token.
 fn under(token: &FencingToken, stored: Option<StoredLease>) -> Result<StoredLease, LeaseError> {
     match stored {
         None => Err(LeaseError::NotFound),

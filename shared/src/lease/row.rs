@@ -1,4 +1,4 @@
-//! A lease as its row says, and as its holder knows it.
+//! [`StoredLease`]: a lease in its table. [`Lease`]: a lease in the hands of its holder.
 
 use crate::clock::Clock;
 use crate::error::Failure;
@@ -10,17 +10,17 @@ use crate::retry::DualClockDeadline;
 use crate::timestamp::{Timestamp, moment};
 use std::time::Duration;
 
-/// Which state of a lease.
+/// One state of a lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeaseVersion {
-    /// Which acquire.
+    /// The number of the acquire.
     pub token: u64,
-    /// How many renewals since.
+    /// The number of renewals since the acquire.
     pub renewals: u64,
 }
 
-/// A lease that was acquired here: held as long as time [remains](Lease::remaining), and nobody else can have acquired
-/// it before that, if clocks are not further apart than assumed.
+/// A lease that this process acquired. It is held as long as time [remains](Lease::remaining). Nobody else can acquire
+/// it before, if clocks differ by no more than the clock skew.
 #[derive(Clone, Debug)]
 pub struct Lease {
     pub(super) token: FencingToken,
@@ -32,73 +32,76 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Its key.
+    /// The key of the lease.
     #[must_use]
     pub fn key(&self) -> &str {
         self.token.lease_key()
     }
 
-    /// Who holds it.
+    /// The holder.
     #[must_use]
     pub fn holder(&self) -> &str {
         &self.holder
     }
 
-    /// What to write under.
+    /// The token to write under.
     #[must_use]
     pub fn token(&self) -> &FencingToken {
         &self.token
     }
 
-    /// How often it was renewed.
+    /// The number of renewals since the acquire.
     #[must_use]
     pub fn renewals(&self) -> u64 {
         self.renewals
     }
 
-    /// Which state it is in.
+    /// The state of the lease.
     #[must_use]
     pub fn at(&self) -> LeaseVersion {
         LeaseVersion { token: self.token.number(), renewals: self.renewals }
     }
 
-    /// When it ends, by the clock of whoever acquired or renewed it.
+    /// The end of the lease by the clock that acquired or renewed it.
     #[must_use]
     pub fn expires_at(&self) -> Timestamp {
         moment(self.expires_at)
     }
 
-    /// How much of it is left; zero when it has ended. Counted from before the acquire or renewal was first sent, by the
-    /// monotonic and the wall clock, whichever has less left: a paused machine may have stopped one of them.
+    /// The time left. Zero after the end. It counts from before the first send of the acquire or renewal. It is that of
+    /// the monotonic clock or of the wall clock, whichever has less left, because a paused machine may stop one of
+    /// them.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.until.remaining(self.clock.now())
     }
 }
 
-/// A lease as it stands in its table.
+/// A lease as stored in its table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredLease {
-    /// Who holds it; `None` where it was released.
+    /// The holder. `None` after a release.
     pub holder: Option<String>,
     /// The token of the last acquire.
     pub token: u64,
-    /// How often it was renewed since.
+    /// The number of renewals since then.
     pub renewals: u64,
-    /// When it ends, by its holder's clock, in milliseconds since 1970.
+    /// The end by the clock of the holder, in milliseconds since 1970.
     pub expires_at: u64,
     pub(super) acquire_id: Vec<u8>,
 }
 
 impl StoredLease {
-    /// Which state it is in.
+    /// The state of the lease.
     #[must_use]
     pub fn at(&self) -> LeaseVersion {
         LeaseVersion { token: self.token, renewals: self.renewals }
     }
 
+    /// Reads the attributes of a lease.
+    ///
     /// # Errors
-    /// [`Failure::CorruptItem`]: an attribute is missing or malformed.
+    /// [`Failure::CorruptItem`]: an attribute is missing or malformed. Repair the row.
     pub(super) fn read(row: &Attributes) -> Result<Self, Failure> {
         let corrupt = |name: &str| Failure::CorruptItem {
             reason: format!("{name} is missing or malformed, so it is no lease of this crate's"),

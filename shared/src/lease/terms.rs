@@ -1,24 +1,24 @@
-//! How long a lease is, and when it is renewed.
+//! [`LeaseTerms`]: the length of a lease, and the time of its renewal.
 
 use std::fmt;
 use std::time::Duration;
 
-/// For how long a lease is acquired or renewed, and when it is to be renewed.
+/// The length of a lease, and the time after which it is renewed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeaseTerms {
     length: Duration,
     renew_after: Duration,
 }
 
-/// Terms that cannot be kept.
+/// Why terms are invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InvalidTerms {
-    /// They leave too little time to renew: this much.
+    /// They leave too little time for a renewal: only this much.
     TooShort(Duration),
     /// The lease is longer than [`LeaseTerms::MAX_LENGTH`].
     TooLong,
-    /// It would be renewed before a tenth of it is over.
-    TooEager,
+    /// The lease would be renewed before a tenth of it is over.
+    RenewedTooEarly,
 }
 
 impl fmt::Display for InvalidTerms {
@@ -37,7 +37,7 @@ impl fmt::Display for InvalidTerms {
                     LeaseTerms::MAX_LENGTH.as_secs() / 3600
                 )
             }
-            InvalidTerms::TooEager => {
+            InvalidTerms::RenewedTooEarly => {
                 f.write_str("a tenth of the lease must be over before it is renewed: renew later")
             }
         }
@@ -47,28 +47,30 @@ impl fmt::Display for InvalidTerms {
 impl std::error::Error for InvalidTerms {}
 
 impl LeaseTerms {
-    /// The default length: 10 s. Long against a request and a garbage collection, short against a person's patience when
-    /// a holder dies.
+    /// The default length: 10 s. That is long compared with a request or a garbage collection, and short compared with
+    /// the patience of a person when a holder dies.
     pub const LENGTH: Duration = Duration::from_secs(10);
-    /// The longest lease: 1 day, far below what its row is kept for.
+    /// The longest lease: 1 day. Rows are kept for much longer.
     pub const MAX_LENGTH: Duration = Duration::from_hours(24);
-    /// What a renewal must be left: 450 ms, which is a send of a connected client that is not answered (150 ms) and another
-    /// that waits twice as long ([`RetryPolicy`](crate::RetryPolicy)).
+    /// The time that must be left for a renewal: 450 ms. That is the first send of a connected client without an answer
+    /// (150 ms), and a second send that waits twice as long ([`RetryPolicy`](crate::RetryPolicy)).
     pub const RENEWAL_TAKES: Duration = Duration::from_millis(450);
 
-    /// A lease of this length, renewed when half of it is over: then it costs two requests a length, and half of it is
-    /// left for renewals that fail.
+    /// A lease of this length that is renewed after half of it. It costs two requests per length, and leaves half of it
+    /// for renewals that fail.
     ///
     /// # Errors
-    /// [`InvalidTerms`]: half of it is less than a renewal may need, or it is longer than a day.
+    /// [`InvalidTerms`]: half of the length is less than a renewal may need, or the length is more than a day. Choose
+    /// another length.
     pub fn new(length: Duration) -> Result<Self, InvalidTerms> {
         Self::renewed_after(length, length / 2)
     }
 
-    /// A lease of this length, renewed when this much of it is over.
+    /// A lease of this length that is renewed after `renew_after`.
     ///
     /// # Errors
-    /// [`InvalidTerms`].
+    /// [`InvalidTerms`]: too little time is left for a renewal, the length is more than a day, or less than a tenth of
+    /// it is over at the renewal. Choose other terms.
     pub fn renewed_after(length: Duration, renew_after: Duration) -> Result<Self, InvalidTerms> {
         let left = length.saturating_sub(renew_after);
         if left < Self::RENEWAL_TAKES {
@@ -76,18 +78,18 @@ impl LeaseTerms {
         } else if length > Self::MAX_LENGTH {
             Err(InvalidTerms::TooLong)
         } else if renew_after < length / 10 {
-            Err(InvalidTerms::TooEager)
+            Err(InvalidTerms::RenewedTooEarly)
         } else {
             Ok(LeaseTerms { length, renew_after })
         }
     }
 
-    /// How long it is until a lease with so much time left is to be renewed.
+    /// The time until the next renewal of a lease that has this much time left.
     pub(super) fn renewal_in(&self, remaining: Duration) -> Duration {
         remaining.saturating_sub(self.length.saturating_sub(self.renew_after))
     }
 
-    /// How long the lease is.
+    /// The length of the lease.
     #[must_use]
     pub fn length(&self) -> Duration {
         self.length
@@ -121,7 +123,7 @@ mod tests {
         for endless in [LeaseTerms::MAX_LENGTH + millis(1), Duration::MAX] {
             assert_eq!(LeaseTerms::new(endless), Err(InvalidTerms::TooLong));
         }
-        assert_eq!(LeaseTerms::renewed_after(millis(2000), millis(199)), Err(InvalidTerms::TooEager));
+        assert_eq!(LeaseTerms::renewed_after(millis(2000), millis(199)), Err(InvalidTerms::RenewedTooEarly));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Waiting for a lease that somebody holds.
+//! [`Leases::acquire_within`]: waits for a lease that another caller holds.
 
 use super::leases::Leases;
 use super::outcome::{AcquireError, Acquired};
@@ -8,17 +8,18 @@ use crate::call::Call;
 use crate::retry::{Deadline, fraction};
 use std::time::Duration;
 
-/// Over how much of a lease's length those who wait for its end are spread.
+/// The part of a lease length over which waiting callers are spread after the end of the lease: a twentieth.
 const SPREAD: u32 = 20;
 
 impl Leases {
-    /// Acquires the lease, and waits for it as long as `timeout` where somebody holds it.
+    /// Acquires the lease. If another caller holds it, waits for it up to `timeout`.
     ///
-    /// While it waits it looks at most 3 times in each length of the lease: when the holder's lease ends, if that comes
-    /// soon, else at a random time in each half of a length, for it may be released early.
+    /// While it waits, it looks at the lease at most 3 times per lease length. It looks when the lease of the holder
+    /// ends, if that is soon. Otherwise it looks at a random time in each half of a length, because the lease may be
+    /// released early.
     ///
     /// # Errors
-    /// As [`Leases::acquire`]; [`AcquireError::Held`] when it was still held at the end.
+    /// See [`Leases::acquire`]. [`AcquireError::Held`]: the lease was still held at the end of `timeout`.
     pub async fn acquire_within(
         &self,
         key: &str,
@@ -27,10 +28,10 @@ impl Leases {
         timeout: Duration,
         call: &Call,
     ) -> Result<Lease, AcquireError> {
-        // Beyond the call there is nothing to wait for.
+        // Waiting beyond the deadline of the call is useless.
         let timeout = timeout.min(call.deadline().remaining());
         let deadline = Deadline::within(timeout);
-        // One id for all looks: a copy of an earlier one that lands late has acquired for this call.
+        // All looks have one id. So a late copy of an earlier look has acquired the lease for this call.
         let id = self.new_acquire_id();
         let mut looks = Looks::new(terms.length());
         loop {
@@ -41,7 +42,7 @@ impl Leases {
             };
             let waited = timeout.saturating_sub(deadline.remaining());
             let pause = looks.pause(waited, self.free_in(until), self.sender().rng.next_u64());
-            // The next look still has to be answered within the call, after a resend perhaps.
+            // The next look needs time for its answer within the call, perhaps after a resend.
             let too_late = call.deadline().remaining() < pause + self.sender().policy.first_timeout * 2;
             if pause >= deadline.remaining() || too_late {
                 return Err(AcquireError::Held { holder, until });
@@ -51,8 +52,8 @@ impl Leases {
     }
 }
 
-/// When to look again. Time since the first look is cut into halves of the lease's length, and each look uses up the half
-/// that it falls into: so no stretch of a length has more than 3, however slow the table is.
+/// Decides when to look again. The time since the first look is cut into halves of the lease length, and each look uses
+/// up the half in which it falls. So any stretch of one length has at most 3 looks, even on a slow table.
 struct Looks {
     length: Duration,
     /// The first half that has not had its look.
@@ -64,10 +65,11 @@ impl Looks {
         Looks { length, next: 0 }
     }
 
-    /// How long to wait before the next look, `waited` being the time since the first.
+    /// The pause before the next look. `waited` is the time since the first look.
     ///
-    /// It comes at the lease's end if that is in the next half (`free_in`, and a little later, so that those who wait do
-    /// not all come at once), else at a random time of that half. A half that has passed has lost its look.
+    /// If the lease ends in the next half (`free_in`), the look comes a little after the end, so that waiting callers
+    /// do not all come at once. Otherwise it comes at a random time of that half. A half that has passed has lost its
+    /// look.
     fn pause(&mut self, waited: Duration, free_in: Duration, random: u64) -> Duration {
         let half = self.next.max(self.half_at(waited));
         let begins = (self.length / 2 * half).saturating_sub(waited);
@@ -98,7 +100,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// The pause where the halves before `next` have had their looks.
+    /// The pause after the halves before `next` have had their looks.
     fn pause(next: u32, waited: u64, free_in: Duration, random: u64) -> Duration {
         Looks { length: LENGTH, next }.pause(secs(waited), free_in, random)
     }
@@ -111,7 +113,7 @@ mod tests {
             (1, 2, 0, 3),
             (1, 2, u64::MAX, 8),
             (2, 9, 0, 1),
-            // The table was slow: the halves that have passed get no look any more.
+            // The table was slow. Halves that have passed get no look any more.
             (0, 7, 0, 0),
             (0, 7, u64::MAX, 3),
             (1, 43, u64::MAX, 2),
@@ -125,7 +127,7 @@ mod tests {
     fn an_end_that_comes_in_this_half_is_waited_for() {
         assert_eq!(pause(0, 0, secs(4), 0), secs(4));
         assert!(pause(0, 0, secs(4), u64::MAX) <= secs(4) + LENGTH / SPREAD);
-        // It comes before this half: as soon as this half begins.
+        // The lease ends before this half, so the look comes as soon as the half begins.
         assert_eq!(pause(1, 1, secs(2), 0), secs(4));
         assert_eq!(pause(1, 1, Duration::ZERO, 0), secs(4));
     }

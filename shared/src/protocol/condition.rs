@@ -1,4 +1,4 @@
-//! The only file with condition-expression text: the writes and checks that this crate sends.
+//! The writes and checks that this crate sends. This is the only file with the text of condition expressions.
 
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::judge::{WriteId, slot_of};
@@ -10,25 +10,25 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// One conditional write, ready to be sent any number of times.
+/// One conditional write. It can be sent any number of times.
 #[derive(Clone, Debug)]
 pub(crate) struct ConditionalWrite {
     pub action: Action,
     pub condition: Cow<'static, str>,
     pub names: HashMap<String, String>,
     pub values: HashMap<String, AttributeValue>,
-    /// What of the row is returned when it is applied; nothing in a transaction.
+    /// The attributes that an applied write returns. A transaction returns none.
     pub returning: Option<ReturnValue>,
 }
 
-/// What it does when its condition holds.
+/// The effect of a conditional write whose condition holds.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Replaces the whole item.
     Put { item: Attributes },
     /// Changes the attributes that the expression names.
     Update { key: Attributes, expression: String },
-    /// Changes nothing; only in a transaction.
+    /// Changes nothing. Only a transaction can have such a step.
     Check { key: Attributes },
 }
 
@@ -51,9 +51,9 @@ const IS_HELD_AT: &str = "#token = :token AND attribute_exists(#holder) AND #ren
 const IS_UNDER_TOKEN: &str = "#token = :token";
 const IS_UNDER_TOKEN_AT: &str = "#token = :token AND #renewals = :at";
 
-/// The most that an update expression may take, in bytes (`DynamoDB` quota "expression length").
+/// The longest update expression, in bytes (`DynamoDB` quota "expression length").
 const MAX_EXPRESSION: usize = 4096;
-/// The longest attribute name that an expression may name, in bytes.
+/// The longest attribute name that an expression can use, in bytes.
 const MAX_NAME: usize = 255;
 
 /// Creates the row if the key has none.
@@ -67,24 +67,24 @@ pub(crate) fn put_if_absent(partition_key: &str, item: Attributes) -> Conditiona
     }
 }
 
-/// Replaces the row by `item`, which holds its next state, if it is still at `at`.
+/// Replaces the row with `item`, its complete next state, if the row is still at `at`.
 pub(crate) fn put_at(at: ItemVersion, item: Attributes) -> ConditionalWrite {
     let (names, values) = placeholders_of(at);
     ConditionalWrite { action: Action::Put { item }, condition: IS_AT.into(), names, values, returning: None }
 }
 
-/// Applies `diff` to the row, moves its version on and leaves `id` in the slot, if it is still at `at`.
-/// The row is alive afterwards.
+/// Applies `diff` to the row, raises its version and stores `id` in the slot, if the row is still at `at`. The row is
+/// live afterwards.
 ///
-/// `None` where the expression would be longer than `DynamoDB` takes: send the whole item instead.
+/// Returns `None` if the expression would exceed a limit of `DynamoDB`. Send the whole item instead.
 pub(crate) fn update_at(key: Attributes, at: ItemVersion, id: WriteId, diff: &Diff) -> Option<ConditionalWrite> {
     update(key, at, id, diff, None)
 }
 
-/// Applies `diff` to the row and makes it a tombstone until `purge_at` (epoch seconds), if it is still
-/// alive at `at`.
+/// Applies `diff` to the row and makes it a tombstone until `purge_at` (epoch seconds), if the row is still live at
+/// `at`.
 ///
-/// `None` where the expression would be longer than `DynamoDB` takes.
+/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
 pub(crate) fn bury_at(
     key: Attributes,
     at: ItemVersion,
@@ -144,10 +144,10 @@ fn update(
     })
 }
 
-/// The same write, but under a fencing token, if there is one: it is refused where the row has seen a higher one, and
-/// leaves its own there.
+/// Puts the write under a fencing token, if there is one. A row that has seen a higher token then refuses the write,
+/// and an applied write stores its token in the row.
 ///
-/// `None` where the expression would be longer than `DynamoDB` takes.
+/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
 pub(crate) fn fenced(write: ConditionalWrite, token: Option<u64>) -> Option<ConditionalWrite> {
     let Some(token) = token else { return Some(write) };
     let ConditionalWrite { action, condition, mut names, mut values, returning } = write;
@@ -166,7 +166,7 @@ pub(crate) fn fenced(write: ConditionalWrite, token: Option<u64>) -> Option<Cond
         }
         Action::Check { key } => Action::Check { key },
     };
-    // A name or a value that no expression uses is refused: a row that is not there has seen no token.
+    // A row that does not exist has seen no token. DynamoDB refuses names and values that no expression uses.
     if condition != IS_ABSENT {
         names.insert("#fence".to_owned(), FENCE.to_owned());
         values.insert(":fence".to_owned(), number(token));
@@ -191,8 +191,8 @@ pub(crate) fn check_at(key: Attributes, at: ItemVersion) -> ConditionalWrite {
     ConditionalWrite { action: Action::Check { key }, condition: IS_AT.into(), names, values, returning: None }
 }
 
-/// Adds `by` to a number of a live item that is between `low` and `high` (both included), and moves its version on.
-/// It leaves no id behind: nothing recognises it later.
+/// Adds `by` to a number of a live item, if the number is between `low` and `high` (both included). Raises the version.
+/// Leaves no id in the row, so nothing recognises the addition later.
 pub(crate) fn add_between(key: Attributes, attribute: &str, by: i64, low: i128, high: i128) -> ConditionalWrite {
     let names = [("#number", attribute), ("#version", VERSION), ("#purge", PURGE_AT)];
     let values = [(":by", i128::from(by)), (":low", low), (":high", high), (":one", 1)];
@@ -208,24 +208,24 @@ pub(crate) fn add_between(key: Attributes, attribute: &str, by: i64, low: i128, 
     }
 }
 
-/// The attributes that order the instances which follow each other under one key.
+/// The attributes that order the instances of one key.
 #[derive(Clone, Copy)]
 pub(crate) struct Ordering {
     /// The partition key.
     pub key: &'static str,
-    /// A number.
+    /// The attribute that orders instances: a number.
     pub order: &'static str,
-    /// A string, which decides where the numbers are equal.
+    /// The attribute that names an instance: a string. It decides ties.
     pub name: &'static str,
 }
 
-/// Replaces the row by this instance, if the row is absent or of an older one.
+/// Replaces the row with this instance, if there is no row or the row holds an older instance.
 pub(crate) fn put_if_newer(by: Ordering, item: Attributes) -> ConditionalWrite {
     in_order(by, item, IS_OLDER, None)
 }
 
-/// Replaces the row by what remembers this instance, if the row is absent, or of this instance or an older one. Without
-/// a name it stands after every instance of its number. Returns the row that it has replaced.
+/// Replaces the row with the tombstone of this instance, if there is no row or the row holds this instance or an older
+/// one. A tombstone without a name stands after every instance with its number. Returns the row that it replaced.
 pub(crate) fn put_unless_newer(by: Ordering, item: Attributes) -> ConditionalWrite {
     let condition = if item.contains_key(by.name) { IS_NOT_NEWER } else { IS_NOT_LATER };
     in_order(by, item, condition, Some(ReturnValue::AllOld))
@@ -250,39 +250,40 @@ fn in_order(
 
 /// The partition key of a table of leases, a string.
 pub(crate) const LEASE_KEY: &str = "leaseKey";
-/// String: who holds it; missing where nobody does.
+/// String: the holder. Missing if nobody holds the lease.
 pub(crate) const HOLDER: &str = "holder";
-/// Number: rises with every acquire.
+/// Number: the token, which rises with every acquire.
 pub(crate) const TOKEN: &str = "token";
-/// Number: how often it was renewed since it was acquired.
+/// Number: the renewals since the last acquire.
 pub(crate) const RENEWALS: &str = "renewals";
-/// Number, epoch milliseconds: when it ends, by its holder's clock.
+/// Number, epoch milliseconds: the end of the lease by the clock of its holder.
 pub(crate) const EXPIRES_AT: &str = "expiresAt";
-/// Binary: which acquire it was.
+/// Binary: the id of the last acquire.
 pub(crate) const ACQUIRE_ID: &str = "acquireId";
-/// Number, epoch seconds: when TTL may remove the row.
+/// Number, epoch seconds: the time after which TTL may remove the row.
 pub(crate) const LEASE_PURGE_AT: &str = "purgeAt";
 
-/// The key of a lease's row.
+/// The key attributes of a lease.
 pub(crate) fn lease_key(key: &str) -> Attributes {
     HashMap::from([(LEASE_KEY.to_owned(), AttributeValue::S(key.to_owned()))])
 }
 
-/// What an acquire leaves in the row, and what it takes for free.
+/// The values that an acquire writes, and the rule by which it takes a lease for free.
 pub(crate) struct Acquire<'a> {
     pub holder: &'a str,
     pub id: &'a [u8],
-    /// Whether this id acquires only once: a late copy finds the lease that it had acquired released, and leaves it so.
+    /// Whether this id may acquire only once. A late copy then leaves the lease alone after it was acquired and
+    /// released.
     pub once: bool,
-    /// What the token rises from where no row remembers one.
+    /// The number from which the token rises if no row remembers a token.
     pub floor: u64,
     pub expires_at: u64,
     pub purge_at: u64,
-    /// A lease that ended before this is free.
+    /// A lease that ended before this time is free.
     pub cutoff: u64,
 }
 
-/// Acquires a lease that nobody holds, or that has ended. Returns the row.
+/// Acquires a lease that nobody holds, or that has ended. Returns the new row.
 pub(crate) fn acquire(key: &str, acquire: &Acquire<'_>) -> ConditionalWrite {
     let expression = "SET #holder = :holder, #token = if_not_exists(#token, :floor) + :one, #renewals = :zero, \
                       #expires = :expires, #id = :id, #purge = :purge";
@@ -300,7 +301,7 @@ pub(crate) fn acquire(key: &str, acquire: &Acquire<'_>) -> ConditionalWrite {
     on_lease(update_of(key, expression), condition, values)
 }
 
-/// Renews a lease that is held under this token and was renewed so many times. Returns the row.
+/// Renews a lease that is held under this token and has exactly `at` renewals. Returns the new row.
 pub(crate) fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #renewals = #renewals + :one, #expires = :expires, #purge = :purge";
     let values = [
@@ -313,7 +314,8 @@ pub(crate) fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u
     on_lease(update_of(key, expression), IS_HELD_AT, values)
 }
 
-/// Takes the holder out of a lease that is, or was last, held under this token; at this many renewals where that is said.
+/// Removes the holder of a lease whose last acquire has this token. With `at`, the lease must also have exactly that
+/// many renewals.
 pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #purge = :purge REMOVE #holder";
     let values = [(":token", number(token)), (":purge", number(purge_at))];
@@ -322,7 +324,8 @@ pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> 
     on_lease(update_of(key, expression), condition, values.into_iter().chain(at))
 }
 
-/// Checks that a lease is held under this token, ended or not: until somebody else acquires it, nobody else is.
+/// Checks that a lease is held under this token. The lease may have ended: until another caller acquires it, nobody
+/// else holds it.
 pub(crate) fn check_held(key: Attributes, token: u64) -> ConditionalWrite {
     on_lease(Action::Check { key }, IS_HELD, [(":token", number(token))])
 }
@@ -345,7 +348,7 @@ fn on_lease(
         ("#purge", LEASE_PURGE_AT),
     ];
     let expression = if let Action::Update { expression, .. } = &action { expression } else { "" };
-    // A name that no expression uses is refused.
+    // DynamoDB refuses a name that no expression uses.
     let used = NAMES.iter().filter(|(name, _)| expression.contains(name) || condition.contains(name));
     ConditionalWrite {
         names: used.map(|(placeholder, name)| ((*placeholder).to_owned(), (*name).to_owned())).collect(),

@@ -1,4 +1,4 @@
-//! [`Delivery`]: one logical change, each of its writes sent until it is proved what became of it.
+//! [`Delivery`]: one logical change. It sends each write until the outcome is proved.
 
 use crate::call::Call;
 use crate::error::{Failure, Source};
@@ -8,11 +8,12 @@ use crate::retry::{Conflicts, DualClockDeadline};
 use std::time::Duration;
 use tracing::debug;
 
-/// All sends of one change leave within this time of the first. A signature lives about 5 minutes and the token of a
-/// transaction 10, so a late copy of the first send is refused before the row can forget the write id.
+/// The time in which all sends of one change leave, counted from the start of the change. A signature lives about 5
+/// minutes and the token of a transaction 10. So a late copy of the first send is refused before the row can forget the
+/// write id.
 const SEND_WINDOW: Duration = Duration::from_mins(4);
 
-/// The sends of one logical change: until when they may leave, and what they met so far.
+/// The sends of one logical change: the window in which they may leave, and the conflicts so far.
 pub(crate) struct Delivery<'a> {
     sender: &'a Sender,
     call: &'a Call,
@@ -23,15 +24,15 @@ pub(crate) struct Delivery<'a> {
 
 /// One send of a write.
 pub(crate) struct Send {
-    /// How long it waits for its answer.
+    /// The time to wait for the answer.
     pub timeout: Duration,
-    /// How often the token of an earlier send was mistaken for another request's.
+    /// The number of earlier sends whose token `DynamoDB` took for the token of another request.
     pub mismatches: u32,
 }
 
-/// What is proved about a write and all its sends.
+/// The proved outcome of a write and all its sends.
 pub(crate) enum WriteOutcome<A, F> {
-    /// It was applied; what the answer to the last send shows of it.
+    /// The write was applied. Holds the attributes that the last answer returned.
     Applied(A),
     /// The last send was refused.
     Refused(Refusal<F>),
@@ -39,17 +40,17 @@ pub(crate) enum WriteOutcome<A, F> {
 
 /// A send whose condition did not hold.
 pub(crate) struct Refusal<F> {
-    /// What refused it.
+    /// The row, or the reasons, of the refusal.
     pub by: F,
-    /// How long it took, from the send to its answer.
+    /// The time from the send to its answer.
     pub round_trip: Duration,
-    /// An earlier send that was not answered, if there was one: it may have been applied, or may be later.
+    /// Set if the answer to an earlier send was lost. That send may have been applied, or may still be.
     pub pending: Option<Source>,
 }
 
 impl Refusal<Option<Attributes>> {
-    /// What the row that refused says, where there is one, and what is pending: as long as something is, a row that cannot
-    /// be read proves nothing.
+    /// Reads the row that refused, if there is one. Returns it with the pending send. While a send is pending, a row
+    /// that cannot be read means `OutcomeUnknown`.
     pub(crate) fn read<T>(
         self,
         read: impl Fn(&Attributes) -> Result<T, Failure>,
@@ -68,11 +69,11 @@ impl<'a> Delivery<'a> {
         Delivery { sender, call, window, attempts: 0, conflicts: Conflicts::default() }
     }
 
-    /// Sends one write until an answer says what became of it; after a conflict not before a pause.
+    /// Sends one write until an answer proves the outcome. If the previous attempt lost a race, waits first.
     ///
-    /// An answer that was lost stays *pending* until a refusal is judged: what a resend is answered
-    /// speaks about that resend only. While something is pending, whatever ends the loop without a
-    /// refusal ends it as [`Failure::OutcomeUnknown`].
+    /// A send whose answer was lost stays *pending* until a refusal is judged, because the answer to a resend speaks
+    /// about that resend only. While a send is pending, the loop ends with a success, a refusal or
+    /// [`Failure::OutcomeUnknown`].
     pub(crate) async fn until_proved<A, F, S>(
         &mut self,
         send: impl Fn(Send) -> S,
@@ -119,22 +120,23 @@ impl<'a> Delivery<'a> {
                     pending = Some(source);
                 }
             }
-            // Never past the deadline, and with time left for one more send: it may prove what became of the last.
+            // The pause leaves time for one more send before the deadline, because that send may prove the outcome of
+            // the last one.
             let pause = self.sender.policy.resend_pause(sends, self.sender.rng.next_u64());
             tokio::time::sleep(pause.min(self.call.deadline().remaining() / 2)).await;
         }
     }
 
-    /// Notes that the last attempt lost its race: the item had moved on by `behind` versions.
+    /// Records that the last attempt lost its race. The item had moved on by `behind` versions.
     pub(crate) fn conflict(&mut self, behind: u64, round_trip: Duration) {
         self.conflicts.met(behind, round_trip);
         self.call.count_conflict();
     }
 
-    /// Waits before another attempt, or says that there is none left. It is the write that waits, not the
-    /// decision: an answer that needs no write is given at once.
+    /// Waits before the next attempt after a conflict. Fails if no attempts or no time are left. The pause is here,
+    /// before the write, and not before the decision. So an answer that needs no write is given at once.
     async fn pause_after_conflict(&mut self) -> Result<(), Failure> {
-        // Steps that name no version are refused without a conflict; they are bounded all the same.
+        // Steps without a version are refused without a conflict. The number of attempts bounds them too.
         if self.conflicts.count == 0 && self.attempts < self.sender.policy.max_attempts {
             return Ok(());
         }
@@ -149,10 +151,10 @@ impl<'a> Delivery<'a> {
         Ok(())
     }
 
-    /// How long the next send may wait for its answer; `None` when it must not be sent any more.
+    /// The timeout of the next send. `None` if it must not be sent any more.
     fn time_to_send(&self, pending: bool, lost: u32) -> Option<Duration> {
         let left = self.call.deadline().remaining();
-        // With nothing pending, a send that cannot wait for its answer would only make an unknown.
+        // With nothing pending, a send that cannot wait for its answer would only turn "not applied" into "unknown".
         let needed = if pending { Duration::from_millis(1) } else { self.sender.policy.first_timeout };
         if left < needed || self.window.remaining(self.sender.clock.now()).is_zero() {
             return None;
@@ -170,7 +172,7 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Reads until it is answered or time is up.
+/// Reads until an answer arrives or time is up.
 pub(crate) async fn until_read<A, S>(sender: &Sender, call: &Call, read: impl Fn(Duration) -> S) -> Result<A, Failure>
 where
     S: Future<Output = ReadOutcome<A>>,
@@ -194,8 +196,8 @@ where
     }
 }
 
-/// Waits before something is read again that was asked for `reads` times so far. Fails with `source` if no time is left
-/// for the answer.
+/// Waits before the next read. `reads` counts the reads so far. Fails with `source` if no time would be left for an
+/// answer.
 pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, source: Source) -> Result<(), Failure> {
     let pause = sender.policy.resend_pause(reads, sender.rng.next_u64());
     if call.deadline().remaining() < pause + sender.policy.first_timeout {

@@ -1,21 +1,21 @@
-//! An item as attributes: its size, and the difference between two of them.
+//! [`Attributes`]: an item as attributes, its size, and the difference between two items.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// An item, or a part of one, as `DynamoDB` knows it: attribute name to value.
+/// An item, or a part of one, in the form of `DynamoDB`: a map from attribute name to value.
 pub type Attributes = HashMap<String, AttributeValue>;
 
-/// What has to be set and removed at the top level to turn one item into another.
+/// The top-level attributes to set and to remove in order to turn one item into another.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Diff {
     /// Attributes that are new or have another value.
     pub set: BTreeMap<String, AttributeValue>,
-    /// Attributes that are gone.
+    /// Attributes to remove.
     pub remove: BTreeSet<String>,
 }
 
-/// The diff from `old` to `new`, attribute by attribute; a changed map or list is set as a whole.
+/// Computes the difference between `old` and `new`, attribute by attribute. A changed map or list is set as a whole.
 #[must_use]
 pub fn diff(old: &Attributes, new: &Attributes) -> Diff {
     let set = new.iter().filter(|(name, value)| old.get(*name) != Some(value));
@@ -24,7 +24,7 @@ pub fn diff(old: &Attributes, new: &Attributes) -> Diff {
 }
 
 impl Diff {
-    /// Changes a whole item the way that the update expression would.
+    /// Changes a whole item in the same way as the update expression.
     pub(crate) fn apply(&self, item: &mut Attributes) {
         item.retain(|name, _| !self.remove.contains(name));
         item.extend(self.set.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -36,7 +36,7 @@ pub(crate) fn size_of_attributes<'a>(attributes: impl IntoIterator<Item = (&'a S
     attributes.into_iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
 
-/// The size of a value in bytes, rounded up where the rules say "approximately".
+/// The size of a value in bytes. Rounded up where the AWS documentation says "approximately".
 ///
 /// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
 fn size_of(value: &AttributeValue) -> usize {
@@ -50,7 +50,7 @@ fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::Ss(set) => set.iter().map(String::len).sum(),
         AttributeValue::Ns(set) => set.iter().map(|text| number(text)).sum(),
         AttributeValue::Bs(set) => set.iter().map(|bytes| bytes.as_ref().len()).sum(),
-        // Bool, Null, and whatever a later SDK adds without this crate knowing how to store it.
+        // Bool, Null, and types that a later SDK adds, which this crate does not store.
         _ => 1,
     }
 }

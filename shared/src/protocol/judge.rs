@@ -1,29 +1,31 @@
-//! Did my write land? [`WriteId`], the slots that remember recent writes, and [`judge`] (pure).
+//! [`judge`] (pure): finds out whether a refused write was applied before. [`WriteId`] and the slots remember recent
+//! writes.
 
 use crate::version::{Incarnation, Version};
 use std::collections::BTreeMap;
 
-/// How many recent writes a row remembers. A constant of the table: every writer must agree on it.
+/// The number of recent writes that a row remembers. It is a constant of the table: every writer must use the same
+/// number.
 ///
-/// 16 slots cost about 200 bytes an item. A lost answer is found out with the first resend (after
-/// about 150 ms), and one item takes about 1,000 writes a second at most, but writers that also
-/// read first commit far less often; beyond 16 commits the answer is "unknown", never a guess.
+/// 16 slots cost about 200 bytes per item. The first resend finds out about a lost answer after about 150 ms. One item
+/// takes at most about 1,000 writes a second, and writers that read first commit far less often. After more than 16
+/// other commits, the answer is "unknown", never a guess.
 pub const SLOTS: u64 = 16;
 
-/// Identifies one logical change: the same on every attempt and resend, never used again.
+/// The id of one logical change. It stays the same on every attempt and every resend, and is never used again.
 ///
-/// 8 random bytes. It is not derived from a key or a request: two changes must never share one.
+/// A write id is 8 random bytes. It is not derived from a key or a request, because two changes must never share an id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct WriteId([u8; 8]);
 
 impl WriteId {
-    /// The write id made of these 64 random bits.
+    /// Creates a write id from 64 random bits.
     #[must_use]
     pub fn from_random(bits: u64) -> Self {
         WriteId(bits.to_be_bytes())
     }
 
-    /// The write id with these 8 bytes, as a row remembers it.
+    /// Creates a write id from the 8 bytes in a row.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 8]) -> Self {
         WriteId(bytes)
@@ -35,36 +37,36 @@ impl WriteId {
         &self.0
     }
 
-    /// The incarnation of a row that this write creates where nothing was.
+    /// The incarnation of a row that this write creates on a free key.
     #[must_use]
     pub fn as_incarnation(&self) -> Incarnation {
         Incarnation::from_bytes(self.0)
     }
 }
 
-/// The slot in which the write that commits `version` leaves its id.
+/// The slot that holds the id of the write that committed `version`.
 #[must_use]
 pub fn slot_of(version: Version) -> u64 {
     version.get() % SLOTS
 }
 
-/// One conditional write, as far as its outcome is concerned.
+/// One conditional write: the parts that decide its outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentWrite {
-    /// Its id.
+    /// The id of the logical change.
     pub id: WriteId,
-    /// What its condition demands of the row.
+    /// The state of the row that its condition demands.
     pub on: Base,
-    /// Its fencing token, where it has one: the row must not have seen a higher one.
+    /// Its fencing token, if it has one. A row that has seen a higher token refuses the write.
     pub fence: Option<u64>,
 }
 
-/// What a conditional write is conditioned on.
+/// The state of the row that a conditional write demands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base {
-    /// That no row exists: a create.
+    /// No row: the write is a create.
     NoRow,
-    /// That the row is this incarnation at this version.
+    /// A row of this incarnation at this version.
     Row {
         /// The version that the writer had observed.
         version: Version,
@@ -73,51 +75,51 @@ pub enum Base {
     },
 }
 
-/// What a refusal shows of the row that refused.
+/// The parts of a row that a refusal shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeenRow {
-    /// Its version now.
+    /// The current version.
     pub version: Version,
-    /// Which row it is.
+    /// The incarnation.
     pub incarnation: Incarnation,
-    /// Its memory of recent writes; `None` where the attribute is missing.
+    /// The ids of recent writes. `None` if the attribute is missing.
     pub slots: Option<BTreeMap<u64, WriteId>>,
-    /// The highest fencing token that it has seen, if it has seen one.
+    /// The highest fencing token that the row has seen, if any.
     pub fence: Option<u64>,
 }
 
 impl SeenRow {
-    /// Whether a write with this token is refused for ever: tokens that a row has seen only rise.
+    /// Whether the row refuses writes with this token for ever. The highest token of a row only rises.
     #[must_use]
     pub fn refuses(&self, token: Option<u64>) -> bool {
         is_fenced(self.fence, token)
     }
 }
 
-/// Whether a write with this token comes too late for a row that has seen that one.
+/// Whether `token` is lower than the highest token that the row has seen.
 pub(crate) fn is_fenced(seen: Option<u64>, token: Option<u64>) -> bool {
     matches!((seen, token), (Some(seen), Some(token)) if token < seen)
 }
 
-/// What a refusal proves about every send of one write, earlier ones included.
+/// The proof that a refusal gives about every send of one write, earlier ones included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// An earlier send was applied: this refusal is its own echo.
+    /// An earlier send was applied. The refusal is an echo of it.
     Landed,
-    /// No send was applied, and none ever will be: the condition can not come true again.
+    /// No send was applied, and none ever will be, because the condition cannot hold again.
     NeverApplied,
-    /// Nothing is proved: an earlier send, if there was one, may have landed or may still land.
+    /// Nothing is proved. An earlier send may have been applied, or may still be.
     Unproved,
-    /// The row's version is lower than one that was already read: something broke the rules.
+    /// The version of the row is lower than one that was read before. Some writer broke the rules.
     Corrupt,
 }
 
-/// Judges a refused write from the row that refused it (`None`: no row was there).
+/// Judges a refused write by the row that refused it. `None` means that there was no row.
 ///
-/// Exact as long as every writer raises the version by one, leaves other writers' slots alone, and
-/// deletes by leaving a tombstone. The argument: the write that commits version `v+1` leaves its id
-/// in slot `(v+1) mod SLOTS`, and the slot is written again only by the commit of `v+1+SLOTS`. So
-/// while `v < w <= v+SLOTS`, the slot names the one write that was conditioned on `v` and won.
+/// The verdict is exact if every writer raises the version by one, leaves the slots of other writers alone, and deletes
+/// by leaving a tombstone. The argument: the write that commits version `v+1` stores its id in slot `(v+1) mod SLOTS`.
+/// Only the commit of `v+1+SLOTS` overwrites that slot. So while `v < w <= v+SLOTS`, the slot names the one write that
+/// was conditioned on `v` and won.
 #[must_use]
 pub fn judge(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     match write.on {
@@ -126,8 +128,8 @@ pub fn judge(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     }
 }
 
-/// Judges a write of which no copy can be applied any more, by its row: then nothing is left to come true, and where
-/// its condition still holds, it was not applied.
+/// Judges a write of which no copy can be applied any more. If its condition still holds on the row, it was not
+/// applied.
 #[must_use]
 pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     let still_holds = match (write.on, seen) {
@@ -138,9 +140,9 @@ pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) ->
     if still_holds { Verdict::NeverApplied } else { judge(write, seen) }
 }
 
-/// A row keeps the id of the write that created it for as long as it lives, so a create is judged
-/// exactly however many writes came after; and rows that refuse a create do not vanish while a
-/// copy of it can still be on its way (tombstones).
+/// A row keeps the id of the create that made it for its whole life. So this verdict is exact after any number of later
+/// writes. A row that refuses a create does not vanish while a copy of the create can still arrive, because deletes
+/// leave tombstones.
 fn judge_create(id: WriteId, seen: Option<&SeenRow>) -> Verdict {
     match seen {
         None => Verdict::Unproved,
@@ -161,7 +163,7 @@ fn judge_update(write: &SentWrite, v: Version, incarnation: Incarnation, seen: O
     if slots.get(&slot_of(v.next())) == Some(&write.id) {
         return Verdict::Landed;
     }
-    // At its own version nothing was applied, and a copy that is still on its way meets the higher token too.
+    // The row is still at `v`, so nothing was applied. A copy that is still on its way meets the higher token too.
     let fenced = row.version == v && row.refuses(write.fence);
     if fenced || (row.version > v && row.version.get() <= v.get() + SLOTS) {
         return Verdict::NeverApplied;

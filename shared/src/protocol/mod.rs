@@ -1,6 +1,6 @@
-//! The exactly-once core: rows, conditions, sends, and the judge of what became of a write.
+//! The exactly-once core: rows, conditions, sends, and the judge that finds out what became of a write.
 //!
-//! It knows neither tables of typed values nor HTTP nor Lambda.
+//! It does not know typed tables, HTTP or Lambda.
 
 pub(crate) mod condition;
 pub(crate) mod deliver;

@@ -1,4 +1,4 @@
-//! The attributes we own beside the caller's, and a row read through them.
+//! The attributes of this crate beside those of the caller, and [`Row`], which reads them.
 
 use crate::error::Failure;
 use crate::protocol::item::{Attributes, size_of_attributes};
@@ -11,36 +11,37 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Number: the version of the last committed write.
 pub(crate) const VERSION: &str = "_version";
-/// Binary: which row this is.
+/// Binary: the incarnation of the row.
 pub(crate) const INCARNATION: &str = "_incarnation";
 /// Map of slot to binary: the ids of recent writes.
 pub(crate) const WRITES: &str = "_writes";
-/// Number, epoch seconds: a tombstone, and when TTL may remove it. The table's TTL attribute.
+/// Number, epoch seconds: marks a tombstone, and says when TTL may remove it. By default the TTL attribute of the
+/// table.
 pub(crate) const PURGE_AT: &str = "_purgeAt";
 
-/// Number: the highest fencing token of the writes that had one.
+/// Number: the highest fencing token of all writes that had one.
 pub(crate) const FENCE: &str = "_fence";
 
-/// Every attribute that no caller's value may have.
+/// The attributes of this crate. A value of the caller must not have them.
 pub(crate) const OWNED: [&str; 5] = [VERSION, INCARNATION, WRITES, PURGE_AT, FENCE];
 
-/// A row as it was read or as a refusal returned it.
+/// A row that was read, or that a refusal returned.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub at: ItemVersion,
-    /// When TTL may remove it; `Some` makes it a tombstone, which is believed for as long as it is there.
+    /// The time after which TTL may remove the row. `Some` makes the row a tombstone, for as long as the row exists.
     pub purge_at: Option<u64>,
-    /// The highest fencing token that it has seen.
+    /// The highest fencing token that the row has seen.
     pub fence: Option<u64>,
-    /// Everything, ours and the caller's.
+    /// All attributes, of this crate and of the caller.
     pub attributes: Attributes,
 }
 
 impl Row {
-    /// Reads our attributes.
+    /// Reads the attributes of this crate.
     ///
     /// # Errors
-    /// [`Failure::CorruptItem`] where one is missing or malformed: the row is not one of ours.
+    /// [`Failure::CorruptItem`] if one is missing or malformed, so that another program wrote the row. Repair the row.
     pub(crate) fn read(attributes: Attributes) -> Result<Self, Failure> {
         let seen = seen(&attributes).ok_or_else(|| corrupt(VERSION, INCARNATION))?;
         if seen.slots.is_none() {
@@ -51,24 +52,24 @@ impl Row {
         Ok(Row { at, purge_at, fence: seen.fence, attributes })
     }
 
-    /// Refuses a write with this token where a higher one was seen.
+    /// Checks that the row has not seen a higher token than this one.
     ///
     /// # Errors
-    /// [`Failure::Fenced`].
+    /// [`Failure::Fenced`] if it has.
     pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
         if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
     }
 
-    /// The moment that an attribute of the value holds, in epoch seconds.
+    /// The time in an attribute of the value, in epoch seconds.
     pub(crate) fn epoch_seconds(&self, name: &str) -> Option<u64> {
         read_number(self.attributes.get(name)?)
     }
 }
 
-/// When TTL may remove the row, in epoch seconds; `None` where it is no tombstone.
+/// The time after which TTL may remove the row, in epoch seconds. `None` if the row is not a tombstone.
 ///
 /// # Errors
-/// [`Failure::CorruptItem`] where that is malformed.
+/// [`Failure::CorruptItem`] if the attribute is malformed.
 pub(crate) fn purge_at(attributes: &Attributes) -> Result<Option<u64>, Failure> {
     let Some(value) = attributes.get(PURGE_AT) else { return Ok(None) };
     read_number(value).map(Some).ok_or_else(|| corrupt(PURGE_AT, PURGE_AT))
@@ -79,7 +80,7 @@ fn corrupt(one: &str, other: &str) -> Failure {
     Failure::CorruptItem { reason: format!("{names} is missing or malformed, so it was not written by this crate") }
 }
 
-/// What the judge needs of a row; `None` where version or incarnation cannot be read.
+/// Reads the parts of a row that the judge needs. `None` if the version or the incarnation cannot be read.
 pub(crate) fn seen(attributes: &Attributes) -> Option<SeenRow> {
     let version = Version::new(read_number(attributes.get(VERSION)?)?).filter(|v| *v != Version::ABSENT)?;
     let incarnation = Incarnation::from_bytes(read_id(attributes.get(INCARNATION)?)?);
@@ -109,7 +110,7 @@ pub(crate) fn bytes(value: [u8; 8]) -> AttributeValue {
     AttributeValue::B(Blob::new(value))
 }
 
-/// Our attributes of a row that the write `id` creates where nothing was.
+/// The attributes of this crate in a row that the write `id` creates on a free key.
 pub(crate) fn first_attributes(id: WriteId) -> Attributes {
     let version = Version::ABSENT.next();
     let slot = (slot_of(version).to_string(), bytes(*id.as_bytes()));
@@ -120,7 +121,8 @@ pub(crate) fn first_attributes(id: WriteId) -> Attributes {
     ])
 }
 
-/// Sets our attributes in a whole item that replaces the row: version on by one, the slot ours, alive.
+/// Updates the attributes of this crate in a whole item that replaces the row: raises the version, stores the id in its
+/// slot, and makes the row live.
 pub(crate) fn advance(item: &mut Attributes, at: ItemVersion, id: WriteId) {
     let next = at.version.next();
     item.insert(VERSION.to_owned(), number(next.get()));
@@ -130,11 +132,11 @@ pub(crate) fn advance(item: &mut Attributes, at: ItemVersion, id: WriteId) {
     }
 }
 
-/// The largest item that is sent: `DynamoDB`'s 400 KB less what our own attributes may grow to, so that
-/// an item that could be created can also be changed and deleted.
+/// The largest item that is sent: the 400 KB of `DynamoDB` less room for the attributes of this crate. So an item that
+/// could be created can also be changed and deleted.
 pub(crate) const MAX_ITEM: usize = 400 * 1024 - 512;
 
-/// Refuses an item (ours left out) that would be too large, before anything is sent.
+/// Refuses an item that would be too large, before anything is sent. Does not count the attributes of this crate.
 pub(crate) fn check_size(item: &Attributes) -> Result<(), Failure> {
     let ours = |name: &String| OWNED.contains(&name.as_str());
     let bytes = size_of_attributes(item.iter().filter(|(name, _)| !ours(name)));

@@ -1,4 +1,4 @@
-//! One logical change to one key: each of its conditional writes is sent until it is proved what became of it.
+//! One logical change to one key. It sends each conditional write until the outcome is proved.
 
 use super::handle::Table;
 use super::key::Key;
@@ -12,15 +12,15 @@ use crate::protocol::judge::{Base, SentWrite, Verdict, WriteId, judge};
 use crate::protocol::row::{self, Row};
 use crate::version::ItemVersion;
 
-/// How a write ended.
+/// The outcome of one write.
 pub(crate) enum Committed<T> {
-    /// It was applied, and left the row at this version.
+    /// The write was applied, and left the row at this version.
     Applied(ItemVersion),
-    /// It was not applied and never will be; this is what stands there instead.
+    /// The write was not applied and never will be. Holds the current state of the key.
     Conflict(Observed<T>),
 }
 
-/// One logical change to one key: one write id, one window for all its sends.
+/// One logical change to one key. It has one write id, and one send window for all its sends.
 pub(crate) struct RowChange<'a, T> {
     table: &'a Table<T>,
     key: Attributes,
@@ -38,7 +38,8 @@ impl<'a, T: Record> RowChange<'a, T> {
         })
     }
 
-    /// Sends `write` until it is proved to be applied or dead; after a conflict not before a pause.
+    /// Sends `write` until it is proved to be applied, or proved never to be. If the previous attempt lost a race,
+    /// waits first.
     pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {
         let RowChange { table, key, id, delivery } = self;
         let purge_at = table.sender().clock.now() + table.tombstone_retention;
@@ -51,8 +52,8 @@ impl<'a, T: Record> RowChange<'a, T> {
         }
     }
 
-    /// What a refusal proves, and what follows from it. A client may have named the version that the write was
-    /// conditioned on, without its being read here.
+    /// Judges a refusal and returns what follows from it. `named_by_client` says that the write is conditioned on a
+    /// version that the client named, without a read.
     fn refused(
         &mut self,
         sent: &SentWrite,
@@ -66,7 +67,8 @@ impl<'a, T: Record> RowChange<'a, T> {
             return Ok(Committed::Applied(committed(sent)));
         }
         let current = item.map(Row::read).transpose();
-        // Unknown is answered only while a send is pending; otherwise what is not mine is a conflict.
+        // Only a pending send can make the outcome unknown. With nothing pending, a row that does not show our id is a
+        // conflict.
         if let Some(source) = pending {
             let refused_by = current.as_ref().ok().and_then(Option::as_ref);
             let proved = verdict == Verdict::NeverApplied
@@ -78,11 +80,11 @@ impl<'a, T: Record> RowChange<'a, T> {
         if let Ok(Some(row)) = &current {
             row.check_fence(sent.fence)?;
         }
-        // A delete may name a version that its client made up; every other write names one that was read.
+        // A delete may name a version that its client made up. Every other write names a version that was read.
         if verdict == Verdict::Corrupt && !named_by_client {
             return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
         }
-        // A create that finds the key taken has not lost a race; a write on a row that moved on has.
+        // A create that finds the key taken has not lost a race. A write to a row that has moved on has lost one.
         if let Base::Row { version, .. } = sent.on {
             let now = seen.as_ref().map_or(version, |row| row.version);
             self.delivery.conflict(now.get().saturating_sub(version.get()), round_trip);

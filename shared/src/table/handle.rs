@@ -14,7 +14,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// One table whose items hold values of type `T`. [`Store::table`] makes it; copies are cheap.
+/// A table whose items hold values of type `T`. [`Store::table`] makes it; copies are cheap.
 pub struct Table<T> {
     pub(crate) store: Store,
     pub(crate) name: String,
@@ -24,7 +24,7 @@ pub struct Table<T> {
 }
 
 impl Store {
-    /// The table with this name, whose items hold values of type `T`. Nothing is sent.
+    /// The table with this name, whose items hold values of type `T`. Sends nothing.
     pub fn table<T: Record>(&self, name: impl Into<String>) -> Table<T> {
         Table {
             store: self.clone(),
@@ -37,26 +37,27 @@ impl Store {
 }
 
 impl<T: Record> Table<T> {
-    /// How long a tombstone is kept unless [`Table::with_tombstone_retention`] says otherwise: 7 days.
+    /// How long a tombstone is kept by default: 7 days. To change it, use [`Table::with_tombstone_retention`].
     pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(7 * 24);
 
-    /// The same table with tombstones kept this long: at least an hour, so that no request can outlive them, and at most
-    /// ten years.
+    /// Sets how long tombstones are kept: at least an hour, so that no request can outlive them, and at most ten years.
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
         let (least, most) = (Duration::from_hours(1), Duration::from_hours(10 * 365 * 24));
         Table { tombstone_retention: retention.clamp(least, most), ..self }
     }
 
-    /// The same table for one holder of a lease. Each item that it writes remembers the token, and refuses every write
-    /// under a lower token as [`Failure::Fenced`], until the item and its tombstone are gone.
+    /// Returns a table that writes under the fencing token of a lease. Each item that it writes remembers the token.
+    /// Until the item and its tombstone are gone, the item refuses every write under a lower token as
+    /// [`Failure::Fenced`].
     ///
-    /// This is weaker than [`Attempt::require`](crate::Attempt::require). The item learns of a new holder only by that
-    /// holder's first write. A write under the old token that arrives after the next acquire, but before that first
-    /// write, is still applied. Only `require` excludes it.
+    /// This is weaker than [`Attempt::require`](crate::Attempt::require). An item learns of a new holder only from the
+    /// first write of that holder. A write under the old token may arrive after the next acquire, but before that first
+    /// write. That write is still applied. Only `require` excludes it.
     ///
-    /// All programs that write an item must write it under leases of one key. A write without a token is not checked and
-    /// leaves the remembered token alone. A create on a free key is never refused, because nothing is remembered there.
+    /// All programs that write an item must write it under leases of one key. A write without a token is not checked,
+    /// and leaves the remembered token alone. A create on a free key is never refused, because nothing is remembered
+    /// there.
     #[must_use]
     pub fn fenced_by(&self, token: &FencingToken) -> Self {
         Table { fence: Some(token.number()), ..self.clone() }
@@ -85,7 +86,7 @@ impl<T: Record> Table<T> {
         Ok(attributes)
     }
 
-    /// The value as the attributes that it may have.
+    /// Encodes the value, and checks that it has only the attributes that its `Record` declares.
     pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
         let attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
         if let Some(name) = attributes.keys().find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
@@ -98,7 +99,7 @@ impl<T: Record> Table<T> {
         Ok(attributes)
     }
 
-    /// What a row holds: a value, or `None` for a tombstone.
+    /// Decodes a row: a value, or `None` for a tombstone.
     pub(crate) fn decode(row: &Row) -> Result<Option<Versioned<T>>, Failure> {
         if row.purge_at.is_some() {
             return Ok(None);
@@ -106,7 +107,7 @@ impl<T: Record> Table<T> {
         Ok(Some(Versioned { value: Self::value_in(&row.attributes)?, at: row.at }))
     }
 
-    /// The value that these attributes hold beside others.
+    /// Decodes the value in these attributes. Ignores attributes that the `Record` does not declare.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
         let known = T::ATTRIBUTES.iter().filter_map(|name| attributes.get_key_value(*name));
         let known = known.map(|(name, value)| (name.clone(), value.clone())).collect();

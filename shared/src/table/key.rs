@@ -1,9 +1,9 @@
-//! [`Key`]: which item.
+//! [`Key`]: identifies one item of a table.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-/// The key of one item.
+/// The key of one item: a partition part, and a sort part if the table has one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Key {
     pub(super) partition: AttributeValue,

@@ -1,4 +1,4 @@
-//! From what was observed of a key and what shall become of it to the request that does it.
+//! Prepares a write: turns the observed state of a key and the intended change into a request.
 
 use super::handle::Table;
 use super::record::Record;
@@ -11,12 +11,12 @@ use crate::timestamp::epoch_seconds;
 use crate::version::{ItemVersion, Version, Versioned};
 use std::time::{Duration, SystemTime};
 
-/// A row that TTL may remove within this time proves nothing about a create whose answer was
-/// lost: a late copy could find the key free. Sends leave for 4 minutes, signatures live 5, clocks may be
-/// some minutes apart.
+/// A row that TTL may remove within this time proves nothing about a create whose answer was lost, because a late copy
+/// could find the key free. Sends leave for 4 minutes, signatures live 5 minutes, and clocks may differ by some
+/// minutes.
 const PURGE_MARGIN: Duration = Duration::from_mins(15);
 
-/// What is known of a key.
+/// The observed state of a key.
 #[derive(Debug)]
 pub(crate) enum Observed<T> {
     /// No row.
@@ -36,34 +36,34 @@ impl<T: Record> Observed<T> {
     }
 }
 
-/// One write, by what it does to what was observed.
+/// One write, by the state that it changes.
 pub(crate) enum Write<'a, T> {
-    /// A value where no row is.
+    /// Writes a value to a key without a row.
     Create(&'a T),
-    /// A value where a tombstone is.
+    /// Writes a value over a tombstone.
     Revive(&'a Row, &'a T),
-    /// The second value in the place of the first.
+    /// Replaces the first value with the second.
     Update(&'a Row, &'a T, &'a T),
-    /// A tombstone in the place of whatever is at this version.
+    /// Puts a tombstone in place of the item at this version.
     Delete(ItemVersion),
 }
 
-/// What a write leaves in its row beside the value.
+/// The parts of a row that a write sets beside the value.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamp {
-    /// The logical change that it belongs to.
+    /// The id of the logical change.
     pub id: WriteId,
-    /// When TTL may remove a tombstone that it leaves.
+    /// The time after which TTL may remove the tombstone that the write leaves.
     pub purge_at: SystemTime,
-    /// The fencing token that it is written under.
+    /// The fencing token of the write.
     pub fence: Option<u64>,
 }
 
 impl<T: Record> Write<'_, T> {
-    /// The request for it, and what the judge must know of it.
+    /// Builds the request, and the description that the judge needs.
     ///
     /// # Errors
-    /// [`Failure::Fenced`]: the row was seen to have a higher token.
+    /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
     pub(crate) fn prepare(&self, key: &Attributes, stamp: Stamp) -> Result<(ConditionalWrite, SentWrite), Failure> {
         let Stamp { id, fence, .. } = stamp;
         if let Write::Revive(row, _) | Write::Update(row, ..) = self {
@@ -83,7 +83,7 @@ impl<T: Record> Write<'_, T> {
     }
 }
 
-/// The state that a write, once applied, has made of its row.
+/// The state of the row after the write is applied.
 pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
     match sent.on {
         Base::NoRow => ItemVersion { version: Version::ABSENT.next(), incarnation: sent.id.as_incarnation() },
@@ -91,7 +91,7 @@ pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
     }
 }
 
-/// Whether the row that refused a create may vanish while a copy of that create is on its way.
+/// Whether the row that refused a create may vanish while a copy of the create can still arrive.
 pub(crate) fn soon_purged(
     sent: &SentWrite,
     refusal: Option<&Row>,
@@ -102,7 +102,7 @@ pub(crate) fn soon_purged(
     sent.on == Base::NoRow && is_soon(purge_at, now)
 }
 
-/// Whether TTL may remove a row at this time (epoch seconds) while a request is still on its way.
+/// Whether TTL may remove a row at this time (epoch seconds) while a request can still arrive.
 pub(crate) fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
     purge_at.is_some_and(|seconds| seconds < epoch_seconds(now + PURGE_MARGIN))
 }
@@ -115,7 +115,7 @@ fn create<T: Record>(value: &T, key: &Attributes, stamp: Stamp) -> Result<Condit
     condition::fenced(condition::put_if_absent(T::PARTITION_KEY, item), stamp.fence).ok_or_else(too_long)
 }
 
-/// From what the row holds of a value to what it shall hold; other attributes are left alone.
+/// Changes the attributes of the value from `old` to `new`. Leaves all other attributes alone.
 fn change_row(
     row: &Row,
     old: &Attributes,
@@ -137,7 +137,7 @@ fn change_row(
 
 fn delete<T: Record>(at: ItemVersion, key: &Attributes, stamp: Stamp) -> Result<ConditionalWrite, Failure> {
     let purge_at = epoch_seconds(stamp.purge_at);
-    // If values have a TTL attribute of their own, TTL looks there and nowhere else, so the tombstone needs it too.
+    // If values have a TTL attribute of their own, TTL looks at no other attribute. So the tombstone needs it too.
     let set = T::EXPIRES_AT.map(|name| (name.to_owned(), row::number(purge_at))).into_iter().collect();
     let remove = T::ATTRIBUTES.iter().filter(|&&name| T::EXPIRES_AT != Some(name));
     let diff = Diff { set, remove: remove.map(|&name| name.to_owned()).collect() };
@@ -145,7 +145,8 @@ fn delete<T: Record>(at: ItemVersion, key: &Attributes, stamp: Stamp) -> Result<
     bury.and_then(|bury| condition::fenced(bury, stamp.fence)).ok_or_else(too_long)
 }
 
-/// Only a delete is: what else is too long for an update is sent as a whole item.
+/// The error for a delete with too many attributes. Any other write that is too long for an update is sent as a whole
+/// item.
 fn too_long() -> Failure {
     Failure::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
 }
@@ -154,7 +155,8 @@ fn base(at: ItemVersion) -> Base {
     Base::Row { version: at.version, incarnation: at.incarnation }
 }
 
-/// What a tombstone still holds beside the key and our own attributes: nothing of it may come to life again.
+/// The attributes of a tombstone beside the key and those of this crate. None of them may come back to life with the
+/// next value.
 fn leftovers<T: Record>(row: &Row) -> Attributes {
     let mut attributes = row.attributes.clone();
     let keys = [Some(T::PARTITION_KEY), T::SORT_KEY];

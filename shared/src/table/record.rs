@@ -1,14 +1,14 @@
-//! [`Record`]: a value as an item, and back.
+//! [`Record`]: converts a value to an item and back.
 
 use crate::error::Source;
 use crate::protocol::item::Attributes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A type whose values are kept in a table, one item each.
+/// A type whose values are stored in a table, one value per item.
 ///
-/// The key is not part of the value. `ATTRIBUTES` is what lets a delete at a known version be one
-/// request: nothing has to be read to know what to remove.
+/// The key is not part of the value. `ATTRIBUTES` lets a delete at a known version be one request: the delete removes
+/// these attributes without reading the item.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -26,28 +26,31 @@ use serde::de::DeserializeOwned;
 /// }
 /// ```
 pub trait Record: Serialize + DeserializeOwned {
-    /// The name of the partition key's attribute.
+    /// The name of the partition key attribute.
     const PARTITION_KEY: &'static str;
-    /// The name of the sort key's attribute, where the table has one.
+    /// The name of the sort key attribute, if the table has one.
     const SORT_KEY: Option<&'static str> = None;
-    /// Every top-level attribute that a value may have. Others in the same item are never touched.
+    /// Every top-level attribute that a value may have. This crate never touches other attributes of the same item.
     const ATTRIBUTES: &'static [&'static str];
-    /// The attribute with the time, in epoch seconds, after which TTL may remove the row, if values have one. It is then
-    /// the table's TTL attribute, in place of `_purgeAt`, and tombstones carry it too.
+    /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
+    /// after that time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
+    /// it too.
     const EXPIRES_AT: Option<&'static str> = None;
 
-    /// The value as attributes.
+    /// Encodes the value as attributes.
     ///
     /// # Errors
-    /// What made it impossible.
+    /// The reason why the value cannot be encoded. The operation then fails with
+    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     fn encode(&self) -> Result<Attributes, Source> {
         Ok(serde_dynamo::to_item(self)?)
     }
 
-    /// The value that these attributes hold; those that are not in `ATTRIBUTES` are left out before.
+    /// Decodes the value from its attributes. Attributes that are not in `ATTRIBUTES` are removed before.
     ///
     /// # Errors
-    /// What made it impossible.
+    /// The reason why the attributes cannot be decoded. The operation then fails with
+    /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
     fn decode(attributes: Attributes) -> Result<Self, Source> {
         Ok(serde_dynamo::from_item(attributes)?)
     }

@@ -1,8 +1,8 @@
 //! The exactly-once operations on one item: observe, decide, write conditionally, judge, decide again.
 //!
-//! [`Table::update_with_retry`] owns the read: a conflict is decided again on the item that the
-//! refusal returned. [`Table::update_at_version`] answers a client that named a version: a conflict
-//! is its answer. Both, and create and delete, write through `commit.rs`.
+//! [`Table::update_with_retry`] reads the item itself, and decides again after a conflict, on the item that the refusal
+//! returned. [`Table::update_at_version`] serves a client that named a version, and returns a conflict to that client.
+//! Both write through `commit.rs`, and so do create and delete.
 
 use super::commit::{Committed, RowChange};
 use super::handle::Table;
@@ -15,19 +15,19 @@ use crate::protocol::deliver::until_read;
 use crate::protocol::row::Row;
 use crate::version::{ItemVersion, Version, Versioned};
 
-/// What a decision makes of the current value. Pure and sync, so that it can be made again.
+/// The result of deciding on the current value. A decision must be pure and sync, so that it can be made again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decision<T, R> {
-    /// Write this value in its place. Always a write, also where nothing differs.
+    /// Write this value in place of the current one. This is always a write, even if the values are equal.
     Put(T),
-    /// Write nothing: it is as it should be.
+    /// Write nothing; the value already satisfies the request.
     Keep,
-    /// Write nothing: the answer is no, for this reason.
+    /// Write nothing; refuse the request for this reason.
     Refuse(R),
 }
 
 impl<T, R> Decision<T, R> {
-    /// The same decision with another kind of reason.
+    /// Converts the reason of a refusal. Leaves other decisions as they are.
     pub fn map_refusal<S>(self, map: impl FnOnce(R) -> S) -> Decision<T, S> {
         match self {
             Decision::Put(value) => Decision::Put(value),
@@ -38,11 +38,11 @@ impl<T, R> Decision<T, R> {
 }
 
 impl<T: Record> Table<T> {
-    /// The item as it is now (strongly consistent); `None` where nothing is, or a tombstone.
+    /// Reads the item, strongly consistent. Returns `None` if the key has no row or a tombstone.
     ///
     /// # Errors
-    /// [`Failure::Unavailable`] when the table does not answer before the deadline: try later.
-    /// [`Failure::CorruptItem`] and [`Failure::Rejected`]: repair the row or the set-up.
+    /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
+    /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
     pub async fn get(&self, key: &Key, call: &Call) -> Result<Option<Versioned<T>>, Failure> {
         match self.observe(key, call).await? {
             Observed::Absent | Observed::Tombstone(_) => Ok(None),
@@ -50,10 +50,10 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Creates the item if the key is free: one write, two where a deleted item left its tombstone.
+    /// Creates the item if the key is free. Sends one write, or two if the key holds the tombstone of a deleted item.
     ///
     /// # Errors
-    /// [`CreateError::Exists`] with what is there. [`CreateError::Failed`]: see [`Failure`].
+    /// [`CreateError::Exists`]: the key is taken; the error holds the item. [`CreateError::Failed`]: see [`Failure`].
     pub async fn create(&self, key: &Key, value: &T, call: &Call) -> Result<Versioned<T>, CreateError<T>>
     where
         T: Clone,
@@ -73,15 +73,16 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Changes the item by a decision that is made again, on the current item, as often as other
-    /// writers come first: one read, then one write an attempt.
+    /// Changes the item by a decision. After each conflict, decides again on the current item. Sends one read, then one
+    /// write per attempt.
     ///
-    /// `decide` gets the current value and must be pure. `Keep` gives the current item back unwritten.
+    /// `decide` gets the current value and must be pure. `Keep` returns the current item without a write.
     ///
     /// # Errors
-    /// [`UpdateError::NotFound`]: nothing is there. [`UpdateError::Refused`]: the decision's own no.
-    /// [`UpdateError::Failed`] with [`Failure::Contention`]: nothing was applied, the same call may win;
-    /// with [`Failure::OutcomeUnknown`]: an answer was lost and nothing proves what became of the write.
+    /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: the decision refused; the error holds
+    /// its reason. [`UpdateError::Failed`] with [`Failure::Contention`]: nothing was applied; repeat the call, because
+    /// it may win. [`UpdateError::Failed`] with [`Failure::OutcomeUnknown`]: an answer was lost, and nothing proves
+    /// whether the write was applied; read the item. For all others, see [`Failure`].
     pub async fn update_with_retry<R>(
         &self,
         key: &Key,
@@ -104,11 +105,12 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Changes the item only if it is still at the version that the client has seen: one read and one
-    /// write, or no write when the version is stale already. A conflict is never decided again.
+    /// Changes the item only if it is still at the version that the client has seen. Never decides again after a
+    /// conflict. Sends one read and one write, or only the read if the version is already stale.
     ///
     /// # Errors
-    /// [`VersionedUpdateError::Conflict`] with the current item; the others as for [`Table::update_with_retry`].
+    /// [`VersionedUpdateError::Conflict`]: the item is at another version; the error holds the current item. For the
+    /// others, see [`Table::update_with_retry`].
     pub async fn update_at_version<R>(
         &self,
         key: &Key,
@@ -134,11 +136,12 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Deletes the item if it is still at this version: one write, no read. A tombstone stays, and
-    /// the version it returns is the tombstone's.
+    /// Deletes the item if it is still at this version. Sends one write and no read. Leaves a tombstone, and returns
+    /// the version of the tombstone.
     ///
     /// # Errors
-    /// [`DeleteError::NotFound`]: it is gone already. [`DeleteError::Conflict`] with the current item.
+    /// [`DeleteError::NotFound`]: the item is gone already. [`DeleteError::Conflict`]: the item is at another version;
+    /// the error holds the current item. [`DeleteError::Failed`]: see [`Failure`].
     pub async fn delete_at_version(&self, key: &Key, at: ItemVersion, call: &Call) -> Result<Version, DeleteError<T>> {
         let mut change = RowChange::new(self, key, call)?;
         match change.commit(Write::Delete(at)).await? {
@@ -148,10 +151,12 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Deletes the item, whatever its version is: one read, then one write an attempt.
+    /// Deletes the item at any version. Sends one read, then one write per attempt. Returns the version of the
+    /// tombstone.
     ///
     /// # Errors
-    /// [`DeleteError::NotFound`]: nothing is there. [`DeleteError::Conflict`] does not occur.
+    /// [`DeleteError::NotFound`]: the key has no item. [`DeleteError::Failed`]: see [`Failure`].
+    /// [`DeleteError::Conflict`] does not occur.
     pub async fn delete(&self, key: &Key, call: &Call) -> Result<Version, DeleteError<T>> {
         let mut change = RowChange::new(self, key, call)?;
         let mut observed = self.observe(key, call).await?;
@@ -164,7 +169,7 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Reads the row until it is answered or time is up.
+    /// Reads the row until an answer arrives or time is up.
     async fn observe(&self, key: &Key, call: &Call) -> Result<Observed<T>, Failure> {
         let key = Self::key_attributes(key)?;
         let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);

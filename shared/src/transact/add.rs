@@ -1,4 +1,4 @@
-//! A number that many add to, without a version in the way: [`Table::add_within`].
+//! [`Table::add_within`]: adds to a number without a version, so that many writers do not conflict.
 
 use super::attempt::Plan;
 use super::reads::Reads;
@@ -9,17 +9,17 @@ use crate::table::{Key, Record, Table};
 use std::ops::RangeInclusive;
 
 impl<T: Record> Table<T> {
-    /// Adds `by` to a whole number of the item, if the result is within `within`: one request, a transaction of one
-    /// step. It loses to no version, only to another transaction that is just then at the item.
+    /// Adds `by` to a whole number of the item, if the result is inside `within`. Sends one request, a transaction of
+    /// one step. No version is in its way: only another transaction that is at the item at the same moment delays it.
     ///
-    /// What it does not give, because nothing of it stays in the row: a refusal while an earlier send is unanswered is
-    /// [`Failure::OutcomeUnknown`], for no version kills the delayed copy, and `DynamoDB` forgets the token of a
-    /// transaction that it refused. The new number is not returned either. Where that is too little, use
-    /// [`Table::update_with_retry`].
+    /// It promises less than the other operations, because it leaves no id in the row. If a send is refused while the
+    /// answer to an earlier one is lost, the result is [`Failure::OutcomeUnknown`]. No version stops the delayed copy,
+    /// and `DynamoDB` forgets the token of a transaction that it refused. The new number is not returned either. If you
+    /// need more, use [`Table::update_with_retry`].
     ///
     /// # Errors
-    /// [`AddError::NotFound`]: nothing is there. [`AddError::OutOfRange`] with the item: the result would be outside, or
-    /// the item has no such number. [`AddError::Failed`]: see [`Failure`].
+    /// [`AddError::NotFound`]: the key has no item. [`AddError::OutOfRange`]: the result would be outside the bounds,
+    /// or the item has no such number; the error holds the item. [`AddError::Failed`]: see [`Failure`].
     pub async fn add_within(
         &self,
         key: &Key,
@@ -31,7 +31,7 @@ impl<T: Record> Table<T> {
         let mut reads = Reads::new();
         let item = reads.later("item", self, key);
         let added = transact(self.sender(), reads, call, |attempt| {
-            // What is known of the item is what refused the addition: the fence, or the bounds.
+            // Only a refused addition makes the item known here. The fence or the bounds refused it.
             if attempt.knows(item) {
                 attempt.check_fence(item)?;
                 return Ok(Plan::Refuse(attempt.get(item)?));

@@ -1,4 +1,4 @@
-//! What a decision over several items sees, and the steps that it adds.
+//! [`Attempt`] and [`Plan`]: the items that a decision sees, and the steps that it adds.
 
 use super::reads::{Item, Known, KnownRow, Required, invalid};
 use crate::error::Failure;
@@ -14,23 +14,24 @@ use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::ops::RangeInclusive;
 use std::time::SystemTime;
 
-/// The most bytes that the items of a transaction may have together (`DynamoDB` quota).
+/// The most bytes that all items of a transaction may have together (`DynamoDB` quota).
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// What a decision makes of the items that it sees.
+/// The result of a decision over several items.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Plan<A, R> {
-    /// Apply the steps that were added, all or none; this is the answer once they are. Without a step it is `Keep`.
+    /// Apply all steps of the attempt, or none. Once they are applied, this is the answer. Without a step, nothing is
+    /// sent, as for `Keep`.
     Commit(A),
-    /// Write nothing: this is the answer.
+    /// Write nothing, and return this answer.
     Keep(A),
-    /// Write nothing: the answer is no, for this reason.
+    /// Write nothing; refuse the request for this reason.
     Refuse(R),
 }
 
-/// One observe-decide-write over several items: what is known of them, and the steps added so far.
+/// One observe-decide-write round over several items: the observed items, and the steps so far.
 ///
-/// Each attempt begins without steps. A step is one of an item that is named in [`Reads`], at most one each.
+/// Each attempt begins without steps. Each item in [`Reads`](super::Reads) takes at most one step.
 #[derive(Debug)]
 pub struct Attempt {
     rows: Vec<KnownRow>,
@@ -39,21 +40,21 @@ pub struct Attempt {
     steps: Vec<Step>,
 }
 
-/// What a step does.
+/// The effect of a step.
 #[derive(Debug)]
 pub(super) enum Role {
-    /// It writes at what was seen, and leaves the write id.
+    /// The step writes to the observed state, and leaves the write id.
     Writes(SentWrite),
-    /// It demands that the row is still what was seen.
+    /// The step demands that the row is still in the observed state.
     Checks(Base),
-    /// It adds to a number, whatever the version is.
+    /// The step adds to a number, at any version.
     Adds,
-    /// It demands that a lease is held under this token.
+    /// The step demands that a lease is held under this token.
     Requires(u64),
 }
 
 impl Role {
-    /// What it demands of its row.
+    /// The state of the row that the step demands.
     pub(super) fn base(&self) -> Option<Base> {
         match self {
             Role::Writes(sent) => Some(sent.on),
@@ -63,12 +64,12 @@ impl Role {
     }
 }
 
-/// One step of a transaction, ready to be sent any number of times.
+/// One step of a transaction. It can be sent any number of times.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) row: usize,
     pub(super) role: Role,
-    /// The attribute after whose time TTL may remove the row, if its table has one.
+    /// The attribute with the time after which TTL may remove the row, if the table has one.
     pub(super) expires_at: Option<&'static str>,
     request: TransactWriteItem,
     bytes: usize,
@@ -111,7 +112,7 @@ impl Attempt {
         self.rows[row].known = known;
     }
 
-    /// The steps, within the limits of one transaction.
+    /// Takes the steps, after checking the limits of one transaction.
     pub(super) fn take_steps(&mut self) -> Result<Vec<Step>, Failure> {
         let bytes = self.steps.iter().map(|step| step.bytes).sum();
         if bytes > MAX_BYTES {
@@ -120,16 +121,17 @@ impl Attempt {
         Ok(std::mem::take(&mut self.steps))
     }
 
-    /// Whether anything is known of the item: always, unless it was named by [`Reads::later`] and has not refused yet.
+    /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later)
+    /// before one of its steps was refused.
     #[must_use]
     pub fn knows<T: Record>(&self, item: Item<T>) -> bool {
         !matches!(self.rows[item.row].known, Known::Nothing)
     }
 
-    /// The item as it was seen; `None` where nothing is, or a tombstone.
+    /// The item as it was observed. `None` if the key has no row or a tombstone.
     ///
     /// # Errors
-    /// [`Failure::CorruptItem`]: what is stored does not decode.
+    /// [`Failure::CorruptItem`]: the stored item does not decode. Repair the row.
     pub fn get<T: Record>(&self, item: Item<T>) -> Result<Option<Versioned<T>>, Failure> {
         match &self.rows[item.row].known {
             Known::Nothing | Known::Absent | Known::Lost => Ok(None),
@@ -137,10 +139,13 @@ impl Attempt {
         }
     }
 
-    /// Adds a step that creates the item, where nothing is, or a tombstone. Gives the version that it will have.
+    /// Adds a step that creates the item on a key without a row or with a tombstone. Returns the version that the item
+    /// will have.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: it is there already. [`Failure::TooLarge`], [`Failure::InvalidRecord`].
+    /// [`Failure::InvalidTransaction`]: the item exists, or has a step already; correct the decision.
+    /// [`Failure::TooLarge`] and [`Failure::InvalidRecord`]: see there. [`Failure::Fenced`]: the row has seen a higher
+    /// token than that of its table.
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let known = &self.rows[item.row];
         match &known.known {
@@ -152,37 +157,40 @@ impl Attempt {
         }
     }
 
-    /// Adds a step that puts `value` in the place of what was seen, if it is still at that version. Gives the version
-    /// that it will have.
+    /// Adds a step that replaces the observed value with `value`, if the item is still at the observed version. Returns
+    /// the version that the item will have.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: nothing was seen there. [`Failure::TooLarge`], [`Failure::InvalidRecord`].
+    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
+    /// [`Failure::TooLarge`] and [`Failure::InvalidRecord`]: see there. [`Failure::Fenced`]: the row has seen a higher
+    /// token than that of its table.
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let (row, current) = self.live(item)?;
         self.write(item, &Write::Update(&row, &current.value, value))
     }
 
-    /// Adds a step that deletes what was seen, if it is still at that version. Gives the tombstone's version.
+    /// Adds a step that deletes the item, if it is still at the observed version. Returns the version of the tombstone.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: nothing was seen there.
+    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
         let (_, current) = self.live(item)?;
         Ok(self.write(item, &Write::<T>::Delete(current.at))?.version)
     }
 
-    /// Adds a step that writes nothing, but demands that the item is still as it was seen: at that version, or absent.
+    /// Adds a step that writes nothing, but demands that the key is still in the observed state: at that version, or
+    /// without a row.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: it was not read.
+    /// [`Failure::InvalidTransaction`]: the item was not read, or has a step already; correct the decision.
     pub fn check<T: Record>(&mut self, item: Item<T>) -> Result<(), Failure> {
         self.check_row(item.row)
     }
 
-    /// Adds a [`check`](Attempt::check) of every item that was read and has no step yet.
+    /// Adds a [`check`](Attempt::check) for every item that was read and has no step yet.
     ///
     /// # Errors
-    /// As [`Attempt::check`].
+    /// See [`Attempt::check`].
     pub fn check_rest(&mut self) -> Result<(), Failure> {
         for row in 0..self.rows.len() {
             let has_step = self.steps.iter().any(|step| step.row == row);
@@ -193,11 +201,12 @@ impl Attempt {
         Ok(())
     }
 
-    /// Adds a step that adds `by` to a whole number of the item, if the result is within `within`. It loses to no
-    /// version, and leaves no write id: a transaction that has only such steps is recognised by its token alone.
+    /// Adds a step that adds `by` to a whole number of the item, if the result is inside `within`. The step demands no
+    /// version and leaves no write id. So only the token identifies a transaction that has no other steps.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: the attribute is none that the `Record` declares.
+    /// [`Failure::InvalidTransaction`]: the `Record` does not declare the attribute, or the item has a step already;
+    /// correct the decision. [`Failure::Fenced`]: the row has seen a higher token than that of its table.
     pub fn add_within<T: Record>(
         &mut self,
         item: Item<T>,
@@ -208,7 +217,8 @@ impl Attempt {
         if !T::ATTRIBUTES.contains(&attribute) {
             return Err(invalid(format!("{attribute} is not among the attributes that its Record declares")));
         }
-        // Conditions cannot compute, so the bounds of the result become bounds of what is there. Those may be beyond i64.
+        // Conditions cannot compute. So the bounds of the result become bounds of the current number, which may exceed
+        // an i64.
         let before = |bound: i64| i128::from(bound) - i128::from(by);
         let (low, high) = (before(*within.start()), before(*within.end()));
         self.check_fence(item)?;
@@ -218,18 +228,18 @@ impl Attempt {
         self.add(item.row, add, Role::Adds, T::EXPIRES_AT)
     }
 
-    /// Refuses an item that has seen a higher fencing token than its table writes under.
+    /// Refuses an item that has seen a higher fencing token than that of its table.
     pub(super) fn check_fence<T: Record>(&self, item: Item<T>) -> Result<(), Failure> {
         let KnownRow { known, fence, .. } = &self.rows[item.row];
         if let Known::Row(row) = known { row.check_fence(*fence) } else { Ok(()) }
     }
 
-    /// Adds a step that writes nothing, but demands that the lease is still held under this token. Whoever has been
-    /// replaced without knowing it changes nothing then.
+    /// Adds a step that writes nothing, but demands that the lease is still held under its token. So a holder that was
+    /// replaced without knowing it changes nothing.
     ///
     /// # Errors
-    /// [`Failure::Fenced`]: it was seen not to be. Look at what else was seen first, where that decides.
-    /// [`Failure::InvalidTransaction`]: it has a step already.
+    /// [`Failure::Fenced`]: an earlier attempt showed that the lease is lost. If other items can decide the answer,
+    /// look at them first. [`Failure::InvalidTransaction`]: the lease has a step already; correct the decision.
     pub fn require(&mut self, lease: Required) -> Result<(), Failure> {
         let KnownRow { address, known, fence, .. } = &self.rows[lease.row];
         match (known, fence) {
@@ -292,7 +302,7 @@ impl Attempt {
     }
 }
 
-/// What the item takes that a step leaves behind: what it writes, and what it leaves alone of the row.
+/// The size of the item after the step: the attributes that the step writes, and those of the row that it leaves alone.
 fn size(write: &ConditionalWrite, known: &Known) -> usize {
     let kept = |is_kept: &dyn Fn(&String) -> bool| {
         let Known::Row(row) = known else { return 0 };

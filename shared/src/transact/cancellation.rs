@@ -1,4 +1,4 @@
-//! What a cancelled transaction proves about every send of it (pure).
+//! Judges a cancelled transaction: what it proves about every send (pure).
 
 use super::attempt::{Role, Step};
 use crate::protocol::condition::{HOLDER, TOKEN};
@@ -12,14 +12,14 @@ use std::time::SystemTime;
 pub(super) struct Cancelled<'a> {
     pub role: &'a Role,
     pub reason: &'a Reason,
-    /// The attribute after whose time TTL may remove the row, if its table has one.
+    /// The attribute with the time after which TTL may remove the row, if the table has one.
     pub expires_at: Option<&'static str>,
 }
 
-/// Judges all by each: they are applied together or not at all, so one step that landed means that all did, and one
-/// that is dead that all are.
+/// Judges all steps by each. Steps are applied together or not at all. So if one step landed, all did, and if one step
+/// is never applied, none is.
 ///
-/// Steps that only check or add leave no id, and prove nothing: the row may have moved on before or after.
+/// Steps that only check or add leave no id, and prove nothing. Their rows may have moved on before or after.
 pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>, now: SystemTime) -> Verdict {
     let mut all = Verdict::Unproved;
     for Cancelled { role, reason, expires_at } in steps {
@@ -39,8 +39,9 @@ pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
     all
 }
 
-/// Whether a step shows that a lease is lost, and so that no copy of the transaction will be applied any more: somebody
-/// else has acquired it since, or it was released. A token that is still to come may be the current one later.
+/// Whether a step shows that its lease is lost: another caller has acquired it since, or it was released. No copy of
+/// the transaction will be applied then. A token higher than the current one proves nothing, because it may become the
+/// current one later.
 pub(super) fn is_lease_lost(steps: &[Step], reasons: &[Reason]) -> bool {
     steps.iter().zip(reasons).any(|(step, reason)| match (&step.role, reason) {
         (Role::Requires(mine), Reason::Refused(Some(row))) => {
@@ -63,7 +64,7 @@ mod tests {
     const OURS: WriteId = WriteId::from_bytes([1; 8]);
     const THEIRS: WriteId = WriteId::from_bytes([2; 8]);
 
-    /// A row that `by` created; `at` is its version, which is `by`'s too.
+    /// A row that `by` created and wrote last, at version `at`.
     fn row_of(by: WriteId, at: u64) -> Attributes {
         let mut row = row::first_attributes(by);
         row.insert("_version".to_owned(), AttributeValue::N(at.to_string()));

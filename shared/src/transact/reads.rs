@@ -1,4 +1,4 @@
-//! [`Reads`]: which items a decision sees, and what is known of them.
+//! [`Reads`]: the items that a decision sees.
 
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
@@ -11,10 +11,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// The most steps that a transaction takes, and the most rows that are read for it (`DynamoDB` quota).
+/// The most steps of a transaction, and the most rows that are read for it (`DynamoDB` quota).
 const MAX_STEPS: usize = 100;
 
-/// Which items a decision sees, by name; at most 100.
+/// The items that a decision sees, with their names. At most 100.
 #[derive(Debug, Default)]
 pub struct Reads {
     rows: Vec<KnownRow>,
@@ -22,23 +22,24 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// None yet.
+    /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An item that is read before the first decision. `name` is what its step is called in logs.
+    /// Adds an item that is read before the first decision. Logs use `name` for its step.
     pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
         self.add(name.into(), table, key, true)
     }
 
-    /// An item that nothing is known of until a step on it is refused: see [`Attempt::knows`].
+    /// Adds an item that is not read. It stays unknown until one of its steps is refused; see
+    /// [`Attempt::knows`](super::Attempt::knows).
     pub fn later<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
         self.add(name.into(), table, key, false)
     }
 
-    /// A lease that a step demands; nothing is read for it.
+    /// Adds a lease for [`Attempt::require`](super::Attempt::require). Nothing is read for it.
     pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Required {
         self.rows.push(KnownRow {
             name: name.into(),
@@ -87,7 +88,7 @@ impl Reads {
     }
 }
 
-/// One of the items of [`Reads`].
+/// A handle to an item of [`Reads`].
 pub struct Item<T> {
     pub(super) row: usize,
     value: PhantomData<fn() -> T>,
@@ -107,22 +108,22 @@ impl<T> fmt::Debug for Item<T> {
     }
 }
 
-/// A lease among [`Reads`].
+/// A handle to a lease of [`Reads`].
 #[derive(Clone, Copy, Debug)]
 pub struct Required {
     pub(super) row: usize,
 }
 
-/// What is known of one key.
+/// The known state of one key.
 #[derive(Debug)]
 pub(super) enum Known {
-    /// It was not asked for yet.
+    /// The key was not read yet.
     Nothing,
-    /// It has no row.
+    /// The key has no row.
     Absent,
-    /// It has this row.
+    /// The key has this row.
     Row(Row),
-    /// It is a lease that is not held any more.
+    /// The key is that of a lease that is no longer held.
     Lost,
 }
 

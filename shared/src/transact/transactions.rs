@@ -1,9 +1,4 @@
-//! Many items in one all-or-nothing change: named reads, a decision that adds steps, one transaction.
-//!
-//! [`Transactions::transact_with_retry`] is `Table::update_with_retry` for more than one item: what is observed
-//! is decided upon, the steps are sent as one transaction, and a conflict is decided again on the items that the
-//! cancellation returned, without a read. Every step that writes at a version leaves the write id in its row, so a
-//! lost answer is judged by the rows even when `DynamoDB` has forgotten the transaction's token.
+//! [`Transactions`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
 use super::attempt::{Attempt, Plan, Role, Step};
 use super::cancellation::{Cancelled, is_lease_lost, judge_cancellation};
@@ -19,14 +14,14 @@ use crate::store::Store;
 
 use tracing::debug;
 
-/// The door to changes over several items and tables. [`Store::transactions`] makes it.
+/// Changes several items of one or more tables, all or none. [`Store::transactions`] makes it.
 #[derive(Clone, Debug)]
 pub struct Transactions {
     store: Store,
 }
 
 impl Store {
-    /// Transactions over the tables of this store.
+    /// Transactions over the tables of this store. Sends nothing.
     #[must_use]
     pub fn transactions(&self) -> Transactions {
         Transactions { store: self.clone() }
@@ -34,18 +29,21 @@ impl Store {
 }
 
 impl Transactions {
-    /// The store that they belong to.
+    /// The store that these transactions belong to.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Reads, decides, and applies what was decided in one transaction, or nothing of it: one `BatchGetItem`, then one
-    /// `TransactWriteItems` an attempt. After a conflict it is decided again on the items that refused.
+    /// Reads the items, decides, and applies all steps of the decision in one transaction, or none. After a conflict,
+    /// decides again on the items that the refusal returned. Sends one `BatchGetItem`, then one `TransactWriteItems`
+    /// per attempt.
     ///
-    /// `decide` must be pure. Each item is read strongly consistent, but not all at one moment: a transaction is
-    /// refused unless they all still are what was seen, a `Keep` or a `Refuse` that depends on several of them
-    /// is not checked that way. Where another copy of the same request may be at work, look again before a refusal.
+    /// `decide` must be pure. Each item is read strongly consistent, but the items are not read at one moment. A
+    /// transaction is applied only if every item with a write or a [`check`](Attempt::check) is still as it was
+    /// observed. So add a check for each item that the decision depends on and does not write; [`Attempt::check_rest`]
+    /// adds all of them. `Keep` and `Refuse` send nothing and check nothing. If another copy of the same request may be
+    /// at work, read again before you believe a refusal.
     ///
     /// ```
     /// use fencepost::error::TransactError;
@@ -88,8 +86,8 @@ impl Transactions {
     /// ```
     ///
     /// # Errors
-    /// [`TransactError::Refused`]: the decision's own no; nothing was written.
-    /// [`TransactError::Failed`]: see [`Failure`].
+    /// [`TransactError::Refused`]: the decision refused; nothing was written. [`TransactError::Failed`]: see
+    /// [`Failure`].
     pub async fn transact_with_retry<A, R>(
         &self,
         reads: Reads,
@@ -100,7 +98,7 @@ impl Transactions {
     }
 }
 
-/// See [`Transactions::transact_with_retry`].
+/// Implements [`Transactions::transact_with_retry`].
 pub(crate) async fn transact<A, R>(
     sender: &Sender,
     reads: Reads,
@@ -125,7 +123,7 @@ pub(crate) async fn transact<A, R>(
     }
 }
 
-/// One logical change: one write id, one window for all its sends, a new token for every decision.
+/// One logical change. It has one write id, one send window for all its sends, and a new token for every decision.
 struct TransactionChange<'a> {
     sender: &'a Sender,
     call: &'a Call,
@@ -133,15 +131,15 @@ struct TransactionChange<'a> {
 }
 
 impl TransactionChange<'_> {
-    /// Sends the steps until it is proved what became of them: `true` when they were applied. Otherwise they were not and
-    /// never will be, and the attempt knows the rows that refused them.
+    /// Sends the steps until the outcome is proved. Returns `true` if they were applied. Returns `false` if they were
+    /// not and never will be; the attempt then knows the rows that refused them.
     async fn commit(&mut self, attempt: &mut Attempt) -> Result<bool, Failure> {
         let steps = attempt.take_steps()?;
         if steps.is_empty() {
             return Ok(true);
         }
-        // A step that leaves an id can be judged. Steps that only add leave none: nothing but the token tells a resend
-        // from a second change, so where it is not recognised nothing may be sent any more.
+        // A step that leaves an id can be judged. Steps that only add leave none, so only the token tells a resend from
+        // a second change. If DynamoDB does not recognise that token, nothing more may be sent.
         let leaves_id = steps.iter().any(|step| matches!(step.role, Role::Writes(_)));
         let token = format!("{:016x}{:016x}", self.sender.rng.next_u64(), self.sender.rng.next_u64());
         let (sender, requests) = (self.sender, &steps);
@@ -163,7 +161,8 @@ impl TransactionChange<'_> {
         }
     }
 
-    /// What a cancellation proves, and what follows from it.
+    /// Judges a cancellation. Returns whether the steps were applied, and teaches the attempt the rows that refused
+    /// them.
     async fn refused(
         &mut self,
         attempt: &mut Attempt,
@@ -171,7 +170,7 @@ impl TransactionChange<'_> {
         refusal: Refusal<Vec<Reason>>,
     ) -> Result<bool, Failure> {
         let Refusal { by: reasons, round_trip, pending } = refusal;
-        // First the judge, then everything else.
+        // The judge comes before everything else.
         let judged = steps.iter().zip(&reasons).map(|(step, reason)| Cancelled {
             role: &step.role,
             reason,
@@ -179,7 +178,7 @@ impl TransactionChange<'_> {
         });
         let verdict = match judge_cancellation(judged, self.sender.clock.now()) {
             Verdict::Unproved if pending.is_some() && is_lease_lost(steps, &reasons) => {
-                // Where they cannot be read, nothing is proved.
+                // If the rows cannot be read, nothing is proved.
                 self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved)
             }
             verdict => verdict,
@@ -222,15 +221,15 @@ impl TransactionChange<'_> {
         if let Some(behind) = behind {
             self.delivery.conflict(behind, round_trip);
         }
-        // A key that is taken decides by itself, mostly; else what another transaction is changing is read again.
+        // A taken key usually decides by itself. Otherwise, reads again the items that another transaction is changing.
         if !taken {
             self.read(attempt, unread).await?;
         }
         Ok(false)
     }
 
-    /// Judges a transaction whose lease is lost, so that no copy of it will be applied from now on, by the rows that it was
-    /// to write: they show whether an earlier one was.
+    /// Judges a transaction whose lease is lost, by the rows that it would have written. No copy of it can be applied
+    /// any more, so these rows show whether an earlier copy was.
     async fn judge_after_loss(&self, attempt: &Attempt, steps: &[Step]) -> Result<Verdict, Failure> {
         let sent = |step: &Step| if let Role::Writes(sent) = step.role { Some((step.row, sent)) } else { None };
         let (rows, writes): (Vec<_>, Vec<_>) = steps.iter().filter_map(sent).unzip();
@@ -245,7 +244,7 @@ impl TransactionChange<'_> {
         Ok(all)
     }
 
-    /// Learns what these rows are now.
+    /// Reads these rows again, and teaches the attempt their current state.
     async fn read(&self, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
         for (at, item) in self.read_batch(attempt, &rows).await? {
             attempt.learn(rows[at], Known::of(item)?);
@@ -253,16 +252,16 @@ impl TransactionChange<'_> {
         Ok(())
     }
 
-    /// Reads these rows, each strongly consistent, until they are answered or time is up: the place of each among `rows`,
-    /// and its item.
+    /// Reads these rows, each strongly consistent, until all are answered or time is up. Returns each item with its
+    /// position in `rows`.
     async fn read_batch(&self, attempt: &Attempt, rows: &[usize]) -> Result<Vec<(usize, Option<Attributes>)>, Failure> {
         let mut found = Vec::with_capacity(rows.len());
         let mut left: Vec<usize> = (0..rows.len()).collect();
         let mut batches = 0;
         while !left.is_empty() {
-            // A table that left rows out is throttled.
+            // The last batch left rows out, usually because a table is throttled.
             if batches > 0 {
-                let source = "some rows were not read: the table is throttled".into();
+                let source = "some rows were not read: the table is throttled, or the answer was full".into();
                 pause_before_read(self.sender, self.call, batches, source).await?;
             }
             batches += 1;

@@ -3,7 +3,7 @@ use crate::stock::{self, status_of};
 use fencepost::{Incarnation, Version};
 use std::time::{Duration, SystemTime};
 
-/// An order as clients see it, which says nothing of its version.
+/// An order as clients see it, without its version.
 fn shown(order: &Order) -> Value {
     let at = ItemVersion { version: Version::ABSENT.next(), incarnation: Incarnation::from_bytes([0; 8]) };
     order.to_json("o-1", at)

@@ -1,4 +1,4 @@
-//! [`Fields`]: the members of a body, read one by one, with none left over.
+//! [`Fields`]: reads the members of a body one by one, and refuses unknown ones.
 
 use super::id::Id;
 use super::limits::MAX_BODY;
@@ -9,11 +9,11 @@ use crate::timestamp::Timestamp;
 use serde_json::{Map, Value};
 use std::ops::RangeInclusive;
 
-/// The members of a body, or of an object in it. Read what the route knows, then [`Fields::finish`].
+/// The members of a body, or of an object in it. Read the members that the route knows, then call [`Fields::finish`].
 #[derive(Debug)]
 pub struct Fields {
     members: Map<String, Value>,
-    /// Where in the body they are: empty for the body itself.
+    /// The JSON Pointer to the object. Empty for the body itself.
     pointer: String,
 }
 
@@ -22,12 +22,12 @@ impl Fields {
         Fields { members, pointer: String::new() }
     }
 
-    /// The members of a message from a queue. Whoever sends messages may put more into them than one reader knows, so what
-    /// is not read is left alone: such fields need no [`Fields::finish`].
+    /// Parses the members of a message from a queue. Such fields need no [`Fields::finish`]: a sender may add members
+    /// that this reader does not know, and they are ignored.
     ///
     /// # Errors
     /// `too_large`, `invalid_json`, `invalid_type`.
-    pub fn of_message(text: &str) -> Result<Self, Problem> {
+    pub fn from_message(text: &str) -> Result<Self, Problem> {
         if text.len() > MAX_BODY {
             return Err(Problem::too_large(format!("a message may have {MAX_BODY} bytes")));
         }
@@ -37,24 +37,24 @@ impl Fields {
         }
     }
 
-    /// The free-form object of this name.
+    /// Reads the free-form object `name`.
     ///
     /// # Errors
-    /// `missing_field`, or whatever [`Object::new`] refuses.
+    /// `missing_field`, and the errors of [`Object::new`].
     pub fn required_object(&mut self, name: &str) -> Result<Object, Problem> {
         self.optional_object(name)?.ok_or_else(|| self.missing(name))
     }
 
-    /// The free-form object of this name, if there is one.
+    /// Reads the free-form object `name`, if it is present.
     ///
     /// # Errors
-    /// Whatever [`Object::new`] refuses.
+    /// The errors of [`Object::new`].
     pub fn optional_object(&mut self, name: &str) -> Result<Option<Object>, Problem> {
         let object = self.members.remove(name).map(|value| Object::new(value, &self.pointer_to(name)));
         Ok(object.transpose()?)
     }
 
-    /// The text of this name.
+    /// Reads the text `name`.
     ///
     /// # Errors
     /// `missing_field`, `invalid_type`.
@@ -62,7 +62,7 @@ impl Fields {
         self.optional_text(name)?.ok_or_else(|| self.missing(name))
     }
 
-    /// The text of this name, if there is one.
+    /// Reads the text `name`, if it is present.
     ///
     /// # Errors
     /// `invalid_type`.
@@ -74,7 +74,7 @@ impl Fields {
         }
     }
 
-    /// The id of this name.
+    /// Reads the id `name`.
     ///
     /// # Errors
     /// `missing_field`, `invalid_type`, `invalid_id`.
@@ -82,7 +82,7 @@ impl Fields {
         Id::parse(&self.required_text(name)?, &self.pointer_to(name))
     }
 
-    /// The id of this name, if there is one.
+    /// Reads the id `name`, if it is present.
     ///
     /// # Errors
     /// `invalid_type`, `invalid_id`.
@@ -90,7 +90,7 @@ impl Fields {
         self.optional_text(name)?.map(|text| Id::parse(&text, &self.pointer_to(name))).transpose()
     }
 
-    /// The address of this name.
+    /// Reads the IP address `name`.
     ///
     /// # Errors
     /// `missing_field`, `invalid_type`, `invalid_ip`.
@@ -98,7 +98,7 @@ impl Fields {
         Ip::parse(&self.required_text(name)?, &self.pointer_to(name))
     }
 
-    /// The moment of this name, which has passed; our clock may be 5 minutes behind.
+    /// Reads the moment `name`, which must not be in the future. Allows 5 minutes, because our clock may be behind.
     ///
     /// # Errors
     /// `missing_field`, `invalid_type`, `invalid_timestamp`, `timestamp_in_future`.
@@ -106,7 +106,7 @@ impl Fields {
         past(&self.required_text(name)?, &self.pointer_to(name), now)
     }
 
-    /// The number of this name.
+    /// Reads the number `name`.
     ///
     /// # Errors
     /// `missing_field`, `invalid_type`, `number_out_of_range`.
@@ -114,7 +114,7 @@ impl Fields {
         self.optional_number(name)?.ok_or_else(|| self.missing(name))
     }
 
-    /// The number of this name, if there is one.
+    /// Reads the number `name`, if it is present.
     ///
     /// # Errors
     /// `invalid_type`, `number_out_of_range`.
@@ -128,22 +128,22 @@ impl Fields {
         }
     }
 
-    /// The whole number of this name, within these limits. `5.0` and `5` are the same number.
+    /// Reads the whole number `name`, within these limits. `5.0` and `5` are the same number.
     ///
     /// # Errors
-    /// `missing_field`, and as [`Fields::optional_whole`].
+    /// `missing_field`, and the errors of [`Fields::optional_whole`].
     pub fn required_whole(&mut self, name: &str, limits: RangeInclusive<i64>) -> Result<i64, Problem> {
         self.optional_whole(name, limits)?.ok_or_else(|| self.missing(name))
     }
 
-    /// The whole number of this name, within these limits, if there is one.
+    /// Reads the whole number `name`, within these limits, if it is present.
     ///
     /// # Errors
-    /// `invalid_type`; `number_out_of_range` beyond what any number may be; `invalid_value` for a number that is not
-    /// whole or outside the limits.
+    /// `invalid_type`; `number_out_of_range` if a [`Decimal`] cannot keep the number; `invalid_value` if it is not
+    /// whole or is outside the limits.
     pub fn optional_whole(&mut self, name: &str, limits: RangeInclusive<i64>) -> Result<Option<i64>, Problem> {
         let Some(number) = self.optional_number(name)? else { return Ok(None) };
-        // The text of a whole number is plain digits far beyond 64 bits.
+        // The text of a whole number is plain digits, far beyond 64 bits.
         match number.to_string().parse() {
             Ok(whole) if limits.contains(&whole) => Ok(Some(whole)),
             _ => {
@@ -153,7 +153,7 @@ impl Fields {
         }
     }
 
-    /// The members of the object of this name, to be read and finished like the body, if there is one.
+    /// The members of the object `name`, if it is present. Read and finish them like the body.
     ///
     /// # Errors
     /// `invalid_type`.
@@ -165,10 +165,10 @@ impl Fields {
         }
     }
 
-    /// The objects of the list of this name, each to be read and finished like the body.
+    /// The objects of the list `name`. Read and finish each of them like the body.
     ///
     /// # Errors
-    /// `missing_field`, `invalid_type`; `invalid_value` for a list whose length is outside the limits.
+    /// `missing_field`, `invalid_type`; `invalid_value` if the length of the list is outside the limits.
     pub fn required_list(&mut self, name: &str, lengths: RangeInclusive<usize>) -> Result<Vec<Fields>, Problem> {
         let list = match self.members.remove(name) {
             None => return Err(self.missing(name)),
@@ -190,7 +190,7 @@ impl Fields {
         list.into_iter().enumerate().map(element).collect()
     }
 
-    /// Nothing may be left: a field that would be ignored is refused.
+    /// Refuses fields that were not read. Otherwise they would be ignored silently.
     ///
     /// # Errors
     /// `unknown_field`.
@@ -201,13 +201,13 @@ impl Fields {
         }
     }
 
-    /// The field of this name is wrong in a way that only the route can tell.
+    /// Creates the problem of the field `name`, for an error that only the route can detect.
     #[must_use]
     pub fn wrong(&self, name: &str, code: &'static str, detail: &str) -> Problem {
         Problem::invalid(self.pointer_to(name), code, detail)
     }
 
-    /// The same of a field of the body itself, where its fields are all read.
+    /// Creates the problem of the field `name` of the body itself. Use it after all fields are read.
     #[must_use]
     pub fn invalid(name: &str, code: &'static str, detail: &str) -> Problem {
         Problem::invalid(pointer_to("", name), code, detail)

@@ -1,4 +1,4 @@
-//! [`Id`]: what may stand in a path as a name.
+//! [`Id`]: a name that may stand in a path.
 
 use crate::http::problem::Problem;
 use std::fmt;
@@ -6,13 +6,13 @@ use std::fmt;
 /// The longest id.
 const MAX_ID: usize = 128;
 
-/// 1 to 128 of `A-Z a-z 0-9 . _ : -`, and neither `.` nor `..`: the same in a path, in a log and in a
-/// key, whatever decodes it on the way.
+/// A name of 1 to 128 characters from `A-Z a-z 0-9 . _ : -`, except `.` and `..`. It is the same in a path, in a log
+/// and in a key, and no decoding changes it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Id(String);
 
 impl Id {
-    /// The id that this text is; `field` says where it stood.
+    /// Parses an id. A problem names `field` as its place.
     ///
     /// # Errors
     /// `invalid_id`.

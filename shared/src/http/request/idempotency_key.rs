@@ -1,7 +1,7 @@
-//! `Idempotency-Key`: the client's name for one change, the same each time that it sends it.
+//! `Idempotency-Key`: the name that a client gives to one change, and repeats each time that it sends the change.
 
 use super::message::Request;
-use super::route::Parameters;
+use super::route::MatchedRoute;
 use crate::http::problem::Problem;
 use crate::idempotency::IdempotencyClaim;
 use serde_json::Value;
@@ -15,10 +15,11 @@ const MAX_KEY: usize = 255;
 impl Request {
     /// The idempotency key, if there is one: 1 to 255 visible ASCII characters.
     ///
-    /// Two such headers count as one: joined with a space they are refused, joined by the gateway they are a key of its own.
+    /// Two such headers count as one. If they are joined with a space, they are refused. If the gateway joins them
+    /// without one, they make a key of their own.
     ///
     /// # Errors
-    /// `invalid_idempotency_key`. It is not cut or cleaned: another key would be another promise.
+    /// `invalid_idempotency_key`. The key is not cut or cleaned, because another key would be another promise.
     pub fn idempotency_key(&self) -> Result<Option<&str>, Problem> {
         let Some(key) = self.header(HEADER) else { return Ok(None) };
         if (1..=MAX_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -29,7 +30,7 @@ impl Request {
         }
     }
 
-    /// The idempotency key, on a route that does nothing without one.
+    /// The idempotency key, on a route that requires one.
     ///
     /// # Errors
     /// `idempotency_key_required`, `invalid_idempotency_key`.
@@ -40,24 +41,29 @@ impl Request {
         })
     }
 
-    /// What an idempotency record recognises this request by, if it has a key. `payload` is what the request says once it
-    /// is parsed, with defaults filled in.
+    /// The identity of this request for its idempotency record, if it has a key. `payload` is the parsed content of the
+    /// request, with defaults filled in.
     ///
-    /// The key counts for one caller and one route. The payload counts with the route and its path parameters, and not
-    /// with the raw path: the same request through another base path is the same request.
+    /// A key is unique per caller and route. The payload includes the route and its path parameters, but not the raw
+    /// path. So the same request under another base path is the same request.
     ///
-    /// Numbers in `payload` must be in their one notation ([`crate::json::parse`]), so that equal requests are equal text.
+    /// Numbers in `payload` must be in their one notation ([`crate::json::parse()`]), so that equal requests have equal
+    /// text.
     ///
     /// # Errors
     /// `invalid_idempotency_key`.
-    pub fn idempotency_claim(&self, route: &Parameters, payload: &Value) -> Result<Option<IdempotencyClaim>, Problem> {
+    pub fn idempotency_claim(
+        &self,
+        route: &MatchedRoute,
+        payload: &Value,
+    ) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
         let payload = payload.to_string();
         let says: Vec<&str> = [route.template()].into_iter().chain(route.values()).chain([payload.as_str()]).collect();
         Ok(Some(IdempotencyClaim::new(&[&self.caller, route.template(), key], &says)))
     }
 
-    /// Refuses an idempotency key on a route that does not make its promise: a client that sends one relies on it.
+    /// Refuses an idempotency key on a route that does not honour keys. A client that sends a key relies on it.
     ///
     /// # Errors
     /// `idempotency_key_unsupported`.

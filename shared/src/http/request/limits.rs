@@ -1,4 +1,4 @@
 //! Limits of requests.
 
-/// The most bytes that a body may have: 512 KB, some more than the largest item.
+/// The longest body: 512 KB, which is more than the largest item.
 pub const MAX_BODY: usize = 512 * 1024;

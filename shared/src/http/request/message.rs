@@ -1,7 +1,4 @@
-//! A request as a function sees it: method, path, parameters, headers, body. No transport.
-//!
-//! Everything that can be wrong with a request is found out here and is a 400-something [`Problem`]
-//! that names the field.
+//! [`Request`]: one request without its transport.
 
 use super::fields::Fields;
 use super::limits::MAX_BODY;
@@ -12,31 +9,32 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a PATCH may be.
+/// The media types of a PATCH.
 const PATCH_TYPES: &[&str] = &["application/json", "application/merge-patch+json"];
 
-/// One request. [`lambda`](crate) makes it of an event; a test makes it of whatever it likes.
+/// One request. [`lambda`](crate) makes it from an event, and a test can fill it in directly.
 #[derive(Clone, Default, Debug)]
 pub struct Request {
     /// `GET`, `PUT`, …
     pub method: String,
-    /// The route that the gateway has matched, like `GET /devices/{deviceId}`, if it says so.
+    /// The route that the gateway matched, like `GET /devices/{deviceId}`, if the gateway names it.
     pub route_key: Option<String>,
     /// The path as it was sent, not decoded.
     pub path: String,
-    /// What the gateway found in the path, decoded.
+    /// The path parameters from the gateway, decoded.
     pub path_parameters: BTreeMap<String, String>,
     /// Query parameters, decoded.
     pub query: BTreeMap<String, String>,
-    /// Headers, names in lower case; several of one name are joined by commas.
+    /// The headers, with names in lower case. Several headers with one name are joined by commas.
     pub headers: BTreeMap<String, String>,
-    /// Who asks, as the gateway has authorised it: an IAM ARN, else a JWT's subject, else `anonymous`.
+    /// The caller that the gateway authorised. [`lambda`](crate) uses the IAM ARN, or the issuer and subject of a JWT,
+    /// or `anonymous`.
     pub caller: String,
-    /// The body as the event carries it.
+    /// The body as the event has it.
     pub body: Body,
 }
 
-/// A body as an event carries it.
+/// A body as an event has it.
 #[derive(Clone, Default, Debug)]
 pub struct Body {
     /// The body, or its base64 text.
@@ -46,13 +44,13 @@ pub struct Body {
 }
 
 impl Request {
-    /// The value of this header; give the name in lower case.
+    /// The value of the header `name`. The name must be in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 
-    /// What the request is about, for the log: its path parameters, or its path where there are none.
+    /// The item of the request, for the log: its path parameters, or its path if there are none.
     #[must_use]
     pub fn key(&self) -> String {
         if self.path_parameters.is_empty() {
@@ -61,18 +59,18 @@ impl Request {
         self.path_parameters.values().map(String::as_str).collect::<Vec<_>>().join("/")
     }
 
-    /// The body as an object with known fields.
+    /// Parses the body as an object with known fields.
     ///
     /// # Errors
-    /// Each a problem with a field: too large, another media type, not JSON, not an object, a reserved name.
+    /// Each is a problem with a field: too large, another media type, not JSON, not an object, a reserved name.
     pub fn fields(&self) -> Result<Fields, Problem> {
         self.fields_in(&["application/json"])
     }
 
-    /// The same of a PATCH whose fields are known: a merge patch is one too.
+    /// Parses the body of a PATCH with known fields. Also accepts the media type of a merge patch.
     ///
     /// # Errors
-    /// As [`Request::fields`].
+    /// See [`Request::fields`].
     pub fn patch_fields(&self) -> Result<Fields, Problem> {
         self.fields_in(PATCH_TYPES)
     }
@@ -87,23 +85,23 @@ impl Request {
         }
     }
 
-    /// The body as a free-form object.
+    /// Parses the body as a free-form object.
     ///
     /// # Errors
-    /// As [`Request::fields`], and whatever [`Object::new`] refuses.
+    /// See [`Request::fields`]; also the errors of [`Object::new`].
     pub fn object(&self) -> Result<Object, Problem> {
         Ok(Object::new(self.json(&["application/json"])?, "")?)
     }
 
-    /// The body as a merge patch (RFC 7396) of a free-form object.
+    /// Parses the body as a merge patch (RFC 7396) of a free-form object.
     ///
     /// # Errors
-    /// As [`Request::object`].
+    /// See [`Request::object`].
     pub fn merge_patch(&self) -> Result<Object, Problem> {
         Ok(Object::new(self.json(PATCH_TYPES)?, "")?)
     }
 
-    /// The body as JSON: size first, then the media type, then the text.
+    /// Parses the body as JSON. Checks the size first, then the media type, then the text.
     fn json(&self, media_types: &[&str]) -> Result<Value, Problem> {
         let bytes = self.body.bytes()?;
         if let Some(content_type) = self.header("content-type") {
@@ -122,7 +120,7 @@ impl Request {
 impl Body {
     fn bytes(&self) -> Result<Vec<u8>, Problem> {
         let too_large = || Problem::too_large(format!("a body may have {MAX_BODY} bytes"));
-        // Base64 has 4 characters for 3 bytes: what is longer is not even decoded.
+        // Base64 has 4 characters for 3 bytes. Longer text is not even decoded.
         let limit = if self.is_base64 { MAX_BODY.div_ceil(3) * 4 } else { MAX_BODY };
         if self.text.len() > limit {
             return Err(too_large());

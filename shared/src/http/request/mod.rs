@@ -1,7 +1,6 @@
-//! A request as a function sees it: method, path, parameters, headers, body. It knows no transport.
+//! [`Request`]: method, path, parameters, headers and body of one request, without a transport.
 //!
-//! Everything that can be wrong with a request is found here and becomes a [`Problem`](super::Problem) that names the
-//! field.
+//! All errors of a request are found here, and become a [`Problem`](super::Problem) that names the field.
 
 mod fields;
 mod id;
@@ -18,5 +17,5 @@ pub use id::Id;
 pub use limits::MAX_BODY;
 pub use message::{Body, Request};
 pub use query::Query;
-pub use route::{Parameters, Routes};
+pub use route::{MatchedRoute, Routes};
 pub use values::Ip;

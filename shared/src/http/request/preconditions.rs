@@ -1,4 +1,4 @@
-//! The preconditions that a route takes.
+//! Reads the preconditions of a request.
 
 use super::message::Request;
 use crate::http::preconditions::{IfMatch, IfNoneMatch, Preconditions};
@@ -6,10 +6,10 @@ use crate::http::problem::Problem;
 use crate::http::validator::Validator;
 
 impl Request {
-    /// What the request demands of an item that it changes. `If-None-Match` has no meaning there.
+    /// The precondition of a request that changes an item. Only `If-Match` has a meaning there.
     ///
     /// # Errors
-    /// `invalid_if_match`; `invalid_if_none_match` where there is one: refused, never silently dropped.
+    /// `invalid_if_match`. `invalid_if_none_match` if the request has that header: it is refused, never ignored.
     pub fn change_preconditions<V: Validator>(&self) -> Result<IfMatch<V>, Problem> {
         if self.header("if-none-match").is_some() {
             let detail = "If-None-Match is for GET and for creation; to change an item, send If-Match";
@@ -18,7 +18,7 @@ impl Request {
         IfMatch::parse(self.header("if-match"))
     }
 
-    /// What the request demands of an item that it reads: `If-Match` first, then `If-None-Match`.
+    /// The preconditions of a request that reads an item. `If-Match` is checked before `If-None-Match`.
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`.
@@ -29,11 +29,11 @@ impl Request {
         })
     }
 
-    /// Whether a creation says `If-None-Match: *`: then a taken key is a failed condition.
+    /// Whether a creation has `If-None-Match: *`. If so, a taken key is a failed precondition.
     ///
     /// # Errors
-    /// `invalid_if_none_match` for anything but `*`; `invalid_if_match` where there is such a header,
-    /// because what is to be created has no version.
+    /// `invalid_if_none_match` for any value except `*`. `invalid_if_match` if the request has that header, because an
+    /// item that does not exist yet has no version.
     pub fn if_absent(&self) -> Result<bool, Problem> {
         if self.header("if-match").is_some() {
             let detail = "this route creates; what is not there has no ETag to match";
@@ -49,7 +49,7 @@ impl Request {
         }
     }
 
-    /// Refuses `If-Match` and `If-None-Match` on a route whose condition is another one: see `instead`.
+    /// Refuses `If-Match` and `If-None-Match` on a route that uses another condition. `instead` tells the client which.
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`.

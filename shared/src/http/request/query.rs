@@ -1,4 +1,4 @@
-//! [`Query`]: the parameters after the `?`, read by name, with none that the route does not know.
+//! [`Query`]: reads the parameters of a query by name, and refuses unknown ones.
 
 use super::id::Id;
 use super::message::Request;
@@ -13,8 +13,8 @@ use std::ops::RangeInclusive;
 pub struct Query<'a>(&'a BTreeMap<String, String>);
 
 impl Request {
-    /// The parameters of the query, which are among these. One that would be ignored is refused: a misspelt one could
-    /// make a change reach further than it was meant to.
+    /// The parameters of the query. Refuses parameters that are not in `known`. Otherwise a misspelt parameter would be
+    /// ignored, and a change could reach further than it was meant to.
     ///
     /// # Errors
     /// `unknown_parameter`.
@@ -30,7 +30,7 @@ impl Request {
 }
 
 impl Query<'_> {
-    /// The id of this name, if there is one.
+    /// Reads the id `name`, if it is present.
     ///
     /// # Errors
     /// `invalid_id`.
@@ -38,7 +38,7 @@ impl Query<'_> {
         self.0.get(name).map(|text| Id::parse(text, &field(name))).transpose()
     }
 
-    /// The id of this name.
+    /// Reads the id `name`.
     ///
     /// # Errors
     /// `missing_parameter`, `invalid_id`.
@@ -48,7 +48,7 @@ impl Query<'_> {
         })
     }
 
-    /// The whole number of this name within these limits, if there is one: digits only.
+    /// Reads the whole number `name`, within these limits, if it is present. Accepts digits only.
     ///
     /// # Errors
     /// `invalid_value`.
@@ -64,12 +64,12 @@ impl Query<'_> {
         }
     }
 
-    /// The moment of this name, if there is one; it has passed.
+    /// Reads the moment `name`, if it is present. It must not be in the future.
     ///
     /// # Errors
     /// `invalid_timestamp`, `timestamp_in_future`.
     pub fn optional_past(&self, name: &str, now: Timestamp) -> Result<Option<Timestamp>, Problem> {
-        // The + of an offset means a space in a query, unless it is encoded; a timestamp has no other space.
+        // In a query, the + of an offset means a space unless it is encoded. A timestamp has no other space.
         self.0.get(name).map(|text| past(&text.replace(' ', "+"), &field(name), now)).transpose()
     }
 }

@@ -1,4 +1,4 @@
-//! Which of a function's routes a request takes.
+//! Finds the route of a request.
 
 use super::id::Id;
 use super::message::Request;
@@ -6,18 +6,18 @@ use super::values::Ip;
 use crate::http::problem::Problem;
 use std::collections::BTreeMap;
 
-/// A function's routes: `"PATCH /devices/{deviceId}/state"` and what it calls that.
+/// The routes of a function: `"PATCH /devices/{deviceId}/state"` with the function's own name for it.
 pub type Routes<R> = [(&'static str, R)];
 
-/// The route that a request took, and what stood in the places of its template.
+/// The route of a request, and the values of its path parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Parameters {
+pub struct MatchedRoute {
     template: &'static str,
     values: BTreeMap<String, String>,
 }
 
-impl Parameters {
-    /// The id in the place of this name.
+impl MatchedRoute {
+    /// The id in the path parameter `name`.
     ///
     /// # Errors
     /// `invalid_id`, with the field `path:<name>`.
@@ -25,7 +25,7 @@ impl Parameters {
         Id::parse(self.text(name), &format!("path:{name}"))
     }
 
-    /// The address in the place of this name.
+    /// The address in the path parameter `name`.
     ///
     /// # Errors
     /// `invalid_ip`, with the field `path:<name>`.
@@ -33,13 +33,13 @@ impl Parameters {
         Ip::parse(self.text(name), &format!("path:{name}"))
     }
 
-    /// The route as the function's table of routes has it, like `GET /devices/{deviceId}`.
+    /// The route as it is in the function's table of routes, like `GET /devices/{deviceId}`.
     #[must_use]
     pub fn template(&self) -> &'static str {
         self.template
     }
 
-    /// Names and values, in the order of the names.
+    /// The names and values, ordered by name.
     pub(super) fn values(&self) -> impl Iterator<Item = &str> {
         self.values.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()])
     }
@@ -50,14 +50,14 @@ impl Parameters {
 }
 
 impl Request {
-    /// The route that the request takes, and its parameters.
+    /// Finds the route of the request, and its path parameters.
     ///
-    /// The gateway's own match counts where it names one of `routes`; else (`$default`, a development
-    /// server) method and path are compared with the templates.
+    /// If the gateway has matched one of `routes`, that match counts. Otherwise (with `$default` or a development
+    /// server), compares method and path with the templates.
     ///
     /// # Errors
-    /// `no_such_route`; `method_not_allowed` where the path is there with other methods.
-    pub fn route<R: Copy>(&self, routes: &Routes<R>) -> Result<(R, Parameters), Problem> {
+    /// `no_such_route`; `method_not_allowed` if the path exists with other methods.
+    pub fn route<R: Copy>(&self, routes: &Routes<R>) -> Result<(R, MatchedRoute), Problem> {
         if let Some(found) = self.route_of_gateway(routes) {
             return Ok(found);
         }
@@ -66,7 +66,7 @@ impl Request {
             let Some((method, path)) = template.split_once(' ') else { continue };
             let Some(values) = match_path(path, &self.path) else { continue };
             if method == self.method {
-                return Ok((*route, Parameters { template, values }));
+                return Ok((*route, MatchedRoute { template, values }));
             }
             allowed.push(method);
         }
@@ -77,25 +77,25 @@ impl Request {
         }
     }
 
-    fn route_of_gateway<R: Copy>(&self, routes: &Routes<R>) -> Option<(R, Parameters)> {
+    fn route_of_gateway<R: Copy>(&self, routes: &Routes<R>) -> Option<(R, MatchedRoute)> {
         let key = self.route_key.as_deref()?;
         let (template, route) = routes.iter().find(|(template, _)| *template == key)?;
         let complete = names(template).all(|name| self.path_parameters.contains_key(name));
-        complete.then(|| (*route, Parameters { template, values: self.path_parameters.clone() }))
+        complete.then(|| (*route, MatchedRoute { template, values: self.path_parameters.clone() }))
     }
 }
 
-/// The names of a template's places.
+/// The names of the path parameters of a template.
 fn names(template: &str) -> impl Iterator<Item = &str> {
     template.split('/').filter_map(place)
 }
 
-/// The name of the place that this segment is, if it is one.
+/// The name of the path parameter in this segment, if it is one.
 fn place(segment: &str) -> Option<&str> {
     segment.strip_prefix('{')?.strip_suffix('}')
 }
 
-/// What stands in the template's places if the path has its form. Nothing is decoded: ids have no `%`.
+/// The values of the path parameters, if the path matches the template. Decodes nothing, because ids have no `%`.
 fn match_path(template: &str, path: &str) -> Option<BTreeMap<String, String>> {
     let mut values = BTreeMap::new();
     let mut segments = path.split('/');

@@ -1,4 +1,4 @@
-//! Single values that come in bodies, paths and queries alike: addresses and moments.
+//! Single values in bodies, paths and queries: addresses and moments.
 
 use crate::http::problem::Problem;
 use crate::timestamp::Timestamp;
@@ -6,17 +6,17 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How far a moment of the past may lie ahead of our clock: 5 minutes, for clocks differ.
+/// How far a past moment may lie ahead of our clock: 5 minutes, because clocks differ.
 const MAX_AHEAD: Duration = Duration::from_mins(5);
 
-/// An IPv4 or IPv6 address, in the one notation that it is kept in: RFC 5952 for IPv6, and IPv4 for what is mapped
-/// into IPv6 (`::ffff:192.0.2.1`).
+/// An IPv4 or IPv6 address, in the one notation in which it is stored: RFC 5952 for IPv6, and IPv4 for an IPv4-mapped
+/// IPv6 address (`::ffff:192.0.2.1`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ip(IpAddr);
 
 impl Ip {
-    /// Reads an address; `field` is what a problem names. Leading zeros in IPv4 are refused, for some read them as
-    /// octal; so are zones, ports and brackets.
+    /// Parses an address. A problem names `field` as its place. Refuses leading zeros in IPv4, because some programs
+    /// read them as octal. Refuses zones, ports and brackets.
     ///
     /// # Errors
     /// `invalid_ip`.
@@ -35,7 +35,8 @@ impl fmt::Display for Ip {
     }
 }
 
-/// A moment that has passed, in RFC 3339; `field` is what a problem names. Our clock may be 5 minutes behind.
+/// Parses a moment in RFC 3339 that must not be in the future. Allows 5 minutes, because our clock may be behind. A
+/// problem names `field` as its place.
 ///
 /// # Errors
 /// `invalid_timestamp`, `timestamp_in_future`.

@@ -1,5 +1,5 @@
-//! What the error of a single-item request proves. One function per operation reads the SDK's errors, by variant, code and
-//! status, never by message.
+//! Says what the error of a single-item request proves. One function per operation reads the errors of the SDK: by
+//! variant, code and status, never by message.
 
 use super::outcome::{ReadOutcome, SendOutcome};
 use crate::protocol::item::Attributes;
@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use hyper_util::client::legacy;
 use std::error::Error;
 
-/// Turns the outcome of an `UpdateItem` that did not succeed into what it proves.
+/// Classifies the error of an `UpdateItem` by what it proves.
 pub(super) fn classify_update_item<A>(
     error: SdkError<UpdateItemError, HttpResponse>,
 ) -> SendOutcome<A, Option<Attributes>> {
@@ -31,7 +31,8 @@ pub(super) fn classify_update_item<A>(
                 | E::ItemCollectionSizeLimitExceededException(_)
                 | E::ResourceNotFoundException(_)) => SendOutcome::Rejected(error.into()),
                 error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
-                // Not in the service's model: the enum is non-exhaustive, so only the code can tell.
+                // The model of the service does not name this error. The enum is non-exhaustive, so only the code can
+                // tell.
                 error => unmodelled_write(status, error),
             }
         }
@@ -39,7 +40,7 @@ pub(super) fn classify_update_item<A>(
     }
 }
 
-/// Turns the outcome of a `PutItem` that did not succeed into what it proves.
+/// Classifies the error of a `PutItem` by what it proves.
 pub(super) fn classify_put_item<A>(error: SdkError<PutItemError, HttpResponse>) -> SendOutcome<A, Option<Attributes>> {
     use PutItemError as E;
     match error {
@@ -63,7 +64,7 @@ pub(super) fn classify_put_item<A>(error: SdkError<PutItemError, HttpResponse>) 
     }
 }
 
-/// Turns the outcome of a `GetItem` that did not succeed into what to do about it.
+/// Classifies the error of a `GetItem` by what to do about it.
 pub(super) fn classify_get_item<A>(error: SdkError<GetItemError, HttpResponse>) -> ReadOutcome<A> {
     use GetItemError as E;
     match error {
@@ -85,7 +86,7 @@ pub(super) fn classify_get_item<A>(error: SdkError<GetItemError, HttpResponse>) 
     }
 }
 
-/// What an error means that the service's model does not name.
+/// The meaning of an error that the model of the service does not name.
 #[derive(PartialEq, Debug)]
 enum Meaning {
     /// The signature was refused.
@@ -94,7 +95,7 @@ enum Meaning {
     NotNow,
     /// The request was refused for good.
     Final,
-    /// Nothing is said about the request.
+    /// The error says nothing about the request.
     Nothing,
 }
 
@@ -116,7 +117,8 @@ fn meaning(status: u16, code: Option<&str>) -> Meaning {
         }
         (Some("RequestTimeout" | "RequestTimeoutException"), _) => Meaning::Nothing,
         (Some(_), 400..=499) => Meaning::Final,
-        // Without a code it is not DynamoDB that spoke; with a 5xx it may have done the work.
+        // DynamoDB always gives a code, so an answer without one is not from DynamoDB. A 5xx may come after the work is
+        // done.
         _ => Meaning::Nothing,
     }
 }
@@ -144,7 +146,7 @@ pub(super) fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 's
     }
 }
 
-/// Judges an error below the service: it never left, nothing arrived, or what arrived was no answer.
+/// Classifies an error below the service: the request never left, no answer arrived, or the answer is not readable.
 pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
     error: SdkError<E, HttpResponse>,
 ) -> SendOutcome<A, F> {
@@ -155,7 +157,7 @@ pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
     }
 }
 
-/// Whether the request cannot have left: there were no credentials to sign it with, or no connection to send it on.
+/// Whether the request cannot have left: there were no credentials to sign it, or no connection to send it on.
 fn never_left(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -185,7 +187,7 @@ mod tests {
             (400, Some("RequestTimeoutException"), Meaning::Nothing),
             (503, Some("ServiceUnavailable"), Meaning::Nothing),
             (500, None, Meaning::Nothing),
-            // A proxy between us and DynamoDB speaks without a code: it may have passed the request on.
+            // A proxy in front of DynamoDB gives no code. It may have passed the request on.
             (400, None, Meaning::Nothing),
             (413, None, Meaning::Nothing),
             (429, None, Meaning::Nothing),

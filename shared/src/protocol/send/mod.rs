@@ -1,4 +1,4 @@
-//! One request to `DynamoDB`, and what its answer proves.
+//! Sends one request to `DynamoDB`, and says what the answer proves.
 
 mod classify;
 mod outcome;

@@ -1,14 +1,14 @@
-//! What one answer proves.
+//! The outcome of one send or read.
 
 use crate::error::Source;
 use std::time::Duration;
 
-/// What the answer to one send of a write proves about **that send**.
+/// The proof that the answer to one send of a write gives about **that send**.
 #[derive(Debug)]
 pub(crate) enum SendOutcome<A, F> {
-    /// The send was applied. Holds what the answer shows of the row.
+    /// The send was applied. Holds the attributes that the answer returned.
     Applied(A),
-    /// The condition did not hold. Holds what refused the send.
+    /// The condition did not hold. Holds the row, or the reasons, of the refusal.
     Refused(F),
     /// The send was not applied. The same request may be applied when it is sent again.
     NotApplied(Source),
@@ -18,25 +18,25 @@ pub(crate) enum SendOutcome<A, F> {
     Rejected(Source),
     /// Nothing is proved: the send may have been applied, or may be applied later.
     Unknown(Source),
-    /// Nothing is proved: `DynamoDB` claims to have seen the token with another request. Tokens are random, so it has
-    /// not.
+    /// Nothing is proved: `DynamoDB` claims that another request has used the token. Tokens are random, so that cannot
+    /// be true.
     Mismatch(Source),
 }
 
-/// What the answer to a read gives.
+/// The outcome of one read.
 #[derive(Debug)]
 pub(crate) enum ReadOutcome<A> {
-    /// What was asked for.
+    /// The answer.
     Read(A),
-    /// No answer, or "not now". Read again.
+    /// No answer, or a refusal for now. Read again.
     Again(Source),
     /// The signature was too old or wrong. Sign it again, once.
     Expired(Source),
-    /// Reading again is useless.
+    /// The read was refused for good. Reading again is useless.
     Rejected(Source),
 }
 
-/// The reason to give when no answer came within `timeout`.
+/// The reason if no answer arrived within `timeout`.
 pub(super) fn no_answer(timeout: Duration) -> Source {
     format!("no answer within {} ms", timeout.as_millis()).into()
 }

@@ -1,5 +1,5 @@
-//! [`Sender`]: sends one request, once, and notes when the client was last answered.
-#![expect(clippy::disallowed_methods, reason = "the one door through which writes leave; it notes when an answer came")]
+//! [`Sender`]: sends one request once, and records when the client was last answered.
+#![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
 use super::classify::{classify_get_item, classify_put_item, classify_update_item};
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
@@ -20,23 +20,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// What every request needs: the client, and the rules, the clock and the randomness that decide when to send.
+/// The parts that every request needs: the client, the retry policy, the clock and the randomness.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     client: Client,
-    /// When the client was last answered, by any table. Shared by all copies.
+    /// The time of the last answer to the client, from any table. All copies share it.
     last_answer: Arc<Mutex<Option<Instant>>>,
     pub(crate) policy: RetryPolicy,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
 }
 
-/// Pools and servers drop idle connections after 60 to 90 s, so after this long without an answer a connection may be
-/// gone.
+/// The time without an answer after which a connection may be gone. Pools and servers drop idle connections after 60 to
+/// 90 s.
 const CONNECTION_LIFE: Duration = Duration::from_mins(1);
 
 impl Sender {
-    /// Switches the client's own retries off: a retry that this crate does not see would hide a lost answer from it.
+    /// Creates a sender, and switches off the retries of the client. A retry that this crate does not see would hide a
+    /// lost answer from it.
     pub(crate) fn new(client: &Client) -> Self {
         Sender {
             client: without_retries(client),
@@ -47,7 +48,7 @@ impl Sender {
         }
     }
 
-    /// Whether the client was answered lately. If so, timeouts need not allow for connecting.
+    /// Whether the client was answered in the last minute. If so, timeouts need no time for connecting.
     pub(crate) fn connected(&self) -> bool {
         let last = *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner);
         last.is_some_and(|last| last.elapsed() < CONNECTION_LIFE)
@@ -68,8 +69,8 @@ impl Sender {
         }
     }
 
-    /// Sends one conditional write, once. An applied write shows what it was told to return of the row. A refused one
-    /// shows the row that refused it, if there was one.
+    /// Sends one conditional write, once. An applied write returns the attributes that it asks for. A refused write
+    /// returns the row that refused it, if there was one.
     pub(crate) async fn write(
         &self,
         table: &str,
@@ -119,7 +120,7 @@ impl Sender {
         };
         match self.within(timeout, request.send()).await {
             None => ReadOutcome::Again(no_answer(timeout)),
-            // The caller asks again for the rows that were left out, unless that is all of them.
+            // The caller asks again for the rows that were left out. If all rows were left out, nothing was read.
             Some(Ok(output)) if rows.len() == unprocessed(&output) => {
                 ReadOutcome::Again("no row was read: the table is throttled".into())
             }
@@ -128,7 +129,7 @@ impl Sender {
         }
     }
 
-    /// Awaits an answer for at most `timeout`. Returns `None` when none came.
+    /// Waits for an answer, at most `timeout`. Returns `None` if none arrived.
     async fn within<O, E>(
         &self,
         timeout: Duration,
@@ -142,7 +143,7 @@ impl Sender {
     }
 }
 
-/// The same client without retries of its own. A client that has none is only cloned, because making one reads the TLS
+/// Returns a client without retries. A client that has none already is only cloned, because building one reads the TLS
 /// roots again.
 fn without_retries(client: &Client) -> Client {
     if client.config().retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
@@ -151,7 +152,7 @@ fn without_retries(client: &Client) -> Client {
     Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
 }
 
-/// What the answer to a write proves: success, an error, or no answer within `timeout`.
+/// The proof that the answer to a write gives: success, an error, or no answer within `timeout`.
 fn outcome_of<O, E, A, F>(
     answer: Option<Result<O, SdkError<E, HttpResponse>>>,
     timeout: Duration,

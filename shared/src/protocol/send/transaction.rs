@@ -1,4 +1,4 @@
-//! Transactions and batches: many items in one request, and what its answer proves about all of it.
+//! Transactions and batches: many items in one request, and what the answer proves about all of them.
 
 use super::classify::{unanswered, unmodelled_read, unmodelled_write};
 use super::outcome::{ReadOutcome, SendOutcome};
@@ -13,27 +13,27 @@ use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{CancellationReason, ConditionCheck, KeysAndAttributes, Put, TransactWriteItem, Update};
 use std::collections::HashMap;
 
-/// Why one step of a transaction stood in its way.
+/// The cancellation reason of one step of a transaction.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Reason {
-    /// It did not.
+    /// This step was not a reason.
     None,
-    /// Its condition did not hold; the row that refused it, if there was one.
+    /// The condition of the step did not hold. Holds the row that refused it, if there was one.
     Refused(Option<Attributes>),
-    /// Another transaction, or a throttled table, was in its way: it may pass when it is sent again.
+    /// Another transaction, or a throttled table, stood in the way. The step may pass when it is sent again.
     NotNow,
-    /// It can not be done at all.
+    /// The step is impossible. Sending it again is useless.
     Rejected,
 }
 
-/// A row that a batch shall read.
+/// The address of a row that a batch reads.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Address {
     pub table: String,
     pub key: Attributes,
 }
 
-/// What a batch has read.
+/// The result of one batch.
 #[derive(Debug)]
 pub(crate) struct Batch {
     items: HashMap<String, Vec<Attributes>>,
@@ -45,7 +45,7 @@ impl Batch {
         Batch { items: output.responses.unwrap_or_default(), left_out: output.unprocessed_keys.unwrap_or_default() }
     }
 
-    /// Whether nothing is said of this row, because the table is throttled or the answer would be too large.
+    /// Whether the batch left this row out, because the table is throttled or the answer would be too large.
     pub(crate) fn left_out(&self, row: &Address) -> bool {
         self.left_out.get(&row.table).is_some_and(|left| left.keys().contains(&row.key))
     }
@@ -57,7 +57,7 @@ impl Batch {
     }
 }
 
-/// How many rows a batch has left out.
+/// The number of rows that a batch left out.
 pub(super) fn unprocessed(output: &BatchGetItemOutput) -> usize {
     output.unprocessed_keys.iter().flatten().map(|(_, left)| left.keys().len()).sum()
 }
@@ -74,9 +74,9 @@ pub(super) fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttrib
     all.collect()
 }
 
-/// One step of a transaction: a conditional write of one table.
+/// Builds one step of a transaction: a conditional write to one table.
 pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWriteItem, Source> {
-    // A transaction returns nothing of what it wrote.
+    // A transaction returns no attributes of the rows that it wrote.
     let ConditionalWrite { action, condition, names, values, returning: _ } = write;
     let values = Some(values).filter(|values| !values.is_empty());
     let step = TransactWriteItem::builder();
@@ -101,7 +101,7 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
     Ok(step.build())
 }
 
-/// Turns the outcome of a `TransactWriteItems` that did not succeed into what it proves.
+/// Classifies the error of a `TransactWriteItems` by what it proves.
 pub(super) fn classify_transact_write_items(
     error: SdkError<TransactWriteItemsError, HttpResponse>,
 ) -> SendOutcome<(), Vec<Reason>> {
@@ -115,7 +115,7 @@ pub(super) fn classify_transact_write_items(
                     classify_cancellation(reasons, cancelled.into())
                 }
                 error @ E::IdempotentParameterMismatchException(_) => SendOutcome::Mismatch(error.into()),
-                // An earlier send of it is being worked on: it may be applied in a moment.
+                // An earlier send of this transaction is in progress. It may be applied in a moment.
                 error @ (E::TransactionInProgressException(_) | E::InternalServerError(_)) => {
                     SendOutcome::Unknown(error.into())
                 }
@@ -125,7 +125,8 @@ pub(super) fn classify_transact_write_items(
                 error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
                     SendOutcome::Rejected(error.into())
                 }
-                // Not in the service's model: the enum is non-exhaustive, so only the code can tell.
+                // The model of the service does not name this error. The enum is non-exhaustive, so only the code can
+                // tell.
                 error => unmodelled_write(status, error),
             }
         }
@@ -133,8 +134,8 @@ pub(super) fn classify_transact_write_items(
     }
 }
 
-/// What a cancelled transaction proves: a step that was refused speaks first, for what refused it may show that an
-/// earlier send was applied; then one that is impossible; else it was only not now.
+/// Classifies a cancelled transaction. A refused step decides first, because its row may show that an earlier send was
+/// applied. An impossible step comes next. Otherwise the transaction was only refused for now.
 fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> SendOutcome<(), Vec<Reason>> {
     let reasons: Vec<_> = reasons.into_iter().map(classify_reason).collect();
     if reasons.iter().any(|reason| matches!(reason, Reason::Refused(_))) {
@@ -146,7 +147,7 @@ fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> Se
     }
 }
 
-/// One reason, by its code and never by its text.
+/// Classifies one reason by its code, never by its text.
 fn classify_reason(reason: CancellationReason) -> Reason {
     match reason.code.as_deref() {
         None | Some("None") => Reason::None,
@@ -154,13 +155,13 @@ fn classify_reason(reason: CancellationReason) -> Reason {
         Some("ItemCollectionSizeLimitExceeded" | "ValidationError" | "AccessDenied" | "DuplicateItem") => {
             Reason::Rejected
         }
-        // TransactionConflict, ProvisionedThroughputExceeded, ThrottlingError, and whatever is new: it was not
-        // applied, and to send the same again is safe, and bounded.
+        // TransactionConflict, ProvisionedThroughputExceeded, ThrottlingError, and codes that are new. The step was not
+        // applied. The number of sends is bounded, and sending the same again is safe.
         Some(_) => Reason::NotNow,
     }
 }
 
-/// Turns the outcome of a `BatchGetItem` that did not succeed into what to do about it.
+/// Classifies the error of a `BatchGetItem` by what to do about it.
 pub(super) fn classify_batch_get_item<A>(error: SdkError<BatchGetItemError, HttpResponse>) -> ReadOutcome<A> {
     use BatchGetItemError as E;
     match error {
