@@ -42,7 +42,7 @@ impl App {
     }
 
     fn now(&self) -> Timestamp {
-        self.devices.table().store().now()
+        self.devices.now()
     }
 }
 
@@ -81,37 +81,34 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, path) = request.route(ROUTES)?;
-    let id = path.id("deviceId")?;
+    let (route, matched) = request.route(ROUTES)?;
+    let id = matched.id("deviceId")?;
     match route {
         Route::Create => {
             let device = parse_device(request, app.now())?;
-            let create = request.create_request(&path, &payload_of_device(&device))?;
+            let create = request.create_request(&matched, &payload_of_device(&device))?;
             app.devices.create(&id, &device, &create, call).await
         }
-        Route::Get => app.devices.get(id.as_str(), &request.read_preconditions()?, call).await,
-        Route::Delete => {
-            request.refuse_idempotency_key()?;
-            app.devices.delete(&id, request.change_preconditions()?, call).await
-        }
+        Route::Get => app.devices.get(&id, &request.read_preconditions()?, call).await,
+        Route::Delete => app.devices.delete(&id, request.delete_request()?, call).await,
         Route::PatchState => {
             let patch = request.merge_patch()?;
-            let change = request.change_request(&path, &json!(patch))?;
+            let change = request.change_request(&matched, &json!(patch))?;
             app.devices.change(&id, &change, call, |device| decide_patch(device, &patch, app.now())).await
         }
         Route::Adjust => {
             let adjustment = parse_adjustment(request)?;
-            let change = request.change_request(&path, &payload_of_adjustment(&adjustment))?;
+            let change = request.change_request(&matched, &payload_of_adjustment(&adjustment))?;
             app.devices.change(&id, &change, call, |device| decide_adjust(device, &adjustment, app.now())).await
         }
         Route::SetStatus => {
             let status = parse_status(request)?;
-            let change = request.change_request(&path, &json!(status))?;
+            let change = request.change_request(&matched, &json!(status))?;
             app.devices.change(&id, &change, call, |device| decide_status(device, status, app.now())).await
         }
         Route::SetConfig => {
             let config = request.object()?;
-            let change = request.change_request(&path, &json!(config))?;
+            let change = request.change_request(&matched, &json!(config))?;
             let interval = app.config_min_interval;
             app.devices.change(&id, &change, call, |device| decide_config(device, &config, interval, app.now())).await
         }

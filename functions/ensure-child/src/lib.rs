@@ -59,8 +59,8 @@ pub const ROUTES: &Routes<Route> =
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, path) = request.route(ROUTES)?;
-    let parent = path.id("parentId")?;
+    let (route, matched) = request.route(ROUTES)?;
+    let parent = matched.id("parentId")?;
     match route {
         Route::Ensure => {
             request.refuse_idempotency_key()?; // a second request gets the existing child

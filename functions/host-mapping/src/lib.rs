@@ -64,8 +64,8 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, path) = request.route(ROUTES)?;
-    let ip = path.ip("hostIp")?;
+    let (route, matched) = request.route(ROUTES)?;
+    let ip = matched.ip("hostIp")?;
     match route {
         Route::Register => {
             refuse_headers(request)?;

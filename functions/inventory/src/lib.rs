@@ -5,7 +5,7 @@
 pub mod product;
 pub mod requests;
 
-use fencepost::http::{CreateRequest, Items, Problem, Request, Response, Routes};
+use fencepost::http::{Items, Problem, Request, Response, Routes};
 use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
@@ -38,7 +38,7 @@ impl App {
     }
 
     fn now(&self) -> Timestamp {
-        self.products.table().store().now()
+        self.products.now()
     }
 }
 
@@ -65,20 +65,19 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, path) = request.route(ROUTES)?;
-    let id = path.id("productId")?;
+    let (route, matched) = request.route(ROUTES)?;
+    let id = matched.id("productId")?;
     match route {
         Route::Create => {
-            // A second creation gets a 409, so a key would add nothing.
-            request.refuse_idempotency_key()?;
-            let create = CreateRequest { if_absent: request.if_absent()?, claim: None };
+            // A second creation gets a 409, so a key would add nothing. `device-state` honours one.
+            let create = request.unkeyed_create_request()?;
             let product = parse_product(request, app.now())?;
             app.products.create(&id, &product, &create, call).await
         }
-        Route::Get => app.products.get(id.as_str(), &request.read_preconditions()?, call).await,
+        Route::Get => app.products.get(&id, &request.read_preconditions()?, call).await,
         Route::Adjust => {
             let by = parse_adjustment(request)?;
-            let change = request.change_request(&path, &json!({ "by": by }))?;
+            let change = request.change_request(&matched, &json!({ "by": by }))?;
             let decide =
                 |product: &Product| decide_adjust(product, by, app.now()).map_refusal(|refusal| refusal.problem(&id));
             app.products.change(&id, &change, call, decide).await

@@ -63,26 +63,26 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, path) = request.route(ROUTES)?;
-    let key = path.id("leaseKey")?;
+    let (route, matched) = request.route(ROUTES)?;
+    let key = matched.id("leaseKey")?;
     match route {
         Route::Acquire => {
             request.refuse_preconditions("a lease is acquired if it is free")?;
             let wanted = parse_acquire(request)?;
             let payload = json!({ "holder": wanted.holder.as_str(), "ttlSeconds": wanted.ttl_seconds });
-            let claim = request.idempotency_claim(&path, &payload)?;
+            let claim = request.idempotency_claim(&matched, &payload)?;
             acquire(app, &key, &wanted, claim.as_ref(), call).await
         }
         Route::Get => get(app, &key, &request.read_preconditions()?, call).await,
         Route::Renew => {
             request.refuse_idempotency_key()?;
-            let if_match = request.change_preconditions()?;
+            let if_match = request.if_match()?;
             let (token, terms) = parse_renewal(request)?;
             renew(app, &key, if_match, token, terms, call).await
         }
         Route::Release => {
             request.refuse_idempotency_key()?;
-            let if_match = request.change_preconditions()?;
+            let if_match = request.if_match()?;
             release(app, &key, if_match, parse_release(request)?, call).await
         }
     }

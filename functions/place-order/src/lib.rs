@@ -81,7 +81,7 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, path) = request.route(ROUTES)?;
+    let (route, matched) = request.route(ROUTES)?;
     match route {
         Route::Place => {
             let key = request.required_idempotency_key()?;
@@ -93,13 +93,13 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
             place(app, &id, &placement, call).await
         }
         Route::Get => {
-            let id = path.id("orderId")?;
-            app.orders.get(id.as_str(), &request.read_preconditions()?, call).await
+            let id = matched.id("orderId")?;
+            app.orders.get(&id, &request.read_preconditions()?, call).await
         }
         Route::Cancel => {
-            let id = path.id("orderId")?;
+            let id = matched.id("orderId")?;
             request.refuse_idempotency_key()?; // a second cancellation changes nothing
-            let if_match = request.change_preconditions()?;
+            let if_match = request.if_match()?;
             parse_cancellation(request)?;
             cancel(app, id.as_str(), if_match, call).await
         }

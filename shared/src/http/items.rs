@@ -2,12 +2,13 @@
 
 use super::preconditions::{IfMatch, Preconditions};
 use super::problem::Problem;
-use super::request::{Id, MatchedRoute, Request};
+use super::request::{MatchedRoute, Request};
 use super::response::Response;
 use crate::call::Call;
 use crate::error::{CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
 use crate::table::{Decision, Key, Record, Table};
+use crate::timestamp::Timestamp;
 use crate::transact::{Plan, Reads};
 use crate::version::{ItemVersion, Versioned};
 use serde_json::Value;
@@ -61,21 +62,48 @@ pub struct ChangeRequest {
     pub claim: Option<IdempotencyClaim>,
 }
 
+/// The parsed demands of a deleting request. A delete has no idempotency key: its tag makes a repeat harmless.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeleteRequest {
+    /// The states of the item that the request may delete.
+    pub if_match: IfMatch,
+}
+
 impl Request {
-    /// Parses the headers of a creation. `payload` is the parsed content of the body.
+    /// Parses the headers of a creation. `payload` is the parsed content of the body, as in
+    /// [`Request::idempotency_claim`].
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
-    pub fn create_request(&self, route: &MatchedRoute, payload: &Value) -> Result<CreateRequest, Problem> {
-        Ok(CreateRequest { if_absent: self.if_absent()?, claim: self.idempotency_claim(route, payload)? })
+    pub fn create_request(&self, matched: &MatchedRoute, payload: &Value) -> Result<CreateRequest, Problem> {
+        Ok(CreateRequest { if_absent: self.if_absent()?, claim: self.idempotency_claim(matched, payload)? })
     }
 
-    /// Parses the headers of a change. `payload` is the parsed content of the body.
+    /// Parses the headers of a change. `payload` is the parsed content of the body, as in
+    /// [`Request::idempotency_claim`].
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
-    pub fn change_request(&self, route: &MatchedRoute, payload: &Value) -> Result<ChangeRequest, Problem> {
-        Ok(ChangeRequest { if_match: self.change_preconditions()?, claim: self.idempotency_claim(route, payload)? })
+    pub fn change_request(&self, matched: &MatchedRoute, payload: &Value) -> Result<ChangeRequest, Problem> {
+        Ok(ChangeRequest { if_match: self.if_match()?, claim: self.idempotency_claim(matched, payload)? })
+    }
+
+    /// Parses the headers of a creation on a route that refuses idempotency keys.
+    ///
+    /// # Errors
+    /// `idempotency_key_unsupported`, `invalid_if_match`, `invalid_if_none_match`.
+    pub fn unkeyed_create_request(&self) -> Result<CreateRequest, Problem> {
+        self.refuse_idempotency_key()?;
+        Ok(CreateRequest { if_absent: self.if_absent()?, claim: None })
+    }
+
+    /// Parses the headers of a delete.
+    ///
+    /// # Errors
+    /// `idempotency_key_unsupported`, `invalid_if_match`, `invalid_if_none_match`.
+    pub fn delete_request(&self) -> Result<DeleteRequest, Problem> {
+        self.refuse_idempotency_key()?;
+        Ok(DeleteRequest { if_match: self.if_match()? })
     }
 }
 
@@ -98,11 +126,23 @@ impl<T: Resource> Items<T> {
         &self.table
     }
 
+    /// The time of day by the clock of the store, for decisions.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.table.store().now()
+    }
+
     /// Answers a conditional GET.
     ///
     /// # Errors
     /// The resource's 404, `version_conflict`, and every [`Failure`].
-    pub async fn get(&self, id: &str, preconditions: &Preconditions, call: &Call) -> Result<Response, Problem> {
+    pub async fn get(
+        &self,
+        id: impl AsRef<str>,
+        preconditions: &Preconditions,
+        call: &Call,
+    ) -> Result<Response, Problem> {
+        let id = id.as_ref();
         let item = self.table.get(&Key::from(id), call).await?.ok_or_else(T::not_found)?;
         preconditions.respond(item.at, || item.value.to_json(id, item.at))
     }
@@ -112,7 +152,14 @@ impl<T: Resource> Items<T> {
     /// # Errors
     /// The 409 of the resource, `version_conflict` under `If-None-Match: *`, `idempotency_key_reused`, and every
     /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
-    pub async fn create(&self, id: &Id, value: &T, request: &CreateRequest, call: &Call) -> Result<Response, Problem> {
+    pub async fn create(
+        &self,
+        id: impl AsRef<str>,
+        value: &T,
+        request: &CreateRequest,
+        call: &Call,
+    ) -> Result<Response, Problem> {
+        let id = id.as_ref();
         if let Some(claim) = &request.claim {
             return self
                 .keyed(id, claim, call, |current| match current {
@@ -121,8 +168,8 @@ impl<T: Resource> Items<T> {
                 })
                 .await;
         }
-        match self.table.create(&Key::from(id.as_str()), value, call).await {
-            Ok(created) => Ok(Self::created(id.as_str(), &created)),
+        match self.table.create(&Key::from(id), value, call).await {
+            Ok(created) => Ok(Self::created(id, &created)),
             Err(CreateError::Exists(current)) => Err(exists::<T>(current.at, request.if_absent)),
             Err(CreateError::Failed(failure)) => Err(failure.into()),
         }
@@ -138,12 +185,13 @@ impl<T: Resource> Items<T> {
     /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
     pub async fn change<R: Into<Problem>>(
         &self,
-        id: &Id,
+        id: impl AsRef<str>,
         request: &ChangeRequest,
         call: &Call,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Response, Problem> {
-        let key = Key::from(id.as_str());
+        let id = id.as_ref();
+        let key = Key::from(id);
         let changed = match (&request.claim, request.if_match) {
             (Some(claim), if_match) => {
                 return self
@@ -173,16 +221,16 @@ impl<T: Resource> Items<T> {
                 })?
             }
         };
-        Ok(Self::ok(id.as_str(), &changed))
+        Ok(Self::ok(id, &changed))
     }
 
     /// Deletes the item at the version in `If-Match`, or at any version with `*`.
     ///
     /// # Errors
     /// `condition_required` without `If-Match`, the resource's 404, `version_conflict`, and every [`Failure`].
-    pub async fn delete(&self, id: &Id, if_match: IfMatch, call: &Call) -> Result<Response, Problem> {
-        let key = Key::from(id.as_str());
-        let deleted = match if_match {
+    pub async fn delete(&self, id: impl AsRef<str>, request: DeleteRequest, call: &Call) -> Result<Response, Problem> {
+        let key = Key::from(id.as_ref());
+        let deleted = match request.if_match {
             IfMatch::Tag(at) => self.table.delete_at_version(&key, at, call).await,
             IfMatch::Any => self.table.delete(&key, call).await,
             IfMatch::None => {
@@ -213,26 +261,26 @@ impl<T: Resource> Items<T> {
     /// Creates or changes the item once per claim. Commits the record of the answer in the same transaction.
     async fn keyed(
         &self,
-        id: &Id,
+        id: &str,
         claim: &IdempotencyClaim,
         call: &Call,
         decide: impl Fn(Option<&Versioned<T>>) -> Decision<T, Problem>,
     ) -> Result<Response, Problem> {
         let Some(idempotency) = &self.idempotency else { return Err(Problem::key_unsupported()) };
         let mut reads = Reads::new();
-        let item = reads.item("item", &self.table, &Key::from(id.as_str()));
+        let item = reads.item("item", &self.table, &Key::from(id));
         let answer = idempotency.change(claim, reads, call, |attempt| {
             let current = attempt.get(item)?;
             Ok::<_, Failure>(match (decide(current.as_ref()), current) {
                 (Decision::Put(value), None) => {
                     let at = attempt.put_if_absent(item, &value)?;
-                    Plan::Commit(Self::created(id.as_str(), &Versioned { value, at }))
+                    Plan::Commit(Self::created(id, &Versioned { value, at }))
                 }
                 (Decision::Put(value), Some(_)) => {
                     let at = attempt.update_at(item, &value)?;
-                    Plan::Commit(Self::ok(id.as_str(), &Versioned { value, at }))
+                    Plan::Commit(Self::ok(id, &Versioned { value, at }))
                 }
-                (Decision::Keep, Some(current)) => Plan::Keep(Self::ok(id.as_str(), &current)),
+                (Decision::Keep, Some(current)) => Plan::Keep(Self::ok(id, &current)),
                 (Decision::Keep, None) => Plan::Refuse(T::not_found()),
                 (Decision::Refuse(problem), _) => Plan::Refuse(problem),
             })

@@ -47,6 +47,9 @@ impl Request {
     /// A key is unique per caller and route. The payload includes the route and its path parameters, but not the raw
     /// path. So the same request under another base path is the same request.
     ///
+    /// Leave out of `payload` what differs between two copies of one request: the time, and every id that this process
+    /// draws. With them a repeat would be another payload, and so 422.
+    ///
     /// Numbers in `payload` must be in their one notation ([`crate::json::parse()`]), so that equal requests have equal
     /// text.
     ///
@@ -54,13 +57,14 @@ impl Request {
     /// `invalid_idempotency_key`.
     pub fn idempotency_claim(
         &self,
-        route: &MatchedRoute,
+        matched: &MatchedRoute,
         payload: &Value,
     ) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
         let payload = payload.to_string();
-        let says: Vec<&str> = [route.template()].into_iter().chain(route.values()).chain([payload.as_str()]).collect();
-        Ok(Some(IdempotencyClaim::new(&[&self.caller, route.template(), key], &says)))
+        let says: Vec<&str> =
+            [matched.template()].into_iter().chain(matched.values()).chain([payload.as_str()]).collect();
+        Ok(Some(IdempotencyClaim::new(&[&self.caller, matched.template(), key], &says)))
     }
 
     /// Refuses an idempotency key on a route that does not honour keys. A client that sends a key relies on it.

@@ -10,7 +10,7 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_if_match`. `invalid_if_none_match` if the request has that header: it is refused, never ignored.
-    pub fn change_preconditions<V: Validator>(&self) -> Result<IfMatch<V>, Problem> {
+    pub fn if_match<V: Validator>(&self) -> Result<IfMatch<V>, Problem> {
         if self.header("if-none-match").is_some() {
             let detail = "If-None-Match is for GET and for creation; to change an item, send If-Match";
             return Err(Problem::invalid("header:if-none-match", "invalid_if_none_match", detail));
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn preconditions_that_a_route_does_not_take_are_refused_not_dropped() {
-        assert!(with_header("if-none-match", "*").change_preconditions::<ItemVersion>().is_err());
+        assert!(with_header("if-none-match", "*").if_match::<ItemVersion>().is_err());
         assert!(with_header("if-match", "*").if_absent().is_err());
         assert!(with_header("if-none-match", "\"a\"").if_absent().is_err());
         assert_eq!(with_header("if-none-match", "*").if_absent().ok(), Some(true));
