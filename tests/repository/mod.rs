@@ -6,3 +6,4 @@ mod imports;
 pub mod permissions;
 mod protection;
 mod tidy;
+mod wiring;
