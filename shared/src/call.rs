@@ -14,6 +14,7 @@ pub struct Call {
 
 /// What the operations of one call have cost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Tally {
     /// Observe-decide-write rounds that came to a write; the first is 1.
     pub attempts: u32,

@@ -232,9 +232,9 @@ mod tests {
     /// Neither `Debug` nor `Display`.
     struct Secret;
 
-    fn current() -> Box<Versioned<Secret>> {
+    fn current() -> Versioned<Secret> {
         let version = Version::new(7).expect("small");
-        Box::new(Versioned { value: Secret, at: ItemVersion { version, incarnation: Incarnation::from_bytes([1; 8]) } })
+        Versioned { value: Secret, at: ItemVersion { version, incarnation: Incarnation::from_bytes([1; 8]) } }
     }
 
     #[test]
@@ -243,13 +243,13 @@ mod tests {
             Err(error)?
         }
         let sentences = [
-            chained(CreateError::Exists(current())),
+            chained(CreateError::Exists(Box::new(current()))),
             chained(UpdateError::Refused("no")),
-            chained(VersionedUpdateError::<Secret, &str>::Conflict(current())),
-            chained(DeleteError::Conflict(current())),
+            chained(VersionedUpdateError::<Secret, &str>::Conflict(Box::new(current()))),
+            chained(DeleteError::Conflict(Box::new(current()))),
             chained(TransactError::Refused("no")),
             chained(IdempotencyError::<&str>::KeyReused),
-            chained(AddError::OutOfRange(current())),
+            chained(AddError::OutOfRange(Box::new(current()))),
         ]
         .map(|refused| refused.expect_err("an error").to_string());
         for sentence in sentences {

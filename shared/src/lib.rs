@@ -1,12 +1,12 @@
-//! Change shared state in `DynamoDB` exactly once, however many callers race and however often an answer is lost.
+//! Change shared state in `DynamoDB` exactly once, although callers race and answers get lost.
 //!
-//! A call observes an item, decides purely what follows from it, and writes on the condition that the
-//! item is still what was observed. Each change leaves its id in the item, so a write whose answer was
-//! lost is recognised when its resend is refused. Why that is exact is argued in `DESIGN.md`.
+//! An operation reads an item, decides what follows, and writes on the condition that the item is unchanged. Each change
+//! leaves its id in the item. If an answer is lost, the same write is sent again, and the id in the refusal tells whether
+//! the first send was applied. `DESIGN.md` argues why that is exact.
 //!
 //! # What is promised
 //!
-//! Whatever ends a call says what became of the change:
+//! The end of a call says what became of the change:
 //!
 //! | the call ends with | the change was applied |
 //! |---|---|
@@ -14,30 +14,30 @@
 //! | [`Failure::OutcomeUnknown`] | at most once: it may have been, or may still be; read the item |
 //! | any other error | not at all, and it never will be |
 //!
-//! | operation | changes | requests |
+//! | operation | what it changes | requests |
 //! |---|---|---|
 //! | [`Table::get`] | nothing; strongly consistent | 1 read |
-//! | [`Table::create`] | a key that is free | 1 write; 2 where a deleted item left its tombstone |
-//! | [`Table::update_with_retry`] | the item that is there, decided again after each conflict | 1 read + 1 write, + 1 write a conflict |
-//! | [`Table::update_at_version`] | the version that the client has seen, and no other | 1 read + 1 write; 1 read when stale |
-//! | [`Table::delete_at_version`] | the version that the client has seen, and no other | 1 write |
-//! | [`Table::delete`] | the item that is there | 1 read + 1 write, + 1 write a conflict |
-//! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 a conflict |
-//! | [`Once::change`](once::Once::change) | the same, once for each idempotency key | the same; 1 read for a replay |
-//! | [`Newest::register`](newest::Newest::register), [`Newest::delete`](newest::Newest::delete) | a key that instances follow each other under, in any order of arrival | 1 write |
-//! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | a lease; what is written under its token is safe from whoever held it before | 1 write |
-//! | [`Table::add_within`] | a number within bounds, whatever the version is; promises less than the others | 1 transaction |
+//! | [`Table::create`] | a key without an item | 1 write; 2 on the tombstone of a deleted item |
+//! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict |
+//! | [`Table::update_at_version`] | the version that the client has seen | 1 read + 1 write; 1 read if that is stale |
+//! | [`Table::delete_at_version`] | the version that the client has seen | 1 write |
+//! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict |
+//! | [`Table::add_within`] | a number within bounds, at any version; promises less than the others | 1 transaction |
+//! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict |
+//! | [`Idempotency::change`] | many items, once per request | the same; 1 read for a replay |
+//! | [`LwwTable::register`], [`LwwTable::delete`] | a key whose newest instance wins | 1 write |
+//! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | a lease and its fencing token | 1 write |
 //!
-//! Resends come on top. The SDK makes none ([`Table::new`] switches its retries off), so all are seen and
-//! judged here, and [`Call::tally`] counts the answers that were lost. The rest is the caller's part: whoever
-//! else writes to the table raises `_version` by one each time, leaves our other attributes alone, and never
-//! makes, replaces or deletes a row.
+//! A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself: a [`Store`] switches
+//! its retries off, so this crate sees and judges every lost answer. [`Call::tally`] counts them.
 //!
-//! # An example
+//! The other writers of a table must keep three rules. They raise `_version` by one with each write. They leave this
+//! crate's other attributes alone. They never create, replace or delete a row.
+//!
+//! # Example
 //!
 //! ```
-//! use fencepost::error::UpdateError;
-//! use fencepost::{Call, Decision, Failure, Key, Record, Table};
+//! use fencepost::{Call, Decision, Failure, Key, Record, Store, Table, UpdateError};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Serialize, Deserialize)]
@@ -48,6 +48,10 @@
 //! impl Record for Account {
 //!     const PARTITION_KEY: &'static str = "accountId";
 //!     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+//! }
+//!
+//! fn accounts(client: &aws_sdk_dynamodb::Client) -> Table<Account> {
+//!     Store::new(client).table("accounts")
 //! }
 //!
 //! async fn withdraw(accounts: &Table<Account>, id: &str, amount: u64, call: &Call) -> String {
@@ -61,43 +65,39 @@
 //!         Ok(account) => format!("{} left, at version {}", account.value.balance, account.version()),
 //!         Err(UpdateError::NotFound) => "there is no such account".to_owned(),
 //!         Err(UpdateError::Refused(balance)) => format!("refused: there are only {balance}"),
-//!         Err(UpdateError::Failed(failure)) => match failure {
-//!             Failure::Contention { .. } | Failure::Unavailable { .. } => "nothing was applied: try again".to_owned(),
-//!             Failure::OutcomeUnknown { .. } => "perhaps applied: read the account before anything else".to_owned(),
-//!             Failure::Fenced => "nothing was applied: the lease is lost".to_owned(),
-//!             Failure::TooLarge { .. } => "nothing was applied: the account has grown too large".to_owned(),
-//!             Failure::CorruptItem { .. } | Failure::InvalidRecord { .. } | Failure::InvalidTransaction { .. } | Failure::Rejected { .. } => {
-//!                 format!("nothing was applied, and repeating is useless: {failure}")
-//!             }
-//!         },
+//!         Err(UpdateError::Failed(failure)) if failure.is_retryable() => "nothing was applied: try again".to_owned(),
+//!         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => {
+//!             "perhaps applied: read the account before anything else".to_owned()
+//!         }
+//!         Err(UpdateError::Failed(failure)) => failure.to_string(), // says what to correct
 //!     }
 //! }
 //! ```
 //!
-//! A whole function around such a call is in `README.md`, and one behind an HTTP API in `functions/device-state`.
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | none (the default) | the exactly-once core: everything in the tables above |
+//! | `json` | [`json`]: free-form JSON, kept exactly; switches on `serde_json/arbitrary_precision` for the whole build |
+//! | `http` | [`http`]: requests, preconditions, problems and stored responses behind any framework; implies `json` |
+//! | `lambda` | [`lambda`]: functions behind an HTTP API or a queue; implies `http` |
+//! | `testing` | the pure parts of the protocol, for property tests; not covered by semantic versioning |
 //!
 //! # Contents, in reading order
 //!
-//! 1. [`version`]: which state of which row; [`Version`], [`Incarnation`], [`Versioned`].
-//! 2. [`write_id`]: which change; the slots that remember the recent ones; [`judge`](write_id::judge): did mine land?
-//! 3. [`table`]: [`Record`] (value to item and back), [`Key`], [`Table`], the diff of attributes.
-//! 4. `row`, `condition`: the attributes that are ours; the only file with condition-expression text.
-//! 5. `send`: one request, and what its answer proves about it.
-//! 6. `prepare`, `resend`, `commit`: one change, its write sent until it is proved what became of it.
-//! 7. [`update`]: the operations on one item; [`Decision`]. [`transact`]: those on many; [`Attempt`], [`Plan`].
-//!    `counter`: [`Table::add_within`]. [`idempotency`]: which request, and the record that commits with its effect.
-//!    [`newest`]: the newest instance wins. [`lease`]: who may do something until when; [`fencing_token`]: under which
-//!    acquire of it.
-//! 8. [`retry`], [`call`], [`ambient`]: how long to wait, when to stop, what it cost, where time and chance come from.
-//! 9. [`error`]: how it can end, by outcome.
-//! 10. [`json`], [`timestamp`]: free-form values and moments, kept exactly.
-//! 11. [`request`], [`http`], [`once`]: what a client asked, the only file with HTTP status codes, and one effect for each
-//!     idempotency key.
-//! 12. [`client`], [`runtime`]: a function on Lambda.
+//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`]: small files. They depend on
+//!    nothing above them.
+//! 2. `protocol`: the exactly-once core. `row` and `item` are what is stored, `condition` has all expression text, `send`
+//!    sends one request and says what its answer proves, `judge` says what became of a write, `deliver` sends until that
+//!    is proved.
+//! 3. [`Store`]: one client with everything that decides how its requests are sent.
+//! 4. [`table`]: one item. [`transact`]: many items. [`idempotency`]: once per request. [`lease`]: timed claims with fencing
+//!    tokens. [`lww`]: the newest instance wins.
+//! 5. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!
-//! A file names only files of its own row or of rows to the right: `{runtime, client} → {http, request, once} → {update, transact,
-//! counter, newest, lease, idempotency, commit, resend, prepare} → {table, row, condition, send} → {error, retry, write_id, fencing_token,
-//! ambient, call} → {version, json, timestamp}`. So nothing below `http` and `request` knows of HTTP, and nothing below `runtime` of Lambda.
+//! An arrow only points down: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} -> Store -> protocol ->
+//! small files`. Nothing below `http` knows of HTTP, and nothing below `lambda` knows of Lambda.
 
 pub mod call;
 pub mod clock;
@@ -138,3 +138,13 @@ pub use store::Store;
 pub use table::{Decision, Key, KeyPart, Record, Table};
 pub use transact::{Attempt, Plan, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
+
+/// The examples of the crate's page, compiled like those here.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CratePage;
+
+/// The example of the repository's page.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct RepositoryPage;

@@ -42,7 +42,7 @@ use tracing::debug;
 ///     const ATTRIBUTES: &'static [&'static str] = &["term", "node", "address"];
 /// }
 ///
-/// impl fencepost::newest::LwwRecord for Leader {
+/// impl fencepost::LwwRecord for Leader {
 ///     const ORDERED_BY: &'static str = "term";
 ///     const NAMED_BY: &'static str = "node";
 /// }

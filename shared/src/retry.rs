@@ -56,6 +56,7 @@ impl DualClockDeadline {
 
 /// What the conflicts of one change have shown so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
 pub struct Conflicts {
     /// How many there were.
     pub count: u32,
@@ -99,9 +100,16 @@ impl Conflicts {
     }
 }
 
-/// How often, how fast and how patiently one change is tried. A value: give another one to
-/// [`Store::with_policy`](crate::Store::with_policy) where the defaults do not fit.
+/// How often, how fast and how patiently one change is tried.
+///
+/// It is a value. Change the fields of the default, and give it to [`Store::with_policy`](crate::Store::with_policy):
+///
+/// ```
+/// let mut policy = fencepost::RetryPolicy::default();
+/// policy.max_attempts = 10;
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct RetryPolicy {
     /// Observe-decide-write rounds before a call gives up with *contention*. Default 40: with 100
     /// writers on one item the unluckiest needs about 15, so the deadline ends a call, not this.

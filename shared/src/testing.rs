@@ -2,4 +2,3 @@
 
 pub use crate::protocol::item::{Diff, diff};
 pub use crate::protocol::judge::{Base, SLOTS, SeenRow, SentWrite, Verdict, WriteId, judge, slot_of};
-pub use crate::retry::Conflicts;

@@ -140,3 +140,17 @@ async fn a_token_that_is_not_recognised_again_is_unknown_and_nothing_is_sent_und
     assert!(matches!(unknown, AddError::Failed(Failure::OutcomeUnknown { .. })), "{unknown:?}");
     assert_eq!(balance(&engine), 55);
 }
+
+#[tokio::test]
+async fn an_addition_under_a_token_that_was_replaced_is_fenced_and_not_out_of_range() {
+    let (engine, table, key) = account().await;
+    let leases = table.store().leases("Leases");
+    let (old, new) = (leases.token("k", 1), leases.token("k", 2));
+    table.fenced_by(&new).add_within(&key, "balance", 5, 0..=100, &call()).await.expect("within the bounds");
+    let fenced = table.fenced_by(&old).add_within(&key, "balance", 5, 0..=100, &call()).await.expect_err("replaced");
+    assert!(matches!(fenced, AddError::Failed(Failure::Fenced)), "{fenced:?}");
+    assert_eq!(balance(&engine), 55);
+    // Under the current token the bounds speak.
+    let refused = table.fenced_by(&new).add_within(&key, "balance", 50, 0..=100, &call()).await.expect_err("too much");
+    assert!(matches!(refused, AddError::OutOfRange(current) if current.value.balance == 55));
+}

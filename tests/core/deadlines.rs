@@ -359,3 +359,21 @@ async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
         assert!(took < Duration::from_secs(10), "{event} took {took:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_may_be_as_far_away_as_a_duration_goes() {
+    let engine = Engine::with_tables(&[(TABLE, "accountId"), ("Leases", "leaseKey")]);
+    let (store, call) = (Store::new(&engine.client()), Call::new(Deadline::within(Duration::MAX)));
+    let accounts: Table<Account> = store.table(TABLE);
+    accounts.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect("a free key");
+    accounts.update_with_retry(&Key::from("a-1"), &call, add_one).await.expect("an account");
+    let (leases, terms) = (store.leases("Leases"), fencepost::LeaseTerms::default());
+    let held = leases.acquire("k", "ann", terms, &call).await.expect("a free lease");
+    let waiting = leases.acquire_within("k", "bob", terms, Duration::MAX, &call);
+    let released = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        leases.release(held, &call).await.expect("held");
+    };
+    let (waited, ()) = tokio::join!(waiting, released);
+    assert_eq!(waited.expect("released").holder(), "bob");
+}

@@ -1,8 +1,14 @@
 //! The crate alone: what an operation costs, when it ends, what it refuses.
 
 mod add_within;
+mod batches;
 pub mod budgets;
+mod connected;
 mod crowds;
 mod deadlines;
+mod futures;
+mod idempotency;
 mod limits;
 mod properties;
+mod sort_keys;
+mod tombstones;

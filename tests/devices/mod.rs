@@ -6,6 +6,7 @@ mod conditions;
 mod configuring;
 mod creating;
 mod exactness;
+mod keyed_changes;
 mod keys;
 pub mod over_http;
 mod transport;

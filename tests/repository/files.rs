@@ -206,15 +206,3 @@ pub fn is_status(word: &str) -> bool {
 pub fn is_variable(text: &str) -> bool {
     text.contains('_') && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
-
-/// The first names after `crate::`, wherever it stands.
-pub fn crate_paths(code: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for after in code.split("crate::").skip(1) {
-        let list = after.strip_prefix('{').and_then(|group| group.split('}').next()).unwrap_or(after);
-        let several = after.starts_with('{');
-        let heads = if several { list.split(',').collect::<Vec<_>>() } else { vec![list] };
-        names.extend(heads.iter().filter_map(|head| words(head).next()).map(str::to_owned));
-    }
-    names
-}

@@ -194,3 +194,19 @@ async fn ten_times_at_once_with_answers_lost_is_once() {
         }
     }
 }
+
+/// A refused order is looked for once more. If that look fails, an earlier copy may have placed it.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_ever_applied() {
+    let shop = Shop::with(&[("a", 1)]).await;
+    let blind = client_whose(&shop.engine, |engine, _, operation, body| {
+        if operation == "GetItem" {
+            return (500, r#"{"__type":"InternalServerError"}"#.to_owned());
+        }
+        engine.answer(operation, body)
+    });
+    let answer = Shop::reached_by(&shop.engine, &blind).place("k-1", &[("a", 2)]).await;
+    let problem = answer.says(503, "unavailable");
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(detail.contains("this request applied nothing; an earlier one with the same Idempotency-Key"), "{detail}");
+}

@@ -99,7 +99,7 @@ async fn ensure(
     match ensured {
         Ensured::Created(created) => Ok(Items::created(&id, &created)),
         Ensured::Existing(there) if if_absent => Err(Problem::version_conflict(there.at)),
-        Ensured::Existing(there) => Ok(Items::shown(&id, &same_spec(&id, there, &child.spec)?)),
+        Ensured::Existing(there) => Ok(Items::ok(&id, &same_spec(&id, there, &child.spec)?)),
     }
 }
 

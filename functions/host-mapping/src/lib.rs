@@ -99,7 +99,7 @@ async fn get(app: &App, ip: Ip, preconditions: &Preconditions<MappingTag>, call:
     let mapping = app.mappings.get(&key(ip), call).await?;
     let mapping = mapping
         .ok_or_else(|| Problem::not_found("mapping_not_found", "no instance is registered with this address"))?;
-    preconditions.show(mapping.tag(), || to_json(ip, &mapping))
+    preconditions.respond(mapping.tag(), || to_json(ip, &mapping))
 }
 
 async fn delete(app: &App, ip: Ip, instance: &OrderKey, call: &Call) -> Result<Response, Problem> {

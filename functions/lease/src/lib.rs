@@ -124,7 +124,7 @@ async fn get(
     call: &Call,
 ) -> Result<Response, Problem> {
     let lease = app.leases.get(key.as_str(), call).await?.ok_or_else(not_found)?;
-    preconditions.show(lease.at(), || {
+    preconditions.respond(lease.at(), || {
         let holder = lease.holder.as_deref().unwrap_or_default();
         let expires_at = Timestamp::from_epoch_millis(lease.expires_at);
         to_json(key, holder, lease.at(), expires_at, app.leases.remaining(&lease))

@@ -162,9 +162,9 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
             Decision::Put(Effect { order: next, products: changed }) => {
                 update_all(attempt, &products, &changed)?;
                 let at = attempt.update_at(order, &next)?;
-                Plan::Commit(Items::shown(id, &Versioned { value: next, at }))
+                Plan::Commit(Items::ok(id, &Versioned { value: next, at }))
             }
-            Decision::Keep => Plan::Keep(Items::shown(id, &current)),
+            Decision::Keep => Plan::Keep(Items::ok(id, &current)),
             Decision::Refuse(refusal) => Plan::Refuse(refusal.into()),
         })
     });
@@ -182,7 +182,7 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
 /// The response if the order is cancelled, which is final.
 fn cancelled_already(id: &str, order: &Versioned<Order>, if_match: IfMatch) -> Result<Option<Response>, Problem> {
     if_match.check(order.at)?;
-    Ok((order.value.status == order::Status::Cancelled).then(|| Items::shown(id, order)))
+    Ok((order.value.status == order::Status::Cancelled).then(|| Items::ok(id, order)))
 }
 
 /// What is known of these products.

@@ -104,7 +104,7 @@ impl<T: Resource> Items<T> {
     /// The resource's 404, `version_conflict`, and every [`Failure`].
     pub async fn get(&self, id: &str, preconditions: &Preconditions, call: &Call) -> Result<Response, Problem> {
         let item = self.table.get(&Key::from(id), call).await?.ok_or_else(T::not_found)?;
-        preconditions.show(item.at, || item.value.to_json(id, item.at))
+        preconditions.respond(item.at, || item.value.to_json(id, item.at))
     }
 
     /// Creates the item if the key is free.
@@ -171,7 +171,7 @@ impl<T: Resource> Items<T> {
                 })?
             }
         };
-        Ok(Self::shown(id.as_str(), &changed))
+        Ok(Self::ok(id.as_str(), &changed))
     }
 
     /// Deletes the item at the version in `If-Match`, or at any version with `*`.
@@ -198,7 +198,7 @@ impl<T: Resource> Items<T> {
 
     /// The response to a change: 200 with the item.
     #[must_use]
-    pub fn shown(id: &str, item: &Versioned<T>) -> Response {
+    pub fn ok(id: &str, item: &Versioned<T>) -> Response {
         Response::ok(item.at, &item.value.to_json(id, item.at))
     }
 
@@ -228,9 +228,9 @@ impl<T: Resource> Items<T> {
                 }
                 (Decision::Put(value), Some(_)) => {
                     let at = attempt.update_at(item, &value)?;
-                    Plan::Commit(Self::shown(id.as_str(), &Versioned { value, at }))
+                    Plan::Commit(Self::ok(id.as_str(), &Versioned { value, at }))
                 }
-                (Decision::Keep, Some(current)) => Plan::Keep(Self::shown(id.as_str(), &current)),
+                (Decision::Keep, Some(current)) => Plan::Keep(Self::ok(id.as_str(), &current)),
                 (Decision::Keep, None) => Plan::Refuse(T::not_found()),
                 (Decision::Refuse(problem), _) => Plan::Refuse(problem),
             })

@@ -99,7 +99,7 @@ impl<V: Validator> Preconditions<V> {
     ///
     /// # Errors
     /// `version_conflict`.
-    pub fn show(&self, at: V, body: impl FnOnce() -> Value) -> Result<Response, Problem> {
+    pub fn respond(&self, at: V, body: impl FnOnce() -> Value) -> Result<Response, Problem> {
         self.if_match.check(at)?;
         Ok(if self.if_none_match.matches(at) { Response::not_modified(at) } else { Response::ok(at, &body()) })
     }

@@ -36,7 +36,7 @@ mod tests {
     fn a_setting_that_is_missing_or_malformed_is_named() {
         let missing = required("FENCEPOST_TEST_NOT_SET").expect_err("it is not set");
         assert_eq!(missing.to_string(), "FENCEPOST_TEST_NOT_SET must be set");
-        assert_eq!(seconds_or("FENCEPOST_TEST_NOT_SET", 300).ok(), Some(Duration::from_secs(300)));
+        assert_eq!(seconds_or("FENCEPOST_TEST_NOT_SET", 300).ok(), Some(Duration::from_mins(5)));
         assert_eq!(parse_seconds("X", "5").ok(), Some(Duration::from_secs(5)));
         let malformed = parse_seconds("X", "5s").expect_err("not a number");
         assert_eq!(malformed.to_string(), "X must be a whole number of seconds");

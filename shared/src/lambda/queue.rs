@@ -2,6 +2,7 @@
 //!
 //! A batch is answered with the ids of those of its messages that shall come again (`ReportBatchItemFailures`); the queue
 //! removes all others. What fails again and again ends in the dead-letter queue.
+#![expect(clippy::disallowed_methods, reason = "measures how long a batch took, which no logic depends on")]
 
 use super::allowance::call;
 use super::client::client_from_env;

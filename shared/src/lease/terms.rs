@@ -10,7 +10,7 @@ pub struct LeaseTerms {
     renew_after: Duration,
 }
 
-/// LeaseTerms that cannot be kept.
+/// Terms that cannot be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InvalidTerms {
     /// They leave too little time to renew: this much.

@@ -190,12 +190,19 @@ where
             ReadOutcome::Again(source) => source,
         };
         unanswered += 1;
-        let pause = sender.policy.resend_pause(unanswered, sender.rng.next_u64());
-        if call.deadline().remaining() < pause + sender.policy.first_timeout {
-            return Err(Failure::Unavailable { source });
-        }
-        tokio::time::sleep(pause).await;
+        pause_before_read(sender, call, unanswered, source).await?;
     }
+}
+
+/// Waits before something is read again that was asked for `reads` times so far. Fails with `source` if no time is left
+/// for the answer.
+pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, source: Source) -> Result<(), Failure> {
+    let pause = sender.policy.resend_pause(reads, sender.rng.next_u64());
+    if call.deadline().remaining() < pause + sender.policy.first_timeout {
+        return Err(Failure::Unavailable { source });
+    }
+    tokio::time::sleep(pause).await;
+    Ok(())
 }
 
 fn rejected(pending: Option<Source>, source: Source) -> Failure {

@@ -9,7 +9,6 @@ use crate::protocol::judge::{Base, SentWrite, WriteId};
 use crate::protocol::row::{self, Row, check_size};
 use crate::timestamp::epoch_seconds;
 use crate::version::{ItemVersion, Version, Versioned};
-use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 /// A row that TTL may remove within this time proves nothing about a create whose answer was
@@ -137,9 +136,12 @@ fn change_row(
 }
 
 fn delete<T: Record>(at: ItemVersion, key: &Attributes, stamp: Stamp) -> Result<ConditionalWrite, Failure> {
-    let everything: BTreeSet<_> = T::ATTRIBUTES.iter().map(|&name| name.to_owned()).collect();
-    let diff = Diff { set: BTreeMap::new(), remove: everything };
-    let bury = condition::bury_at(key.clone(), at, stamp.id, &diff, epoch_seconds(stamp.purge_at));
+    let purge_at = epoch_seconds(stamp.purge_at);
+    // If values have a TTL attribute of their own, TTL looks there and nowhere else, so the tombstone needs it too.
+    let set = T::EXPIRES_AT.map(|name| (name.to_owned(), row::number(purge_at))).into_iter().collect();
+    let remove = T::ATTRIBUTES.iter().filter(|&&name| T::EXPIRES_AT != Some(name));
+    let diff = Diff { set, remove: remove.map(|&name| name.to_owned()).collect() };
+    let bury = condition::bury_at(key.clone(), at, stamp.id, &diff, purge_at);
     bury.and_then(|bury| condition::fenced(bury, stamp.fence)).ok_or_else(too_long)
 }
 

@@ -32,8 +32,8 @@ pub trait Record: Serialize + DeserializeOwned {
     const SORT_KEY: Option<&'static str> = None;
     /// Every top-level attribute that a value may have. Others in the same item are never touched.
     const ATTRIBUTES: &'static [&'static str];
-    /// The attribute, a number of epoch seconds, after which TTL may remove the row, where a value has one. It is
-    /// the table's TTL attribute then, and a row of it cannot be deleted: the tombstone would have no TTL.
+    /// The attribute with the time, in epoch seconds, after which TTL may remove the row, if values have one. It is then
+    /// the table's TTL attribute, in place of `_purgeAt`, and tombstones carry it too.
     const EXPIRES_AT: Option<&'static str> = None;
 
     /// The value as attributes.

@@ -31,8 +31,9 @@ impl<T: Record> Table<T> {
         let mut reads = Reads::new();
         let item = reads.later("item", self, key);
         let added = transact(self.sender(), reads, call, |attempt| {
-            // What is known of it is what refused it.
+            // What is known of the item is what refused the addition: the fence, or the bounds.
             if attempt.knows(item) {
+                attempt.check_fence(item)?;
                 return Ok(Plan::Refuse(attempt.get(item)?));
             }
             attempt.add_within(item, attribute, by, within.clone())?;

@@ -211,13 +211,17 @@ impl Attempt {
         // Conditions cannot compute, so the bounds of the result become bounds of what is there. Those may be beyond i64.
         let before = |bound: i64| i128::from(bound) - i128::from(by);
         let (low, high) = (before(*within.start()), before(*within.end()));
+        self.check_fence(item)?;
         let known = &self.rows[item.row];
-        if let Known::Row(row) = &known.known {
-            row.check_fence(known.fence)?;
-        }
         let add = condition::add_between(known.address.key.clone(), attribute, by, low, high);
         let add = condition::fenced(add, known.fence).ok_or_else(|| invalid("an addition is too long".to_owned()))?;
         self.add(item.row, add, Role::Adds, T::EXPIRES_AT)
+    }
+
+    /// Refuses an item that has seen a higher fencing token than its table writes under.
+    pub(super) fn check_fence<T: Record>(&self, item: Item<T>) -> Result<(), Failure> {
+        let KnownRow { known, fence, .. } = &self.rows[item.row];
+        if let Known::Row(row) = known { row.check_fence(*fence) } else { Ok(()) }
     }
 
     /// Adds a step that writes nothing, but demands that the lease is still held under this token. Whoever has been

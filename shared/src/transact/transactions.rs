@@ -10,7 +10,7 @@ use super::cancellation::{Cancelled, is_lease_lost, judge_cancellation};
 use super::reads::{Known, Reads};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome, until_read};
+use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome, pause_before_read, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict, WriteId, judge_without_copies};
 use crate::protocol::row;
@@ -258,7 +258,14 @@ impl TransactionChange<'_> {
     async fn read_batch(&self, attempt: &Attempt, rows: &[usize]) -> Result<Vec<(usize, Option<Attributes>)>, Failure> {
         let mut found = Vec::with_capacity(rows.len());
         let mut left: Vec<usize> = (0..rows.len()).collect();
+        let mut batches = 0;
         while !left.is_empty() {
+            // A table that left rows out is throttled.
+            if batches > 0 {
+                let source = "some rows were not read: the table is throttled".into();
+                pause_before_read(self.sender, self.call, batches, source).await?;
+            }
+            batches += 1;
             let addresses: Vec<Address> = left.iter().map(|&at| attempt.address(rows[at]).clone()).collect();
             let read = |timeout| self.sender.read_batch(&addresses, timeout);
             let batch = until_read(self.sender, self.call, read).await?;

@@ -1,0 +1,86 @@
+//! A batch that `DynamoDB` answers in part.
+
+use crate::core::budgets::{Account, TABLE, call, engine};
+use crate::harness::engine::{Engine, body_of, client_over, operation_of, response, store};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use fencepost::error::TransactError;
+use fencepost::{Call, Deadline, Failure, Key, Plan, Reads, Store, Table};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+
+/// Answers a batch for its first key only, and notes when it was asked for how many.
+#[derive(Clone, Debug)]
+struct OneAtATime(Engine, Arc<Mutex<Vec<(Instant, usize)>>>);
+
+impl HttpConnector for OneAtATime {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (operation, body) = (operation_of(&request), body_of(&request));
+        if operation != "BatchGetItem" {
+            let (status, body) = self.0.answer(&operation, &body);
+            return HttpConnectorFuture::ready(response(status, body));
+        }
+        let mut body: Value = serde_json::from_slice(&body).expect("JSON");
+        let keys = body["RequestItems"][TABLE]["Keys"].as_array_mut().expect("keys").split_off(0);
+        self.1.lock().expect("no panic").push((Instant::now(), keys.len()));
+        body["RequestItems"][TABLE]["Keys"] = json!(keys[..1]);
+        let (status, answer) = self.0.answer(&operation, body.to_string().as_bytes());
+        let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
+        if keys.len() > 1 {
+            body["RequestItems"][TABLE]["Keys"] = json!(keys[1..]);
+            answer["UnprocessedKeys"] = body["RequestItems"].take();
+        }
+        HttpConnectorFuture::ready(response(status, answer.to_string()))
+    }
+}
+
+/// Reads three accounts in one decision.
+async fn read_three(store: &Store, call: &Call) -> Result<usize, TransactError<()>> {
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let items = ["a-1", "a-2", "a-3"].map(|id| reads.item(id, &accounts, &Key::from(id)));
+    let transactions = store.transactions();
+    let read = transactions.transact_with_retry(reads, call, |attempt| {
+        let mut found = 0;
+        for item in items {
+            found += usize::from(attempt.get(item)?.is_some());
+        }
+        Ok(Plan::Keep(found))
+    });
+    read.await
+}
+
+async fn with_two_accounts() -> (OneAtATime, Store) {
+    let engine = engine();
+    let connector = OneAtATime(engine.clone(), Arc::default());
+    let now = || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+    // Pauses are drawn at their longest.
+    let store = store(&client_over(connector.clone()), now, || u64::MAX);
+    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    for id in ["a-1", "a-3"] {
+        accounts.create(&Key::from(id), &Account { balance: 1 }, &call()).await.expect("a free key");
+    }
+    (connector, store)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_batch_leaves_out_is_asked_for_again_after_a_pause_that_grows() {
+    let (connector, store) = with_two_accounts().await;
+    assert_eq!(read_three(&store, &call()).await.expect("read"), 2);
+    let asked = connector.1.lock().expect("no panic").clone();
+    assert_eq!(asked.iter().map(|(_, keys)| *keys).collect::<Vec<_>>(), [3, 2, 1]);
+    let pauses: Vec<_> = asked.windows(2).map(|pair| (pair[1].0 - pair[0].0).as_millis()).collect();
+    assert!(pauses[0] >= 19 && pauses[1] >= 39, "{pauses:?} ms");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_is_never_answered_whole_ends_before_the_deadline_as_unavailable() {
+    let (_, store) = with_two_accounts().await;
+    let began = Instant::now();
+    let call = Call::new(Deadline::within(Duration::from_millis(200)));
+    let ended = read_three(&store, &call).await.expect_err("no time for three batches");
+    assert!(matches!(ended, TransactError::Failed(Failure::Unavailable { .. })), "{ended:?}");
+    assert!(began.elapsed() < Duration::from_millis(200));
+}

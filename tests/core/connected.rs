@@ -1,0 +1,79 @@
+//! Whether the client is connected is known to the store, and so to everything that belongs to it.
+
+use crate::core::budgets::{Account, TABLE, call};
+use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use fencepost::{Failure, Key, LeaseTerms, Plan, Reads, Record, Store};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+use tokio::time::Instant;
+
+const OTHERS: &str = "Others";
+const LEASES: &str = "Leases";
+
+/// Applies the first write and never answers it.
+#[derive(Debug)]
+struct LosesFirstAnswer(Engine, AtomicBool);
+
+impl HttpConnector for LosesFirstAnswer {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let operation = operation_of(&request);
+        let (status, body) = self.0.answer(&operation, &body_of(&request));
+        if operation != "GetItem" && !self.1.swap(true, SeqCst) {
+            return HttpConnectorFuture::new(std::future::pending());
+        }
+        HttpConnectorFuture::ready(response(status, body))
+    }
+}
+
+/// The first write of a store whose answer is lost.
+#[derive(Clone, Copy, Debug)]
+enum First {
+    Create,
+    Transaction,
+    Acquire,
+}
+
+async fn write(store: &Store, first: First) {
+    let key = Key::from("a-1");
+    let others = store.table::<Account>(OTHERS);
+    match first {
+        First::Create => drop(others.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key")),
+        First::Transaction => {
+            let mut reads = Reads::new();
+            let item = reads.later("account", &others, &key);
+            let (transactions, call) = (store.transactions(), call());
+            let done = transactions.transact_with_retry(reads, &call, |attempt| {
+                attempt.put_if_absent(item, &Account { balance: 1 })?;
+                Ok::<_, Failure>(Plan::<(), ()>::Commit(()))
+            });
+            done.await.expect("a free key");
+        }
+        First::Acquire => {
+            let leases = store.leases(LEASES);
+            drop(leases.acquire("k", "me", LeaseTerms::default(), &call()).await.expect("a free lease"));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_write_after_a_read_of_another_table_is_sent_again_without_the_patience_of_a_first_connection() {
+    for first in [First::Create, First::Transaction, First::Acquire] {
+        for connected in [true, false] {
+            let engine = Engine::with_tables(&[
+                (TABLE, Account::PARTITION_KEY),
+                (OTHERS, Account::PARTITION_KEY),
+                (LEASES, "leaseKey"),
+            ]);
+            let store = Store::new(&client_over(LosesFirstAnswer(engine, AtomicBool::new(false))));
+            if connected {
+                store.table::<Account>(TABLE).get(&Key::from("a-1"), &call()).await.expect("an answer");
+            }
+            let began = Instant::now();
+            write(&store, first).await;
+            let (took, patience) = (began.elapsed(), Duration::from_secs(2));
+            assert_eq!(took < patience, connected, "{first:?} after a read: {connected}, took {took:?}");
+        }
+    }
+}

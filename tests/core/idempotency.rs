@@ -1,0 +1,118 @@
+//! Idempotency without HTTP: a consumer of a queue counts each message once.
+
+use crate::core::budgets::{Account, TABLE, call, engine};
+use crate::harness::engine::Engine;
+use crate::shop::shop::client_whose;
+use aws_sdk_dynamodb::Client;
+use fencepost::error::IdempotencyError;
+use fencepost::{Answer, Failure, Idempotency, IdempotencyClaim, Key, Plan, Reads, Store, Table};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+const RECORDS: &str = "Records";
+
+/// A consumer whose messages pay in.
+#[derive(Clone)]
+struct Consumer {
+    accounts: Table<Account>,
+    payments: Idempotency<i64>,
+}
+
+type Handled = Result<Answer<i64>, IdempotencyError<&'static str>>;
+
+impl Consumer {
+    fn reached_by(client: &Client) -> Self {
+        let store = Store::new(client);
+        Consumer { accounts: store.table(TABLE), payments: store.idempotency(RECORDS) }
+    }
+
+    async fn handle(&self, message: &str, amount: i64) -> Handled {
+        let claim = IdempotencyClaim::new(&["payments", message], &[&amount.to_string()]);
+        let mut reads = Reads::new();
+        let account = reads.item("account", &self.accounts, &Key::from("a-1"));
+        let call = call();
+        let handled = self.payments.change(&claim, reads, &call, |attempt| {
+            let Some(current) = attempt.get(account)? else { return Ok(Plan::Refuse("there is no account")) };
+            let balance = current.value.balance + amount;
+            attempt.update_at(account, &Account { balance })?;
+            Ok(Plan::Commit(balance))
+        });
+        handled.await
+    }
+}
+
+async fn with_account() -> Engine {
+    let engine = Engine::with_tables(&[(TABLE, "accountId"), (RECORDS, "recordId")]);
+    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    accounts.create(&Key::from("a-1"), &Account { balance: 50 }, &call()).await.expect("a free key");
+    engine
+}
+
+fn balance(engine: &Engine) -> String {
+    engine.row(TABLE, "accountId", "a-1")["balance"]["N"].as_str().expect("a number").to_owned()
+}
+
+#[tokio::test]
+async fn a_message_that_is_delivered_five_times_counts_once_and_is_answered_alike() {
+    let engine = with_account().await;
+    let consumer = Consumer::reached_by(&engine.client());
+    assert_eq!(consumer.handle("m-1", 5).await.expect("paid in"), Answer::New(55));
+    for _ in 0..4 {
+        assert_eq!(consumer.handle("m-1", 5).await.expect("paid in before"), Answer::Replayed(55));
+    }
+    assert_eq!(consumer.handle("m-2", 5).await.expect("paid in"), Answer::New(60));
+    assert_eq!(consumer.handle("m-1", 5).await.expect("paid in before"), Answer::Replayed(55));
+    let other = consumer.handle("m-1", 6).await.expect_err("another payload");
+    assert!(matches!(other, IdempotencyError::KeyReused), "{other:?}");
+    assert_eq!(balance(&engine), "60");
+}
+
+#[tokio::test]
+async fn a_message_that_two_consumers_handle_at_once_counts_once() {
+    let engine = with_account().await;
+    let consumers = [(); 5].map(|()| Consumer::reached_by(&engine.client()));
+    let mut tasks = tokio::task::JoinSet::new();
+    for consumer in consumers {
+        tasks.spawn(async move { consumer.handle("m-1", 5).await.expect("paid in") });
+    }
+    let answers = tasks.join_all().await;
+    assert_eq!(answers.iter().filter(|answer| **answer == Answer::New(55)).count(), 1, "{answers:?}");
+    assert_eq!(answers.iter().filter(|answer| **answer == Answer::Replayed(55)).count(), 4, "{answers:?}");
+    assert_eq!(balance(&engine), "55");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_first_answer_is_lost_counts_once() {
+    let engine = with_account().await;
+    let client = client_whose(&engine, |engine, writes, operation, body| {
+        let answer = engine.answer(operation, body);
+        let lost = operation == "TransactWriteItems" && writes == 0;
+        if lost { (500, r#"{"__type":"InternalServerError"}"#.to_owned()) } else { answer }
+    });
+    assert_eq!(Consumer::reached_by(&client).handle("m-1", 5).await.expect("paid in"), Answer::New(55));
+    assert_eq!(balance(&engine), "55");
+}
+
+/// The record is looked at once more before a refusal. If that look fails, nothing is known of an earlier copy.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_cannot_be_looked_at_again_is_a_failure_and_no_refusal() {
+    let engine = engine();
+    engine.raw(
+        "CreateTable",
+        &serde_json::json!({
+            "TableName": RECORDS,
+            "KeySchema": [{"AttributeName": "recordId", "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": "recordId", "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        }),
+    );
+    let looks = AtomicUsize::new(0);
+    let client = client_whose(&engine, move |engine, _, operation, body| {
+        if operation == "GetItem" {
+            looks.fetch_add(1, SeqCst);
+            return (500, r#"{"__type":"InternalServerError"}"#.to_owned());
+        }
+        engine.answer(operation, body)
+    });
+    let failed = Consumer::reached_by(&client).handle("m-1", 5).await.expect_err("there is no account");
+    assert!(matches!(failed, IdempotencyError::Failed(Failure::Unavailable { .. })), "{failed:?}");
+}

@@ -1,0 +1,85 @@
+//! What `fencepost` without features leaves as it was in a user's build. `.ci/outside` runs these tests and looks at the
+//! packages.
+
+#[cfg(test)]
+mod tests {
+    use fencepost::error::{AddError, CreateError, DeleteError, IdempotencyError, TransactError, UpdateError};
+    use fencepost::error::{Failure, Source, VersionedUpdateError};
+    use fencepost::lease::{AcquireError, InvalidTerms, LeaseError, LeaseTerms, WorkError};
+    use fencepost::timestamp::{InvalidTimestamp, Timestamp};
+    use fencepost::{Call, Deadline, Decision, Key, Record, Store, Table};
+    use serde::{Deserialize, Serialize};
+    use std::time::Duration;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(untagged)]
+    enum Setting {
+        Number(f64),
+        Text(String),
+    }
+
+    #[test]
+    fn an_untagged_enum_still_reads_a_number() {
+        assert_eq!(serde_json::from_str::<Setting>("1.5").expect("a number"), Setting::Number(1.5));
+        assert_eq!(serde_json::from_str::<Setting>(r#""x""#).expect("a text"), Setting::Text("x".to_owned()));
+    }
+
+    #[test]
+    fn trace_lines_are_not_compiled_away() {
+        assert_eq!(tracing::level_filters::STATIC_MAX_LEVEL, tracing::level_filters::LevelFilter::TRACE);
+    }
+
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Account {
+        balance: u64,
+    }
+
+    impl Record for Account {
+        const PARTITION_KEY: &'static str = "accountId";
+        const ATTRIBUTES: &'static [&'static str] = &["balance"];
+    }
+
+    /// Each operation's error becomes the caller's by a question mark alone. It is compiled, not run.
+    #[allow(dead_code)]
+    async fn every_operation(store: &Store, accounts: &Table<Account>) -> Result<(), Box<dyn std::error::Error>> {
+        let (key, call) = (Key::from("a"), Call::new(Deadline::within(Duration::from_secs(1))));
+        let raise = |account: &Account| Decision::<_, String>::Put(Account { balance: account.balance + 1 });
+        let at = accounts.create(&key, &Account { balance: 1 }, &call).await?.at;
+        accounts.get(&key, &call).await?;
+        accounts.update_with_retry(&key, &call, raise).await?;
+        accounts.update_at_version(&key, at, &call, raise).await?;
+        accounts.add_within(&key, "balance", 1, 0..=10, &call).await?;
+        accounts.delete_at_version(&key, at, &call).await?;
+        let leases = store.leases("leases");
+        let mut lease = leases.acquire("k", "me", LeaseTerms::new(Duration::from_secs(10))?, &call).await?;
+        leases.renew(&mut lease, LeaseTerms::default(), &call).await?;
+        leases.release(lease, &call).await?;
+        leases.while_held("k", "me", LeaseTerms::default(), &call, |_| async {}).await?;
+        let _: Timestamp = "2026-03-07T10:00:00.000Z".parse()?;
+        Ok(())
+    }
+
+    #[test]
+    fn every_error_says_what_happened_and_is_an_error_of_the_standard_library() {
+        fn sentence<E: std::error::Error + Send + Sync + 'static>(error: E) -> String {
+            Source::from(error).to_string()
+        }
+        let failure = || Failure::Contention { attempts: 3 };
+        for said in [
+            sentence(CreateError::<Account>::Failed(failure())),
+            sentence(UpdateError::<String>::Failed(failure())),
+            sentence(VersionedUpdateError::<Account, String>::Failed(failure())),
+            sentence(DeleteError::<Account>::Failed(failure())),
+            sentence(TransactError::<String>::Failed(failure())),
+            sentence(IdempotencyError::<String>::Failed(failure())),
+            sentence(AddError::<Account>::Failed(failure())),
+            sentence(AcquireError::Failed(failure())),
+            sentence(LeaseError::Failed(failure())),
+            sentence(WorkError::Failed(failure())),
+        ] {
+            assert!(said.starts_with("nothing was applied: 3 attempts"), "{said}");
+        }
+        assert!(sentence(InvalidTerms::TooLong).contains("24 h"));
+        assert!(sentence(InvalidTimestamp).contains("2026-03-07"));
+    }
+}
