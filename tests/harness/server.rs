@@ -49,7 +49,7 @@ pub struct Traffic {
     /// How many requests were answered.
     pub answered: usize,
     /// The `Authorization` header of each request.
-    pub authorizations: Vec<String>,
+    authorizations: Vec<String>,
 }
 
 impl Server {
@@ -78,6 +78,11 @@ impl Server {
     /// How many requests were answered so far.
     pub fn answered(&self) -> usize {
         self.traffic.borrow().answered
+    }
+
+    /// The `Authorization` header of each request so far.
+    pub fn authorizations(&self) -> Vec<String> {
+        self.traffic.borrow().authorizations.clone()
     }
 
     /// Waits until this is so. It is looked at after each request.
