@@ -1,17 +1,23 @@
-//! Holds a lease and writes under it until it may not: `holder item|transaction watched|blind`.
+//! Holds a lease and writes under it until it may not: `holder item|transaction watched|blind CLOCK`.
 //!
 //! A process of its own, for the tests to stop. It writes one item, either fenced itself or in a transaction that requires
 //! the lease; either while the lease is held, or without ever looking at its time. In the end it says how it ended.
+//!
+//! The file `CLOCK` says how many seconds its time of day is ahead of the machine's, so the test decides when the lease
+//! has ended. It waits ten minutes for each answer, so it sends each request once, however slow the machine is.
 #![allow(clippy::print_stdout, reason = "the test reads how it ended")]
+#![allow(clippy::disallowed_methods, reason = "it makes the clock of its store")]
 
 use fencepost::error::{TransactError, UpdateError};
 use fencepost::lambda::Error;
 use fencepost::lease::WorkError;
 use fencepost::{
-    Call, Deadline, Decision, Failure, FencingToken, Key, LeaseTerms, Plan, Reads, Record, Store, Table, Transactions,
+    Call, Clock, Deadline, Decision, Failure, FencingToken, Key, LeaseTerms, Plan, Reads, Record, RetryPolicy, Store,
+    Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 /// What is written: how often, and under which token last.
 #[derive(Clone, Serialize, Deserialize)]
@@ -83,19 +89,28 @@ impl Writer {
     }
 }
 
+/// A store whose time of day is ahead by what the file says at each look.
+fn store(clock: PathBuf) -> Store {
+    let now = move || {
+        let ahead = std::fs::read_to_string(&clock).expect("the clock's file").trim().parse().expect("seconds");
+        SystemTime::now() + Duration::from_secs(ahead)
+    };
+    let mut policy = RetryPolicy::default();
+    let long = Duration::from_mins(10);
+    (policy.cold_timeout, policy.first_timeout, policy.max_timeout) = (long, long, long);
+    Store::new(&fencepost::lambda::client_from_env()).with_clock(Clock::new(now)).with_policy(policy)
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let mut arguments = std::env::args().skip(1);
-    let (kind, how) = (arguments.next().unwrap_or_default(), arguments.next().unwrap_or_default());
-    let client = fencepost::lambda::client_from_env();
-    let leases = Store::new(&client).leases("Leases");
-    let call = || Call::new(Deadline::within(Duration::from_mins(5)));
-    let writer = Writer {
-        items: Store::new(&client).table("Items"),
-        transactions: Store::new(&client).transactions(),
-        call: call(),
-    };
-    let terms = LeaseTerms::new(Duration::from_secs(1))?;
+    let mut argument = || arguments.next().ok_or("holder item|transaction watched|blind CLOCK");
+    let (kind, how, clock) = (argument()?, argument()?, argument()?);
+    let store = store(clock.into());
+    let leases = store.leases("Leases");
+    let call = || Call::new(Deadline::within(Duration::from_hours(2)));
+    let writer = Writer { items: store.table("Items"), transactions: store.transactions(), call: call() };
+    let terms = LeaseTerms::new(Duration::from_hours(1))?;
     let ended = if how == "watched" {
         let work = |token| writer.until_it_fails(&kind, token);
         match Box::pin(leases.while_held("k", "stopped", terms, &call(), work)).await {

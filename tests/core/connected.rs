@@ -72,8 +72,9 @@ async fn a_first_write_after_a_read_of_another_table_is_sent_again_without_the_p
             }
             let began = Instant::now();
             write(&store, first).await;
-            let (took, patience) = (began.elapsed(), Duration::from_secs(2));
-            assert_eq!(took < patience, connected, "{first:?} after a read: {connected}, took {took:?}");
+            let took = began.elapsed();
+            let expected = if connected { took < Duration::from_secs(1) } else { took >= Duration::from_secs(2) };
+            assert!(expected, "{first:?} after a read: {connected}, took {took:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::transact::{Attempt, Plan, Reads};
-use fencepost::{Call, Deadline, Decision, Failure, Key, Store, Table};
+use fencepost::{Call, Deadline, Decision, Failure, Key, RetryPolicy, Store, Table};
 use serde_json::json;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -261,29 +261,38 @@ async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
     assert_eq!(engine.take_counts(), (0, 0));
 }
 
+/// A wall clock that is asked once for the window, once for the write and once before each send. The machine sleeps
+/// between the first two sends.
+fn asleep_after_the_first_send() -> impl Fn() -> SystemTime {
+    let looks = AtomicU32::new(0);
+    let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+    move || start + Duration::from_mins(5) * u32::from(looks.fetch_add(1, Relaxed) > 2)
+}
+
 /// A paused machine may stop the monotonic clock: then the wall clock ends the window of the sends.
 #[tokio::test(start_paused = true)]
 async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
-    let jumps = AtomicU32::new(0);
-    let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-    // Asked once for the window, once for the write and once before each send: the machine sleeps between two sends.
-    let now = move || start + Duration::from_mins(5) * u32::from(jumps.fetch_add(1, Relaxed) > 2);
-    let store = store(&client_over(Scripted::new(&engine, &[LOST])), now, || 7);
+    let store = store(&client_over(Scripted::new(&engine, &[LOST])), asleep_after_the_first_send(), || 7);
     let table = store.table(TABLE);
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err("too late");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
 }
 
+/// After the first refused connection the wall clock ends the window of the sends, so no real time has to pass.
 #[tokio::test]
 async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("bound");
     let config = engine().client().config().to_builder();
     let config = config.endpoint_url(format!("http://{closed}"));
     let config = config.http_client(aws_smithy_http_client::Builder::new().build_http()).build();
-    let table: Table<Account> = Store::new(&Client::from_conf(config)).table(TABLE);
-    let call = Call::new(Deadline::within(Duration::from_millis(500)));
+    let asleep = store(&Client::from_conf(config), asleep_after_the_first_send(), || 7);
+    let mut policy = RetryPolicy::default();
+    let long = Duration::from_mins(1);
+    (policy.cold_timeout, policy.first_timeout, policy.max_timeout) = (long, long, long);
+    let table: Table<Account> = asleep.with_policy(policy).table(TABLE);
+    let call = Call::new(Deadline::within(long * 5));
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("nobody listens");
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");

@@ -2,11 +2,13 @@
 
 use crate::core::budgets::{Account, TABLE, call, engine};
 use crate::harness::engine::Engine;
+use crate::harness::faults::{Broken, Network, Rates, Wire};
 use crate::shop::shop::client_whose;
 use aws_sdk_dynamodb::Client;
 use fencepost::error::IdempotencyError;
 use fencepost::{Answer, Failure, Idempotency, IdempotencyClaim, Key, Plan, Reads, Store, Table};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, SystemTime};
 
 const RECORDS: &str = "Records";
 
@@ -21,7 +23,10 @@ type Handled = Result<Answer<i64>, IdempotencyError<&'static str>>;
 
 impl Consumer {
     fn reached_by(client: &Client) -> Self {
-        let store = Store::new(client);
+        Self::on(&Store::new(client))
+    }
+
+    fn on(store: &Store) -> Self {
         Consumer { accounts: store.table(TABLE), payments: store.idempotency(RECORDS) }
     }
 
@@ -78,6 +83,43 @@ async fn a_message_that_two_consumers_handle_at_once_counts_once() {
     assert_eq!(answers.iter().filter(|answer| **answer == Answer::New(55)).count(), 1, "{answers:?}");
     assert_eq!(answers.iter().filter(|answer| **answer == Answer::Replayed(55)).count(), 4, "{answers:?}");
     assert_eq!(balance(&engine), "55");
+}
+
+/// Handles the message until the outcome is known, as a queue delivers it again after a failure.
+async fn settle(consumer: Consumer) -> i64 {
+    loop {
+        match consumer.handle("m-1", 5).await {
+            Ok(Answer::New(balance) | Answer::Replayed(balance)) => return balance,
+            Err(IdempotencyError::Failed(failure)) => assert!(!matches!(failure, Failure::Fenced), "{failure}"),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_five_consumers_handle_at_once_while_answers_are_lost_counts_once() {
+    let rates = Rates {
+        dropped: 50,
+        answer_lost: 150,
+        applied_500: 150,
+        second_copy: 100,
+        tokens_forgotten: 50,
+        transaction_conflict: 50,
+        ..Rates::default()
+    };
+    for seed in 0..10 {
+        let engine = with_account().await;
+        let network = Network::new(&engine, rates, Broken::Nothing, fastrand::Rng::with_seed(seed));
+        let mut consumers = tokio::task::JoinSet::new();
+        for _ in 0..5 {
+            let store = network.store(&Wire::new(&network).client(), SystemTime::now);
+            consumers.spawn(settle(Consumer::on(&store)));
+        }
+        assert_eq!(consumers.join_all().await, [55; 5], "seed {seed}");
+        // Until everything that is still under way has arrived.
+        tokio::time::sleep(Duration::from_mins(15)).await;
+        assert_eq!(balance(&engine), "55", "seed {seed}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

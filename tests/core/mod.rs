@@ -4,6 +4,7 @@ mod add_within;
 mod batches;
 pub mod budgets;
 mod connected;
+mod credentials;
 mod crowds;
 mod deadlines;
 mod futures;

@@ -76,6 +76,32 @@ async fn a_transaction_moves_between_two_items_under_one_partition_key() {
 }
 
 #[tokio::test]
+async fn a_key_of_a_number_or_of_bytes_finds_its_item() {
+    fn keys() -> [(&'static str, Vec<Key>); 2] {
+        let numbers = [Key::from(-7), Key::from(7i64 << 40), Key::from(7u32), Key::from(u64::MAX)];
+        [("N", numbers.into()), ("B", vec![Key::from(vec![0u8, 255]), Key::from(vec![0u8])])]
+    }
+    for (kind, keys) in keys() {
+        let engine = Engine::with_tables(&[]);
+        let table = json!({
+            "TableName": TABLE,
+            "KeySchema": [{"AttributeName": Account::PARTITION_KEY, "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": Account::PARTITION_KEY, "AttributeType": kind}],
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        engine.raw("CreateTable", &table);
+        let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+        for (key, balance) in keys.iter().zip(0..) {
+            accounts.create(key, &Account { balance }, &call()).await.expect("a free key");
+        }
+        for (key, balance) in keys.iter().zip(0..) {
+            let found = accounts.get(key, &call()).await.expect("an answer").expect("an account");
+            assert_eq!(found.value, Account { balance }, "{key:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_key_that_does_not_fit_its_table_is_refused_before_anything_is_sent() {
     let (engine, readings) = readings();
     let decide = |reading: &Reading| Decision::<_, ()>::Put(reading.clone());
@@ -98,6 +124,7 @@ async fn a_key_of_a_text_is_the_same_key_however_the_text_is_owned() {
     }
     assert_eq!(Key::from(-7i64), Key::from(-7));
     assert_eq!(Key::from(7u64), Key::from(7));
+    assert_eq!(Key::from(7u32), Key::from(7));
     assert_ne!(Key::from("7"), Key::from(7));
     assert_ne!(Key::from(vec![7]), Key::from(7));
 }

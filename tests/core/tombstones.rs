@@ -4,7 +4,7 @@ use crate::core::budgets::call;
 use crate::harness::engine::{Engine, store};
 use fencepost::{Decision, Key, Record, Table};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
 
 /// A session, which TTL removes after its end.
@@ -68,5 +68,30 @@ async fn a_value_that_takes_the_place_of_a_tombstone_has_its_own_end_or_none() {
         let longer = |_: &Session| Decision::<_, ()>::Put(session(Some(NOW + 600)));
         table.update_with_retry(&key, &call(), longer).await.expect("a session");
         assert_eq!(number(&engine, "expiresAt"), (NOW + 600).to_string());
+    }
+}
+
+/// The engine removes what has ended by the machine's clock, so these sessions live in the past.
+#[tokio::test]
+async fn ttl_removes_the_tombstone_of_a_session_that_had_no_end_and_of_one_that_had() {
+    let sessions_of = |days_ago: u64| {
+        let engine = Engine::embedded(&[(TABLE, Session::PARTITION_KEY)]);
+        let ttl = json!({"AttributeName": "expiresAt", "Enabled": true});
+        engine.raw("UpdateTimeToLive", &json!({"TableName": TABLE, "TimeToLiveSpecification": ttl}));
+        let now = move || SystemTime::now() - Duration::from_hours(24 * days_ago);
+        let table: Table<Session> = store(&engine.client(), now, || fastrand::u64(..)).table(TABLE);
+        (engine, table)
+    };
+    let far = SystemTime::now() + Duration::from_hours(24 * 365);
+    let far = far.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
+    for expires_at in [None, Some(far)] {
+        for (days_ago, removed) in [(6, 0), (8, 1)] {
+            let ((engine, table), key) = (sessions_of(days_ago), Key::from("s-1"));
+            table.create(&key, &session(expires_at), &call()).await.expect("a free key");
+            assert_eq!(engine.sweep(), 0, "it lives");
+            table.delete(&key, &call()).await.expect("a session");
+            assert_eq!(engine.sweep(), removed, "deleted {days_ago} days ago, kept for 7");
+            assert_eq!(engine.row(TABLE, Session::PARTITION_KEY, "s-1").is_null(), removed == 1);
+        }
     }
 }

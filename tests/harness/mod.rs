@@ -4,3 +4,4 @@ pub mod engine;
 pub mod faults;
 pub mod runtime_api;
 pub mod seeds;
+pub mod server;

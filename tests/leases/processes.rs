@@ -2,66 +2,27 @@
 
 use super::world::{CHILDREN, LEASES, acquire, call, ensure_under, renew, terms};
 use crate::devices::world::Answer;
-use crate::harness::engine::{Asked, Engine, is_read};
+use crate::harness::engine::{Asked, Engine, is_read, store};
 use crate::harness::runtime_api::FunctionProcess;
+use crate::harness::server::{Server, patiently};
 use crate::shop::shop::number;
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
-use axum::body::{Body, Bytes};
-use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::Response;
-use fencepost::{Decision, Key, Lease, Record, Store, Table};
+use fencepost::{Decision, Key, Lease, Record, Table};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
 
 const ITEMS: &str = "Items";
 const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId"), (ITEMS, "itemId")];
-/// Nothing takes so long, unless it hangs.
-const PATIENCE: Duration = Duration::from_mins(1);
-
-/// An engine that answers over HTTP and logs what it was asked. Writes of the item wait while the gate is shut.
-#[derive(Clone)]
-struct Server {
-    engine: Engine,
-    open: Arc<watch::Sender<bool>>,
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Server {
-    /// With its address.
-    async fn start() -> (Self, String) {
-        let open = Arc::new(watch::Sender::new(true));
-        let server = Server { engine: Engine::embedded(TABLES), open, waiting: Arc::default() };
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("bound").to_string();
-        let routes = axum::Router::new().fallback(answer).with_state(server.clone());
-        tokio::spawn(async move { axum::serve(listener, routes).await });
-        (server, format!("http://{address}"))
-    }
-}
-
-async fn answer(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response {
-    let target = headers["x-amz-target"].to_str().expect("text");
-    let operation = target.rsplit('.').next().expect("a name");
-    if !is_read(operation) && String::from_utf8_lossy(&body).contains(ITEMS) && !*server.open.borrow() {
-        server.waiting.fetch_add(1, SeqCst);
-        server.open.subscribe().wait_for(|open| *open).await.expect("the server is there");
-    }
-    let (status, answer) = server.engine.answer(operation, &body);
-    let response = Response::builder().status(status).header("content-type", "application/x-amz-json-1.0");
-    response.body(Body::from(answer)).expect("a response")
-}
+/// Longer than the lease of the holder, which lasts an hour.
+const LATER: Duration = Duration::from_hours(2);
 
 /// What `holder.rs` writes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -75,13 +36,20 @@ impl Record for Count {
     const ATTRIBUTES: &'static [&'static str] = &["writes", "by"];
 }
 
-/// A holder in a process of its own.
-struct Holder(Child);
+/// A holder in a process of its own, whose time of day is the machine's until the test sets it forward.
+struct Holder {
+    process: Child,
+    clock: PathBuf,
+}
 
 impl Holder {
     fn start(kind: &str, how: &str, endpoint: &str) -> Self {
+        let name = format!("holder-{kind}-{how}-{}", std::process::id());
+        let clock = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(&clock, "0").expect("a folder for the tests");
         let process = Command::new(env!("CARGO_BIN_EXE_holder"))
             .args([kind, how])
+            .arg(&clock)
             .envs([
                 ("AWS_ENDPOINT_URL_DYNAMODB", endpoint),
                 ("AWS_REGION", "eu-west-1"),
@@ -91,19 +59,31 @@ impl Holder {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn();
-        Holder(process.expect("the binary is built"))
+        Holder { process: process.expect("the binary is built"), clock }
     }
 
-    fn signal(&self, signal: Signal) {
-        let id = self.0.id().and_then(|id| i32::try_from(id).ok()).expect("it runs");
-        kill(Pid::from_raw(id), signal).expect("it runs");
+    fn id(&self) -> Pid {
+        Pid::from_raw(self.process.id().and_then(|id| i32::try_from(id).ok()).expect("it runs"))
     }
 
-    /// How it says that it ended.
-    async fn ended(mut self) -> String {
+    /// Stops it. Nothing of it runs any more when this returns.
+    fn stop(&self) {
+        kill(self.id(), Signal::SIGSTOP).expect("it runs");
+        let status = waitpid(self.id(), Some(WaitPidFlag::WUNTRACED));
+        assert_eq!(status, Ok(WaitStatus::Stopped(self.id(), Signal::SIGSTOP)));
+    }
+
+    fn set_clock_forward(&self, time: Duration) {
+        std::fs::write(&self.clock, time.as_secs().to_string()).expect("its clock");
+    }
+
+    /// Lets it go on until it ends. Gives how it says that it ended.
+    async fn go_on(mut self) -> String {
+        let mut stdout = self.process.stdout.take().expect("piped");
+        kill(self.id(), Signal::SIGCONT).expect("it is stopped");
         let mut said = String::new();
-        let mut stdout = self.0.stdout.take().expect("piped");
-        timeout(PATIENCE, stdout.read_to_string(&mut said)).await.expect("it ends").expect("text");
+        patiently("its end", stdout.read_to_string(&mut said)).await.expect("text");
+        std::fs::remove_file(&self.clock).expect("its clock");
         said.trim().to_owned()
     }
 }
@@ -112,77 +92,69 @@ fn item(engine: &Engine) -> Value {
     engine.row(ITEMS, "itemId", "item-1")
 }
 
-/// Somebody else acquires the lease and writes.
-async fn take_over(engine: &Engine, items: &Table<Count>) -> Lease {
-    let leases = Store::new(&engine.client()).leases(LEASES);
-    let lease = leases.acquire_within("k", "next", terms(1_000), PATIENCE, &call(60)).await.expect("acquired");
+/// Later, when the lease of the holder has ended, somebody else acquires it and writes.
+async fn take_over(engine: &Engine) -> Lease {
+    let store = store(&engine.client(), || SystemTime::now() + LATER, || fastrand::u64(..));
+    let lease = store.leases(LEASES).acquire("k", "next", terms(60_000), &call(60)).await.expect("acquired");
     let token = lease.token();
+    let items: Table<Count> = store.table(ITEMS);
     let one_more = |count: &Count| Decision::<_, ()>::Put(Count { writes: count.writes + 1, by: token.number() });
-    items.fenced_by(token).update_with_retry(&Key::from("item-1"), &call(10), one_more).await.expect("written");
+    items.fenced_by(token).update_with_retry(&Key::from("item-1"), &call(60), one_more).await.expect("written");
     lease
 }
 
-/// Waits until this is so.
-async fn until(is_so: impl Fn() -> bool) {
-    let waiting = async {
-        while !is_so() {
-            sleep(Duration::from_millis(1)).await;
-        }
-    };
-    timeout(PATIENCE, waiting).await.expect("it is so in the end");
-}
-
-/// Stops a holder for longer than its lease, while a write of its is under way that arrives after somebody else's. Gives
-/// how the holder ended, how many of its writes were under way, and what has arrived since.
-async fn stopped(kind: &str, how: &str) -> (String, usize, Vec<Asked>) {
-    let (Server { engine, open, waiting }, endpoint) = Server::start().await;
-    let items = Store::new(&engine.client()).table(ITEMS);
-    items.create(&Key::from("item-1"), &Count { writes: 0, by: 0 }, &call(10)).await.expect("created");
-    let holder = Holder::start(kind, how, &endpoint);
-    until(|| number(&item(&engine), "writes") >= 3).await;
-    open.send_replace(false);
-    until(|| waiting.load(SeqCst) > 0).await;
-    holder.signal(Signal::SIGSTOP);
-    let next = take_over(&engine, &items).await;
-    let before = item(&engine);
+/// Stops a holder for longer than its lease, while one write of its is under way that arrives after somebody else's.
+/// Gives how the holder ended, and what has arrived since.
+async fn stopped(kind: &str, how: &str) -> (String, Vec<Asked>) {
+    let server = Server::start(TABLES).await;
+    let engine = &server.engine;
+    let items = store(&engine.client(), SystemTime::now, || fastrand::u64(..)).table(ITEMS);
+    items.create(&Key::from("item-1"), &Count { writes: 0, by: 0 }, &call(60)).await.expect("created");
+    let holder = Holder::start(kind, how, &server.endpoint());
+    server.until("a third write", |_| number(&item(engine), "writes") >= 3).await;
+    server.shut(ITEMS);
+    server.until("a write at the gate", |traffic| traffic.waited == 1).await;
+    holder.stop();
+    holder.set_clock_forward(LATER);
+    let next = take_over(engine).await;
+    let before = item(engine);
     engine.take_log();
-    open.send_replace(true);
-    holder.signal(Signal::SIGCONT);
-    let ended = holder.ended().await;
-    assert_eq!(item(&engine), before, "{kind} {how}: what it protects is as the next holder left it");
+    let answered = server.answered();
+    server.open();
+    server.until("an answer to that write", |traffic| traffic.answered > answered).await;
+    let ended = holder.go_on().await;
+    assert_eq!(item(engine), before, "{kind} {how}: what it protects is as the next holder left it");
     assert_eq!(number(&before, "by").unsigned_abs(), next.token().number());
-    let asked = engine.take_log();
-    assert!(
-        asked.iter().filter(|asked| is_on(asked, ITEMS)).all(|asked| asked.status == 400),
-        "{kind} {how}: {asked:?}"
-    );
-    (ended, waiting.load(SeqCst), asked)
+    (ended, engine.take_log())
 }
 
-fn is_on(asked: &Asked, table: &str) -> bool {
-    !is_read(&asked.operation) && asked.body.to_string().contains(&format!("\"{table}\""))
+/// The statuses of the writes that name this table.
+fn writes_on(asked: &[Asked], table: &str) -> Vec<u16> {
+    let name = format!("\"{table}\"");
+    let on_it = asked.iter().filter(|asked| !is_read(&asked.operation) && asked.body.to_string().contains(&name));
+    on_it.map(|asked| asked.status).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_that_was_stopped_for_longer_than_its_lease_finds_it_lost_and_does_not_go_on() {
     let (item, transaction) = tokio::join!(stopped("item", "watched"), stopped("transaction", "watched"));
-    for (ended, under_way, asked) in [item, transaction] {
+    for (ended, asked) in [item, transaction] {
         assert_eq!(ended, "lost");
-        let writes = asked.iter().filter(|asked| is_on(asked, ITEMS)).count();
-        assert_eq!(writes, under_way, "it has sent none since: {asked:?}");
-        let of_lease = |asked: &&Asked| is_on(asked, LEASES) && !is_on(asked, ITEMS);
-        let releases: Vec<_> = asked.iter().filter(of_lease).map(|asked| asked.status).collect();
-        assert_eq!(releases, [400], "what somebody else holds is not given back");
+        let (late, since) = asked.split_first().expect("the write that was under way");
+        assert_eq!(writes_on(std::slice::from_ref(late), ITEMS), [400], "{late:?}");
+        assert!(writes_on(since, ITEMS).is_empty(), "it has sent none since: {since:?}");
+        assert_eq!(writes_on(since, LEASES), [400], "what somebody else holds is not given back");
     }
 }
 
-/// Time alone would not do: whoever does not look at it is kept out all the same.
+/// Time alone would not do: a holder that does not look at it is kept out all the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_that_never_looks_at_its_time_is_kept_out_by_the_fence() {
     let (item, transaction) = tokio::join!(stopped("item", "blind"), stopped("transaction", "blind"));
-    for (ended, under_way, asked) in [item, transaction] {
+    for (ended, asked) in [item, transaction] {
         assert_eq!(ended, "fenced");
-        assert!(under_way > 0 && asked.len() >= under_way, "{asked:?}");
+        let writes = writes_on(&asked, ITEMS);
+        assert!(!writes.is_empty() && writes.iter().all(|status| *status == 400), "{asked:?}");
     }
 }
 
@@ -191,10 +163,12 @@ async fn invoked(function: &FunctionProcess, event: Value) -> Answer {
     serde_json::from_value::<ApiGatewayV2httpResponse>(answer).expect("a response").into()
 }
 
-/// It idles past the middle of the lease and past its end: longer than anything that renews by itself would.
+/// It idles past the middle of the lease and past its end: longer than anything that renews by itself would. That it
+/// idles for longer on a slow machine changes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_function_sends_nothing_between_two_invocations() {
-    let (Server { engine, .. }, endpoint) = Server::start().await;
+    let server = Server::start(TABLES).await;
+    let (engine, endpoint) = (&server.engine, server.endpoint());
     let environment = [
         ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
         ("LEASES_TABLE", LEASES),
@@ -208,7 +182,7 @@ async fn a_function_sends_nothing_between_two_invocations() {
     let wanted = ensure_under("p", "u-1", &json!({}), ("k", token)).0;
     invoked(&children, wanted.clone()).await.shown(201);
     assert_eq!(engine.take_counts(), (1, 3));
-    sleep(Duration::from_millis(1_500)).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert_eq!(engine.take_counts(), (0, 0));
     invoked(&lease, renew("k", token, 1).0).await.shown(200);
     invoked(&children, wanted).await.shown(200);

@@ -1,34 +1,21 @@
 //! The real functions in processes of their own, over real sockets: what they answer, and what they log.
 
 use super::world::{IP, MAPPINGS, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
-use crate::devices::over_http::engine_over_http;
 use crate::devices::world::Event;
-use crate::harness::engine::Engine;
 use crate::harness::runtime_api::FunctionProcess;
+use crate::harness::server::Server;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-/// One engine behind its own HTTP server, and what a function's environment says of it.
-struct Site {
-    engine: Engine,
-    endpoint: String,
-}
-
-impl Site {
-    async fn new() -> Self {
-        let (engine, address) = engine_over_http(TABLES).await;
-        Site { engine, endpoint: format!("http://{address}") }
-    }
-
-    /// Starts a function that logs what the crate says for debugging, too.
-    async fn start(&self, function: &str) -> FunctionProcess {
-        let environment = [
-            ("AWS_ENDPOINT_URL_DYNAMODB", self.endpoint.as_str()),
-            ("MAPPINGS_TABLE", MAPPINGS),
-            ("AWS_LAMBDA_LOG_LEVEL", "info,fencepost=debug"),
-        ];
-        FunctionProcess::start(function, &environment).await
-    }
+/// Starts a function on this server that logs what the crate says for debugging, too.
+async fn start(server: &Server, function: &str) -> FunctionProcess {
+    let endpoint = server.endpoint();
+    let environment = [
+        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
+        ("MAPPINGS_TABLE", MAPPINGS),
+        ("AWS_LAMBDA_LOG_LEVEL", "info,fencepost=debug"),
+    ];
+    FunctionProcess::start(function, &environment).await
 }
 
 async fn status(process: &FunctionProcess, event: Event) -> u64 {
@@ -48,8 +35,8 @@ fn assert_calm(log: &[Value]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door() {
-    let site = Site::new().await;
-    let (hosts, deletes) = (site.start("host-mapping").await, site.start("delete-mapping").await);
+    let server = Server::start(TABLES).await;
+    let (hosts, deletes) = (start(&server, "host-mapping").await, start(&server, "delete-mapping").await);
     assert_eq!(status(&hosts, registration(IP, "i-a", T1)).await, 201);
     assert_eq!(status(&hosts, registration(IP, "i-b", T2)).await, 201);
 
@@ -87,8 +74,8 @@ async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repeat_what_it_says() {
-    let site = Site::new().await;
-    let deletes = site.start("delete-mapping").await;
+    let server = Server::start(TABLES).await;
+    let deletes = start(&server, "delete-mapping").await;
     let bad = json!({"hostIp": IP, "creationTimestamp": "a secret", "instanceId": "another secret"}).to_string();
     let batch = batch_of(&[("m-1", bad), ("m-2", task(IP, T1, None))]);
     assert_eq!(deletes.invoke(batch).await, json!({"batchItemFailures": [{"itemIdentifier": "m-1"}]}));
@@ -110,8 +97,8 @@ async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repe
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_invocation_that_cannot_say_what_failed_fails_whole_and_the_next_one_is_served() {
-    let site = Site::new().await;
-    let deletes = site.start("delete-mapping").await;
+    let server = Server::start(TABLES).await;
+    let deletes = start(&server, "delete-mapping").await;
     let mut nameless = batch_of(&[("m-1", task(IP, T1, None)), ("m-2", "no JSON".to_owned())]);
     nameless["Records"][1].as_object_mut().expect("a message").remove("messageId");
     let failure = deletes.invoke(nameless).await;
@@ -126,11 +113,11 @@ async fn an_invocation_that_cannot_say_what_failed_fails_whole_and_the_next_one_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_that_race_leave_the_newest_instance_in_every_address() {
     const ADDRESSES: usize = 10;
-    let site = Site::new().await;
+    let server = Server::start(TABLES).await;
     let ips: Vec<_> = (0..ADDRESSES).map(|number| format!("192.0.2.{number}")).collect();
     let mut racing = JoinSet::new();
     for (instance, at) in [("i-a", T1), ("i-b", T2)] {
-        let (hosts, ips) = (site.start("host-mapping").await, ips.clone());
+        let (hosts, ips) = (start(&server, "host-mapping").await, ips.clone());
         racing.spawn(async move {
             for ip in ips {
                 // The older one may come first, or too late.
@@ -142,7 +129,7 @@ async fn processes_that_race_leave_the_newest_instance_in_every_address() {
     }
     let batch = batch_of(&ips.iter().map(|ip| (format!("m-{ip}"), task(ip, T1, Some("i-a")))).collect::<Vec<_>>());
     for _ in 0..2 {
-        let (deletes, batch) = (site.start("delete-mapping").await, batch.clone());
+        let (deletes, batch) = (start(&server, "delete-mapping").await, batch.clone());
         racing.spawn(async move {
             for _ in 0..3 {
                 assert_eq!(deletes.invoke(batch.clone()).await, json!({"batchItemFailures": []}));
@@ -153,9 +140,9 @@ async fn processes_that_race_leave_the_newest_instance_in_every_address() {
     for log in racing.join_all().await {
         assert_calm(&log);
     }
-    let hosts = site.start("host-mapping").await;
+    let hosts = start(&server, "host-mapping").await;
     for ip in ips {
-        assert_eq!(site.engine.row(MAPPINGS, "hostIp", &ip)["instanceId"]["S"], "i-b");
+        assert_eq!(server.engine.row(MAPPINGS, "hostIp", &ip)["instanceId"]["S"], "i-b");
         assert_eq!(status(&hosts, look_up(&ip)).await, 200);
     }
 }

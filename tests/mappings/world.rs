@@ -141,7 +141,16 @@ impl World {
 
     /// Hands messages to the function itself, and gives for each its outcome, or the code and the field of its problem.
     pub async fn outcomes(&self, bodies: &[&str]) -> Vec<Result<&'static str, (&'static str, String)>> {
-        let call = Call::new(Deadline::within(ALLOWED));
+        self.outcomes_within(ALLOWED, bodies).await
+    }
+
+    /// The same in a call that may take so long. No wall clock has a say in it.
+    pub async fn outcomes_within(
+        &self,
+        time: Duration,
+        bodies: &[&str],
+    ) -> Vec<Result<&'static str, (&'static str, String)>> {
+        let call = Call::new(Deadline::within(time));
         let outcomes = delete_mapping::handle(&self.deletes, bodies, &call).await;
         let told = |problem: fencepost::http::Problem| (problem.code(), problem.field().unwrap_or_default().to_owned());
         outcomes.into_iter().map(|outcome| outcome.map(|done| done.outcome).map_err(told)).collect()

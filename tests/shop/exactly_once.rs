@@ -205,8 +205,11 @@ async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_
         }
         engine.answer(operation, body)
     });
-    let answer = Shop::reached_by(&shop.engine, &blind).place("k-1", &[("a", 2)]).await;
-    let problem = answer.says(503, "unavailable");
-    let detail = problem["detail"].as_str().expect("a detail");
-    assert!(detail.contains("this request applied nothing; an earlier one with the same Idempotency-Key"), "{detail}");
+    let blind = Shop::reached_by(&shop.engine, &blind);
+    for too_much in [order("k-1", &[("a", 2)]), adjustment("a", -2).key("k-1")] {
+        let problem = blind.send(&too_much).await.says(503, "unavailable");
+        let detail = problem["detail"].as_str().expect("a detail");
+        let earlier = "this request applied nothing; an earlier one with the same Idempotency-Key";
+        assert!(detail.contains(earlier), "{too_much:?}: {detail}");
+    }
 }

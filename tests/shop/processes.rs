@@ -2,18 +2,18 @@
 
 use super::exactly_once::Deed;
 use super::shop::{ORDERS, PRODUCTS, RECORDS, TABLES};
-use crate::devices::over_http::engine_over_http;
 use crate::devices::world::Answer;
 use crate::harness::runtime_api::FunctionProcess;
+use crate::harness::server::Server;
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use tokio::task::JoinSet;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn four_processes_at_once_and_then_six_new_ones_one_after_another_do_it_once() {
     for deed in Deed::ALL {
-        let (engine, address) = engine_over_http(TABLES).await;
-        let event = deed.prepare(&engine).await.0;
-        let endpoint = format!("http://{address}");
+        let server = Server::start(TABLES).await;
+        let event = deed.prepare(&server.engine).await.0;
+        let endpoint = server.endpoint();
         let environment = [
             ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
             ("PRODUCTS_TABLE", PRODUCTS),
@@ -34,6 +34,6 @@ async fn four_processes_at_once_and_then_six_new_ones_one_after_another_do_it_on
         }
         let response = |answer| serde_json::from_value::<ApiGatewayV2httpResponse>(answer).expect("a response");
         let answers: Vec<Answer> = answers.into_iter().map(|answer| response(answer).into()).collect();
-        deed.assert_once(&engine, &answers);
+        deed.assert_once(&server.engine, &answers);
     }
 }

@@ -51,6 +51,12 @@ impl From<i32> for KeyPart {
     }
 }
 
+impl From<u32> for KeyPart {
+    fn from(number: u32) -> Self {
+        KeyPart::from(u64::from(number))
+    }
+}
+
 impl From<i64> for KeyPart {
     fn from(number: i64) -> Self {
         KeyPart(AttributeValue::N(number.to_string()))

@@ -199,6 +199,11 @@ impl Engine {
         self.raw("GetItem", &request)["Item"].take()
     }
 
+    /// Removes the rows whose TTL attribute says that they have ended, by the machine's clock. Gives how many there were.
+    pub fn sweep(&self) -> usize {
+        self.door.sweep()
+    }
+
     /// A client of the real SDK whose requests go straight to this engine.
     pub fn client(&self) -> Client {
         client_over(Direct(self.clone()))

@@ -1,0 +1,119 @@
+//! An engine behind HTTP, for functions and clients in processes of their own.
+//!
+//! The test decides the order of events. It shuts a gate in front of a table, waits until a write stands at the gate,
+//! and opens it again. Nothing here sleeps.
+
+use super::engine::{Engine, is_read};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, header::AUTHORIZATION};
+use axum::response::Response;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// How long a test waits for an event. No result depends on it: it ends a run that hangs.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Waits for an event that must come.
+pub async fn patiently<T>(what: &str, event: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, event).await.unwrap_or_else(|_| panic!("{what} did not happen within {PATIENCE:?}"))
+}
+
+/// Serves these routes on a free port. Gives the address.
+pub async fn listen(routes: Router) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    address
+}
+
+/// An engine that answers over HTTP.
+#[derive(Clone)]
+pub struct Server {
+    pub engine: Engine,
+    pub address: String,
+    traffic: Arc<watch::Sender<Traffic>>,
+}
+
+/// What has come to a server, and what it lets through.
+#[derive(Default, Debug)]
+pub struct Traffic {
+    /// Writes to this table wait.
+    shut: Option<String>,
+    /// How many writes have ever waited.
+    pub waited: usize,
+    /// How many requests were answered.
+    pub answered: usize,
+    /// The `Authorization` header of each request.
+    authorizations: Vec<String>,
+}
+
+impl Server {
+    /// An embedded engine with these tables, `(name, partition key)`. Its gate is open.
+    pub async fn start(tables: &[(&str, &str)]) -> Self {
+        let mut server = Server { engine: Engine::embedded(tables), address: String::new(), traffic: Arc::default() };
+        server.address = listen(Router::new().fallback(answer).with_state(server.clone())).await;
+        server
+    }
+
+    /// What an SDK is told of it.
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Lets every write to this table wait from now on.
+    pub fn shut(&self, table: &str) {
+        self.traffic.send_modify(|traffic| traffic.shut = Some(table.to_owned()));
+    }
+
+    /// Lets everything through again.
+    pub fn open(&self) {
+        self.traffic.send_modify(|traffic| traffic.shut = None);
+    }
+
+    /// How many requests were answered so far.
+    pub fn answered(&self) -> usize {
+        self.traffic.borrow().answered
+    }
+
+    /// The `Authorization` header of each request so far.
+    pub fn authorizations(&self) -> Vec<String> {
+        self.traffic.borrow().authorizations.clone()
+    }
+
+    /// Waits until this is so. It is looked at after each request.
+    pub async fn until(&self, what: &str, is_so: impl Fn(&Traffic) -> bool) {
+        let mut traffic = self.traffic.subscribe();
+        patiently(what, traffic.wait_for(|traffic| is_so(traffic))).await.expect("the server is there");
+    }
+
+    /// Waits while the gate is shut to this write.
+    async fn pass(&self, table_of: impl Fn(&str) -> bool) {
+        let mut traffic = self.traffic.subscribe();
+        let is_open = |traffic: &Traffic| !traffic.shut.as_ref().is_some_and(|table| table_of(table));
+        if !is_open(&traffic.borrow_and_update()) {
+            self.traffic.send_modify(|traffic| traffic.waited += 1);
+            traffic.wait_for(is_open).await.expect("the server is there");
+        }
+    }
+}
+
+async fn answer(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response {
+    let text = |value: &axum::http::HeaderValue| value.to_str().expect("text").to_owned();
+    let operation = text(&headers["x-amz-target"]).rsplit('.').next().expect("a name").to_owned();
+    if !is_read(&operation) {
+        let request = String::from_utf8_lossy(&body);
+        server.pass(|table| request.contains(&format!("\"{table}\""))).await;
+    }
+    let (status, answer) = server.engine.answer(&operation, &body);
+    server.traffic.send_modify(|traffic| {
+        traffic.answered += 1;
+        traffic.authorizations.extend(headers.get(AUTHORIZATION).map(text));
+    });
+    let response = Response::builder().status(status).header("content-type", "application/x-amz-json-1.0");
+    response.body(Body::from(answer)).expect("a response")
+}
