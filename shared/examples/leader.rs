@@ -70,7 +70,7 @@ async fn main() -> Result<(), Source> {
         let call = Call::new(Deadline::within(TURN_TAKES));
         let turn = leases.while_held(LEADER, &name, terms, &call, |token| lead(&progress, &name, token));
         let mut pause = terms.length() / 2;
-        match Box::pin(turn).await {
+        match turn.await {
             Ok(Turn::Over) => info!(name, "my turn is over, and the lease is given back"),
             Ok(Turn::Fenced) => warn!(name, "somebody else leads: what I wanted to write was refused, and I follow"),
             Ok(Turn::Broken(failure)) | Err(WorkError::Failed(failure @ Failure::Rejected { .. })) => {

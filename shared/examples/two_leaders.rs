@@ -99,7 +99,7 @@ async fn tell(way: Way) -> Result<Told, Source> {
         let _ = answer.send(());
         bob.ensure_child(lease.token(), ann_is_done).await
     };
-    let (ann, bob) = tokio::join!(Box::pin(anns), Box::pin(bobs));
+    let (ann, bob) = tokio::join!(anns, bobs);
     Ok(Told { ann: ann?, bob: bob?, children: children(&client).await? })
 }
 

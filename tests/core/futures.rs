@@ -1,12 +1,12 @@
-//! The futures of all operations are `Send`, so that a multi-threaded runtime takes them. This is compiled and never run.
-#![allow(dead_code, reason = "it is enough that this compiles")]
+//! The futures of all operations are `Send`, so that a multi-threaded runtime takes them, and small.
+#![allow(dead_code, reason = "what is sent between threads is compiled and never run")]
 
-use crate::core::budgets::Account;
+use crate::core::budgets::{Account, TABLE, call, engine};
 use fencepost::idempotency::{Idempotency, IdempotencyClaim};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
-    Call, Decision, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, LwwRecord, Plan, Reads, Record, Table,
-    Transactions,
+    Attempt, Call, Decision, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, LwwRecord, Plan, Reads, Record,
+    Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -69,11 +69,30 @@ fn of_the_newest(table: &LwwTable<Leader>, key: &Key, instance: &OrderKey, call:
 }
 
 fn handles_go_between_threads() {
-    is_send_and_sync::<fencepost::Store>();
+    is_send_and_sync::<Store>();
     is_send_and_sync::<Table<Account>>();
     is_send_and_sync::<Transactions>();
     is_send_and_sync::<Idempotency<u64>>();
     is_send_and_sync::<Leases>();
     is_send_and_sync::<LwwTable<Leader>>();
     is_send_and_sync::<fencepost::Failure>();
+}
+
+/// The SDK's futures take kilobytes, and nested in a caller's futures they overflow the compiler and small stacks.
+#[test]
+fn futures_are_small() {
+    let store = Store::new(&engine().client());
+    let (table, leases, key, call) = (store.table::<Account>(TABLE), store.leases("Leases"), Key::from("a"), call());
+    let decide = |account: &Account| Decision::<Account, String>::Put(account.clone());
+    let transactions = store.transactions();
+    let nothing = |_: &mut Attempt| Ok(Plan::<(), String>::Keep(()));
+    for (operation, bytes) in [
+        ("get", size_of_val(&table.get(&key, &call))),
+        ("update_with_retry", size_of_val(&table.update_with_retry(&key, &call, decide))),
+        ("transact_with_retry", size_of_val(&transactions.transact_with_retry(Reads::new(), &call, nothing))),
+        ("acquire", size_of_val(&leases.acquire("k", "me", LeaseTerms::default(), &call))),
+        ("while_held", size_of_val(&leases.while_held("k", "me", LeaseTerms::default(), &call, |_| async {}))),
+    ] {
+        assert!(bytes < 8 * 1024, "{operation} takes {bytes} bytes");
+    }
 }

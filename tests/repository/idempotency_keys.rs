@@ -31,7 +31,7 @@ async fn code_of(function: &str, event: &Value) -> String {
     let event = LambdaEvent::new(payload, Context::default());
     let answer = match function {
         "device-state" => {
-            let app = device_state::App::new(store.table("D"), store.idempotency("R"), Duration::from_secs(300));
+            let app = device_state::App::new(store.table("D"), store.idempotency("R"), Duration::from_mins(5));
             Box::pin(respond(&app, &device_state::handle, event)).await
         }
         "inventory" => {

@@ -64,7 +64,7 @@ pub fn cycles(count: u32, hop: Duration) -> Cost {
         let begun = Instant::now();
         for _ in 0..count {
             let lease = acquired(&leases).await;
-            Box::pin(leases.release(lease, &table::call())).await.expect("released");
+            leases.release(lease, &table::call()).await.expect("released");
         }
         Cost { requests: world.wire.take_requests(), time: begun.elapsed() }
     })
@@ -87,7 +87,7 @@ pub fn waiters(hop: Duration, seed: u64) -> Wait {
                     let (terms, call) = (LeaseTerms::new(WAITED_FOR).expect("long enough"), long());
                     let holder = format!("waiter-{waiter}");
                     let lease = leases.acquire_within(KEY, &holder, terms, FOR_EVER, &call);
-                    let lease = Box::pin(lease).await.expect("acquired in the end");
+                    let lease = lease.await.expect("acquired in the end");
                     {
                         let (others, wait) = &mut *at_work.borrow_mut();
                         wait.overlaps += *others;
@@ -96,7 +96,7 @@ pub fn waiters(hop: Duration, seed: u64) -> Wait {
                     }
                     sleep(WORK).await;
                     at_work.borrow_mut().0 -= 1;
-                    Box::pin(leases.release(lease, &call)).await.expect("released");
+                    leases.release(lease, &call).await.expect("released");
                 })
             })
             .collect();
@@ -119,7 +119,7 @@ pub fn lost_acquire(loss: Loss, hop: Duration, seed: u64) -> Cost {
         let world = World::new(hop, seed);
         let leases = world.leases();
         let lease = acquired(&leases).await;
-        Box::pin(leases.release(lease, &table::call())).await.expect("released");
+        leases.release(lease, &table::call()).await.expect("released");
         let _ = world.wire.take_requests();
         world.wire.lose_next(loss);
         let begun = Instant::now();
@@ -142,21 +142,21 @@ pub fn succession(hop: Duration, seed: u64) -> Succession {
         let holding = tokio::task::spawn_local(async move {
             let (terms, call) = (LeaseTerms::default(), long());
             let held = holder.while_held(KEY, "holder", terms, &call, |_| sleep(FOR_EVER));
-            drop(Box::pin(held).await);
+            drop(held.await);
         });
         sleep(hop * 4).await;
         let waits_since = Instant::now();
         let waiting = tokio::task::spawn_local(async move {
             let call = long();
             let next = other.acquire_within(KEY, "next", LeaseTerms::default(), FOR_EVER, &call);
-            Box::pin(next).await.expect("acquired in the end");
+            next.await.expect("acquired in the end");
             Instant::now()
         });
         sleep(dies_after.saturating_sub(waits_since.elapsed())).await;
         holding.abort();
         let died = Instant::now();
         let looks = world.leases();
-        let stored = Box::pin(looks.get(KEY, &table::call())).await.expect("an answer").expect("a lease");
+        let stored = looks.get(KEY, &table::call()).await.expect("an answer").expect("a lease");
         let until = fencepost::timestamp::Timestamp::from_epoch_millis(stored.expires_at).expect("a moment");
         let free = Instant::now() + looks.free_in(until);
         let next = waiting.await.expect("no panic");
@@ -192,7 +192,7 @@ impl World {
 
 async fn acquired(leases: &Leases) -> Lease {
     let call = table::call();
-    Box::pin(leases.acquire(KEY, "holder", LeaseTerms::default(), &call)).await.expect("acquired")
+    leases.acquire(KEY, "holder", LeaseTerms::default(), &call).await.expect("acquired")
 }
 
 fn long() -> Call {

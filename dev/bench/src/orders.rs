@@ -257,7 +257,7 @@ async fn create(client: &Client, products: usize) {
     let product = Product { stock: STOCK, low_stock_at: 0, status: Status::InStock, updated_at };
     for number in 0..products {
         let key = Key::from(format!("p-{number}").as_str());
-        Box::pin(table.create(&key, &product, &table::call())).await.expect("a new product");
+        table.create(&key, &product, &table::call()).await.expect("a new product");
     }
 }
 

@@ -64,11 +64,11 @@ pub fn call() -> Call {
 /// # Panics
 /// If it cannot be created.
 pub async fn create(table: &Table<Counter>, id: &str) {
-    Box::pin(table.create(&Key::from(id), &Counter { count: 0 }, &call())).await.expect("a new counter");
+    table.create(&Key::from(id), &Counter { count: 0 }, &call()).await.expect("a new counter");
 }
 
 /// Raises the counter by one. Returns whether that was acknowledged.
 pub async fn raise(table: &Table<Counter>, id: &str) -> bool {
     let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { count: counter.count + 1 });
-    Box::pin(table.update_with_retry(&Key::from(id), &call(), decide)).await.is_ok()
+    table.update_with_retry(&Key::from(id), &call(), decide).await.is_ok()
 }

@@ -41,7 +41,7 @@ pub async fn serve_queue<A>(
 ) -> Result<(), Error> {
     log_json();
     let app = init(&Store::new(&client_from_env()))?;
-    let answer = |event| Box::pin(respond_batch(&app, &handle, event));
+    let answer = |event| respond_batch(&app, &handle, event);
     lambda_runtime::run(service_fn(answer)).await
 }
 

@@ -26,9 +26,7 @@ pub async fn serve<A>(
 ) -> Result<(), Error> {
     log_json();
     let app = init(&Store::new(&client_from_env()))?;
-    // Boxed, because the futures of the SDK nest so deeply that the compiler gives up on them inside those of the
-    // runtime.
-    let answer = |event| Box::pin(async { Ok::<_, Infallible>(respond(&app, &handle, event).await) });
+    let answer = async |event| Ok::<_, Infallible>(respond(&app, &handle, event).await);
     lambda_runtime::run(service_fn(answer)).await
 }
 

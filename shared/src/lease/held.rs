@@ -78,15 +78,14 @@ impl Leases {
     where
         F: Future<Output = W>,
     {
-        // Boxed, and so are the renewals. The futures of the SDK are large, and only one of them is needed at a time.
-        let mut lease = Box::pin(self.acquire(key, holder, terms, call)).await?;
+        let mut lease = self.acquire(key, holder, terms, call).await?;
         // The work is dropped before the lease is released.
         let work = work(lease.token().clone());
         let done = self.work_while(&mut lease, terms, call, work).await;
         if matches!(done, Err(WorkError::Lost)) {
             return done;
         }
-        match (done, Box::pin(self.release(lease, call)).await) {
+        match (done, self.release(lease, call).await) {
             // The release proves what no renewal has proved.
             (Err(WorkError::Unknown { .. }), Err(LeaseError::Fenced | LeaseError::NotFound)) => Err(WorkError::Lost),
             (done, Ok(())) => done,
@@ -116,7 +115,7 @@ impl Leases {
             }
             let mut renewed = lease.clone();
             let until_it_ends = Call::new(Deadline::within(lease.remaining().min(call.deadline().remaining())));
-            let renewal = Box::pin(self.renew(&mut renewed, terms, &until_it_ends));
+            let renewal = self.renew(&mut renewed, terms, &until_it_ends);
             match beside(lease, work.as_mut(), renewal).await {
                 Turn::Done(done) => return Ok(done),
                 Turn::Over => return Err(WorkError::Unknown { source: unproved }),

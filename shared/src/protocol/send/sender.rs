@@ -16,6 +16,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -62,7 +63,7 @@ impl Sender {
         timeout: Duration,
     ) -> ReadOutcome<Option<Attributes>> {
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-        match self.within(timeout, request.send()).await {
+        match self.within(timeout, Box::pin(request.send())).await {
             None => ReadOutcome::Again(no_answer(timeout)),
             Some(Ok(output)) => ReadOutcome::Read(output.item),
             Some(Err(error)) => classify_get_item(error),
@@ -85,7 +86,7 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, request.send()).await;
+                let answer = self.within(timeout, Box::pin(request.send())).await;
                 outcome_of(answer, timeout, |output| output.attributes, classify_put_item)
             }
             Action::Update { key, expression } => {
@@ -94,7 +95,7 @@ impl Sender {
                 let request = request.set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, request.send()).await;
+                let answer = self.within(timeout, Box::pin(request.send())).await;
                 outcome_of(answer, timeout, |output| output.attributes, classify_update_item)
             }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
@@ -109,7 +110,7 @@ impl Sender {
         timeout: Duration,
     ) -> SendOutcome<(), Vec<Reason>> {
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
-        outcome_of(self.within(timeout, request.send()).await, timeout, |_| (), classify_transact_write_items)
+        outcome_of(self.within(timeout, Box::pin(request.send())).await, timeout, |_| (), classify_transact_write_items)
     }
 
     /// Reads rows of several tables in one request, each strongly consistent.
@@ -118,7 +119,7 @@ impl Sender {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
             Err(error) => return ReadOutcome::Rejected(error.into()),
         };
-        match self.within(timeout, request.send()).await {
+        match self.within(timeout, Box::pin(request.send())).await {
             None => ReadOutcome::Again(no_answer(timeout)),
             // The caller asks again for the rows that were left out. If all rows were left out, nothing was read.
             Some(Ok(output)) if rows.len() == unprocessed(&output) => {
@@ -130,10 +131,12 @@ impl Sender {
     }
 
     /// Waits for an answer, at most `timeout`. Returns `None` if none arrived.
+    ///
+    /// The answer is boxed, because the SDK's futures take kilobytes. Every future of this crate would contain one.
     async fn within<O, E>(
         &self,
         timeout: Duration,
-        answer: impl Future<Output = Result<O, SdkError<E, HttpResponse>>>,
+        answer: Pin<Box<impl Future<Output = Result<O, SdkError<E, HttpResponse>>>>>,
     ) -> Option<Result<O, SdkError<E, HttpResponse>>> {
         let answer = tokio::time::timeout(timeout, answer).await.ok()?;
         if matches!(answer, Ok(_) | Err(SdkError::ServiceError(_))) {
