@@ -1,6 +1,8 @@
 //! What a function needs outside its folder: its tables, its logical id, its events in the emulator, its pages.
 
-use super::files::{Complaints, events, functions, has_row, read, routes_in_template, sources, strings, template};
+use super::files::{
+    Complaints, events, files, functions, has_row, read, relative, root, routes_in_template, sources, strings, template,
+};
 use dev::template::{Function, Template};
 use std::collections::BTreeSet;
 
@@ -106,6 +108,26 @@ fn the_pages_know_every_route_and_every_setting() {
         for variable in function.environment.keys() {
             missing.unless(has_row(&operations, variable), || {
                 format!("docs/operations.md, Start-up settings: no row has `{variable}`")
+            });
+        }
+    }
+    missing.report();
+}
+
+#[test]
+fn the_pages_name_only_files_that_exist() {
+    let folders = [".ci/", ".github/", "dev/", "docs/", "events/", "functions/", "shared/", "tests/"];
+    let mut missing = Complaints::default();
+    for page in files(&root()).iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+        let page = relative(page);
+        let text = read(&page);
+        // Every second part of a text that is split at its backticks is code.
+        for code in text.split('`').skip(1).step_by(2) {
+            let is_path = folders.iter().any(|folder| code.starts_with(folder))
+                && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
+            let is_pattern = code.contains("NAME") || code == "dev/floor"; // the last one is a name of the past
+            missing.unless(!is_path || is_pattern || root().join(code).exists(), || {
+                format!("{page}: it names {code}, which does not exist")
             });
         }
     }
