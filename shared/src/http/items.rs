@@ -14,7 +14,7 @@ use crate::version::{ItemVersion, Versioned};
 use serde_json::Value;
 
 /// A [`Record`] that clients see as an HTTP resource.
-pub trait Resource: Record + Clone {
+pub trait Resource: Record + Clone + Send + Sync {
     /// The stable code and the detail of a 404.
     const NOT_FOUND: (&'static str, &'static str);
     /// The stable code and the detail of a 409 for a taken key, if a route creates items.
@@ -161,12 +161,11 @@ impl<T: Resource> Items<T> {
     ) -> Result<Response, Problem> {
         let id = id.as_ref();
         if let Some(claim) = &request.claim {
-            return self
-                .keyed(id, claim, call, |current| match current {
-                    None => Decision::Put(value.clone()),
-                    Some(current) => Decision::Refuse(exists::<T>(current.at, request.if_absent)),
-                })
-                .await;
+            let decide = |current: Option<&Versioned<T>>| match current {
+                None => Decision::Put(value.clone()),
+                Some(current) => Decision::Refuse(exists::<T>(current.at, request.if_absent)),
+            };
+            return self.keyed(id, claim, call, &decide).await;
         }
         match self.table.create(&Key::from(id), value, call).await {
             Ok(created) => Ok(Self::created(id, &created)),
@@ -188,35 +187,45 @@ impl<T: Resource> Items<T> {
         id: impl AsRef<str>,
         request: &ChangeRequest,
         call: &Call,
-        decide: impl Fn(&T) -> Decision<T, R>,
+        decide: impl Fn(&T) -> Decision<T, R> + Sync,
     ) -> Result<Response, Problem> {
-        let id = id.as_ref();
+        let decide = |value: &T| decide(value).map_refusal(Into::into);
+        self.change_by(id.as_ref(), request, call, &decide).await
+    }
+
+    /// Compiled once per resource, however many decisions its routes have.
+    async fn change_by(
+        &self,
+        id: &str,
+        request: &ChangeRequest,
+        call: &Call,
+        decide: &(dyn Fn(&T) -> Decision<T, Problem> + Sync),
+    ) -> Result<Response, Problem> {
         let key = Key::from(id);
         let changed = match (&request.claim, request.if_match) {
             (Some(claim), if_match) => {
-                return self
-                    .keyed(id, claim, call, |current| match current {
-                        None => Decision::Refuse(T::not_found()),
-                        // Nothing is decided at another version than that of the client, even after a lost race.
-                        Some(current) => match if_match.check(current.at) {
-                            Err(stale) => Decision::Refuse(stale),
-                            Ok(()) => decide(&current.value).map_refusal(Into::into),
-                        },
-                    })
-                    .await;
+                let decide = |current: Option<&Versioned<T>>| match current {
+                    None => Decision::Refuse(T::not_found()),
+                    // Nothing is decided at another version than that of the client, even after a lost race.
+                    Some(current) => match if_match.check(current.at) {
+                        Err(stale) => Decision::Refuse(stale),
+                        Ok(()) => decide(&current.value),
+                    },
+                };
+                return self.keyed(id, claim, call, &decide).await;
             }
             (None, IfMatch::Tag(at)) => {
                 self.table.update_at_version(&key, at, call, decide).await.map_err(|error| match error {
                     VersionedUpdateError::NotFound => T::not_found(),
                     VersionedUpdateError::Conflict(current) => Problem::version_conflict(current.at),
-                    VersionedUpdateError::Refused(refusal) => refusal.into(),
+                    VersionedUpdateError::Refused(problem) => problem,
                     VersionedUpdateError::Failed(failure) => failure.into(),
                 })?
             }
             (None, IfMatch::Any | IfMatch::None) => {
                 self.table.update_with_retry(&key, call, decide).await.map_err(|error| match error {
                     UpdateError::NotFound => T::not_found(),
-                    UpdateError::Refused(refusal) => refusal.into(),
+                    UpdateError::Refused(problem) => problem,
                     UpdateError::Failed(failure) => failure.into(),
                 })?
             }
@@ -264,7 +273,7 @@ impl<T: Resource> Items<T> {
         id: &str,
         claim: &IdempotencyClaim,
         call: &Call,
-        decide: impl Fn(Option<&Versioned<T>>) -> Decision<T, Problem>,
+        decide: &(dyn Fn(Option<&Versioned<T>>) -> Decision<T, Problem> + Sync),
     ) -> Result<Response, Problem> {
         let Some(idempotency) = &self.idempotency else { return Err(Problem::key_unsupported()) };
         let mut reads = Reads::new();
