@@ -1,7 +1,7 @@
 //! The futures of all operations are `Send`, so that a multi-threaded runtime takes them. This is compiled and never run.
 #![allow(dead_code, reason = "it is enough that this compiles")]
 
-use crate::core::budgets::Account;
+use super::accounts::Account;
 use fencepost::idempotency::{Idempotency, IdempotencyClaim};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{

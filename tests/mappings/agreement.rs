@@ -1,6 +1,7 @@
 //! What `host-mapping` and `delete-mapping` have in common without knowing each other.
 
-use super::world::{IP, MAPPINGS, T1, T1_MS, World, batch_of, task};
+use super::world::{IP, T1, T1_MS, World, batch_of, task};
+use crate::harness::functions::MAPPINGS;
 use delete_mapping::task::Mapping as Part;
 use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{Call, Deadline, Key, Record, Store};

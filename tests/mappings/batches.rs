@@ -1,8 +1,9 @@
 //! Batches: each message is answered for itself, and one write says all that is asked of an address.
 
 use super::world::Trouble::Throttled;
-use super::world::{IP, MAPPINGS, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, message, task};
+use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, message, task};
 use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
+use crate::harness::functions::MAPPINGS;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::{Value, json};

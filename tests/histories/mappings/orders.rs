@@ -2,9 +2,9 @@
 
 use super::plan::{Change, Stand, Who, left_by};
 use super::{TABLE, TABLES};
-use crate::devices::world::{Answer, Event};
+use crate::harness::answers::Answer;
 use crate::harness::engine::{Engine, store};
-use crate::shop::shop::load;
+use crate::harness::events::{Event, load};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Context, LambdaEvent};
