@@ -23,7 +23,7 @@ pub fn engine() -> Engine {
 }
 
 pub fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(10)))
+    Call::new(Deadline::within(Duration::from_mins(1)))
 }
 
 /// Another client's committed write, between two of ours.

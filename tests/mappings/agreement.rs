@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(5)))
+    Call::new(Deadline::within(Duration::from_mins(1)))
 }
 
 #[test]
