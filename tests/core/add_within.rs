@@ -1,8 +1,8 @@
 //! `add_within`: a number that many add to, in one request, and what is not known of it.
 
-use crate::core::budgets::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, call, engine, rival};
+use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
-use crate::shop::shop::client_whose;
 use fencepost::error::AddError;
 use fencepost::{Failure, Key, Store, Table};
 use serde_json::Value;
@@ -21,10 +21,6 @@ async fn account() -> (Engine, Table<Account>, Key) {
 fn balance(engine: &Engine) -> i64 {
     let row = engine.row(TABLE, "accountId", "a-1");
     row["balance"]["N"].as_str().expect("a number").parse().expect("a whole number")
-}
-
-fn lost() -> (u16, String) {
-    (500, r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#.to_owned())
 }
 
 #[tokio::test]
@@ -100,8 +96,7 @@ async fn a_refusal_while_an_earlier_send_is_unanswered_is_unknown_whether_that_w
         let (engine, _, key) = account().await;
         let client = client_whose(&engine, move |engine, writes, operation, body| {
             if writes == 1 {
-                let throttled = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}"#;
-                return (400, throttled.to_owned()); // says nothing of the first
+                return error(400, "ThrottlingException"); // says nothing of the first
             }
             if writes > 1 {
                 return engine.answer(operation, body);
@@ -110,7 +105,7 @@ async fn a_refusal_while_an_earlier_send_is_unanswered_is_unknown_whether_that_w
                 engine.answer(operation, body);
                 engine.forget_tokens();
             } else {
-                crate::core::budgets::rival(engine, "a-1");
+                rival(engine, "a-1");
             }
             lost()
         });
@@ -128,10 +123,9 @@ async fn a_token_that_is_not_recognised_again_is_unknown_and_nothing_is_sent_und
     let (engine, _, key) = account().await;
     let client = client_whose(&engine, move |engine, writes, operation, body| {
         let answer = engine.answer(operation, body);
-        let mismatch = r#"{"__type":"com.amazonaws.dynamodb.v20120810#IdempotentParameterMismatchException"}"#;
         match writes {
             0 => lost(),
-            1 => (400, mismatch.to_owned()),
+            1 => error(400, "IdempotentParameterMismatchException"),
             _ => answer,
         }
     });

@@ -1,9 +1,9 @@
 //! A batch that `DynamoDB` answers in part.
 
-use crate::core::budgets::{Account, TABLE, call, engine};
-use crate::harness::engine::{Engine, body_of, client_over, operation_of, response, store};
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use super::accounts::{Account, TABLE, call, engine};
+use crate::harness::clients::client_whose;
+use crate::harness::engine::{Engine, store};
+use aws_sdk_dynamodb::Client;
 use fencepost::error::TransactError;
 use fencepost::{Call, Deadline, Failure, Key, Plan, Reads, Store, Table};
 use serde_json::{Value, json};
@@ -11,29 +11,28 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// Answers a batch for its first key only, and notes when it was asked for how many.
-#[derive(Clone, Debug)]
-struct OneAtATime(Engine, Arc<Mutex<Vec<(Instant, usize)>>>);
+/// When a batch was asked for, and for how many keys.
+type Batches = Arc<Mutex<Vec<(Instant, usize)>>>;
 
-impl HttpConnector for OneAtATime {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (operation, body) = (operation_of(&request), body_of(&request));
+/// A client whose batches are answered for their first key only, and noted.
+fn client_that_gets_one_at_a_time(engine: &Engine, batches: &Batches) -> Client {
+    let batches = batches.clone();
+    client_whose(engine, move |engine, _, operation, body| {
         if operation != "BatchGetItem" {
-            let (status, body) = self.0.answer(&operation, &body);
-            return HttpConnectorFuture::ready(response(status, body));
+            return engine.answer(operation, body);
         }
-        let mut body: Value = serde_json::from_slice(&body).expect("JSON");
+        let mut body: Value = serde_json::from_slice(body).expect("JSON");
         let keys = body["RequestItems"][TABLE]["Keys"].as_array_mut().expect("keys").split_off(0);
-        self.1.lock().expect("no panic").push((Instant::now(), keys.len()));
+        batches.lock().expect("no panic").push((Instant::now(), keys.len()));
         body["RequestItems"][TABLE]["Keys"] = json!(keys[..1]);
-        let (status, answer) = self.0.answer(&operation, body.to_string().as_bytes());
+        let (status, answer) = engine.answer(operation, body.to_string().as_bytes());
         let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
         if keys.len() > 1 {
             body["RequestItems"][TABLE]["Keys"] = json!(keys[1..]);
             answer["UnprocessedKeys"] = body["RequestItems"].take();
         }
-        HttpConnectorFuture::ready(response(status, answer.to_string()))
-    }
+        (status, answer.to_string())
+    })
 }
 
 /// Reads three accounts in one decision.
@@ -52,24 +51,24 @@ async fn read_three(store: &Store, call: &Call) -> Result<usize, TransactError<(
     read.await
 }
 
-async fn with_two_accounts() -> (OneAtATime, Store) {
+async fn with_two_accounts() -> (Batches, Store) {
     let engine = engine();
-    let connector = OneAtATime(engine.clone(), Arc::default());
+    let batches = Batches::default();
     let now = || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
     // Pauses are drawn at their longest.
-    let store = store(&client_over(connector.clone()), now, || u64::MAX);
+    let store = store(&client_that_gets_one_at_a_time(&engine, &batches), now, || u64::MAX);
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
     for id in ["a-1", "a-3"] {
         accounts.create(&Key::from(id), &Account { balance: 1 }, &call()).await.expect("a free key");
     }
-    (connector, store)
+    (batches, store)
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_batch_leaves_out_is_asked_for_again_after_a_pause_that_grows() {
-    let (connector, store) = with_two_accounts().await;
+    let (batches, store) = with_two_accounts().await;
     assert_eq!(read_three(&store, &call()).await.expect("read"), 2);
-    let asked = connector.1.lock().expect("no panic").clone();
+    let asked = batches.lock().expect("no panic").clone();
     assert_eq!(asked.iter().map(|(_, keys)| *keys).collect::<Vec<_>>(), [3, 2, 1]);
     let pauses: Vec<_> = asked.windows(2).map(|pair| (pair[1].0 - pair[0].0).as_millis()).collect();
     assert!(pauses[0] >= 19 && pauses[1] >= 39, "{pauses:?} ms");

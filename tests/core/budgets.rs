@@ -1,47 +1,14 @@
 //! What each operation costs, by counting what the engine was asked.
 
+use super::accounts::{Account, TABLE, call, engine, rival};
 use crate::harness::engine::Engine;
 use fencepost::error::{CreateError, DeleteError, UpdateError, VersionedUpdateError};
-use fencepost::{Call, Deadline, Decision, ItemVersion, Key, Record, Store, Table, Tally, Versioned};
-use serde::{Deserialize, Serialize};
+use fencepost::{Call, Decision, ItemVersion, Key, Store, Table, Tally, Versioned};
 use serde_json::json;
 use std::cell::Cell;
-use std::time::Duration;
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Account {
-    pub balance: i64,
-}
-
-impl Record for Account {
-    const PARTITION_KEY: &'static str = "accountId";
-    const ATTRIBUTES: &'static [&'static str] = &["balance"];
-}
-
-pub const TABLE: &str = "Accounts";
-
-pub fn engine() -> Engine {
-    Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)])
-}
-
-pub fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(10)))
-}
 
 fn add(amount: i64) -> impl Fn(&Account) -> Decision<Account, ()> {
     move |account| Decision::Put(Account { balance: account.balance + amount })
-}
-
-/// Another client's committed write, between two of ours.
-pub fn rival(engine: &Engine, id: &str) {
-    let request = json!({
-        "TableName": TABLE,
-        "Key": {"accountId": {"S": id}},
-        "UpdateExpression": "SET balance = balance + :one, #v = #v + :one",
-        "ExpressionAttributeNames": {"#v": "_version"},
-        "ExpressionAttributeValues": {":one": {"N": "1"}},
-    });
-    engine.raw("UpdateItem", &request);
 }
 
 async fn with_account() -> (Engine, Table<Account>, Key, Versioned<Account>) {

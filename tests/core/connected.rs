@@ -1,30 +1,22 @@
 //! Whether the client is connected is known to the store, and so to everything that belongs to it.
 
-use crate::core::budgets::{Account, TABLE, call};
-use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use super::accounts::{Account, TABLE, call};
+use crate::harness::clients::{Reply, client_whose};
+use crate::harness::engine::{Engine, is_read};
+use aws_sdk_dynamodb::Client;
 use fencepost::{Failure, Key, LeaseTerms, Plan, Reads, Record, Store};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 use tokio::time::Instant;
 
 const OTHERS: &str = "Others";
 const LEASES: &str = "Leases";
 
-/// Applies the first write and never answers it.
-#[derive(Debug)]
-struct LosesFirstAnswer(Engine, AtomicBool);
-
-impl HttpConnector for LosesFirstAnswer {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let operation = operation_of(&request);
-        let (status, body) = self.0.answer(&operation, &body_of(&request));
-        if operation != "GetItem" && !self.1.swap(true, SeqCst) {
-            return HttpConnectorFuture::new(std::future::pending());
-        }
-        HttpConnectorFuture::ready(response(status, body))
-    }
+/// A client whose first write is applied and never answered.
+fn client_without_the_first_answer(engine: &Engine) -> Client {
+    client_whose(engine, |engine, writes, operation, body| {
+        let answer = engine.answer(operation, body);
+        if writes == 0 && !is_read(operation) { Reply::Never } else { answer.into() }
+    })
 }
 
 /// The first write of a store whose answer is lost.
@@ -66,7 +58,7 @@ async fn a_first_write_after_a_read_of_another_table_is_sent_again_without_the_p
                 (OTHERS, Account::PARTITION_KEY),
                 (LEASES, "leaseKey"),
             ]);
-            let store = Store::new(&client_over(LosesFirstAnswer(engine, AtomicBool::new(false))));
+            let store = Store::new(&client_without_the_first_answer(&engine));
             if connected {
                 store.table::<Account>(TABLE).get(&Key::from("a-1"), &call()).await.expect("an answer");
             }

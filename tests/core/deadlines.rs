@@ -1,50 +1,22 @@
 //! When time runs out, and when the table says no: the answer comes before the deadline, and says what is known.
 
-use crate::core::budgets::{Account, TABLE, engine, rival};
-use crate::devices::world;
-use crate::harness::engine::{Engine, body_of, client_over, operation_of, response, store};
+use super::accounts::{Account, TABLE, engine, rival};
+use crate::harness::clients::{Line, Silent, client_by_script, client_whose, client_without_answers, lost};
+use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::transact::{Attempt, Plan, Reads};
 use fencepost::{Call, Deadline, Decision, Failure, Key, RetryPolicy, Store, Table};
 use serde_json::json;
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// Which requests get no answer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Silent {
-    Always,
-    ForWrites,
-    ForWritesThatItApplies,
-}
-
-#[derive(Debug)]
-struct Silence(Silent, Engine);
-
-impl HttpConnector for Silence {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let operation = operation_of(&request);
-        let silent = self.0 == Silent::Always || operation != "GetItem";
-        if silent && self.0 != Silent::ForWritesThatItApplies {
-            return HttpConnectorFuture::new(std::future::pending());
-        }
-        let (status, body) = self.1.answer(&operation, &body_of(&request));
-        if silent && status == 200 {
-            return HttpConnectorFuture::new(std::future::pending());
-        }
-        HttpConnectorFuture::ready(response(status, body))
-    }
-}
-
 fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
-    Store::new(&client_over(Silence(silent, engine.clone()))).table(TABLE)
+    Store::new(&client_without_answers(engine, silent)).table(TABLE)
 }
 
 fn add_one(account: &Account) -> Decision<Account, ()> {
@@ -97,22 +69,15 @@ async fn a_write_that_is_applied_and_never_answered_is_found_out_by_its_resend()
     assert_eq!((deleted.get(), call.tally().lost_answers), (3, 3));
 }
 
-/// Answers everything with a 500, which the SDK retries on its own unless told not to.
-#[derive(Debug, Default)]
-struct Failing(Arc<AtomicU32>);
-
-impl HttpConnector for Failing {
-    fn call(&self, _: HttpRequest) -> HttpConnectorFuture {
-        self.0.fetch_add(1, Relaxed);
-        let error = json!({"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "on purpose"});
-        HttpConnectorFuture::ready(response(500, error.to_string()))
-    }
-}
-
+/// The SDK retries a 500 on its own unless told not to.
 #[tokio::test(start_paused = true)]
 async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
     let sent = Arc::new(AtomicU32::new(0));
-    let client = client_over(Failing(sent.clone()));
+    let counted = sent.clone();
+    let client = client_whose(&engine(), move |_, _, _, _| {
+        counted.fetch_add(1, Relaxed);
+        lost()
+    });
     let retrying = client.config().to_builder().retry_config(RetryConfig::standard().with_max_attempts(5)).build();
     let table: Table<Account> = Store::new(&Client::from_conf(retrying)).table(TABLE);
     let call = Call::new(Deadline::within(ALLOWED));
@@ -160,41 +125,15 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end() {
     assert_eq!(call.tally().attempts, 40);
 }
 
-/// Answers writes from a script first, `(status, code, after applying it)`, and truly afterwards.
-#[derive(Debug)]
-struct Scripted(Mutex<Vec<(u16, &'static str, bool)>>, Engine);
-
-impl Scripted {
-    fn new(engine: &Engine, script: &[(u16, &'static str, bool)]) -> Self {
-        Scripted(Mutex::new(script.iter().rev().copied().collect()), engine.clone())
-    }
+/// A table whose next writes are answered so.
+fn scripted(engine: &Engine, script: &[Line]) -> Table<Account> {
+    Store::new(&client_by_script(engine, script)).table(TABLE)
 }
 
-impl HttpConnector for Scripted {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (operation, body) = (operation_of(&request), body_of(&request));
-        let scripted = (operation != "GetItem").then(|| self.0.lock().expect("no panic").pop()).flatten();
-        let Some((status, code, applied)) = scripted else {
-            let (status, body) = self.1.answer(&operation, &body);
-            return HttpConnectorFuture::ready(response(status, body));
-        };
-        if applied {
-            self.1.answer(&operation, &body);
-        }
-        let error = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "on purpose"});
-        HttpConnectorFuture::ready(response(status, error.to_string()))
-    }
-}
-
-/// A table whose next writes are answered so; the script is read from its end.
-fn scripted(engine: &Engine, script: &[(u16, &'static str, bool)]) -> Table<Account> {
-    Store::new(&client_over(Scripted::new(engine, script))).table(TABLE)
-}
-
-const EXPIRED: (u16, &str, bool) = (400, "InvalidSignatureException", false);
-const LOST: (u16, &str, bool) = (500, "InternalServerError", true);
-const DENIED: (u16, &str, bool) = (400, "AccessDeniedException", false);
-const THROTTLED: (u16, &str, bool) = (400, "ThrottlingException", false);
+const EXPIRED: Line = (400, "InvalidSignatureException", false);
+const LOST: Line = (500, "InternalServerError", true);
+const DENIED: Line = (400, "AccessDeniedException", false);
+const THROTTLED: Line = (400, "ThrottlingException", false);
 
 fn call() -> Call {
     Call::new(Deadline::within(ALLOWED))
@@ -273,7 +212,7 @@ fn asleep_after_the_first_send() -> impl Fn() -> SystemTime {
 #[tokio::test(start_paused = true)]
 async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
-    let store = store(&client_over(Scripted::new(&engine, &[LOST])), asleep_after_the_first_send(), || 7);
+    let store = store(&client_by_script(&engine, &[LOST]), asleep_after_the_first_send(), || 7);
     let table = store.table(TABLE);
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err("too late");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
@@ -296,68 +235,6 @@ async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("nobody listens");
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");
-}
-
-/// Lets a rival commit before every write on a device.
-#[derive(Debug)]
-struct Rivalled(Engine);
-
-impl HttpConnector for Rivalled {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (operation, body) = (operation_of(&request), body_of(&request));
-        let engine = &self.0;
-        if operation == "UpdateItem" {
-            engine.raw(
-                "UpdateItem",
-                &json!({
-                    "TableName": "Devices",
-                    "Key": {"deviceId": {"S": "lamp-1"}},
-                    "UpdateExpression": "SET #v = #v + :one",
-                    "ExpressionAttributeNames": {"#v": "_version"},
-                    "ExpressionAttributeValues": {":one": {"N": "1"}},
-                }),
-            );
-        }
-        let (status, body) = engine.answer(&operation, &body);
-        HttpConnectorFuture::ready(response(status, body))
-    }
-}
-
-/// What the function answers, and how long after the event, with 10 s until Lambda would kill it.
-async fn answered(client: &Client, event: &str) -> (i64, String, Option<String>, Duration) {
-    let app = world::app(&Store::new(client));
-    let context = world::context(Duration::from_secs(10));
-    let path = dev::workspace().join("events").join(format!("device-state-{event}.json"));
-    let event = serde_json::from_str(&std::fs::read_to_string(path).expect("an event")).expect("an event");
-    let began = Instant::now();
-    let event = lambda_runtime::LambdaEvent::new(event, context);
-    let answer = Box::pin(fencepost::lambda::respond(&app, &device_state::handle, event)).await;
-    let took = began.elapsed();
-    let answer = serde_json::to_value(&answer).expect("an answer");
-    let problem: serde_json::Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");
-    let code = problem["code"].as_str().unwrap_or_default().to_owned();
-    let retry_after = answer["headers"]["retry-after"].as_str().map(str::to_owned);
-    (answer["statusCode"].as_i64().expect("a status"), code, retry_after, took)
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
-    let engine = Engine::with_tables(world::TABLES);
-    assert_eq!(answered(&engine.client(), "create").await.0, 201);
-    let never = |silent| client_over(Silence(silent, engine.clone()));
-    let rivalled = client_over(Rivalled(engine.clone()));
-    for (client, event, expected) in [
-        (never(Silent::Always), "get", (503, "unavailable", true)),
-        (never(Silent::Always), "patch-state", (503, "unavailable", true)),
-        (never(Silent::Always), "delete", (504, "outcome_unknown", false)),
-        (never(Silent::Always), "create", (504, "outcome_unknown", false)),
-        (never(Silent::ForWrites), "adjust", (504, "outcome_unknown", false)),
-        (rivalled, "adjust", (503, "contention", true)),
-    ] {
-        let (status, code, retry_after, took) = answered(&client, event).await;
-        assert_eq!((status, code.as_str(), retry_after.is_some()), expected, "{event}");
-        assert!(took < Duration::from_secs(10), "{event} took {took:?}");
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! The futures of all operations are `Send`, so that a multi-threaded runtime takes them, and small.
 #![allow(dead_code, reason = "what is sent between threads is compiled and never run")]
 
-use crate::core::budgets::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, call, engine};
 use fencepost::idempotency::{Idempotency, IdempotencyClaim};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{

@@ -1,9 +1,9 @@
 //! Idempotency without HTTP: a consumer of a queue counts each message once.
 
-use crate::core::budgets::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, call, engine};
+use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Network, Rates, Wire};
-use crate::shop::shop::client_whose;
 use aws_sdk_dynamodb::Client;
 use fencepost::error::IdempotencyError;
 use fencepost::{Answer, Failure, Idempotency, IdempotencyClaim, Key, Plan, Reads, Store, Table};
@@ -127,8 +127,7 @@ async fn a_message_whose_first_answer_is_lost_counts_once() {
     let engine = with_account().await;
     let client = client_whose(&engine, |engine, writes, operation, body| {
         let answer = engine.answer(operation, body);
-        let lost = operation == "TransactWriteItems" && writes == 0;
-        if lost { (500, r#"{"__type":"InternalServerError"}"#.to_owned()) } else { answer }
+        if operation == "TransactWriteItems" && writes == 0 { lost() } else { answer }
     });
     assert_eq!(Consumer::reached_by(&client).handle("m-1", 5).await.expect("paid in"), Answer::New(55));
     assert_eq!(balance(&engine), "55");
@@ -151,7 +150,7 @@ async fn a_refusal_that_cannot_be_looked_at_again_is_a_failure_and_no_refusal() 
     let client = client_whose(&engine, move |engine, _, operation, body| {
         if operation == "GetItem" {
             looks.fetch_add(1, SeqCst);
-            return (500, r#"{"__type":"InternalServerError"}"#.to_owned());
+            return lost();
         }
         engine.answer(operation, body)
     });

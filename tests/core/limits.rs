@@ -26,7 +26,7 @@ async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Re
     let mut reads = Reads::new();
     let notes: Vec<_> =
         (0..notes).map(|n| reads.later("note", &table, &Key::from(format!("n-{n}").as_str()))).collect();
-    let call = Call::new(Deadline::within(Duration::from_secs(5)));
+    let call = Call::new(Deadline::within(Duration::from_mins(1)));
     let decide = |attempt: &mut Attempt| {
         steps(attempt, &notes)?;
         Ok(Plan::<(), ()>::Commit(()))
@@ -77,7 +77,7 @@ async fn an_item_under_two_names_is_not_taken_for_two() {
     for name in ["one", "other"] {
         reads.item(name, &table, &Key::from("n-1"));
     }
-    let call = Call::new(Deadline::within(Duration::from_secs(5)));
+    let call = Call::new(Deadline::within(Duration::from_mins(1)));
     let ended =
         Store::new(&client).transactions().transact_with_retry(reads, &call, |_| Ok(Plan::<(), ()>::Keep(()))).await;
     let Err(TransactError::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };

@@ -1,8 +1,9 @@
 //! The crate alone: what an operation costs, when it ends, what it refuses.
 
+mod accounts;
 mod add_within;
 mod batches;
-pub mod budgets;
+mod budgets;
 mod connected;
 mod credentials;
 mod crowds;

@@ -97,7 +97,7 @@ impl<const OF_MANY: bool> Bench<OF_MANY> {
         self.runtime.block_on(async {
             let id = format!("item-{}", self.next.fetch_add(1, Relaxed));
             let key = Key::from(id.as_str());
-            let call = Call::new(Deadline::within(Duration::from_secs(10)));
+            let call = Call::new(Deadline::within(Duration::from_mins(1)));
             let [a, b] = [a, b].map(|attributes| Anything::<OF_MANY> { attributes: attributes.clone() });
             self.table.create(&key, &a, &call).await.expect("a free key");
             let mut row = self.stored(&id).await;

@@ -1,6 +1,6 @@
 //! Keys of every kind, and tables with a sort key, on the real engine.
 
-use crate::core::budgets::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, call, engine};
 use crate::harness::engine::Engine;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::{Decision, Failure, Key, Plan, Reads, Record, Store, Table};

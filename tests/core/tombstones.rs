@@ -1,6 +1,6 @@
 //! Tombstones in a table whose values expire by themselves.
 
-use crate::core::budgets::call;
+use super::accounts::call;
 use crate::harness::engine::{Engine, store};
 use fencepost::{Decision, Key, Record, Table};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,8 @@
 //! `PATCH …/state`, `POST …/adjustments` and `PUT …/status`.
 
-use super::world::{Answer, Event, World};
+use super::world::World;
+use crate::harness::answers::Answer;
+use crate::harness::events::Event;
 use serde_json::{Value, json};
 
 fn adjustment(body: &Value) -> Event {

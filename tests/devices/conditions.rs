@@ -1,6 +1,7 @@
 //! `If-Match` on every route that changes a device.
 
-use super::world::{Event, World};
+use super::world::World;
+use crate::harness::events::Event;
 
 #[tokio::test]
 async fn every_change_takes_the_tag_of_the_answer_before() {

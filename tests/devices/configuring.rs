@@ -1,6 +1,7 @@
 //! `PUT …/config`: only online, and not too often.
 
-use super::world::{Event, World};
+use super::world::World;
+use crate::harness::events::Event;
 use serde_json::json;
 
 fn config(text: &str) -> Event {

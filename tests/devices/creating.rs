@@ -1,6 +1,7 @@
 //! `PUT`, `GET` and `DELETE /devices/{deviceId}`.
 
-use super::world::{Event, World};
+use super::world::World;
+use crate::harness::events::Event;
 use serde_json::json;
 
 #[tokio::test]

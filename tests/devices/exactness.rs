@@ -1,6 +1,7 @@
 //! Numbers keep their value to the last digit on every way through.
 
-use super::world::{Event, World};
+use super::world::World;
+use crate::harness::events::Event;
 use fencepost::json::Decimal;
 
 const DIGITS: &str = "12345678901234567890123456789012345678";

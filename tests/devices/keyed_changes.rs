@@ -1,9 +1,9 @@
 //! An `Idempotency-Key` on the changes that set something: repeated after another client's change, they change nothing.
 
-use super::world::{Answer, Event, World};
-use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use super::world::World;
+use crate::harness::answers::Answer;
+use crate::harness::clients::{client_whose, lost};
+use crate::harness::events::Event;
 use serde_json::json;
 
 /// Each change that sets something, what another client sets in between, and what the first one must not set again.
@@ -58,15 +58,7 @@ async fn a_keyed_setting_looks_the_key_up_before_if_match_and_before_it_decides(
 async fn a_delete_refuses_a_key() {
     let (world, created) = World::with_lamp().await;
     let delete = Event::delete().header("if-match", created.etag()).key("k-1");
-    world.bad_input(&delete, 400, "idempotency_key_unsupported", "header:idempotency-key").await;
-}
-
-/// The same event as it comes through an API that is mapped under a base path of a custom domain.
-fn under_base_path(mut event: Event) -> Event {
-    let path = format!("/base{}", event.0["rawPath"].as_str().expect("a path"));
-    event.0["rawPath"] = json!(path);
-    event.0["requestContext"]["http"]["path"] = json!(path);
-    event
+    world.bad_input(&delete, "idempotency_key_unsupported", "header:idempotency-key").await;
 }
 
 #[tokio::test]
@@ -76,34 +68,31 @@ async fn the_same_request_through_another_base_path_is_the_same_request() {
         let keyed = change.key(&format!("k-{index}"));
         let first = world.send(&keyed).await;
         assert_eq!(first.status, 200, "{first:?}");
-        let again = world.send(&under_base_path(keyed)).await;
+        let again = world.send(&keyed.under_base_path("/base")).await;
         assert_eq!((again.status, &again.body), (200, &first.body));
         assert_eq!(again.header("idempotency-replayed"), Some("true"));
     }
     // Another device is another request.
-    let other = under_base_path(Event::adjust().device("lamp-2").key("k-0"));
+    let other = Event::adjust().device("lamp-2").key("k-0").under_base_path("/base");
     world.refused(&other, 422, "idempotency_key_reused").await;
 }
 
-/// Answers no single read: the one that a refusal is looked at again with.
-#[derive(Debug)]
-struct NoSecondLook(Engine);
-
-impl HttpConnector for NoSecondLook {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let operation = operation_of(&request);
-        if operation == "GetItem" {
-            return HttpConnectorFuture::ready(response(500, r#"{"__type":"InternalServerError"}"#));
-        }
-        let (status, body) = self.0.answer(&operation, &body_of(&request));
-        HttpConnectorFuture::ready(response(status, body))
-    }
+/// The same device, where no single read is answered. A refusal is looked at again with one.
+fn without_a_second_look(world: &World) -> World {
+    let client =
+        client_whose(
+            &world.engine,
+            |engine, _, operation, body| {
+                if operation == "GetItem" { lost() } else { engine.answer(operation, body) }
+            },
+        );
+    world.reached_by(&client)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_keyed_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_ever_applied() {
     let (world, _) = World::with_lamp().await;
-    let blind = world.reached_by(&client_over(NoSecondLook(world.engine.clone())));
+    let blind = without_a_second_look(&world);
     let too_much = Event::adjust().text(r#"{"attribute":"brightness","by":1000,"max":100}"#).key("k-1");
     let answer = blind.refused(&too_much, 503, "unavailable").await;
     let detail = answer.json()["detail"].as_str().expect("a detail").to_owned();

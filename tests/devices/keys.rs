@@ -1,9 +1,10 @@
 //! `Idempotency-Key`: a creation and an adjustment have one effect, and each repeat gets the first answer.
 
-use super::world::{Answer, Event, RECORDS, TABLE, World};
-use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use super::world::{KEY, World};
+use crate::harness::answers::Answer;
+use crate::harness::clients::client_whose;
+use crate::harness::events::Event;
+use crate::harness::functions::{DEVICES, RECORDS};
 use serde_json::{Value, json};
 
 const HOUR: u64 = 3_600_000; // in milliseconds
@@ -114,7 +115,7 @@ async fn a_key_is_1_to_255_visible_characters() {
     let (world, _) = World::with_lamp().await;
     for key in ["", " ", "two words", "a, b", "é", &"x".repeat(256)] {
         for event in [Event::create().device("lamp-2"), Event::adjust()] {
-            world.bad_input(&event.key(key), 400, "invalid_idempotency_key", "header:idempotency-key").await;
+            world.bad_input(&event.key(key), "invalid_idempotency_key", "header:idempotency-key").await;
         }
     }
     for (version, key) in (2..).zip(["!", "a,b", &"x".repeat(255)]) {
@@ -184,32 +185,28 @@ async fn an_answer_that_does_not_fit_into_its_record_is_too_large_and_nothing_is
     world.send(&Event::create().text(&state)).await.shows(201, 1);
 }
 
-/// Somebody else who dims the lamp to 50, and raises its version by one, just before each transaction.
-#[derive(Debug)]
-struct Rivalled(Engine);
-
-impl HttpConnector for Rivalled {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let operation = operation_of(&request);
-        if operation == "TransactWriteItems" && self.0.row(TABLE, "deviceId", "lamp-1")["_version"]["N"] == "1" {
+/// The same device, where somebody else dims the lamp to 50, and raises its version by one, just before a transaction.
+fn rivalled(world: &World) -> World {
+    let client = client_whose(&world.engine, |engine, _, operation, body| {
+        if operation == "TransactWriteItems" && engine.row(DEVICES, KEY, "lamp-1")["_version"]["N"] == "1" {
             let dim = json!({
-                "TableName": TABLE,
-                "Key": {"deviceId": {"S": "lamp-1"}},
+                "TableName": DEVICES,
+                "Key": {KEY: {"S": "lamp-1"}},
                 "UpdateExpression": "SET #s.brightness = :fifty, #v = #v + :one",
                 "ExpressionAttributeNames": {"#s": "state", "#v": "_version"},
                 "ExpressionAttributeValues": {":fifty": {"N": "50"}, ":one": {"N": "1"}},
             });
-            self.0.raw("UpdateItem", &dim);
+            engine.raw("UpdateItem", &dim);
         }
-        let (status, body) = self.0.answer(&operation, &body_of(&request));
-        HttpConnectorFuture::ready(response(status, body))
-    }
+        engine.answer(operation, body)
+    });
+    world.reached_by(&client)
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_right_already_is_decided_again_if_it_changed_before_that_was_recorded() {
     let world = World::with_state(r#"{"brightness":100}"#).await;
-    let rivalled = world.reached_by(&client_over(Rivalled(world.engine.clone())));
+    let rivalled = rivalled(&world);
     let clamp = adjustment(r#"{"attribute":"brightness","by":10,"max":100,"onLimit":"clamp"}"#).key("k-1");
     assert_eq!(rivalled.send(&clamp).await.shows(200, 3)["state"]["brightness"], 60);
 }
@@ -217,7 +214,7 @@ async fn what_was_right_already_is_decided_again_if_it_changed_before_that_was_r
 #[tokio::test(start_paused = true)]
 async fn a_keyed_change_at_a_version_is_not_decided_again_at_another() {
     let (world, created) = World::with_lamp().await;
-    let rivalled = world.reached_by(&client_over(Rivalled(world.engine.clone())));
+    let rivalled = rivalled(&world);
     let lost = rivalled.send(&Event::adjust().key("k-1").header("if-match", created.etag())).await;
     assert_eq!((lost.status, lost.json()["code"].as_str()), (412, Some("version_conflict")));
     let read = world.send(&Event::get()).await;
@@ -226,27 +223,25 @@ async fn a_keyed_change_at_a_version_is_not_decided_again_at_another() {
     assert_eq!(world.send(&anew).await.shows(200, 3)["state"]["brightness"], 51, "a refusal does not close the key");
 }
 
-/// Reads many items as `DynamoDB` may: not in one moment. The records are as they were before anything was written.
-#[derive(Debug)]
-struct RecordsReadFirst(Engine);
-
-impl HttpConnector for RecordsReadFirst {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let operation = operation_of(&request);
-        let (status, mut body) = self.0.answer(&operation, &body_of(&request));
-        if operation == "BatchGetItem" {
-            let mut answer: Value = serde_json::from_str(&body).expect("JSON");
-            answer["Responses"][RECORDS] = json!([]);
-            body = answer.to_string();
+/// The same device, where many items are read as `DynamoDB` may: not in one moment. The records are as they were before
+/// anything was written.
+fn with_records_read_first(world: &World) -> World {
+    let client = client_whose(&world.engine, |engine, _, operation, body| {
+        let (status, body) = engine.answer(operation, body);
+        if operation != "BatchGetItem" {
+            return (status, body);
         }
-        HttpConnectorFuture::ready(response(status, body))
-    }
+        let mut answer: Value = serde_json::from_str(&body).expect("JSON");
+        answer["Responses"][RECORDS] = json!([]);
+        (status, answer.to_string())
+    });
+    world.reached_by(&client)
 }
 
 #[tokio::test]
 async fn the_same_request_at_once_is_not_refused_because_of_itself() {
     let world = World::new();
-    let late = world.reached_by(&client_over(RecordsReadFirst(world.engine.clone())));
+    let late = with_records_read_first(&world);
     let adjust = adjustment(r#"{"attribute":"brightness","by":30,"max":100}"#).key("k-1");
     for event in [Event::create().key("k-1"), adjust.clone(), adjust.key("k-2").device("lamp-1")] {
         let first = world.send(&event).await;

@@ -1,51 +1,28 @@
 //! The real function over real sockets: processes that race, and a network that loses answers.
 
-use super::world::{RECORDS, TABLE, TABLES, app, context};
+use super::world::{TABLES, World};
+use crate::harness::clients::lost;
 use crate::harness::engine::Engine;
+use crate::harness::events::Event;
+use crate::harness::functions::{DEVICES, RECORDS};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::{Server, listen};
+use crate::harness::world::context;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
-use device_state::App;
-use fencepost::Store;
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
-use lambda_runtime::LambdaEvent;
-use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// An event as API Gateway sends it, for a device's sub-resource (`""` for the device itself).
-fn event(method: &str, device: &str, sub: &str, body: &Value) -> Value {
-    json!({
-        "version": "2.0",
-        "routeKey": format!("{method} /devices/{{deviceId}}{sub}"),
-        "rawPath": format!("/devices/{device}{sub}"),
-        "rawQueryString": "",
-        "headers": {"content-type": "application/json"},
-        "requestContext": {"stage": "$default", "http": {"method": method, "path": format!("/devices/{device}{sub}")}},
-        "pathParameters": {"deviceId": device},
-        "body": body.to_string(),
-        "isBase64Encoded": false,
-    })
-}
-
-fn create(device: &str) -> Value {
-    event("PUT", device, "", &json!({"state": {"brightness": 50}}))
-}
-
-fn one_brighter(device: &str) -> Value {
-    event("POST", device, "/adjustments", &json!({"attribute": "brightness", "by": 1}))
-}
-
 fn brightness(engine: &Engine, device: &str) -> i64 {
-    let row = engine.row(TABLE, "deviceId", device);
+    let row = engine.row(DEVICES, "deviceId", device);
     row["state"]["M"]["brightness"]["N"].as_str().expect("a number").parse().expect("a whole number")
 }
 
@@ -71,11 +48,11 @@ impl Progress {
             self.begun.fetch_add(1, SeqCst);
             self.assert_holds();
             loop {
-                let answer = process.invoke(one_brighter("lamp-1")).await;
-                match answer["statusCode"].as_u64() {
-                    Some(200) => break,
-                    Some(503) => {} // nothing was applied: the same request may win
-                    _ => panic!("neither done nor safe to repeat: {answer}"),
+                let answer = process.answer(&Event::adjust()).await;
+                match answer.status {
+                    200 => break,
+                    503 => {} // nothing was applied: the same request may win
+                    _ => panic!("neither done nor safe to repeat: {answer:?}"),
                 }
             }
             self.acknowledged.fetch_add(1, SeqCst);
@@ -92,14 +69,14 @@ async fn five_processes_that_race_lose_no_adjustment_and_apply_none_twice() {
     let endpoint = server.endpoint();
     let environment = [
         ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-        ("DEVICES_TABLE", TABLE),
+        ("DEVICES_TABLE", DEVICES),
         ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
     ];
     let mut processes = Vec::new();
     for _ in 0..CLIENTS {
         processes.push(FunctionProcess::start("device-state", &environment).await);
     }
-    assert_eq!(processes[0].invoke(create("lamp-1")).await["statusCode"], 201);
+    processes[0].answer(&Event::create()).await.shows(201, 1);
     let engine = server.engine.clone();
     let progress = Arc::new(Progress { engine, begun: AtomicI64::new(0), acknowledged: AtomicI64::new(0) });
     let mut clients = JoinSet::new();
@@ -120,6 +97,9 @@ struct LossyHop {
 }
 
 const EVERY: usize = 8;
+
+/// As much time as Lambda allows any invocation.
+const LONGEST: Duration = Duration::from_mins(15);
 
 async fn lossy_hop(engine: &str) -> (Arc<LossyHop>, String) {
     let client = legacy::Client::builder(TokioExecutor::new()).build_http();
@@ -150,8 +130,8 @@ async fn pass_on(State(hop): State<Arc<LossyHop>>, request: Request) -> Response
     match hop.applied.fetch_add(1, SeqCst) % (2 * EVERY) {
         0 => std::future::pending().await,
         EVERY => {
-            let error = json!({"__type": "com.amazonaws.dynamodb.v20120810#InternalServerError", "message": "lost"});
-            Response::builder().status(500).body(Body::from(error.to_string())).expect("a response")
+            let (status, body) = lost();
+            Response::builder().status(status).body(Body::from(body)).expect("a response")
         }
         _ => Response::from_parts(parts, Body::from(body)),
     }
@@ -170,34 +150,27 @@ fn client_at(address: &str) -> Client {
     Client::from_conf(config)
 }
 
-/// What the real handler answers to an event, with as much time as Lambda allows at most.
-async fn answer(app: &App, event: Value) -> i64 {
-    let context = context(Duration::from_mins(15));
-    let event = LambdaEvent::new(serde_json::from_value(event).expect("an event"), context);
-    Box::pin(fencepost::lambda::respond(app, &device_state::handle, event)).await.status_code
-}
-
 /// The clients' timeouts run in real time. On a slow machine they end early, which is one more kind of lost answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_answers_over_http_apply_no_adjustment_twice() {
     const WRITERS: usize = 8;
-    const DEVICES: usize = 8;
+    const LAMPS: usize = 8;
     const INCREMENTS: usize = 16;
     let server = Server::start(TABLES).await;
     let (hop, address) = lossy_hop(&server.address).await;
-    let direct = app(&Store::new(&server.engine.client()));
-    for device in 0..DEVICES {
-        assert_eq!(answer(&direct, create(&format!("lamp-{device}"))).await, 201);
+    let direct = World::on(&server.engine);
+    for lamp in 0..LAMPS {
+        direct.send(&Event::create().device(&format!("lamp-{lamp}"))).await.shows(201, 1);
     }
     let mut writers = JoinSet::new();
     for writer in 0..WRITERS {
-        let app = app(&Store::new(&client_at(&address)));
+        let world = direct.reached_by(&client_at(&address));
         writers.spawn(async move {
             let (mut acknowledged, mut unknown) = (0, 0);
             for increment in 0..INCREMENTS {
-                // Every device is everybody's: each writer goes round them all.
-                let device = format!("lamp-{}", (writer + increment) % DEVICES);
-                match answer(&app, one_brighter(&device)).await {
+                // Every lamp is everybody's: each writer goes round them all.
+                let event = Event::adjust().device(&format!("lamp-{}", (writer + increment) % LAMPS));
+                match world.send_with(&event, context(LONGEST)).await.status {
                     200 => acknowledged += 1,
                     503 => {}
                     504 => unknown += 1,
@@ -210,7 +183,7 @@ async fn lost_answers_over_http_apply_no_adjustment_twice() {
     let told = writers.join_all().await;
     let acknowledged: i64 = told.iter().map(|(acknowledged, _)| acknowledged).sum();
     let unknown: i64 = told.iter().map(|(_, unknown)| unknown).sum();
-    let held: i64 = (0..DEVICES).map(|device| brightness(&server.engine, &format!("lamp-{device}")) - 50).sum();
+    let held: i64 = (0..LAMPS).map(|lamp| brightness(&server.engine, &format!("lamp-{lamp}")) - 50).sum();
     let lost = hop.applied.load(SeqCst) / EVERY;
     println!("acknowledged {acknowledged}, held {held}, unknown {unknown}, answers lost {lost}");
     assert!(lost > 5, "the network lost too little to show anything: {lost}");

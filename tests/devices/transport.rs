@@ -1,6 +1,8 @@
 //! What lies between a client and a route: encodings, development servers, deadlines, broken rows.
 
-use super::world::{Event, World};
+use super::world::World;
+use crate::harness::events::Event;
+use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -39,7 +41,7 @@ async fn events_of_cargo_lambda_take_the_same_routes() {
     let delete = Event::delete().by_cargo_lambda().header("if-match", "*");
     assert_eq!(world.send(&delete).await.status, 204);
     let encoded = Event::get().device("lamp%2D1").by_cargo_lambda();
-    world.bad_input(&encoded, 400, "invalid_id", "path:deviceId").await;
+    world.bad_input(&encoded, "invalid_id", "path:deviceId").await;
 }
 
 #[tokio::test]
@@ -54,9 +56,14 @@ async fn a_stage_in_the_path_does_not_matter_to_a_route_that_the_gateway_matched
 #[tokio::test]
 async fn a_deadline_in_1970_is_none() {
     let world = World::new();
-    world.send_with_deadline(&Event::create(), 600_000).await.shows(201, 1);
-    world.send_with_deadline(&Event::get(), 600_000).await.shows(200, 1);
-    world.send_with_deadline(&Event::adjust(), 0).await.shows(200, 2);
+    let with_deadline = |milliseconds| {
+        let mut context = Context::default();
+        context.deadline = milliseconds;
+        context
+    };
+    world.send_with(&Event::create(), with_deadline(600_000)).await.shows(201, 1);
+    world.send_with(&Event::get(), with_deadline(600_000)).await.shows(200, 1);
+    world.send_with(&Event::adjust(), with_deadline(0)).await.shows(200, 2);
 }
 
 #[tokio::test]
@@ -95,7 +102,7 @@ async fn an_item_that_is_not_ours_is_a_500_that_says_nothing_of_the_inside() {
 #[tokio::test]
 async fn a_table_that_is_not_there_is_a_500_that_says_nothing_of_the_inside() {
     let world = World::new();
-    world.engine.raw("DeleteTable", &json!({"TableName": super::world::TABLE}));
+    world.engine.raw("DeleteTable", &json!({"TableName": crate::harness::functions::DEVICES}));
     for event in Event::all() {
         let event = if event.method() == "DELETE" { event.header("if-match", "*") } else { event };
         let answer = world.send(&event).await;

@@ -1,7 +1,15 @@
-//! What tests stand on: an engine behind the real SDK, a network that fails on purpose, a Lambda runtime API.
+//! What tests stand on: an engine behind the real SDK, a network that fails on purpose, the functions and their events,
+//! processes over sockets.
 
+pub mod answers;
+pub mod clients;
+pub mod clock;
 pub mod engine;
+pub mod events;
 pub mod faults;
+pub mod functions;
+pub mod permissions;
 pub mod runtime_api;
 pub mod seeds;
 pub mod server;
+pub mod world;

@@ -3,7 +3,10 @@
 //! The process runs the real runtime, which polls `…/invocation/next` and posts `…/response` or `…/error`. Source:
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 
+use super::answers::Answer;
+use super::events::Event;
 use super::server::{listen, patiently};
+use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -70,6 +73,12 @@ impl FunctionProcess {
         let (answered, answer) = oneshot::channel();
         self.events.send((event, answered)).await.expect("the API runs");
         patiently("an answer of the function", answer).await.expect("the function answers")
+    }
+
+    /// Sends one event of API Gateway and waits for the answer.
+    pub async fn answer(&self, event: &Event) -> Answer {
+        let answer = self.invoke(event.0.clone()).await;
+        serde_json::from_value::<ApiGatewayV2httpResponse>(answer).expect("a response").into()
     }
 
     /// Ends the process and gives what it has logged. A line is written before the answer that it is about.

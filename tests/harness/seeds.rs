@@ -1,6 +1,6 @@
 //! Playing seeded histories: how many, which one again, and whether any shows the harm that a broken rule does.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::ops::{AddAssign, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -25,12 +25,12 @@ pub fn explore<T: Default + AddAssign>(seeds: Range<u64>, run: impl Fn(u64) -> R
 
 /// Plays as many histories as `FENCEPOST_HISTORIES` says, or else this sample, on two threads; gives what they were made
 /// of. `None` where `FENCEPOST_SEED` had one of them replayed.
-pub fn play<T: Default + AddAssign + Debug + Send>(
+pub fn play<T: Default + AddAssign + Display + Debug + Send>(
     sample: u64,
     explore: impl Fn(Range<u64>) -> Result<T, Broke> + Sync,
 ) -> Option<T> {
     if let Some(seed) = asked("FENCEPOST_SEED") {
-        println!("{:?}", explore(seed..seed + 1).expect("this seed holds"));
+        println!("{}", explore(seed..seed + 1).expect("this seed holds"));
         return None;
     }
     let histories = asked("FENCEPOST_HISTORIES").unwrap_or(sample);

@@ -1,6 +1,8 @@
 //! Seeded histories: clients race under every fault, and afterwards nothing may contradict what they were told.
 
 mod devices;
+mod history;
 mod leases;
 mod mappings;
 mod orders;
+mod total;

@@ -1,6 +1,6 @@
 //! Bad input: every kind is a 4xx problem that names the field, and `DynamoDB` is not asked.
 
-use super::world::{World, acquire, asking, ensure, ensure_under, release, renew, shown_child, shown_lease};
+use super::world::{World, acquire, ensure, ensure_under, release, renew, shown_child, shown_lease};
 use serde_json::{Value, json};
 
 const NO_IDS: [&str; 9] = ["", ".", "..", "a b", "a/b", "a%2Fb", "ä", "a\n", "a@b"];
@@ -46,7 +46,7 @@ async fn a_token_is_a_whole_number_from_1_that_every_reader_keeps() {
     }
     world.bad_input(&renew("k", 1, 1).text(r#"{"ttlSeconds":1}"#), "missing_field", "/token").await;
     for value in ["0", "-1", "1.5", "", "x", "1e3", " 1", "9007199254740992", "99999999999999999999"] {
-        world.bad_input(&asking(release("k", 1), &[("token", value)]), "invalid_value", "query:token").await;
+        world.bad_input(&release("k", 1).asking([("token", value)]), "invalid_value", "query:token").await;
     }
 }
 
@@ -54,8 +54,8 @@ async fn a_token_is_a_whole_number_from_1_that_every_reader_keeps() {
 async fn a_release_says_which_lease_it_means() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
-    world.refused(&asking(release("k", 1), &[]), 428, "condition_required", (0, 0)).await;
-    let two = asking(release("k", 1), &[("token", &token.to_string()), ("holder", "a")]);
+    world.refused_for(&release("k", 1).asking([]), 428, "condition_required", (0, 0)).await;
+    let two = release("k", 1).asking([("token", token.to_string().as_str()), ("holder", "a")]);
     world.bad_input(&two, "unknown_parameter", "query:holder").await;
     world.send(&shown_lease("k")).await.shown(200);
 }
@@ -111,9 +111,9 @@ async fn what_a_request_does_not_know_is_refused() {
     ] {
         world.bad_input(&ensure("p", "u", &json!({})).text(&lease(wrong)), code, field).await;
     }
-    let more = asking(shown_child("p", "u-1"), &[("parentUid", "u-1"), ("dryRun", "true")]);
+    let more = shown_child("p", "u-1").asking([("parentUid", "u-1"), ("dryRun", "true")]);
     world.bad_input(&more, "unknown_parameter", "query:dryRun").await;
-    world.bad_input(&asking(shown_child("p", "u-1"), &[]), "missing_parameter", "query:parentUid").await;
+    world.bad_input(&shown_child("p", "u-1").asking([]), "missing_parameter", "query:parentUid").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,8 @@
 //! Every answer of `ensure-child`.
 
-use super::world::{CHILDREN, World, acquire, ensure, ensure_under, release, shown_child, token};
-use crate::devices::world::Answer;
+use super::world::{World, acquire, ensure, ensure_under, release, shown_child, token};
+use crate::harness::answers::Answer;
+use crate::harness::functions::CHILDREN;
 use serde_json::{Value, json};
 
 fn spec() -> Value {

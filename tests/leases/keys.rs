@@ -1,7 +1,7 @@
 //! An acquire with an idempotency key: the same lease again as long as it is held, and a new one afterwards.
 
 use super::world::{SKEW, World, acquire, release, renew, shown_lease, token};
-use crate::devices::world::Event;
+use crate::harness::events::Event;
 
 fn keyed() -> Event {
     acquire("k", "a", 60).key("once")
@@ -55,14 +55,14 @@ async fn another_acquire_under_the_same_key_is_refused_while_the_first_is_held()
     let world = World::new();
     let token = token(&world.send(&keyed()).await.shown(201));
     for other in [acquire("k", "b", 60), acquire("k", "a", 61)] {
-        let problem = world.refused(&other.key("once"), 422, "idempotency_key_reused", (0, 1)).await;
+        let problem = world.refused_for(&other.key("once"), 422, "idempotency_key_reused", (0, 1)).await;
         assert_eq!(problem["field"], "header:idempotency-key");
     }
     // Another notation is the same request; another key or caller is another one.
     let same = keyed().text(r#" { "ttlSeconds" : 6.0e1, "holder" : "a" } "#);
     assert!(world.send(&same).await.is_replay());
     for other in [acquire("k", "a", 60).key("twice"), keyed().by("arn:aws:iam::123456789012:role/other")] {
-        world.refused(&other, 409, "lease_held", (0, 1)).await;
+        world.refused_for(&other, 409, "lease_held", (0, 1)).await;
     }
     world.send(&release("k", token)).await;
     world.send(&acquire("k", "b", 60).key("once")).await.shown(201);
@@ -94,5 +94,5 @@ async fn after_its_end_or_its_release_the_same_request_is_a_new_acquire() {
 async fn a_key_does_not_share_a_lease_that_was_acquired_without_one() {
     let world = World::new();
     world.acquired("k", "a", 60).await;
-    world.refused(&keyed(), 409, "lease_held", (0, 1)).await;
+    world.refused_for(&keyed(), 409, "lease_held", (0, 1)).await;
 }

@@ -1,10 +1,9 @@
 //! Copies that arrive late, and refusals that prove less than they seem to.
 
-use super::world::{
-    CHILDREN, LEASES, Way, World, asking, call, client_that, client_whose_writes, ensure_under, release, renew,
-    shown_child, shown_lease, terms,
-};
+use super::world::{World, call, ensure_under, release, renew, shown_child, shown_lease, terms};
+use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::{Engine, is_read};
+use crate::harness::functions::{CHILDREN, LEASES};
 use fencepost::Failure;
 use fencepost::lease::{AcquireError, LeaseError};
 use fencepost::{Key, Plan, Reads, Record, Store};
@@ -13,9 +12,6 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const FAILED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#;
-const THROTTLED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException"}"#;
-
 /// Writes as they were sent: operation and body.
 type Sent = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
@@ -23,7 +19,7 @@ type Sent = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 fn noting(world: &World) -> (World, Sent) {
     let sent = Sent::default();
     let noted = sent.clone();
-    let client = client_whose_writes(&world.engine, move |engine, _, operation, body| {
+    let client = client_whose(&world.engine, move |engine, _, operation, body| {
         if !is_read(operation) {
             noted.lock().expect("no panic").push((operation.to_owned(), body.to_vec()));
         }
@@ -35,27 +31,27 @@ fn noting(world: &World) -> (World, Sent) {
 #[tokio::test(start_paused = true)]
 async fn a_late_copy_of_an_acquire_does_not_take_the_lease_again_after_its_release() {
     let (world, sent) = noting(&World::new());
-    let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
-    world.leases.release(lease, &call(5)).await.expect("released");
+    let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    world.app.leases.release(lease, &call(5)).await.expect("released");
     let (operation, body) = sent.lock().expect("no panic")[0].clone();
     let (status, _) = world.engine.answer(&operation, &body);
     assert_eq!((status, world.row("k").get("holder")), (400, None), "nobody would hold it");
-    world.leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("it is free for others");
+    world.app.leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("it is free for others");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoever_lost_the_answer() {
     let world = World::new();
-    let client = client_whose_writes(&world.engine, |engine, write, operation, body| {
+    let client = client_whose(&world.engine, |engine, write, operation, body| {
         let answer = engine.answer(operation, body);
         if write > 0 {
             return answer;
         }
         let key = json!({"leaseKey": {"S": "k"}});
         engine.raw("UpdateItem", &json!({"TableName": LEASES, "Key": key, "UpdateExpression": "REMOVE holder"}));
-        (500, FAILED.to_owned())
+        lost()
     });
-    let acquired = world.reached_by(&client).leases.acquire("k", "a", terms(10_000), &call(5)).await;
+    let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000), &call(5)).await;
     assert!(matches!(acquired, Err(AcquireError::Failed(Failure::OutcomeUnknown { .. }))), "{acquired:?}");
 }
 
@@ -63,14 +59,14 @@ async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoev
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_finds_what_a_late_copy_of_its_own_look_has_acquired() {
     let world = World::new();
-    let other = world.leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("acquired");
+    let other = world.app.leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("acquired");
     let (waiting, sent) = noting(&world);
     let (patient, call) = (Duration::from_secs(30), call(60));
-    let waiter = waiting.leases.acquire_within("k", "a", terms(10_000), patient, &call);
+    let waiter = waiting.app.leases.acquire_within("k", "a", terms(10_000), patient, &call);
     let late = async {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let first = sent.lock().expect("no panic").first().cloned().expect("a first look");
-        world.leases.release(other, &super::world::call(5)).await.expect("released");
+        world.app.leases.release(other, &super::world::call(5)).await.expect("released");
         assert_eq!(world.engine.answer(&first.0, &first.1).0, 200, "it finds the lease free");
     };
     let (lease, ()) = tokio::join!(waiter, late);
@@ -88,7 +84,7 @@ async fn whoever_may_wait_longer_than_its_call_lasts_does_not_look_more_often() 
         world.acquired("k", "b", 900).await;
         let (waiting, sent) = noting(&world);
         let timeout = Duration::from_secs(timeout);
-        let held = waiting.leases.acquire_within("k", "a", terms(10_000), timeout, &call(lasts)).await;
+        let held = waiting.app.leases.acquire_within("k", "a", terms(10_000), timeout, &call(lasts)).await;
         assert!(matches!(held, Err(AcquireError::Held { .. })), "{held:?}");
         let looks = sent.lock().expect("no panic").len();
         assert!(looks as u64 <= 1 + 2 * (lasts / 10 + 1), "{looks} looks in {lasts} s");
@@ -115,7 +111,7 @@ async fn work_that_is_always_ready_does_not_keep_its_lease_from_being_renewed() 
             tokio::task::yield_now().await;
         }
     };
-    let held = world.leases.while_held("k", "a", terms(10_000), &call(100), greedy).await;
+    let held = world.app.leases.while_held("k", "a", terms(10_000), &call(100), greedy).await;
     time.abort();
     held.expect("held to the end");
     assert_eq!(world.row("k")["renewals"], json!({"N": "4"}));
@@ -140,15 +136,15 @@ async fn a_late_copy_of_a_renewal_does_not_undo_one_that_made_the_lease_shorter(
 async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_throttled() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
-    let client = client_whose_writes(&world.engine, |engine, write, operation, body| match write {
+    let client = client_whose(&world.engine, |engine, write, operation, body| match write {
         _ if is_read(operation) => engine.answer(operation, body),
         0 => {
             engine.answer(operation, body);
             overtake(engine);
-            (500, FAILED.to_owned())
+            lost()
         }
         1 => engine.answer(operation, body),
-        _ => (400, THROTTLED.to_owned()),
+        _ => error(400, "ThrottlingException"),
     });
     let renewed = world.reached_by(&client).send(&renew("k", token, 90)).await;
     renewed.says(504, "outcome_unknown");
@@ -178,8 +174,8 @@ async fn a_demand_that_is_ahead_of_the_lease_is_unknown_as_long_as_a_copy_is_on_
         world.reached_by(&client).send(&event).await.says(504, "outcome_unknown");
         world.send(&event).await.says(412, "version_conflict");
     }
-    let token = world.leases.token("k", token);
-    let far = world.leases.renew_at(&token, Some(u64::MAX), terms(10_000), &call(5)).await;
+    let token = world.app.leases.token("k", token);
+    let far = world.app.leases.renew_at(&token, Some(u64::MAX), terms(10_000), &call(5)).await;
     assert!(matches!(far, Err(LeaseError::Conflict(_))), "{far:?}");
 }
 
@@ -208,7 +204,7 @@ async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_cr
     for landed in [true, false] {
         let world = World::new();
         let token = world.acquired("k", "a", 60).await;
-        let client = client_whose_writes(&world.engine, move |engine, write, operation, body| {
+        let client = client_whose(&world.engine, move |engine, write, operation, body| {
             if is_read(operation) {
                 return engine.answer(operation, body);
             }
@@ -220,7 +216,7 @@ async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_cr
             }
             let key = json!({"leaseKey": {"S": "k"}});
             engine.raw("UpdateItem", &json!({"TableName": LEASES, "Key": key, "UpdateExpression": "REMOVE holder"}));
-            (500, FAILED.to_owned())
+            lost()
         });
         let answer = world.reached_by(&client).send(&ensure_under("p", "u", &json!({}), ("k", token))).await;
         if landed {
@@ -240,7 +236,7 @@ async fn a_child_that_somebody_creates_in_between_answers_before_the_fence_does(
     let token = world.acquired("k", "a", 60).await;
     let other = world.reached_by(&world.engine.client());
     let created = other.send(&ensure_under("p", "u", &json!({}), ("k", token))).await.shown(201);
-    let client = client_whose_writes(&world.engine, |engine, _, operation, body| match operation {
+    let client = client_whose(&world.engine, |engine, _, operation, body| match operation {
         "BatchGetItem" => (200, json!({"Responses": {CHILDREN: []}, "UnprocessedKeys": {}}).to_string()),
         "TransactWriteItems" => in_order_of(body, lease_refused(engine)),
         _ => engine.answer(operation, body),
@@ -267,10 +263,10 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     let client = world.engine.client();
     let (counts, key) = (Store::new(&client).table::<Count>(CHILDREN), Key::from("c"));
     counts.create(&key, &Count { n: 1 }, &call(5)).await.expect("created");
-    let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
     let mut reads = Reads::new();
     let (item, required) = (reads.item("count", &counts, &key), reads.lease("lease", lease.token()));
-    let overtaking = client_whose_writes(&world.engine, |engine, write, operation, body| {
+    let overtaking = client_whose(&world.engine, |engine, write, operation, body| {
         if write == 0 && operation == "TransactWriteItems" {
             let update = |table: &str, key: Value, expression: &str| {
                 let mut update = json!({"TableName": table, "Key": key, "UpdateExpression": expression});
@@ -315,7 +311,7 @@ async fn a_create_under_a_token_that_is_still_to_come_is_unknown_as_long_as_a_co
 async fn a_parameter_that_came_twice_is_refused_and_not_the_last_one_taken() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
-    let twice = asking(release("k", token), &[("token", &format!("{},{token}", token - 1))]);
+    let twice = release("k", token).asking([("token", format!("{},{token}", token - 1).as_str())]);
     world.bad_input(&twice, "invalid_value", "query:token").await;
     world.send(&shown_lease("k")).await.shown(200);
 }

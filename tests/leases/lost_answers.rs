@@ -1,16 +1,13 @@
 //! Answers that are lost: what became of the request is found out at once, and never said wrongly.
 
-use super::world::{
-    LEASES, Way, World, acquire, call, client_that, client_whose_writes, release, renew, shown_lease, terms, token,
-};
-use crate::harness::engine::Engine;
-use crate::shop::shop::number;
+use super::world::{World, acquire, call, release, renew, shown_lease, terms, token};
+use crate::harness::clients::{Way, client_that, client_whose, lost};
+use crate::harness::engine::{Engine, number};
+use crate::harness::functions::LEASES;
 use Way::{AnswerLost, Answered, Dropped, InTransaction};
 use fencepost::Failure;
 use fencepost::lease::{AcquireError, LeaseError};
 use serde_json::{Value, json};
-
-const FAILED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#;
 
 /// A world reached by a client whose first requests fare like this, and the others well. It has had an answer before, so
 /// that it waits 150 ms for the next.
@@ -21,7 +18,7 @@ async fn faring(ways: &'static [Way]) -> World {
 async fn faring_on(world: &World, ways: &'static [Way]) -> World {
     let way = |request: usize| request.checked_sub(1).and_then(|n| ways.get(n)).copied().unwrap_or(Answered(10));
     let world = world.reached_by(&client_that(&world.engine, way));
-    world.leases.get("another", &call(1)).await.expect("answered");
+    world.app.leases.get("another", &call(1)).await.expect("answered");
     world.engine.take_log();
     world
 }
@@ -36,7 +33,7 @@ async fn an_acquire_whose_answer_is_lost_costs_exactly_one_request_more() {
         let ways: &'static [Way] = if lost == Dropped { &[Dropped] } else { &[AnswerLost] };
         let world = faring(ways).await;
         let began = world.clock.now();
-        let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
         let took = world.clock.now() - began;
         assert!(took < 200, "it does not wait until the lease ends: {took} ms");
         let asked = world.engine.take_log().len() + usize::from(lost == Dropped);
@@ -66,11 +63,11 @@ async fn an_acquire_through_the_function_whose_answer_is_lost_is_answered_201() 
 async fn a_renewal_whose_answer_is_lost_is_recognised_and_not_made_twice() {
     for ways in [&[Answered(10), AnswerLost][..], &[Answered(10), AnswerLost, AnswerLost, AnswerLost]] {
         let world = faring(ways).await;
-        let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
         world.pass(5_000).await;
         world.engine.take_log();
         let began = world.clock.now();
-        world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+        world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
         let took = world.clock.now() - began;
         assert_eq!((world.engine.take_counts(), lease.renewals()), ((0, ways.len()), 1));
         assert_eq!(number(&world.row("k"), "renewals"), 1);
@@ -100,9 +97,9 @@ async fn a_renewal_by_token_alone_whose_answer_is_lost_is_recognised_too() {
 #[tokio::test(start_paused = true)]
 async fn a_release_whose_answer_is_lost_is_released_by_one_request_more() {
     for world in [faring(&[Answered(10), AnswerLost]).await, faring(&[Answered(10), AnswerLost]).await] {
-        let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
         world.engine.take_log();
-        world.leases.release(lease, &call(5)).await.expect("released");
+        world.app.leases.release(lease, &call(5)).await.expect("released");
         assert_eq!(world.engine.take_counts(), (0, 2));
         assert_eq!(world.row("k").get("holder"), None);
     }
@@ -115,38 +112,38 @@ async fn a_release_whose_answer_is_lost_is_released_by_one_request_more() {
 #[tokio::test(start_paused = true)]
 async fn a_transaction_in_flight_is_no_lost_lease() {
     let world = faring(&[InTransaction, Answered(10), InTransaction, InTransaction, Answered(10), InTransaction]).await;
-    let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
-    world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
-    world.leases.release(lease, &call(5)).await.expect("released");
+    let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    world.app.leases.release(lease, &call(5)).await.expect("released");
     assert_eq!(world.engine.take_counts(), (0, 3), "a refused one is not asked of the engine");
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_renewal_that_failed_loses_no_lease() {
     let world = faring(&[Answered(10), Dropped, Dropped, Dropped]).await;
-    let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
     let before = lease.clone();
     world.pass(5_000).await;
-    let failed = world.leases.renew(&mut lease, terms(10_000), &call(1)).await;
+    let failed = world.app.leases.renew(&mut lease, terms(10_000), &call(1)).await;
     assert!(is_unknown(&failed), "{failed:?}");
     assert_eq!((lease.at(), lease.remaining()), (before.at(), before.remaining()), "it is as it was before");
     assert!(!lease.remaining().is_zero());
-    world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
     assert_eq!((lease.renewals(), lease.token()), (1, before.token()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_later_renewal_adopts_one_that_landed_unknown() {
     let world = faring(&[Answered(10), AnswerLost, AnswerLost, AnswerLost]).await;
-    let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
     world.pass(5_000).await;
-    let unknown = world.leases.renew(&mut lease, terms(10_000), &call(1)).await;
+    let unknown = world.app.leases.renew(&mut lease, terms(10_000), &call(1)).await;
     assert!(is_unknown(&unknown), "{unknown:?}");
     assert_eq!((lease.renewals(), number(&world.row("k"), "renewals")), (0, 1));
     world.engine.take_log();
-    world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
     assert_eq!((lease.renewals(), world.engine.take_counts()), (2, (0, 2)));
-    world.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
     assert_eq!((lease.renewals(), world.engine.take_counts()), (3, (0, 1)), "and knows again where it is");
 }
 
@@ -181,7 +178,7 @@ fn renew_elsewhere(engine: &Engine) {
 /// A world where the first write after the acquire is applied, or not, and then this happens, and its answer is lost.
 fn where_then(applied: bool, happens: fn(&Engine)) -> World {
     let world = World::new();
-    let client = client_whose_writes(&world.engine, move |engine, write, operation, body| {
+    let client = client_whose(&world.engine, move |engine, write, operation, body| {
         if write != 1 {
             return engine.answer(operation, body);
         }
@@ -189,7 +186,7 @@ fn where_then(applied: bool, happens: fn(&Engine)) -> World {
             engine.answer(operation, body);
         }
         happens(engine);
-        (500, FAILED.to_owned())
+        lost()
     });
     world.reached_by(&client)
 }
@@ -198,8 +195,8 @@ fn where_then(applied: bool, happens: fn(&Engine)) -> World {
 async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_never_fenced() {
     for applied in [true, false] {
         let world = where_then(applied, take_over);
-        let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
-        let released = world.leases.release(lease, &call(5)).await;
+        let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let released = world.app.leases.release(lease, &call(5)).await;
         assert!(is_unknown(&released), "{released:?}");
         let world = where_then(applied, take_over);
         let token = world.acquired("k", "a", 60).await;
@@ -207,7 +204,7 @@ async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_ne
         answer.says(504, "outcome_unknown");
         assert_eq!(world.send(&shown_lease("k")).await.shown(200)["holder"], "b", "what the other has is left alone");
         // Asked again, with nothing pending, the answer is definite.
-        world.refused(&release("k", token), 409, "fenced", (0, 1)).await;
+        world.refused_for(&release("k", token), 409, "fenced", (0, 1)).await;
     }
 }
 
@@ -215,8 +212,8 @@ async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_ne
 async fn a_renewal_that_was_lost_before_somebody_else_acquired_finds_the_lease_lost() {
     for applied in [true, false] {
         let world = where_then(applied, take_over);
-        let mut lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
-        let renewed = world.leases.renew(&mut lease, terms(10_000), &call(5)).await;
+        let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let renewed = world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await;
         assert!(matches!(renewed, Err(LeaseError::Fenced)), "{renewed:?}");
     }
 }
@@ -236,15 +233,15 @@ async fn a_renewal_with_a_tag_that_was_lost_before_another_renewal_is_said_to_be
 #[tokio::test(start_paused = true)]
 async fn an_acquire_that_was_lost_before_somebody_else_acquired_says_who_holds_it() {
     let world = World::new();
-    let client = client_whose_writes(&world.engine, |engine, write, operation, body| {
+    let client = client_whose(&world.engine, |engine, write, operation, body| {
         let answer = engine.answer(operation, body);
         if write > 0 {
             return answer;
         }
         take_over(engine);
-        (500, FAILED.to_owned())
+        lost()
     });
-    let acquired = world.reached_by(&client).leases.acquire("k", "a", terms(10_000), &call(5)).await;
+    let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000), &call(5)).await;
     assert!(matches!(&acquired, Err(AcquireError::Held { holder, .. }) if holder == "b"), "{acquired:?}");
 }
 

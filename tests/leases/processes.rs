@@ -1,12 +1,10 @@
 //! Processes over real sockets: a holder that the system stops for longer than its lease, and functions that idle.
 
-use super::world::{CHILDREN, LEASES, acquire, call, ensure_under, renew, terms};
-use crate::devices::world::Answer;
-use crate::harness::engine::{Asked, Engine, is_read, store};
+use super::world::{acquire, call, ensure_under, renew, terms};
+use crate::harness::engine::{Asked, Engine, is_read, number, store};
+use crate::harness::functions::{CHILDREN, LEASES};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::{Server, patiently};
-use crate::shop::shop::number;
-use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use fencepost::{Decision, Key, Lease, Record, Table};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -158,11 +156,6 @@ async fn a_holder_that_never_looks_at_its_time_is_kept_out_by_the_fence() {
     }
 }
 
-async fn invoked(function: &FunctionProcess, event: Value) -> Answer {
-    let answer = function.invoke(event).await;
-    serde_json::from_value::<ApiGatewayV2httpResponse>(answer).expect("a response").into()
-}
-
 /// It idles past the middle of the lease and past its end: longer than anything that renews by itself would. That it
 /// idles for longer on a slow machine changes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -177,16 +170,16 @@ async fn a_function_sends_nothing_between_two_invocations() {
     ];
     let lease = FunctionProcess::start("lease", &environment).await;
     let children = FunctionProcess::start("ensure-child", &environment).await;
-    let token = super::world::token(&invoked(&lease, acquire("k", "a", 1).0).await.shown(201));
-    invoked(&lease, acquire("another", "a", 1).0).await.shown(201);
-    let wanted = ensure_under("p", "u-1", &json!({}), ("k", token)).0;
-    invoked(&children, wanted.clone()).await.shown(201);
+    let token = super::world::token(&lease.answer(&acquire("k", "a", 1)).await.shown(201));
+    lease.answer(&acquire("another", "a", 1)).await.shown(201);
+    let wanted = ensure_under("p", "u-1", &json!({}), ("k", token));
+    children.answer(&wanted).await.shown(201);
     assert_eq!(engine.take_counts(), (1, 3));
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert_eq!(engine.take_counts(), (0, 0));
-    invoked(&lease, renew("k", token, 1).0).await.shown(200);
-    invoked(&children, wanted).await.shown(200);
+    lease.answer(&renew("k", token, 1)).await.shown(200);
+    children.answer(&wanted).await.shown(200);
     assert_eq!(engine.take_counts(), (2, 1));
     // The setting says that clocks are not apart at all.
-    invoked(&lease, acquire("another", "b", 1).0).await.shown(201);
+    lease.answer(&acquire("another", "b", 1)).await.shown(201);
 }

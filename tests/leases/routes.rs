@@ -1,7 +1,8 @@
 //! Every route and every answer of `lease`.
 
 use super::world::{SKEW, World, acquire, release, renew, shown_lease, token};
-use crate::devices::world::{Answer, Event};
+use crate::harness::answers::Answer;
+use crate::harness::events::Event;
 use serde_json::{Value, json};
 
 fn tag(token: u64, renewals: u64) -> String {
@@ -145,8 +146,8 @@ async fn a_token_stays_current_past_its_end_until_somebody_else_acquires() {
     world.send(&acquire("k", "b", 60)).await.says(409, "lease_held");
     world.pass(70_000).await;
     let second = world.acquired("k", "b", 60).await;
-    world.refused(&renew("k", first, 60), 409, "fenced", (1, 0)).await;
-    world.refused(&release("k", first), 409, "fenced", (0, 1)).await;
+    world.refused_for(&renew("k", first, 60), 409, "fenced", (1, 0)).await;
+    world.refused_for(&release("k", first), 409, "fenced", (0, 1)).await;
     assert_eq!(world.send(&shown_lease("k")).await.shown(200)["token"], second);
 }
 
@@ -159,9 +160,9 @@ async fn under_an_old_or_a_future_token_nothing_is_written() {
     for other in [first, second + 1, 1, (1 << 53) - 1] {
         // Without a tag a renewal looks first.
         for (event, untagged) in [(renew("k", other, 60), (1, 0)), (release("k", other), (0, 1))] {
-            world.refused(&event, 409, "fenced", untagged).await;
-            world.refused(&event.clone().header("if-match", "*"), 409, "fenced", untagged).await;
-            world.refused(&event.header("if-match", &tag(other, 0)), 409, "fenced", (0, 1)).await;
+            world.refused_for(&event, 409, "fenced", untagged).await;
+            world.refused_for(&event.clone().header("if-match", "*"), 409, "fenced", untagged).await;
+            world.refused_for(&event.header("if-match", &tag(other, 0)), 409, "fenced", (0, 1)).await;
         }
     }
     world.send(&release("k", second)).await;
@@ -169,20 +170,20 @@ async fn under_an_old_or_a_future_token_nothing_is_written() {
     let late = renew("k", second, 60);
     for (tag, counts) in [(None, (1, 0)), (Some("*".to_owned()), (1, 0)), (Some(tag(second, 0)), (0, 1))] {
         let event = tag.map_or(late.clone(), |tag| late.clone().header("if-match", &tag));
-        world.refused(&event, 409, "fenced", counts).await;
+        world.refused_for(&event, 409, "fenced", counts).await;
     }
-    world.refused(&release("k", second + 1), 409, "fenced", (0, 1)).await;
+    world.refused_for(&release("k", second + 1), 409, "fenced", (0, 1)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_was_never_acquired_is_not_found() {
     let world = World::new();
     for (event, untagged) in [(renew("k", 1, 60), (1, 0)), (release("k", 1), (0, 1))] {
-        world.refused(&event, 404, "lease_not_found", untagged).await;
-        world.refused(&event.clone().header("if-match", "*"), 404, "lease_not_found", untagged).await;
-        world.refused(&event.header("if-match", &tag(1, 0)), 404, "lease_not_found", (0, 1)).await;
+        world.refused_for(&event, 404, "lease_not_found", untagged).await;
+        world.refused_for(&event.clone().header("if-match", "*"), 404, "lease_not_found", untagged).await;
+        world.refused_for(&event.header("if-match", &tag(1, 0)), 404, "lease_not_found", (0, 1)).await;
     }
-    world.refused(&shown_lease("k"), 404, "lease_not_found", (1, 0)).await;
+    world.refused_for(&shown_lease("k"), 404, "lease_not_found", (1, 0)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,7 +194,7 @@ async fn a_release_again_is_answered_the_same_until_somebody_else_acquires() {
         assert_eq!(world.send(&release("k", token)).await.status, 204);
     }
     world.acquired("k", "a", 60).await;
-    world.refused(&release("k", token), 409, "fenced", (0, 1)).await;
+    world.refused_for(&release("k", token), 409, "fenced", (0, 1)).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,7 +229,7 @@ async fn a_release_honours_if_match() {
 
 /// The demand is not met: one write is refused, and the answer says where the lease is.
 async fn assert_stale(world: &World, event: &Event, token: u64, renewals: u64) {
-    let problem = world.refused(event, 412, "version_conflict", (0, 1)).await;
+    let problem = world.refused_for(event, 412, "version_conflict", (0, 1)).await;
     assert_eq!(problem["currentVersion"], token);
     assert_eq!(world.send(event).await.etag(), tag(token, renewals));
 }

@@ -1,8 +1,9 @@
 //! Tokens rise whatever happens to a lease, and the row says what the contract says.
 
-use super::world::{LEASES, World, acquire, call, millis, release, renew, shown_lease, terms, token};
-use crate::harness::engine::store;
-use crate::shop::shop::number;
+use super::world::{World, acquire, call, release, renew, shown_lease, terms, token};
+use crate::harness::clock::millis;
+use crate::harness::engine::{number, store};
+use crate::harness::functions::LEASES;
 use fencepost::lease::AcquireError;
 use serde_json::json;
 use std::time::{Duration, SystemTime};
@@ -88,7 +89,7 @@ async fn a_token_is_a_number_that_every_reader_of_json_keeps() {
 #[tokio::test(start_paused = true)]
 async fn what_is_left_goes_by_whichever_clock_has_less() {
     let world = World::new();
-    let lease = world.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
     let left = || millis(lease.remaining());
     world.pass(3_000).await;
     assert_eq!(left(), 7_000);

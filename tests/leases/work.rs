@@ -1,6 +1,8 @@
 //! Work while a lease is held: renewed meanwhile, released in the end, and over when the lease is.
 
-use super::world::{LEASES, Way, World, call, client_that, terms};
+use super::world::{World, call, terms};
+use crate::harness::clients::{Way, client_that};
+use crate::harness::functions::LEASES;
 use fencepost::Lease;
 use fencepost::lease::WorkError;
 use serde_json::{Value, json};
@@ -77,7 +79,7 @@ impl Traces {
 
 async fn held(world: &World, traces: &Traces, millis: u64) -> Result<(), WorkError> {
     let work = |_| traces.clone().work(world, millis);
-    world.leases.while_held("k", "a", terms(LENGTH), &call(1_000), work).await
+    world.app.leases.while_held("k", "a", terms(LENGTH), &call(1_000), work).await
 }
 
 fn assert_about(sent: &Sent, expected: &[u64]) {
@@ -123,6 +125,7 @@ async fn a_work_shorter_than_that_costs_two_requests() {
 async fn the_lease_is_released_also_when_the_work_gives_an_error() {
     let (world, _) = well();
     let failed = world
+        .app
         .leases
         .while_held("k", "a", terms(LENGTH), &call(1_000), async |token| {
             assert_eq!((token.lease_key(), world.row("k")["holder"].clone()), ("k", json!({"S": "a"})));
@@ -146,7 +149,7 @@ async fn the_work_goes_on_while_a_renewal_is_slow() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_is_held_is_not_worked_under() {
     let (world, sent) = well();
-    let lease = world.leases.acquire("k", "b", terms(LENGTH), &call(5)).await.expect("acquired");
+    let lease = world.app.leases.acquire("k", "b", terms(LENGTH), &call(5)).await.expect("acquired");
     let traces = Traces::default();
     let refused = held(&world, &traces, 1_000).await.expect_err("held");
     let WorkError::Held { holder, until } = refused else { panic!("{refused:?}") };
@@ -159,7 +162,7 @@ async fn a_lease_that_cannot_be_acquired_is_not_worked_under() {
     let (world, _) = world_where(|_| Way::Dropped);
     let traces = Traces::default();
     let work = |_| traces.clone().work(&world, 1_000);
-    let failed = world.leases.while_held("k", "a", terms(LENGTH), &call(3), work).await;
+    let failed = world.app.leases.while_held("k", "a", terms(LENGTH), &call(3), work).await;
     assert!(matches!(failed, Err(WorkError::Failed(_))), "{failed:?}");
     assert_eq!(traces.polls.load(SeqCst), 0);
 }
@@ -263,14 +266,14 @@ async fn a_work_that_is_dropped_sends_nothing_any_more() {
         assert_eq!(world.row("k")["holder"], json!({"S": "a"}));
         traces.assert_ended(&world, after).await;
         assert_eq!(world.row("k")["holder"], json!({"S": "a"}), "it ends by itself");
-        world.leases.acquire("k", "b", terms(LENGTH), &call(5)).await.ok();
+        world.app.leases.acquire("k", "b", terms(LENGTH), &call(5)).await.ok();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_is_dropped_sends_nothing() {
     let (world, sent) = well();
-    let lease: Lease = world.leases.acquire("k", "a", terms(LENGTH), &call(5)).await.expect("acquired");
+    let lease: Lease = world.app.leases.acquire("k", "a", terms(LENGTH), &call(5)).await.expect("acquired");
     drop(lease);
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert_eq!((sent.lock().expect("no panic").len(), &world.row("k")["holder"]), (1, &json!({"S": "a"})));
@@ -282,7 +285,7 @@ async fn a_work_does_not_outlive_its_lease_when_its_call_has_ended() {
     let (world, sent) = well();
     let traces = Traces::default();
     let work = |_| traces.clone().work(&world, 60_000);
-    let worked = world.leases.while_held("k", "a", terms(LENGTH), &call(7), work).await;
+    let worked = world.app.leases.while_held("k", "a", terms(LENGTH), &call(7), work).await;
     assert!(matches!(worked, Err(WorkError::Unknown { .. })), "{worked:?}");
     assert_about(&sent, &[0, 5_000]);
     traces.assert_ended(&world, 5_000 + LENGTH - TRIP).await;

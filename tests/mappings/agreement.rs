@@ -1,6 +1,7 @@
 //! What `host-mapping` and `delete-mapping` have in common without knowing each other.
 
-use super::world::{IP, MAPPINGS, T1, T1_MS, World, batch_of, task};
+use super::world::{IP, T1, T1_MS, World, batch_of, task};
+use crate::harness::functions::MAPPINGS;
 use delete_mapping::task::Mapping as Part;
 use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{Call, Deadline, Key, Record, Store};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(5)))
+    Call::new(Deadline::within(Duration::from_mins(1)))
 }
 
 #[test]

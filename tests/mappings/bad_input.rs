@@ -1,7 +1,7 @@
 //! Bad input at both doors: every kind is named with its field, and `DynamoDB` is not asked.
 
-use super::world::{IP, KEY, T1, T2, World, asking, batch_of, deletion, look_up, message, on, registration, task};
-use crate::devices::world::Event;
+use super::world::{IP, KEY, T1, T2, World, batch_of, deletion, look_up, message, on, registration, task};
+use crate::harness::events::Event;
 use serde_json::{Value, json};
 
 const AT: &str = "creationTimestamp";
@@ -95,7 +95,7 @@ async fn what_is_no_address_is_refused_in_every_route_and_in_messages() {
     for ip in NO_IPS {
         let field = format!("path:{KEY}");
         for event in [registration(IP, "i-a", T1), look_up(IP), deletion(IP, T1, None)] {
-            world.bad_input(&on(event, ip), 400, "invalid_ip", &field).await;
+            world.bad_input(&on(event, ip), "invalid_ip", &field).await;
         }
         world.bad_message(&task_with(KEY, Some(json!(ip))), "invalid_ip", "/hostIp").await;
     }
@@ -108,9 +108,9 @@ async fn a_field_that_is_missing_or_of_another_type_is_named() {
     let wrong = [json!(null), json!(1), json!(true), json!([T1]), json!({"a": "b"})];
     for name in fields {
         let pointer = format!("/{name}");
-        world.bad_input(&registering(name, None), 400, "missing_field", &pointer).await;
+        world.bad_input(&registering(name, None), "missing_field", &pointer).await;
         for value in &wrong {
-            world.bad_input(&registering(name, Some(value.clone())), 400, "invalid_type", &pointer).await;
+            world.bad_input(&registering(name, Some(value.clone())), "invalid_type", &pointer).await;
         }
     }
     for name in [KEY, AT] {
@@ -131,9 +131,9 @@ async fn what_is_no_id_is_refused() {
     for id in NO_IDS.into_iter().chain([long.as_str()]) {
         for name in ["cellId", "instanceId"] {
             let event = registering(name, Some(json!(id)));
-            world.bad_input(&event, 400, "invalid_id", &format!("/{name}")).await;
+            world.bad_input(&event, "invalid_id", &format!("/{name}")).await;
         }
-        world.bad_input(&deletion(IP, T1, Some(id)), 400, "invalid_id", "query:instanceId").await;
+        world.bad_input(&deletion(IP, T1, Some(id)), "invalid_id", "query:instanceId").await;
         world.bad_message(&task_with("instanceId", Some(json!(id))), "invalid_id", "/instanceId").await;
     }
     let longest = "x".repeat(128);
@@ -145,10 +145,10 @@ async fn what_is_no_id_is_refused() {
 async fn what_is_no_moment_that_has_passed_is_refused() {
     let world = World::new();
     for (at, code) in NO_MOMENTS {
-        world.bad_input(&registering(AT, Some(json!(at))), 400, code, "/creationTimestamp").await;
+        world.bad_input(&registering(AT, Some(json!(at))), code, "/creationTimestamp").await;
         world.bad_message(&task_with(AT, Some(json!(at))), code, "/creationTimestamp").await;
         for instance in [None, Some("i-a")] {
-            world.bad_input(&deletion(IP, at, instance), 400, code, "query:creationTimestamp").await;
+            world.bad_input(&deletion(IP, at, instance), code, "query:creationTimestamp").await;
         }
     }
 }
@@ -170,7 +170,7 @@ async fn a_moment_that_was_in_the_future_is_good_when_its_time_has_come() {
     let world = World::new();
     let at = "2026-03-07T11:06:00.000Z";
     let batch = batch_of(&[("m-1", task(IP, at, None))]);
-    world.bad_input(&registration(IP, "i-a", at), 400, "timestamp_in_future", "/creationTimestamp").await;
+    world.bad_input(&registration(IP, "i-a", at), "timestamp_in_future", "/creationTimestamp").await;
     assert_eq!(world.batch(&batch).await, ["m-1"]);
     world.pass(60_000);
     world.stands(IP, "i-a", at).await;
@@ -186,7 +186,7 @@ async fn what_a_registration_does_not_know_is_refused_and_what_a_message_does_no
         ("cellid", "unknown_field"),
         ("_purgeAt", "reserved_name"),
     ] {
-        world.bad_input(&registering(name, Some(json!(IP))), 400, code, &format!("/{name}")).await;
+        world.bad_input(&registering(name, Some(json!(IP))), code, &format!("/{name}")).await;
     }
     world.stands(IP, "i-a", T1).await;
     let mut body: Value = serde_json::from_str(&task(IP, T1, Some("i-a"))).expect("JSON");
@@ -202,8 +202,8 @@ async fn a_parameter_that_a_delete_does_not_know_is_refused() {
     let world = World::new();
     world.stands(IP, "i-a", T1).await;
     for name in ["instanceid", "instance", "cellId", "creationtimestamp", "force"] {
-        let event = asking(deletion(IP, T1, None), [(AT, T1), (name, "i-a")]);
-        world.bad_input(&event, 400, "unknown_parameter", &format!("query:{name}")).await;
+        let event = deletion(IP, T1, None).asking([(AT, T1), (name, "i-a")]);
+        world.bad_input(&event, "unknown_parameter", &format!("query:{name}")).await;
     }
     assert_eq!(world.instance(IP).await.as_deref(), Some("i-a"));
 }
@@ -220,7 +220,7 @@ async fn the_headers_of_other_promises_are_refused() {
         ] {
             for value in [tag.as_str(), "*"] {
                 let event = event.clone().header(header, value);
-                world.bad_input(&event, 400, code, &format!("header:{header}")).await;
+                world.bad_input(&event, code, &format!("header:{header}")).await;
             }
         }
     }
@@ -229,7 +229,7 @@ async fn the_headers_of_other_promises_are_refused() {
         ("if-match", "i-a", "invalid_if_match"),
         ("if-none-match", "i-a", "invalid_if_none_match"),
     ] {
-        world.bad_input(&look_up(IP).header(header, value), 400, code, &format!("header:{header}")).await;
+        world.bad_input(&look_up(IP).header(header, value), code, &format!("header:{header}")).await;
     }
     assert_eq!(world.instance(IP).await.as_deref(), Some("i-a"));
 }
@@ -246,15 +246,15 @@ async fn a_body_that_is_no_json_object_is_refused() {
         ("null", "invalid_type"),
         ("\"i-a\"", "invalid_type"),
     ] {
-        world.bad_input(&registration(IP, "i-a", T1).text(body), 400, code, "").await;
+        world.bad_input(&registration(IP, "i-a", T1).text(body), code, "").await;
         world.bad_message(body, code, "").await;
     }
     let mut without = registration(IP, "i-a", T1);
     without.0.as_object_mut().expect("an event").remove("body");
-    world.bad_input(&without, 400, "invalid_json", "").await;
-    world.bad_input(&registration(IP, "i-a", T1).base64("%"), 400, "invalid_json", "").await;
+    world.bad_input(&without, "invalid_json", "").await;
+    world.bad_input(&registration(IP, "i-a", T1).base64("%"), "invalid_json", "").await;
     let twice = r#"{"hostIp":"192.0.2.10","creationTimestamp":"2026-03-07T10:00:00Z","hostIp":"192.0.2.11"}"#;
-    world.bad_input(&registration(IP, "i-a", T1).text(twice), 400, "duplicate_name", "/hostIp").await;
+    world.bad_input(&registration(IP, "i-a", T1).text(twice), "duplicate_name", "/hostIp").await;
     world.bad_message(twice, "duplicate_name", "/hostIp").await;
 }
 
@@ -264,10 +264,10 @@ async fn another_media_type_and_a_body_that_is_too_large_are_refused() {
     let event = registration(IP, "i-a", T1);
     for media_type in ["text/plain", "application/merge-patch+json", "application/x-www-form-urlencoded"] {
         let other = event.clone().header("content-type", media_type);
-        world.bad_input(&other, 415, "unsupported_media_type", "header:content-type").await;
+        world.unasked(&other, 415, "unsupported_media_type", "header:content-type").await;
     }
     let large = format!("{}{}", " ".repeat(512 * 1024), body_with("cellId", Some(json!("cell-1"))));
-    world.bad_input(&event.clone().text(&large), 413, "too_large", "").await;
+    world.unasked(&event.clone().text(&large), 413, "too_large", "").await;
     let large = format!("{}{}", " ".repeat(512 * 1024), task(IP, T1, None));
     world.bad_message(&large, "too_large", "").await;
     world.send(&event.without_header("content-type")).await.shown(201);

@@ -1,7 +1,7 @@
 //! Every event of both functions is answered as the name of its file says.
 
 use super::world::{T1, World, batch_of, task};
-use crate::shop::shop::load;
+use crate::harness::events::load;
 
 /// The instances and the addresses of the events.
 const FIRST: &str = "i-0a1b2c3d4e5f60711";

@@ -3,7 +3,7 @@
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
 use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, Trouble, World};
 use super::world::{batch_of, client_in_trouble, deletion, registration, task};
-use crate::shop::shop::client_whose;
+use crate::harness::clients::client_whose;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

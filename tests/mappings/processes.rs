@@ -1,7 +1,8 @@
 //! The real functions in processes of their own, over real sockets: what they answer, and what they log.
 
-use super::world::{IP, MAPPINGS, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
-use crate::devices::world::Event;
+use super::world::{IP, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
+use crate::harness::events::Event;
+use crate::harness::functions::MAPPINGS;
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
 use serde_json::{Value, json};
@@ -18,8 +19,8 @@ async fn start(server: &Server, function: &str) -> FunctionProcess {
     FunctionProcess::start(function, &environment).await
 }
 
-async fn status(process: &FunctionProcess, event: Event) -> u64 {
-    process.invoke(event.0).await["statusCode"].as_u64().expect("a status")
+async fn status(process: &FunctionProcess, event: Event) -> i64 {
+    process.answer(&event).await.status
 }
 
 /// The lines that say what became of something: all of those with this message.
@@ -42,10 +43,8 @@ async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door
 
     let late = batch_of(&[("m-1", task(IP, T1, Some("i-a")))]);
     assert_eq!(deletes.invoke(late).await, json!({"batchItemFailures": []}));
-    let answer = hosts.invoke(deletion(IP, T1, Some("i-a")).0).await;
-    assert_eq!((&answer["statusCode"], &answer["headers"]["fencepost-outcome"]), (&json!(204), &json!("superseded")));
-    let shown = hosts.invoke(look_up(IP).0).await;
-    assert!(shown["body"].as_str().is_some_and(|body| body.contains("i-b")), "B is still there: {shown}");
+    assert_eq!(hosts.answer(&deletion(IP, T1, Some("i-a"))).await.outcome(), "superseded");
+    assert_eq!(hosts.answer(&look_up(IP)).await.shown(200)["instanceId"], "i-b", "it is still there");
 
     let log = deletes.end().await;
     assert_calm(&log);

@@ -1,7 +1,7 @@
 //! Every route and every answer of `host-mapping`, and the rows behind them.
 
-use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, World, asking, deletion, look_up, registration};
-use crate::shop::shop::number;
+use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, World, deletion, look_up, registration};
+use crate::harness::engine::number;
 use serde_json::{Value, json};
 
 /// A live mapping as it is stored.
@@ -194,7 +194,7 @@ async fn a_delete_that_does_not_say_which_instance_is_refused() {
     world.stands(IP, "i-a", T1).await;
     world.engine.take_log();
     for query in [&[][..], &[("instanceId", "i-a")]] {
-        let answer = world.send(&asking(deletion(IP, T1, None), query.iter().copied())).await;
+        let answer = world.send(&deletion(IP, T1, None).asking(query.iter().copied())).await;
         answer.says(428, "condition_required");
         answer.check_problem();
     }

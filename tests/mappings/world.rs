@@ -1,24 +1,23 @@
-//! Both functions on one engine, the events and batches that they are sent, and what they leave behind.
+//! `host-mapping` and `delete-mapping` on one engine, the events and batches that they are sent, and what they leave behind.
 
-use crate::devices::world::{Answer, Event, context};
-use crate::harness::engine::{Engine, store};
-use crate::shop::shop::{client_whose, load};
-use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use crate::harness::answers::Answer;
+use crate::harness::clients::{client_whose, error, lost};
+use crate::harness::engine::Engine;
+use crate::harness::events::{Event, load};
+use crate::harness::functions::{Functions, MAPPINGS, Mappings};
+use crate::harness::world::{self, ALLOWED, context};
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;
-use fencepost::lambda::{Error, respond, respond_batch};
+use fencepost::lambda::{Error, respond_batch};
 use fencepost::{Call, Deadline};
 use lambda_runtime::LambdaEvent;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-pub const MAPPINGS: &str = "HostToCellMapping";
 pub const KEY: &str = "hostIp";
 /// The table of both functions, with its key.
-pub const TABLES: &[(&str, &str)] = &[(MAPPINGS, KEY)];
+pub const TABLES: &[(&str, &str)] = Mappings::TABLES;
 
 /// The address that most tests are about.
 pub const IP: &str = "192.0.2.10";
@@ -32,50 +31,13 @@ pub const T2_MS: u64 = 1_772_879_400_000;
 /// When the functions start: 11:00 on 7 March 2026, in milliseconds since 1970.
 pub const START_MS: u64 = 1_772_881_200_000;
 pub const DAY_MS: u64 = 24 * 3_600_000;
-/// What Lambda allows an invocation.
-const ALLOWED: Duration = Duration::from_secs(10);
 
 /// Both functions, one engine, and a clock that only the test moves.
-pub struct World {
-    pub engine: Engine,
-    hosts: host_mapping::App,
-    deletes: delete_mapping::App,
-    clock_ms: Arc<AtomicU64>,
-}
+pub type World = world::World<Mappings>;
 
 impl World {
-    /// Nothing is stored.
-    pub fn new() -> Self {
-        Self::on(&Engine::with_tables(TABLES))
-    }
-
-    /// Newly started on this engine.
-    pub fn on(engine: &Engine) -> Self {
-        Self::under(&engine.client(), engine.clone(), Arc::new(AtomicU64::new(START_MS)))
-    }
-
-    /// The same functions, engine and clock, reached by another client.
-    pub fn reached_by(&self, client: &Client) -> Self {
-        Self::under(client, self.engine.clone(), self.clock_ms.clone())
-    }
-
-    fn under(client: &Client, engine: Engine, clock_ms: Arc<AtomicU64>) -> Self {
-        let clock = clock_ms.clone();
-        let now = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.load(SeqCst));
-        let store = store(client, now, || fastrand::u64(..));
-        let hosts = host_mapping::App::new(store.lww_table(MAPPINGS));
-        let deletes = delete_mapping::App::new(store.lww_table(MAPPINGS));
-        World { engine, hosts, deletes, clock_ms }
-    }
-
     pub fn pass(&self, milliseconds: u64) {
-        self.clock_ms.fetch_add(milliseconds, SeqCst);
-    }
-
-    pub async fn send(&self, event: &Event) -> Answer {
-        let payload: ApiGatewayV2httpRequest = serde_json::from_str(&event.0.to_string()).expect("an event");
-        let event = LambdaEvent::new(payload, context(ALLOWED));
-        Box::pin(respond(&self.hosts, &host_mapping::handle, event)).await.into()
+        self.clock.set_forward(milliseconds);
     }
 
     pub async fn register(&self, ip: &str, instance: &str, at: &str) -> Answer {
@@ -135,7 +97,8 @@ impl World {
     pub async fn invoke(&self, time: Duration, batch: &Value) -> Result<Value, Error> {
         let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
         let event = LambdaEvent::new(payload, context(time));
-        let answer = Box::pin(respond_batch(&self.deletes, &delete_mapping::handle, event)).await?;
+        let answer = Box::pin(respond_batch(&self.app.deletes, &delete_mapping::handle, event)).await?;
+        self.assert_permissions();
         Ok(serde_json::to_value(answer).expect("JSON"))
     }
 
@@ -151,7 +114,7 @@ impl World {
         bodies: &[&str],
     ) -> Vec<Result<&'static str, (&'static str, String)>> {
         let call = Call::new(Deadline::within(time));
-        let outcomes = delete_mapping::handle(&self.deletes, bodies, &call).await;
+        let outcomes = delete_mapping::handle(&self.app.deletes, bodies, &call).await;
         let told = |problem: fencepost::http::Problem| (problem.code(), problem.field().unwrap_or_default().to_owned());
         outcomes.into_iter().map(|outcome| outcome.map(|done| done.outcome).map_err(told)).collect()
     }
@@ -165,15 +128,6 @@ impl World {
     pub fn plant(&self, item: &Value) {
         self.engine.raw("PutItem", &json!({"TableName": MAPPINGS, "Item": item}));
     }
-
-    /// Sends an event that is refused as bad input: the answer names the field, and `DynamoDB` was not even asked.
-    pub async fn bad_input(&self, event: &Event, status: i64, code: &str, field: &str) {
-        self.engine.take_log();
-        let answer = self.send(event).await;
-        assert_eq!(answer.says(status, code)["field"], field, "{event:?}");
-        answer.check_problem();
-        assert_eq!(self.engine.take_counts(), (0, 0), "{event:?}");
-    }
 }
 
 /// The ids of the messages of a batch.
@@ -183,18 +137,14 @@ fn ids_of(batch: &Value) -> BTreeSet<String> {
 }
 
 /// The same for another address.
-pub fn on(mut event: Event, ip: &str) -> Event {
-    let path = format!("/mappings/{ip}");
-    event.0["rawPath"] = json!(path);
-    event.0["requestContext"]["http"]["path"] = json!(path);
-    event.0["pathParameters"][KEY] = json!(ip);
-    event
+pub fn on(event: Event, ip: &str) -> Event {
+    event.of(KEY, ip)
 }
 
 /// Registers an instance of `cell-1`.
 pub fn registration(ip: &str, instance: &str, at: &str) -> Event {
     let body = json!({"cellId": "cell-1", "instanceId": instance, "creationTimestamp": at});
-    on(load("host-mapping-register"), ip).text(&body.to_string())
+    on(load("host-mapping-register"), ip).json(&body)
 }
 
 pub fn look_up(ip: &str) -> Event {
@@ -204,16 +154,7 @@ pub fn look_up(ip: &str) -> Event {
 /// Deletes an instance, or without its id all of that moment.
 pub fn deletion(ip: &str, at: &str, instance: Option<&str>) -> Event {
     let instance = instance.map(|instance| ("instanceId", instance));
-    asking(on(load("host-mapping-delete"), ip), [("creationTimestamp", at)].into_iter().chain(instance))
-}
-
-/// The same with these parameters after its `?`.
-pub fn asking<'a>(mut event: Event, query: impl IntoIterator<Item = (&'a str, &'a str)>) -> Event {
-    let parameters: Map<_, _> = query.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-    let text = |(name, value): (&String, &Value)| format!("{name}={}", value.as_str().unwrap_or_default());
-    event.0["rawQueryString"] = json!(parameters.iter().map(text).collect::<Vec<_>>().join("&"));
-    event.0["queryStringParameters"] = Value::Object(parameters);
-    event
+    on(load("host-mapping-delete"), ip).asking([("creationTimestamp", at)].into_iter().chain(instance))
 }
 
 /// A message as the queue hands it over.
@@ -271,21 +212,19 @@ pub fn client_in_trouble(
     engine: &Engine,
     trouble: impl Fn(usize, &str) -> Option<Trouble> + Send + Sync + 'static,
 ) -> Client {
-    let writes = AtomicUsize::new(0);
-    client_whose(engine, move |engine, _, operation, body| {
+    client_whose(engine, move |engine, writes, operation, body| {
         if operation != "PutItem" {
             return engine.answer(operation, body);
         }
         let request: Value = serde_json::from_slice(body).expect("requests are JSON");
         let ip = request["Item"][KEY]["S"].as_str().expect("an address");
-        let error = |code: &str| json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}")}).to_string();
-        match trouble(writes.fetch_add(1, SeqCst), ip) {
+        match trouble(writes, ip) {
             None => engine.answer(operation, body),
-            Some(Trouble::Throttled) => (400, error("ThrottlingException")),
-            Some(Trouble::Lost) => (500, error("InternalServerError")),
+            Some(Trouble::Throttled) => error(400, "ThrottlingException"),
+            Some(Trouble::Lost) => lost(),
             Some(Trouble::AnswerLost) => {
                 engine.answer(operation, body);
-                (500, error("InternalServerError"))
+                lost()
             }
         }
     })

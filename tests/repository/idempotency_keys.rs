@@ -1,14 +1,11 @@
 //! A key is never ignored: each changing route honours `Idempotency-Key` or refuses it.
 
 use super::files::{Complaints, events, read, routes_in_template, template};
-use crate::harness::engine::{Engine, store};
-use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
-use fencepost::Store;
-use fencepost::lambda::respond;
-use lambda_runtime::{Context, LambdaEvent};
-use serde_json::{Value, json};
+use crate::harness::events::Event;
+use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
+use crate::harness::world::World;
+use serde_json::json;
 use std::collections::BTreeSet;
-use std::time::{Duration, SystemTime};
 
 /// The routes that honour a key. All other changing routes refuse it.
 const HONOURED: &[&str] = &[
@@ -22,44 +19,12 @@ const HONOURED: &[&str] = &[
     "PUT /leases/{leaseKey}",
 ];
 
-/// The code of the answer to an event, on tables without items. No table is even asked.
-async fn code_of(function: &str, event: &Value) -> String {
-    let engine = Engine::with_tables(&[]);
-    let now = || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-    let store: Store = store(&engine.client(), now, || 7);
-    let payload: ApiGatewayV2httpRequest = serde_json::from_value(event.clone()).expect("an event");
-    let event = LambdaEvent::new(payload, Context::default());
-    let answer = match function {
-        "device-state" => {
-            let app = device_state::App::new(store.table("D"), store.idempotency("R"), Duration::from_mins(5));
-            Box::pin(respond(&app, &device_state::handle, event)).await
-        }
-        "inventory" => {
-            let app = inventory::App::new(store.table("P"), store.idempotency("R"));
-            Box::pin(respond(&app, &inventory::handle, event)).await
-        }
-        "place-order" => {
-            let app = place_order::App::new(store.table("O"), store.table("P"));
-            Box::pin(respond(&app, &place_order::handle, event)).await
-        }
-        "host-mapping" => {
-            let app = host_mapping::App::new(store.lww_table("H"));
-            Box::pin(respond(&app, &host_mapping::handle, event)).await
-        }
-        "lease" => {
-            let app = lease::App::new(store.leases("L"));
-            Box::pin(respond(&app, &lease::handle, event)).await
-        }
-        "ensure-child" => {
-            let app = ensure_child::App::new(store.table("C"), store.leases("L"));
-            Box::pin(respond(&app, &ensure_child::handle, event)).await
-        }
-        other => panic!("tests/repository/idempotency_keys.rs: say how {other} is driven"),
-    };
-    assert_eq!(engine.take_counts(), (0, 0), "a refused key costs no request");
-    let body = serde_json::to_value(&answer).expect("an answer")["body"].as_str().unwrap_or_default().to_owned();
-    let body: Value = serde_json::from_str(&body).unwrap_or_default();
-    body["code"].as_str().unwrap_or_default().to_owned()
+/// The code of the answer of these functions to an event. No table is even asked.
+async fn code_of<F: Functions>(event: &Event) -> String {
+    let world = World::<F>::new();
+    let answer = world.send(event).await;
+    assert_eq!(world.engine.take_counts(), (0, 0), "a refused key costs no request");
+    answer.json()["code"].as_str().unwrap_or_default().to_owned()
 }
 
 #[tokio::test]
@@ -78,7 +43,14 @@ async fn each_changing_route_honours_an_idempotency_key_or_refuses_it() {
         event["headers"]["idempotency-key"] = json!("two words");
         let expected =
             if HONOURED.contains(&route) { "invalid_idempotency_key" } else { "idempotency_key_unsupported" };
-        let code = code_of(&function, &event).await;
+        let event = Event(event);
+        let code = match function.as_str() {
+            "device-state" => code_of::<Devices>(&event).await,
+            "inventory" | "place-order" => code_of::<Shop>(&event).await,
+            "host-mapping" => code_of::<Mappings>(&event).await,
+            "lease" | "ensure-child" => code_of::<Leasing>(&event).await,
+            other => panic!("tests/repository/idempotency_keys.rs: say how {other} is driven"),
+        };
         found.unless(code == expected, || format!("{route}: a key is answered `{code}`, not `{expected}`"));
     }
     found.report();

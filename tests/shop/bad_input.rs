@@ -1,7 +1,7 @@
 //! Bad input: every kind is a 4xx problem that names the field, and `DynamoDB` is not asked.
 
-use super::shop::{Shop, adjustment, cancellation, load, of_product, order, product};
-use crate::devices::world::Event;
+use super::world::{Shop, adjustment, cancellation, of_product, order, product};
+use crate::harness::events::{Event, load};
 use serde_json::{Value, json};
 
 /// An order under a good key with this body.

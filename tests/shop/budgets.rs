@@ -1,7 +1,9 @@
 //! What orders and adjustments cost, by counting what the engine was asked.
 
-use super::shop::{ORDERS, PRODUCTS, Shop, TABLES, adjustment, cancellation, client_whose, order};
+use super::world::{Shop, TABLES, adjustment, cancellation, order};
+use crate::harness::clients::client_whose;
 use crate::harness::engine::Engine;
+use crate::harness::functions::{ORDERS, PRODUCTS};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -73,7 +75,7 @@ async fn rivalled(conflicts: usize) -> Shop {
         engine.answer(operation, body)
     });
     engine.take_log();
-    Shop::reached_by(&engine, &client)
+    Shop::on(&engine).reached_by(&client)
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,7 +114,7 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
     });
     shop.engine.take_log();
     let lines = [("a", 2), ("b", 2)];
-    Shop::reached_by(&shop.engine, &client).place("k-1", &lines).await.shown(201);
+    shop.reached_by(&client).place("k-1", &lines).await.shown(201);
     let asked = shop.engine.take_log();
     let operations: Vec<_> = asked.iter().map(|asked| asked.operation.as_str()).collect();
     assert_eq!(operations, ["BatchGetItem", "TransactWriteItems", "BatchGetItem", "TransactWriteItems"]);
@@ -137,7 +139,7 @@ async fn an_order_that_turns_out_to_be_there_is_answered_without_reading_anythin
         (status, read.to_string())
     });
     shop.engine.take_log();
-    let again = Shop::reached_by(&shop.engine, &client).place("k-1", &lines).await;
+    let again = shop.reached_by(&client).place("k-1", &lines).await;
     assert_eq!((again.status, &again.body, again.is_replay()), (201, &placed.body, true));
     assert_eq!(shop.engine.take_counts(), (1, 1));
 }

@@ -1,10 +1,10 @@
 //! The function dies at one of its requests, each in turn, and the same event comes again.
 
 use super::exactly_once::Deed;
-use super::shop::{Shop, TABLES};
-use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use super::world::{Shop, TABLES};
+use crate::harness::clients::{Reply, client_whose};
+use crate::harness::engine::Engine;
+use aws_sdk_dynamodb::Client;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
@@ -20,33 +20,28 @@ enum Last {
 /// An operation and its body.
 type Message = (String, Vec<u8>);
 
-/// Takes so many requests; with the next one the function is at its end.
-#[derive(Debug)]
-struct Dying {
-    engine: Engine,
-    left: AtomicUsize,
-    last: Last,
-    dead: Arc<Notify>,
-    under_way: Arc<Mutex<Option<Message>>>,
-}
-
-impl HttpConnector for Dying {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (operation, body) = (operation_of(&request), body_of(&request));
-        if self.left.fetch_sub(1, SeqCst) > 0 {
-            let (status, body) = self.engine.answer(&operation, &body);
-            return HttpConnectorFuture::ready(response(status, body));
+/// A client that is answered so often. With the next request the function is at its end.
+fn dying_client(
+    engine: &Engine,
+    (after, last): (usize, Last),
+    dead: &Arc<Notify>,
+    under_way: &Arc<Mutex<Option<Message>>>,
+) -> Client {
+    let (requests, dead, under_way) = (AtomicUsize::new(0), dead.clone(), under_way.clone());
+    client_whose(engine, move |engine, _, operation, body| {
+        if requests.fetch_add(1, SeqCst) < after {
+            return Reply::from(engine.answer(operation, body));
         }
-        match self.last {
+        match last {
             Last::NeverArrives => {}
-            Last::Arrives => drop(self.engine.answer(&operation, &body)),
+            Last::Arrives => drop(engine.answer(operation, body)),
             Last::ArrivesAfterTheRepeat => {
-                *self.under_way.lock().expect("no panic") = Some((operation, body));
+                *under_way.lock().expect("no panic") = Some((operation.to_owned(), body.to_vec()));
             }
         }
-        self.dead.notify_one();
-        HttpConnectorFuture::new(std::future::pending())
-    }
+        dead.notify_one();
+        Reply::Never
+    })
 }
 
 /// Whether it died at the request after so many.
@@ -54,9 +49,8 @@ async fn dies(deed: Deed, after: usize, last: Last) -> bool {
     let engine = Engine::with_tables(TABLES);
     let event = deed.prepare(&engine).await;
     let (dead, under_way) = (Arc::<Notify>::default(), Arc::<Mutex<Option<Message>>>::default());
-    let (left, under) = (AtomicUsize::new(after), under_way.clone());
-    let dying = Dying { engine: engine.clone(), left, last, dead: dead.clone(), under_way: under };
-    let dying = Shop::reached_by(&engine, &client_over(dying));
+    let dying = dying_client(&engine, (after, last), &dead, &under_way);
+    let dying = Shop::on(&engine).reached_by(&dying);
     let mut answers = Vec::new();
     let died = tokio::select! {
         answer = dying.send(&event) => {

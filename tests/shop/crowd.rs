@@ -1,8 +1,9 @@
 //! Many clients at one shop: nothing is sold twice, nothing is lost, and no moment shows anything else.
 
-use super::shop::{ORDERS, PRODUCTS, Shop, TABLES, cancellation, number, order, order_id};
-use crate::harness::engine::Engine;
+use super::world::{Shop, TABLES, cancellation, order, order_id};
+use crate::harness::engine::{Engine, number};
 use crate::harness::faults::{Broken, Network, Rates};
+use crate::harness::functions::{ORDERS, PRODUCTS};
 use fastrand::Rng;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,16 +1,17 @@
 //! The same request any number of times, in any way: one effect, and each time the same answer.
 
-use super::shop::{PRODUCTS, Shop, TABLES, adjustment, cancellation, client_whose, number, order};
-use crate::devices::world::{Answer, Event};
-use crate::harness::engine::Engine;
+use super::world::{Shop, TABLES, adjustment, cancellation, order};
+use crate::harness::answers::Answer;
+use crate::harness::clients::{client_whose, lost};
+use crate::harness::engine::{Engine, number};
+use crate::harness::events::Event;
 use crate::harness::faults::{Broken, Network, Rates};
+use crate::harness::functions::PRODUCTS;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-
-const INTERNAL: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError"}"#;
 
 /// A request that must count once.
 #[derive(Clone, Copy, Debug)]
@@ -96,10 +97,10 @@ async fn a_lost_answer_is_found_out_from_the_rows_once_its_token_is_forgotten() 
                 return answer;
             }
             engine.forget_tokens();
-            (500, INTERNAL.to_owned())
+            lost()
         });
         engine.take_log();
-        let answer = Shop::reached_by(&engine, &client).send(&event).await;
+        let answer = Shop::on(&engine).reached_by(&client).send(&event).await;
         assert_eq!(engine.take_counts().1, 2, "{deed:?}");
         assert!(!answer.is_replay(), "{deed:?}");
         deed.assert_once(&engine, &[answer]);
@@ -114,12 +115,12 @@ async fn what_was_lost_and_can_no_longer_be_applied_is_decided_again() {
         let event = deed.prepare(&engine).await;
         let before = engine.row(PRODUCTS, "productId", "a");
         let under_way = Arc::<Mutex<Vec<u8>>>::default();
-        let lost = under_way.clone();
+        let noted = under_way.clone();
         let client = client_whose(&engine, move |engine, writes, operation, body| {
             if operation != "TransactWriteItems" || writes > 0 {
                 return engine.answer(operation, body);
             }
-            *lost.lock().expect("no panic") = body.to_vec();
+            *noted.lock().expect("no panic") = body.to_vec();
             let rival = json!({
                 "TableName": PRODUCTS,
                 "Key": {"productId": {"S": "a"}},
@@ -128,10 +129,10 @@ async fn what_was_lost_and_can_no_longer_be_applied_is_decided_again() {
                 "ExpressionAttributeValues": {":one": {"N": "1"}},
             });
             engine.raw("UpdateItem", &rival);
-            (500, INTERNAL.to_owned())
+            lost()
         });
         engine.take_log();
-        let answer = Shop::reached_by(&engine, &client).send(&event).await;
+        let answer = Shop::on(&engine).reached_by(&client).send(&event).await;
         assert_eq!((answer.status / 100, engine.take_counts().1), (2, 2), "{deed:?}: {answer:?}");
         let after = engine.row(PRODUCTS, "productId", "a");
         assert_eq!(number(&after, "_version"), number(&before, "_version") + 2, "{deed:?}");
@@ -201,11 +202,11 @@ async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_
     let shop = Shop::with(&[("a", 1)]).await;
     let blind = client_whose(&shop.engine, |engine, _, operation, body| {
         if operation == "GetItem" {
-            return (500, r#"{"__type":"InternalServerError"}"#.to_owned());
+            return lost();
         }
         engine.answer(operation, body)
     });
-    let blind = Shop::reached_by(&shop.engine, &blind);
+    let blind = shop.reached_by(&blind);
     for too_much in [order("k-1", &[("a", 2)]), adjustment("a", -2).key("k-1")] {
         let problem = blind.send(&too_much).await.says(503, "unavailable");
         let detail = problem["detail"].as_str().expect("a detail");

@@ -7,5 +7,5 @@ mod crowd;
 mod exactly_once;
 mod processes;
 mod routes;
-pub mod shop;
 mod stock;
+pub mod world;

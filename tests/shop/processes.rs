@@ -1,18 +1,17 @@
 //! The real functions in processes of their own, over real sockets: what one has done, a new one does not do again.
 
 use super::exactly_once::Deed;
-use super::shop::{ORDERS, PRODUCTS, RECORDS, TABLES};
-use crate::devices::world::Answer;
+use super::world::TABLES;
+use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
-use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use tokio::task::JoinSet;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn four_processes_at_once_and_then_six_new_ones_one_after_another_do_it_once() {
     for deed in Deed::ALL {
         let server = Server::start(TABLES).await;
-        let event = deed.prepare(&server.engine).await.0;
+        let event = deed.prepare(&server.engine).await;
         let endpoint = server.endpoint();
         let environment = [
             ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
@@ -25,15 +24,13 @@ async fn four_processes_at_once_and_then_six_new_ones_one_after_another_do_it_on
         for _ in 0..4 {
             let process = FunctionProcess::start(function, &environment).await;
             let event = event.clone();
-            racing.spawn(async move { process.invoke(event).await });
+            racing.spawn(async move { process.answer(&event).await });
         }
         let mut answers = racing.join_all().await;
         for _ in 0..6 {
             let process = FunctionProcess::start(function, &environment).await;
-            answers.push(process.invoke(event.clone()).await);
+            answers.push(process.answer(&event).await);
         }
-        let response = |answer| serde_json::from_value::<ApiGatewayV2httpResponse>(answer).expect("a response");
-        let answers: Vec<Answer> = answers.into_iter().map(|answer| response(answer).into()).collect();
         deed.assert_once(&server.engine, &answers);
     }
 }

@@ -1,9 +1,10 @@
 //! Every route and every answer of the two functions.
 
-use super::shop::{
-    MAX_STOCK, ORDERS, RECORDS, Shop, adjustment, cancellation, client_whose, order, product, shown_order,
-};
-use crate::devices::world::{Answer, Event};
+use super::world::{MAX_STOCK, Shop, adjustment, cancellation, order, product, shown_order};
+use crate::harness::answers::Answer;
+use crate::harness::clients::client_whose;
+use crate::harness::events::Event;
+use crate::harness::functions::{ORDERS, RECORDS};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -224,7 +225,7 @@ async fn an_order_sent_twice_at_once_is_not_refused_for_the_stock_that_it_took_i
         read["Responses"]["Orders"] = json!([]);
         (status, read.to_string())
     });
-    let twin = Shop::reached_by(&shop.engine, &orders_read_before);
+    let twin = shop.reached_by(&orders_read_before);
     let again = twin.place("k-1", &[("a", 4)]).await;
     assert_eq!((again.status, &again.body), (201, &placed.body));
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
@@ -250,7 +251,7 @@ async fn a_cancellation_sent_twice_at_once_is_not_refused_for_the_stock_that_it_
         }
         (status, read.to_string())
     });
-    let twin = Shop::reached_by(&shop.engine, &order_read_before);
+    let twin = shop.reached_by(&order_read_before);
     let again = cancel(&twin, &id, &[]).await;
     assert_eq!((again.status, &again.body), (200, &cancelled.body));
     assert_eq!(shop.stock("a").await.0, MAX_STOCK);
@@ -270,7 +271,7 @@ async fn an_adjustment_sent_twice_at_once_is_not_refused_for_the_stock_that_it_t
         read["Responses"][RECORDS] = json!([]);
         (status, read.to_string())
     });
-    let twin = Shop::reached_by(&shop.engine, &record_read_before);
+    let twin = shop.reached_by(&record_read_before);
     let again = adjust(&twin, "a", -4, &key).await;
     assert_eq!((again.status, &again.body, again.is_replay()), (200, &first.body, true));
     adjust(&twin, "a", -4, &[("idempotency-key", "k-2")]).await.says(409, "insufficient_stock");

@@ -77,19 +77,14 @@ impl Engine {
         }
     }
 
-    /// Empty tables on the embedded engine whatever the environment says, for what needs its speed or its database.
+    /// Empty tables on the embedded engine whatever the environment says, for what needs its speed or its clock.
     pub fn embedded(tables: &[(&str, &str)]) -> Self {
-        Self::on(Database::memory().expect("SQLite in memory"), tables)
+        Self::behind(Door::Embedded(Database::memory().expect("SQLite in memory")), tables)
     }
 
-    /// Empty tables in this database.
-    pub fn on(database: Database, tables: &[(&str, &str)]) -> Self {
-        Self::behind(Door::Embedded(database), tables)
-    }
-
-    /// The same engine with a log and uses of its own, for a function that is watched by itself.
-    pub fn watched_apart(&self) -> Self {
-        Engine { log: Arc::default(), uses: Arc::default(), ..self.clone() }
+    /// The same engine and log with uses of its own, for a function that is watched by itself.
+    pub fn with_own_uses(&self) -> Self {
+        Engine { uses: Arc::default(), ..self.clone() }
     }
 
     fn behind(door: Door, tables: &[(&str, &str)]) -> Self {
@@ -208,6 +203,11 @@ impl Engine {
     pub fn client(&self) -> Client {
         client_over(Direct(self.clone()))
     }
+}
+
+/// A number of a stored row.
+pub fn number(row: &Value, name: &str) -> i64 {
+    row[name]["N"].as_str().and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{name} of {row}"))
 }
 
 /// A client of the real SDK over any connector; its own retries are off, as in production.

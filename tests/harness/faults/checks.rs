@@ -1,6 +1,7 @@
 //! Each fate of a transaction and of a batch does to it what it says.
 
-use super::{Broken, Network, Rates, Wire};
+use super::network::{Broken, Network, Rates};
+use super::wire::Wire;
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;

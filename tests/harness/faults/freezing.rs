@@ -1,6 +1,6 @@
 //! A client that the machine stops now and then.
 
-use super::Network;
+use super::network::Network;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

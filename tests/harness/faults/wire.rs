@@ -1,7 +1,8 @@
 //! One client's connection to the engine, and what becomes of the requests on it.
 
 use super::answers::{self, error};
-use super::{Applied, Broken, Fate, Network, TRANSACTION, Touched, breaking};
+use super::breaking;
+use super::network::{Applied, Broken, Fate, Network, TRANSACTION, Touched};
 use crate::harness::engine::{Step, body_of, client_over, is_read, operation_of, response};
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};

@@ -1,8 +1,8 @@
 //! Every invariant of a history, from what the engine applied, what the leaders were told and believed, and what is stored.
 
 use super::record::{Belief, Done, Told, What};
+use super::scene::{REPORTS, Scene};
 use super::timeline::{Change, Protected, State, Timeline, number};
-use super::{History, REPORTS};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use fencepost::Leases;
@@ -21,7 +21,7 @@ const OWN: &str = "told that another holds it, but it was its own acquire";
 
 /// A history that is over: all copies have arrived, and the last holder has written.
 pub struct Ended {
-    pub history: Arc<History>,
+    pub scene: Arc<Scene>,
     pub applied: Vec<Applied>,
     /// The operations that had an effect before all was calm.
     pub landed: BTreeSet<u64>,
@@ -31,12 +31,12 @@ pub struct Ended {
 
 /// What does not hold; each in a sentence.
 pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
-    let history = &ended.history;
-    let timeline = Timeline::of(history, &ended.applied);
-    let done = history.done.lock().expect("no panic");
+    let scene = &ended.scene;
+    let timeline = Timeline::of(scene, &ended.applied);
+    let done = scene.done.lock().expect("no panic");
     let mut found = ended.wrong.clone();
     found.extend(lease_is_sound(&timeline));
-    for (item, requires) in [(history.fenced(), false), (history.required(), true)] {
+    for (item, requires) in [(scene.fenced(), false), (scene.required(), true)] {
         found.extend(written_in_order(&timeline, &item, requires));
         found.extend(written_once(&timeline, &item, &engine.row(REPORTS, "reportId", &item), &done));
     }
@@ -52,11 +52,11 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
         found.extend(verdict(&timeline, &done, one).map(|why| format!("{why}: {one:?}")));
     }
     found.extend(one_acquire_a_token(&done));
-    for (older, newer) in both_believed(history) {
+    for (older, newer) in both_believed(scene) {
         // Whoever took it from the older must have been ahead by more than is assumed.
         let taken = timeline.lease.iter().find(|state| state.change == Change::Acquired && state.token > older.token);
-        let taker = taken.and_then(|state| history.leader(state.holder.as_deref()?)).unwrap_or(newer.leader);
-        let ahead = history.offsets[taker].saturating_sub(history.offsets[older.leader]);
+        let taker = taken.and_then(|state| scene.leader(state.holder.as_deref()?)).unwrap_or(newer.leader);
+        let ahead = scene.offsets[taker].saturating_sub(scene.offsets[older.leader]);
         if ahead <= Leases::CLOCK_SKEW {
             found.push(format!("{TWO_BELIEVED}: {older:?} and {newer:?}; leader {taker} took it, {ahead:?} ahead"));
         }
@@ -226,8 +226,8 @@ fn one_acquire_a_token(done: &[Done]) -> Vec<String> {
 }
 
 /// Leaders that took the lease for theirs at one moment, the one with the lower token first.
-pub fn both_believed(history: &History) -> Vec<(Belief, Belief)> {
-    let beliefs = history.beliefs.lock().expect("no panic");
+pub fn both_believed(scene: &Scene) -> Vec<(Belief, Belief)> {
+    let beliefs = scene.beliefs.lock().expect("no panic");
     let mut both = Vec::new();
     for (index, one) in beliefs.iter().enumerate() {
         for other in &beliefs[..index] {

@@ -2,9 +2,10 @@
 //!
 //! The first is blocked on a slow call while its lease is given back; the second takes over; then both go on.
 
-use super::{EPOCH, LEASES};
+use super::scene::EPOCH;
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Freezing, Network, Rates, Wire};
+use crate::harness::functions::LEASES;
 use crate::harness::seeds::asked;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;

@@ -1,8 +1,9 @@
 //! One process that leads now and then: the doors to the lease and to what it protects, each over a wire of its own.
 
 use super::record::{Belief, Done, Told, What};
-use super::{EPOCH, History, LEASES, REPORTS, Rule};
+use super::scene::{EPOCH, REPORTS, Rule, Scene, name};
 use crate::harness::faults::{Freezing, Network, Wire};
+use crate::harness::functions::LEASES;
 use fencepost::IdempotencyClaim;
 use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
 use fencepost::lease::{Acquired, WorkError};
@@ -39,13 +40,8 @@ impl Report {
     }
 }
 
-/// What a leader calls itself.
-pub fn name(index: usize) -> String {
-    format!("leader-{index}")
-}
-
 pub struct Leader {
-    history: Arc<History>,
+    scene: Arc<Scene>,
     network: Arc<Network>,
     pub index: usize,
     lease_wire: Wire,
@@ -64,17 +60,17 @@ struct Held {
 }
 
 impl Leader {
-    pub fn new(history: &Arc<History>, network: &Arc<Network>, index: usize) -> Self {
-        let (start, ahead) = (history.start, history.offsets[index]);
+    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>, index: usize) -> Self {
+        let (start, ahead) = (scene.start, scene.offsets[index]);
         let now = move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed();
         let (lease_wire, wire) = (Wire::new(network), Wire::new(network));
-        let skew = if history.rule == Rule::NoSkew { Duration::ZERO } else { Leases::CLOCK_SKEW };
+        let skew = if scene.rule == Rule::NoSkew { Duration::ZERO } else { Leases::CLOCK_SKEW };
         let leases = network.store(&lease_wire.client(), now).leases(LEASES).with_clock_skew(skew);
         let store = network.store(&wire.client(), now);
         let reports = store.table(REPORTS);
         let transactions = store.transactions();
-        let (history, network) = (history.clone(), network.clone());
-        Leader { history, network, index, lease_wire, leases, wire, reports, transactions, old: Vec::new() }
+        let (scene, network) = (scene.clone(), network.clone());
+        Leader { scene, network, index, lease_wire, leases, wire, reports, transactions, old: Vec::new() }
     }
 
     pub async fn work(mut self, turns: u64) -> Self {
@@ -82,7 +78,7 @@ impl Leader {
             self.pause(3_000).await;
             let network = self.network.clone();
             Freezing::new(&network, self.lead()).await;
-            if self.history.days && self.below(3) == 0 {
+            if self.scene.days && self.below(3) == 0 {
                 // Nobody goes on for days under a token that was lost.
                 self.old.clear();
                 sleep(Leases::RETENTION + Duration::from_secs(self.below(86_400))).await;
@@ -101,17 +97,17 @@ impl Leader {
 
     /// Begins an operation whose requests go over this wire.
     fn begin(&self, wire: &Wire, token: Option<u64>) -> (u64, Instant) {
-        let number = self.history.numbers.fetch_add(1, Ordering::Relaxed);
+        let number = self.scene.numbers.fetch_add(1, Ordering::Relaxed);
         wire.works_on(number);
         if let Some(token) = token {
-            self.history.tokens.lock().expect("no panic").insert(number, token);
+            self.scene.tokens.lock().expect("no panic").insert(number, token);
         }
         (number, Instant::now())
     }
 
     fn end(&self, (number, began): (u64, Instant), what: What, token: Option<u64>, told: &Told) {
         let done = Done { number, what, token, began, ended: Instant::now(), told: told.clone() };
-        self.history.done.lock().expect("no panic").push(done);
+        self.scene.done.lock().expect("no panic").push(done);
     }
 
     fn call(&self) -> Call {
@@ -148,7 +144,7 @@ impl Leader {
                 sleep(Duration::from_millis(self.below(2_000))).await;
             }
         };
-        let (key, name) = (&self.history.name, name(self.index));
+        let (key, name) = (&self.scene.name, name(self.index));
         let worked = self.leases.while_held(key, &name, Self::terms(length), &call, work);
         let told = match Box::pin(worked).await {
             Ok(()) => Told::Done,
@@ -207,7 +203,7 @@ impl Leader {
     }
 
     async fn acquire(&self, length: Duration) -> Option<Lease> {
-        let (key, name, terms) = (&self.history.name, name(self.index), Self::terms(length));
+        let (key, name, terms) = (&self.scene.name, name(self.index), Self::terms(length));
         let how = self.below(4);
         let mut claim = None;
         for _ in 0..3 {
@@ -296,11 +292,11 @@ impl Leader {
 
     fn believe(&self, token: &FencingToken, from: Instant, until: Instant) {
         let belief = Belief { leader: self.index, token: token.number(), from, until };
-        self.history.beliefs.lock().expect("no panic").push(belief);
+        self.scene.beliefs.lock().expect("no panic").push(belief);
     }
 
     fn stops_believing(&self, token: &FencingToken, at: Instant) {
-        for belief in self.history.beliefs.lock().expect("no panic").iter_mut() {
+        for belief in self.scene.beliefs.lock().expect("no panic").iter_mut() {
             if (belief.leader, belief.token) == (self.index, token.number()) {
                 belief.until = belief.until.min(at);
             }
@@ -334,7 +330,7 @@ impl Leader {
 
     async fn append(&self, number: u64, token: &FencingToken, call: &Call) -> Told {
         let fenced = self.reports.fenced_by(token);
-        let key = Key::from(self.history.fenced().as_str());
+        let key = Key::from(self.scene.fenced().as_str());
         let append = |report: &Report| Decision::<_, ()>::Put(report.appended(number));
         match fenced.update_with_retry(&key, call, append).await {
             Ok(_) => return Told::Done,
@@ -352,7 +348,7 @@ impl Leader {
     /// Adds without having looked at the item: the fence alone can refuse it.
     async fn add(&self, token: &FencingToken, call: &Call) -> Told {
         let mut reads = Reads::new();
-        let report = reads.later("report", &self.reports.fenced_by(token), &Key::from(self.history.fenced().as_str()));
+        let report = reads.later("report", &self.reports.fenced_by(token), &Key::from(self.scene.fenced().as_str()));
         let added = self.transactions.transact_with_retry(reads, call, |attempt| {
             if attempt.knows(report) && attempt.get(report)?.is_none() {
                 return Ok(Plan::Refuse(()));
@@ -369,7 +365,7 @@ impl Leader {
 
     /// Deletes at the version that somebody else may have shown: the fence alone can refuse it.
     async fn delete(&self, token: &FencingToken, call: &Call) -> Told {
-        let key = Key::from(self.history.fenced().as_str());
+        let key = Key::from(self.scene.fenced().as_str());
         let there = match self.reports.get(&key, call).await {
             Ok(Some(there)) => there.at,
             Ok(None) => return Told::NotFound,
@@ -385,7 +381,7 @@ impl Leader {
 
     async fn require(&self, number: u64, deletes: bool, token: &FencingToken, call: &Call) -> Told {
         let mut reads = Reads::new();
-        let report = reads.item("report", &self.reports, &Key::from(self.history.required().as_str()));
+        let report = reads.item("report", &self.reports, &Key::from(self.scene.required().as_str()));
         let lease = reads.lease("lease", token);
         let written = self.transactions.transact_with_retry(reads, call, |attempt| {
             match attempt.get(report)? {
@@ -409,7 +405,7 @@ impl Leader {
         let begun = self.begin(&self.lease_wire, None);
         let call = Call::new(Deadline::within(Duration::from_secs(5)));
         let terms = Self::terms(Duration::from_mins(2));
-        let lease = match self.leases.acquire(&self.history.name, "last", terms, &call).await {
+        let lease = match self.leases.acquire(&self.scene.name, "last", terms, &call).await {
             Ok(lease) => lease,
             Err(error) => return vec![format!("long after, it is not free: {error:?}")],
         };
@@ -427,7 +423,7 @@ impl Leader {
 
     /// What it writes after all that under each token that it ever had is refused for good.
     pub async fn wakes_up(&self, calm: &Arc<Network>) -> Vec<String> {
-        let again = Leader::new(&self.history, calm, self.index);
+        let again = Leader::new(&self.scene, calm, self.index);
         let mut wrong = Vec::new();
         for token in &self.old {
             for what in [What::Append, What::Add, What::Delete, What::Require, What::RequireDelete] {

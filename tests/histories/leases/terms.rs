@@ -1,8 +1,9 @@
 //! Terms of a renewal that may have been applied, and terms at all.
 
-use super::{EPOCH, LEASES, TABLES};
+use super::scene::{EPOCH, TABLES};
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Broken, Network, Rates, Wire};
+use crate::harness::functions::LEASES;
 use fencepost::lease::LeaseError;
 use fencepost::{Call, Deadline, Failure, LeaseTerms, Leases};
 use proptest::prelude::*;

@@ -1,8 +1,9 @@
 //! The states that the lease and the protected items went through, in order.
 
 use super::record::What;
-use super::{History, LEASES, TTL};
+use super::scene::{Scene, TTL};
 use crate::harness::faults::{Applied, Touched};
+use crate::harness::functions::LEASES;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tokio::time::Instant;
@@ -57,8 +58,8 @@ pub fn number(row: &Value, name: &str) -> Option<u64> {
 }
 
 impl<'a> Timeline<'a> {
-    pub fn of(history: &History, applied: &'a [Applied]) -> Self {
-        let tokens = history.tokens.lock().expect("no panic");
+    pub fn of(scene: &Scene, applied: &'a [Applied]) -> Self {
+        let tokens = scene.tokens.lock().expect("no panic");
         let mut timeline = Timeline { lease: Vec::new(), items: BTreeMap::new() };
         for Applied { op, time, rows } in applied {
             let written = rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");

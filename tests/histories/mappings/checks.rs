@@ -1,10 +1,10 @@
 //! Every claim about a history, from what was asked and answered and from what the engine applied.
 
-use super::client::{EPOCH, Sent, Told, What};
 use super::plan::{Change, Stand, Who};
-use super::{History, TABLE};
+use super::scene::{EPOCH, Scene, Sent, Told, What};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
+use crate::harness::functions::MAPPINGS;
 use fencepost::lww::LwwTable;
 use serde_json::Value;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const ANOTHER_END: &str = "the end does not follow from what was asked";
 
 /// A history that is over: all copies have arrived.
 pub struct Ended {
-    pub history: Arc<History>,
+    pub scene: Arc<Scene>,
     pub sent: Vec<Sent>,
     pub applied: Vec<Applied>,
     /// What a last look at each address has shown.
@@ -39,15 +39,15 @@ struct Step<'a> {
 impl Ended {
     /// Whether it was applied, or a copy of it, at any time.
     pub fn has_landed(&self, sent: &Sent) -> bool {
-        let kept = &self.history.plan.addresses[sent.address].kept;
-        self.applied.iter().any(|applied| applied.op == sent.number && applied.left_in(TABLE, kept).is_some())
+        let kept = &self.scene.plan.addresses[sent.address].kept;
+        self.applied.iter().any(|applied| applied.op == sent.number && applied.left_in(MAPPINGS, kept).is_some())
     }
 
     fn steps(&self, address: usize) -> Vec<Step<'_>> {
-        let kept = &self.history.plan.addresses[address].kept;
+        let kept = &self.scene.plan.addresses[address].kept;
         let mut steps = Vec::<Step<'_>>::new();
         for applied in &self.applied {
-            if let Some(row) = applied.left_in(TABLE, kept) {
+            if let Some(row) = applied.left_in(MAPPINGS, kept) {
                 let before = steps.last().map(|step| step.after.clone());
                 steps.push(Step { op: applied.op, time: applied.time, before, after: Stand::of_row(row), row });
             }
@@ -67,7 +67,7 @@ fn stood<'a>(steps: &'a [Step<'_>], began: Instant, ended: Instant) -> Vec<Optio
 /// What does not hold; each in a sentence.
 pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
     let mut found = Vec::new();
-    for (address, of) in ended.history.plan.addresses.iter().enumerate() {
+    for (address, of) in ended.scene.plan.addresses.iter().enumerate() {
         let steps = ended.steps(address);
         for step in &steps {
             found.extend(moved_on(step).map(|why| format!("{why}: {:?}, then {}", step.before, step.row)));
@@ -82,10 +82,10 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
             Told::ShownNothing => None,
             other => panic!("nothing goes wrong any more: {other:?}"),
         };
-        let row = engine.row(TABLE, "hostIp", &of.kept);
+        let row = engine.row(MAPPINGS, "hostIp", &of.kept);
         let stored = Some(row).filter(|row| !row.is_null()).map(|row| Stand::of_row(&row));
         let stored = stored.filter(|stand| stand.live).map(|stand| stand.who);
-        let expected = ended.history.plan.ends_with(address);
+        let expected = ended.scene.plan.ends_with(address);
         if seen != expected || stored != expected {
             found.push(format!("{ANOTHER_END}: {seen:?} is seen and {stored:?} stored, not {expected:?}"));
         }

@@ -1,8 +1,9 @@
 //! Those who ask: backends by HTTP, onlookers, and what reads the queue, each with a wire of its own.
 
 use super::plan::{Ask, Change, Who};
-use super::{History, TABLE};
+use super::scene::{EPOCH, Scene, Sent, Told, What};
 use crate::harness::faults::{Freezing, Network, Wire};
+use crate::harness::functions::MAPPINGS;
 use fencepost::http::{Body, Request};
 use fencepost::http::{Problem, Response};
 use fencepost::lambda::Outcome;
@@ -13,57 +14,11 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// When histories begin, since 1970.
-pub const EPOCH: Duration = Duration::from_hours(500_000);
 /// How often a request is repeated at most. Every fault passes.
 const REPEATS: u32 = 300;
 
-/// What is asked of an address.
-#[derive(Clone, PartialEq, Debug)]
-pub enum What {
-    Change(Change),
-    LookUp,
-}
-
-/// What one request or one message was told.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Told {
-    New,
-    Same,
-    /// By whom, where it is said.
-    Superseded(Option<Who>),
-    Deleted,
-    AlreadyGone,
-    Folded,
-    Shown(Who),
-    ShownNothing,
-    NotApplied,
-    Unknown,
-}
-
-impl Told {
-    pub fn is_definite(&self) -> bool {
-        !matches!(self, Told::NotApplied | Told::Unknown)
-    }
-}
-
-/// One request, or one message of a batch, and what it was told.
-#[derive(Clone, Debug)]
-pub struct Sent {
-    /// Of the invocation; all messages of a batch have the same.
-    pub number: u64,
-    pub address: usize,
-    pub what: What,
-    pub queued: bool,
-    pub began: Instant,
-    pub ended: Instant,
-    pub told: Told,
-    /// How many answers the invocation has lost.
-    pub lost: u32,
-}
-
 pub struct Client {
-    history: Arc<History>,
+    scene: Arc<Scene>,
     network: Arc<Network>,
     wire: Wire,
     mappings: host_mapping::App,
@@ -71,14 +26,14 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn new(history: &Arc<History>, network: &Arc<Network>) -> Self {
+    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>) -> Self {
         let wire = Wire::new(network);
         let client = wire.client();
-        let start = history.start;
+        let start = scene.start;
         let store = network.store(&client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
-        let mappings = host_mapping::App::new(store.lww_table(TABLE));
-        let deletes = delete_mapping::App::new(store.lww_table(TABLE));
-        Client { history: history.clone(), network: network.clone(), wire, mappings, deletes }
+        let mappings = host_mapping::App::new(store.lww_table(MAPPINGS));
+        let deletes = delete_mapping::App::new(store.lww_table(MAPPINGS));
+        Client { scene: scene.clone(), network: network.clone(), wire, mappings, deletes }
     }
 
     /// Asks for these in turn, each until it is answered definitely or is in the queue, and looks around between them.
@@ -86,11 +41,11 @@ impl Client {
         for ask in asks {
             self.pause().await;
             if self.below(3) == 0 {
-                self.look_up(self.below(self.history.plan.addresses.len())).await;
+                self.look_up(self.below(self.scene.plan.addresses.len())).await;
             }
-            let Ask { address, change, queued } = &self.history.plan.asks[ask];
+            let Ask { address, change, queued } = &self.scene.plan.asks[ask];
             if *queued {
-                self.history.queue.lock().expect("no panic").push(ask);
+                self.scene.queue.lock().expect("no panic").push(ask);
                 continue;
             }
             let mut repeats = 0;
@@ -100,7 +55,7 @@ impl Client {
                 sleep(Duration::from_millis(self.network.below(3000))).await;
             }
         }
-        self.history.asking.fetch_sub(1, Ordering::Relaxed);
+        self.scene.asking.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Reads the queue until it is empty and stays so. What failed comes again, and sometimes what did not.
@@ -109,7 +64,7 @@ impl Client {
         loop {
             sleep(Duration::from_millis(50 + self.network.below(20_000))).await;
             let batch = self.take_batch();
-            if batch.is_empty() && self.history.asking.load(Ordering::Relaxed) == 0 {
+            if batch.is_empty() && self.scene.asking.load(Ordering::Relaxed) == 0 {
                 return;
             }
             read += 1;
@@ -117,7 +72,7 @@ impl Client {
             let failed = self.work_on(&batch).await;
             let again = batch.iter().zip(failed).filter(|(_, failed)| *failed || self.below(12) == 0);
             let again: Vec<_> = again.map(|(ask, _)| *ask).collect();
-            self.history.queue.lock().expect("no panic").extend(again);
+            self.scene.queue.lock().expect("no panic").extend(again);
         }
     }
 
@@ -125,7 +80,7 @@ impl Client {
     pub async fn look_around(self, times: u64) {
         for _ in 0..times {
             sleep(Duration::from_millis(self.network.below(60_000))).await;
-            self.look_up(self.below(self.history.plan.addresses.len())).await;
+            self.look_up(self.below(self.scene.plan.addresses.len())).await;
         }
     }
 
@@ -145,7 +100,7 @@ impl Client {
 
     /// Some of the queue, in no order: at most 10.
     fn take_batch(&self) -> Vec<usize> {
-        let mut queue = self.history.queue.lock().expect("no panic");
+        let mut queue = self.scene.queue.lock().expect("no panic");
         let most = queue.len().min(1 + self.below(10));
         let mut take = |_| {
             let place = self.below(queue.len());
@@ -156,12 +111,12 @@ impl Client {
 
     /// How an address is written this time.
     fn written(&self, address: usize) -> &str {
-        let written = &self.history.plan.addresses[address].written;
+        let written = &self.scene.plan.addresses[address].written;
         &written[self.below(written.len())]
     }
 
     fn invocation(&self) -> (u64, Instant, Call) {
-        let number = self.history.numbers.fetch_add(1, Ordering::Relaxed);
+        let number = self.scene.numbers.fetch_add(1, Ordering::Relaxed);
         self.wire.works_on(number);
         let call = Call::new(Deadline::within(Duration::from_millis(200 + self.network.below(1800))));
         (number, Instant::now(), call)
@@ -172,17 +127,17 @@ impl Client {
         let request = request(self.written(address), &what);
         let (number, began, call) = self.invocation();
         let handled = Freezing::new(&self.network, host_mapping::handle(&self.mappings, &request, &call)).await;
-        let kept = &self.history.plan.addresses[address].kept;
+        let kept = &self.scene.plan.addresses[address].kept;
         let told = told(kept, &what, &handled.unwrap_or_else(Problem::into_response));
         let (ended, lost) = (Instant::now(), call.tally().lost_answers);
         let sent = Sent { number, address, what, queued: false, began, ended, told: told.clone(), lost };
-        self.history.sent.lock().expect("no panic").push(sent);
+        self.scene.sent.lock().expect("no panic").push(sent);
         told
     }
 
     /// One batch; says of each of its messages whether it failed.
     async fn work_on(&self, batch: &[usize]) -> Vec<bool> {
-        let asks: Vec<_> = batch.iter().map(|ask| &self.history.plan.asks[*ask]).collect();
+        let asks: Vec<_> = batch.iter().map(|ask| &self.scene.plan.asks[*ask]).collect();
         let message = |ask: &&Ask| ask.change.who().message(self.written(ask.address)).to_string();
         let bodies: Vec<_> = asks.iter().map(message).collect();
         let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
@@ -192,10 +147,10 @@ impl Client {
         let (ended, lost) = (Instant::now(), call.tally().lost_answers);
         let failed = outcomes.iter().map(Result::is_err).collect();
         for (ask, outcome) in asks.into_iter().zip(&outcomes) {
-            let told = told_of_message(&self.history.plan.addresses[ask.address].kept, outcome);
+            let told = told_of_message(&self.scene.plan.addresses[ask.address].kept, outcome);
             let what = What::Change(ask.change.clone());
             let sent = Sent { number, address: ask.address, what, queued: true, began, ended, told, lost };
-            self.history.sent.lock().expect("no panic").push(sent);
+            self.scene.sent.lock().expect("no panic").push(sent);
         }
         failed
     }

@@ -1,10 +1,10 @@
 //! All orders in which three registers and deletes of them can arrive at one address, through the functions' own doors.
 
 use super::plan::{Change, Stand, Who, left_by};
-use super::{TABLE, TABLES};
-use crate::devices::world::{Answer, Event};
+use crate::harness::answers::Answer;
 use crate::harness::engine::{Engine, store};
-use crate::shop::shop::load;
+use crate::harness::events::{Event, load};
+use crate::harness::functions::{Functions, MAPPINGS, Mappings};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::sqs::SqsEvent;
 use lambda_runtime::{Context, LambdaEvent};
@@ -31,13 +31,13 @@ struct Doors {
 
 impl Doors {
     fn open() -> Self {
-        let engine = Engine::embedded(TABLES);
+        let engine = Engine::embedded(Mappings::TABLES);
         let client = engine.client();
         let now = || SystemTime::UNIX_EPOCH + Duration::from_millis(TEN);
         let store = store(&client, now, || 7);
         Doors {
-            mappings: host_mapping::App::new(store.lww_table(TABLE)),
-            deletes: delete_mapping::App::new(store.lww_table(TABLE)),
+            mappings: host_mapping::App::new(store.lww_table(MAPPINGS)),
+            deletes: delete_mapping::App::new(store.lww_table(MAPPINGS)),
             register: load("host-mapping-register"),
             get: load("host-mapping-get"),
             delete: load("host-mapping-delete"),
@@ -99,10 +99,10 @@ impl Doors {
 
     /// Puts back what stood there: a row is all that the functions remember.
     fn put_back(&self, row: &Value) {
-        let nothing = json!({"TableName": TABLE, "Key": {"hostIp": {"S": ADDRESS}}});
+        let nothing = json!({"TableName": MAPPINGS, "Key": {"hostIp": {"S": ADDRESS}}});
         let (operation, request) = match row {
             Value::Null => ("DeleteItem", nothing),
-            row => ("PutItem", json!({"TableName": TABLE, "Item": row})),
+            row => ("PutItem", json!({"TableName": MAPPINGS, "Item": row})),
         };
         self.engine.raw(operation, &request);
     }
@@ -122,7 +122,7 @@ impl Doors {
             Change::Delete(who) => self.delete(who).await,
         };
         assert_eq!(answer, expected, "the last of {arrived:?}");
-        let row = self.engine.row(TABLE, "hostIp", ADDRESS);
+        let row = self.engine.row(MAPPINGS, "hostIp", ADDRESS);
         let now = Stand::of_row(&row);
         assert_eq!(Some(&now), stand.as_ref(), "after {arrived:?}");
         let now = live_in(Some(&now));

@@ -1,10 +1,11 @@
 //! Every invariant of a history, from what the engine applied, what the clerks were told and what is stored.
 
 use super::plan::{Plan, What};
-use super::{History, ORDERS, PRODUCTS, RECORDS, Sent};
+use super::scene::{Scene, Sent};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
-use serde::Serialize;
+use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
+use crate::histories::total::Total;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ pub const TWO_ORDERS: &str = "one key has more than one order";
 
 /// A history that is over: all copies have arrived, and what was unknown has been repeated.
 pub struct Ended {
-    pub history: Arc<History>,
+    pub scene: Arc<Scene>,
     pub sent: Vec<Sent>,
     pub applied: Vec<Applied>,
     /// The requests that had an effect before anything was repeated.
@@ -60,7 +61,7 @@ impl Ended {
 
 /// What does not hold; each in a sentence.
 pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
-    let plan = &ended.history.plan;
+    let plan = &ended.scene.plan;
     let mut found = Vec::new();
     for sent in &ended.sent {
         found.extend(verdict(ended, sent).map(|why| format!("{why}: {sent:?}")));
@@ -143,7 +144,7 @@ fn one_answer(ended: &Ended, what: &What, there: bool) -> Option<String> {
 
 /// The stock of a product against all that took from it and added to it, each once.
 fn adds_up(engine: &Engine, ended: &Ended, product: usize, orders: &[Value], restocked: &[bool]) -> Option<String> {
-    let plan = &ended.history.plan;
+    let plan = &ended.scene.plan;
     let id = plan.products[product].as_str();
     let row = engine.row(PRODUCTS, "productId", id);
     let number = |value: &Value| value["N"].as_str().and_then(|text| text.parse::<i64>().ok());
@@ -170,70 +171,30 @@ fn adds_up(engine: &Engine, ended: &Ended, product: usize, orders: &[Value], res
     (version != i64::try_from(commits).ok()).then(|| format!("{commits} commits left {id} at version {version:?}"))
 }
 
-/// What histories were made of, added up: a run in which something never happened shows little.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Total {
-    histories: usize,
-    requests: usize,
-    invocations: usize,
-    orders_placed: usize,
-    cancelled: usize,
-    restocked: usize,
-    replayed: usize,
-    refused: usize,
-    told_nothing_applied: usize,
-    unknown: usize,
-    unknown_that_landed: usize,
-    conflicts: u32,
+/// What a history that holds was made of.
+pub fn total(ended: &Ended) -> Total {
+    let count = |such: &dyn Fn(&Sent) -> bool| ended.sent.iter().filter(|sent| such(sent)).count();
+    let done = |sent: &Sent| ended.applied_by(sent) > 0;
+    let conflicts: u32 = ended.sent.iter().map(|sent| sent.conflicts).sum();
+    Total::of(&[
+        ("invocations", ended.sent.len()),
+        ("ordersPlaced", count(&|sent| matches!(sent.what, What::Place(_)) && done(sent))),
+        ("cancelled", count(&|sent| matches!(sent.what, What::Cancel(..)) && done(sent))),
+        ("restocked", count(&|sent| matches!(sent.what, What::Restock(_)) && done(sent))),
+        ("replayed", count(&|sent| sent.replayed)),
+        ("refused", count(&Sent::is_refusal)),
+        ("toldNothingApplied", count(&|sent| matches!(sent.status, 500 | 503))),
+        ("unknown", count(&|sent| sent.is_unknown())),
+        ("unknownThatLanded", count(&|sent| sent.is_unknown() && done(sent))),
+        ("conflicts", usize::try_from(conflicts).expect("few")),
+    ])
 }
 
-impl std::ops::AddAssign for Total {
-    fn add_assign(&mut self, more: Total) {
-        self.histories += more.histories;
-        self.requests += more.requests;
-        self.invocations += more.invocations;
-        self.orders_placed += more.orders_placed;
-        self.cancelled += more.cancelled;
-        self.restocked += more.restocked;
-        self.replayed += more.replayed;
-        self.refused += more.refused;
-        self.told_nothing_applied += more.told_nothing_applied;
-        self.unknown += more.unknown;
-        self.unknown_that_landed += more.unknown_that_landed;
-        self.conflicts += more.conflicts;
-    }
-}
-
-impl Total {
-    pub fn of(requests: usize, ended: &Ended) -> Self {
-        let count = |such: &dyn Fn(&Sent) -> bool| ended.sent.iter().filter(|sent| such(sent)).count();
-        let done = |sent: &Sent| ended.applied_by(sent) > 0;
-        Total {
-            histories: 1,
-            requests,
-            invocations: ended.sent.len(),
-            orders_placed: count(&|sent| matches!(sent.what, What::Place(_)) && done(sent)),
-            cancelled: count(&|sent| matches!(sent.what, What::Cancel(..)) && done(sent)),
-            restocked: count(&|sent| matches!(sent.what, What::Restock(_)) && done(sent)),
-            replayed: count(&|sent| sent.replayed),
-            refused: count(&Sent::is_refusal),
-            told_nothing_applied: count(&|sent| matches!(sent.status, 500 | 503)),
-            unknown: count(&|sent| sent.is_unknown()),
-            unknown_that_landed: count(&|sent| sent.is_unknown() && done(sent)),
-            conflicts: ended.sent.iter().map(|sent| sent.conflicts).sum(),
-        }
-    }
-
-    pub fn assert_enough_happened(&self) {
-        let Total { histories, orders_placed, cancelled, restocked, replayed, refused, .. } = *self;
-        assert!(orders_placed > histories && refused > histories / 2, "little happened: {self:?}");
-        assert!(cancelled.min(restocked).min(replayed) * 4 > histories, "little happened: {self:?}");
-        assert!(self.conflicts > 0 && self.told_nothing_applied > 0, "nobody stood in another's way: {self:?}");
-        assert!(self.unknown * 10 < self.invocations, "unknown is for the rare case: {self:?}");
-        assert!(
-            0 < self.unknown_that_landed && self.unknown_that_landed < self.unknown,
-            "unknown was never worth its name: {self:?}"
-        );
-    }
+pub fn assert_enough_happened(total: &Total) {
+    let histories = total["histories"];
+    assert!(total["ordersPlaced"] > histories && total["refused"] > histories / 2, "little happened: {total}");
+    assert!(total.least(&["cancelled", "restocked", "replayed"]) * 4 > histories, "little happened: {total}");
+    assert!(total.least(&["conflicts", "toldNothingApplied"]) > 0, "nobody stood in another's way: {total}");
+    assert!(total["unknown"] * 10 < total["invocations"], "unknown is for the rare case: {total}");
+    total.assert_unknown_is_worth_its_name();
 }

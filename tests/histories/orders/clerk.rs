@@ -1,9 +1,10 @@
 //! One client: both functions over a wire of its own, and the requests that it makes of the plan.
 
 use super::plan::{Plan, What};
+use super::scene::{EPOCH, Rule, Scene, Sent};
 use super::wrong::Wrong;
-use super::{History, ORDERS, PRODUCTS, RECORDS, Rule, Sent};
 use crate::harness::faults::{Freezing, Network, Wire};
+use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use fencepost::http::Problem;
 use fencepost::http::{Body, Request};
 use fencepost::{Call, Deadline};
@@ -13,11 +14,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// When histories begin, since 1970.
-pub const EPOCH: Duration = Duration::from_hours(500_000);
-
 pub struct Clerk {
-    history: Arc<History>,
+    scene: Arc<Scene>,
     network: Arc<Network>,
     wire: Wire,
     inventory: inventory::App,
@@ -26,21 +24,21 @@ pub struct Clerk {
 }
 
 impl Clerk {
-    pub fn new(history: &Arc<History>, network: &Arc<Network>) -> Self {
+    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>) -> Self {
         let wire = Wire::new(network);
         let client = wire.client();
-        let start = history.start;
+        let start = scene.start;
         let store = network.store(&client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
         let inventory = inventory::App::new(store.table(PRODUCTS), store.idempotency(RECORDS));
         let orders = place_order::App::new(store.table(ORDERS), store.table(PRODUCTS));
         let wrong = Wrong::new(&store);
-        Clerk { history: history.clone(), network: network.clone(), wire, inventory, orders, wrong }
+        Clerk { scene: scene.clone(), network: network.clone(), wire, inventory, orders, wrong }
     }
 
     pub async fn work(self, requests: u64) {
         for _ in 0..requests {
             sleep(Duration::from_millis(self.network.below(80))).await;
-            let what = self.history.plan.pick(|bound| self.below(bound), &self.tags());
+            let what = self.scene.plan.pick(|bound| self.below(bound), &self.tags());
             let mut sent = self.send(what).await;
             // Some repeat at once what failed; the rest is repeated by others, or when the storm is over.
             while sent.status >= 500 && self.below(3) == 0 {
@@ -56,7 +54,7 @@ impl Clerk {
 
     /// The tags of the orders that somebody was told of.
     fn tags(&self) -> Vec<(usize, String)> {
-        let sent = self.history.sent.lock().expect("no panic");
+        let sent = self.scene.sent.lock().expect("no panic");
         let tag = |sent: &Sent| match (&sent.what, &sent.etag) {
             (What::Place(order), Some(tag)) => Some((*order, tag.clone())),
             _ => None,
@@ -66,7 +64,7 @@ impl Clerk {
 
     /// One invocation, as Lambda makes it.
     pub async fn send(&self, what: What) -> Sent {
-        let number = self.history.numbers.fetch_add(1, Ordering::Relaxed);
+        let number = self.scene.numbers.fetch_add(1, Ordering::Relaxed);
         self.wire.works_on(number);
         let began = Instant::now();
         let call = Call::new(Deadline::within(Duration::from_millis(200 + self.network.below(1800))));
@@ -83,13 +81,13 @@ impl Clerk {
             replayed: header("idempotency-replayed").is_some(),
             conflicts: call.tally().conflicts,
         };
-        self.history.sent.lock().expect("no panic").push(sent.clone());
+        self.scene.sent.lock().expect("no panic").push(sent.clone());
         sent
     }
 
     async fn handle(&self, what: &What, call: &Call) -> Result<fencepost::http::Response, Problem> {
-        let plan = &self.history.plan;
-        match (what, self.history.rule) {
+        let plan = &self.scene.plan;
+        match (what, self.scene.rule) {
             (What::Restock(restock), Rule::RecordOutside) => return self.wrong.restock(plan, *restock, call).await,
             (What::Place(order), Rule::GuardRetried) => return self.wrong.place(plan, *order, call).await,
             _ => {}

@@ -1,7 +1,7 @@
 //! Two callers as they are often written, each without one rule: the histories must notice them.
 
 use super::plan::Plan;
-use super::{ORDERS, PRODUCTS, RECORDS};
+use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::http::{Items, Problem, Response};
 use fencepost::{Call, Key, Reads, Record, Store, Table, Transactions, Versioned};

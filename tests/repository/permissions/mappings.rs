@@ -1,37 +1,63 @@
 //! What host-mapping and delete-mapping do: every route and every task, where it changes something and where not.
 
-use crate::harness::engine::{Engine, Use};
-use crate::mappings::world::{IP, T1, T2, T3, TABLES, World, batch_of, task};
+use super::drive::{Drive, routes};
+use crate::harness::engine::Use;
+use crate::harness::events::{Event, event_of};
+use crate::harness::functions::Mappings;
+use fencepost::{Call, Deadline};
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+const IP: &str = "192.0.2.10";
+const T1: &str = "2026-03-07T10:00:00.000Z";
+const T2: &str = "2026-03-07T10:30:00.000Z";
+const T3: &str = "2026-03-07T10:45:00.000Z";
+
+fn register(instance: &str, at: &str) -> Event {
+    let body = json!({"cellId": "cell-1", "instanceId": instance, "creationTimestamp": at});
+    event_of("PUT /mappings/{hostIp}", IP).json(&body)
+}
+
+fn remove(at: &str, instance: Option<&str>) -> Event {
+    let instance = instance.map(|instance| ("instanceId", instance));
+    event_of("DELETE /mappings/{hostIp}", IP).asking([("creationTimestamp", at)].into_iter().chain(instance))
+}
+
+fn task(at: &str, instance: Option<&str>) -> Value {
+    let mut task = json!({"hostIp": IP, "creationTimestamp": at});
+    if let Some(instance) = instance {
+        task["instanceId"] = json!(instance);
+    }
+    task
+}
 
 /// What host-mapping and what delete-mapping use.
 pub async fn used() -> (BTreeSet<Use>, BTreeSet<Use>) {
-    let engine = Engine::with_tables(TABLES);
-    let (of_hosts, of_deletes) = (engine.watched_apart(), engine.watched_apart());
-    let (hosts, deletes) = (World::on(&of_hosts), World::on(&of_deletes));
-    let mut succeeded = BTreeSet::new();
-    for (status, route, answer) in [
-        (404, "GET", hosts.get(IP).await),
-        (201, "PUT", hosts.register(IP, "i-a", T1).await),
-        (200, "PUT", hosts.register(IP, "i-a", T1).await),
-        (200, "GET", hosts.get(IP).await),
-        (204, "DELETE", hosts.remove(IP, T1, Some("i-a")).await),
-        (204, "DELETE", hosts.remove(IP, T1, None).await),
-        (409, "PUT", hosts.register(IP, "i-a", T1).await),
-        (404, "GET", hosts.get(IP).await),
-        (201, "PUT", hosts.register(IP, "i-b", T2).await),
-        (204, "DELETE", hosts.remove(IP, T1, Some("i-a")).await),
+    let mut world = Drive::<Mappings>::new();
+    let get = event_of("GET /mappings/{hostIp}", IP);
+    for (status, event) in [
+        (404, get.clone()),
+        (201, register("i-a", T1)),
+        (200, register("i-a", T1)),
+        (200, get.clone()),
+        (204, remove(T1, Some("i-a"))),
+        (204, remove(T1, None)),
+        (409, register("i-a", T1)),
+        (404, get),
+        (201, register("i-b", T2)),
+        (204, remove(T1, Some("i-a"))),
     ] {
-        assert_eq!(answer.status, status, "{answer:?}");
-        if status < 300 {
-            succeeded.insert(format!("{route} /mappings/{{hostIp}}"));
-        }
+        world.send(status, &event).await;
     }
-    let bodies = [task(IP, T1, None), task(IP, T2, Some("i-b")), task(IP, T3, None), "{}".to_owned()];
-    for (body, failed) in bodies.iter().zip([0, 0, 0, 1]) {
-        assert_eq!(deletes.batch(&batch_of(&[("m-1", body)])).await.len(), failed, "{body}");
+    let deletes = &world.world.app.deletes;
+    for (task, is_done) in
+        [(task(T1, None), true), (task(T2, Some("i-b")), true), (task(T3, None), true), (json!({}), false)]
+    {
+        let call = Call::new(Deadline::within(Duration::from_mins(1)));
+        let outcomes = delete_mapping::handle(deletes, &[task.to_string().as_str()], &call).await;
+        assert_eq!(outcomes[0].is_ok(), is_done, "{task}");
     }
-    let routes = host_mapping::ROUTES.iter().map(|(route, _)| (*route).to_owned()).collect();
-    assert_eq!(succeeded, routes, "every route was seen to do its work");
-    (of_hosts.uses(), of_deletes.uses())
+    world.assert_succeeded(routes(host_mapping::ROUTES));
+    (world.uses_of("host-mapping"), world.uses_of("delete-mapping"))
 }

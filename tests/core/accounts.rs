@@ -1,0 +1,39 @@
+//! What the tests of the crate alone work on: accounts.
+
+use crate::harness::engine::Engine;
+use fencepost::{Call, Deadline, Record};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::time::Duration;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    pub balance: i64,
+}
+
+impl Record for Account {
+    const PARTITION_KEY: &'static str = "accountId";
+    const ATTRIBUTES: &'static [&'static str] = &["balance"];
+}
+
+pub const TABLE: &str = "Accounts";
+
+pub fn engine() -> Engine {
+    Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)])
+}
+
+pub fn call() -> Call {
+    Call::new(Deadline::within(Duration::from_mins(1)))
+}
+
+/// Another client's committed write, between two of ours.
+pub fn rival(engine: &Engine, id: &str) {
+    let request = json!({
+        "TableName": TABLE,
+        "Key": {"accountId": {"S": id}},
+        "UpdateExpression": "SET balance = balance + :one, #v = #v + :one",
+        "ExpressionAttributeNames": {"#v": "_version"},
+        "ExpressionAttributeValues": {":one": {"N": "1"}},
+    });
+    engine.raw("UpdateItem", &request);
+}

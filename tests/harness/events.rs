@@ -1,0 +1,148 @@
+//! The events of API Gateway: files of `events/`, varied.
+
+use serde_json::{Map, Value, json};
+use std::fmt;
+
+/// An event as API Gateway sends it. One for a queue is a batch instead, and nothing here but `load` fits it.
+#[derive(Clone)]
+pub struct Event(pub Value);
+
+/// The event of `events/` with this name.
+pub fn load(name: &str) -> Event {
+    let path = dev::workspace().join(format!("events/{name}.json"));
+    Event(serde_json::from_str(&std::fs::read_to_string(path).expect("an event of that name")).expect("JSON"))
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |value: &Value| value.to_string().chars().take(300).collect::<String>();
+        let (route, path) = (&self.0["routeKey"], &self.0["rawPath"]);
+        write!(f, "{} {} {} {}", text(route), text(path), text(&self.0["headers"]), text(&self.0["body"]))
+    }
+}
+
+impl Event {
+    pub fn method(&self) -> &str {
+        self.0["requestContext"]["http"]["method"].as_str().expect("a method")
+    }
+
+    /// The route that the gateway has matched.
+    pub fn route(&self) -> &str {
+        self.0["routeKey"].as_str().expect("a route")
+    }
+
+    pub fn path(&self) -> &str {
+        self.0["rawPath"].as_str().expect("a path")
+    }
+
+    fn with_path(mut self, path: &str) -> Self {
+        self.0["rawPath"] = json!(path);
+        self.0["requestContext"]["http"]["path"] = json!(path);
+        self
+    }
+
+    /// The same with this value of a path parameter. The gateway decodes parameters, so the raw path may look different.
+    pub fn of(self, parameter: &str, id: &str) -> Self {
+        let before = self.0["pathParameters"][parameter].as_str().expect("a parameter");
+        let path = self.path().replace(before, id);
+        let mut event = self.with_path(&path);
+        event.0["pathParameters"][parameter] = json!(id);
+        event
+    }
+
+    /// With this query and no other.
+    pub fn asking<'a>(mut self, query: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let parameters: Map<_, _> = query.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+        let text = |(name, value): (&String, &Value)| format!("{name}={}", value.as_str().unwrap_or_default());
+        self.0["rawQueryString"] = json!(parameters.iter().map(text).collect::<Vec<_>>().join("&"));
+        self.0["queryStringParameters"] = Value::Object(parameters);
+        self
+    }
+
+    /// With this idempotency key.
+    pub fn key(self, key: &str) -> Self {
+        self.header("idempotency-key", key)
+    }
+
+    /// As somebody else sends it, whom IAM knows by this ARN.
+    pub fn by(mut self, arn: &str) -> Self {
+        self.0["requestContext"]["authorizer"]["iam"]["userArn"] = json!(arn);
+        self
+    }
+
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.0["headers"][name] = json!(value);
+        self
+    }
+
+    pub fn without_header(mut self, name: &str) -> Self {
+        self.0["headers"].as_object_mut().expect("headers").remove(name);
+        self
+    }
+
+    /// With this body.
+    pub fn text(mut self, body: &str) -> Self {
+        self.0["body"] = json!(body);
+        self
+    }
+
+    /// With this body as JSON.
+    pub fn json(self, body: &Value) -> Self {
+        self.text(&body.to_string())
+    }
+
+    /// With this body in base64.
+    pub fn base64(mut self, body: &str) -> Self {
+        self.0["isBase64Encoded"] = json!(true);
+        self.text(body)
+    }
+
+    /// As it comes through an API that is mapped under a base path of a custom domain.
+    pub fn under_base_path(self, base: &str) -> Self {
+        let path = format!("{base}{}", self.path());
+        self.with_path(&path)
+    }
+
+    /// In the form in which no route of the gateway matched it, with this method and path.
+    pub fn unrouted(self, method: &str, path: &str) -> Self {
+        let mut event = self.with_path(path);
+        event.0["routeKey"] = json!("$default");
+        event.0["requestContext"]["routeKey"] = json!("$default");
+        event.0["requestContext"]["http"]["method"] = json!(method);
+        event.0.as_object_mut().expect("an event").remove("pathParameters");
+        event
+    }
+
+    /// In the form in which `cargo lambda watch` sends it.
+    pub fn by_cargo_lambda(mut self) -> Self {
+        let event = self.0.as_object_mut().expect("an event");
+        event.insert("routeKey".to_owned(), json!("$default"));
+        event.insert("rawQueryString".to_owned(), Value::Null);
+        event.insert("queryStringParameters".to_owned(), json!({}));
+        event.insert("httpMethod".to_owned(), json!("GET"));
+        event.insert("cookies".to_owned(), json!([]));
+        event.insert("stageVariables".to_owned(), json!({}));
+        let context = event["requestContext"].as_object_mut().expect("a context");
+        context.remove("authorizer");
+        context.insert("routeKey".to_owned(), json!("$default"));
+        context.insert("timeEpoch".to_owned(), json!(1_772_877_600));
+        self
+    }
+}
+
+/// The event of `events/` for this route, about this id, without its body, its query and the headers of preconditions.
+pub fn event_of(route: &str, id: &str) -> Event {
+    let folder = std::fs::read_dir(dev::workspace().join("events")).expect("a folder");
+    let mut names = folder.map(|file| file.expect("a file").file_name().into_string().expect("a name"));
+    let event =
+        names.find_map(|name| Some(load(name.strip_suffix(".json")?)).filter(|event| event.0["routeKey"] == route));
+    let mut event = event.unwrap_or_else(|| panic!("no event has the route {route}"));
+    if let Some(parameter) = event.0["pathParameters"].as_object().and_then(|all| all.keys().next().cloned()) {
+        event = event.of(&parameter, id);
+    }
+    for header in ["if-match", "if-none-match", "idempotency-key"] {
+        event = event.without_header(header);
+    }
+    event.0.as_object_mut().expect("an event").remove("body");
+    event.asking([])
+}

@@ -1,0 +1,136 @@
+//! Functions on one engine under one clock, and the way that an event takes to them.
+
+use super::answers::Answer;
+use super::clock::Clock;
+use super::engine::{Asked, Engine, Use, is_read};
+use super::events::Event;
+use super::faults::{Network, Wire};
+use super::functions::Functions;
+use super::permissions::assert_allowed;
+use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use aws_sdk_dynamodb::Client;
+use fencepost::Store;
+use lambda_runtime::{Context, LambdaEvent};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+
+/// What Lambda allows an invocation: more than any needs, also on a slow machine. What ends by its deadline is told one.
+pub const ALLOWED: Duration = Duration::from_mins(1);
+
+/// Some functions, their engine and their clock.
+pub struct World<F> {
+    pub engine: Engine,
+    pub clock: Clock,
+    pub app: F,
+    /// The engine as each function sees it, to know what it uses.
+    seen_by: Vec<(&'static str, Engine)>,
+}
+
+impl<F: Functions> World<F> {
+    /// Nothing is stored.
+    pub fn new() -> Self {
+        Self::on(&Engine::with_tables(F::TABLES))
+    }
+
+    /// Newly started on this engine, under a clock of its own.
+    pub fn on(engine: &Engine) -> Self {
+        let clock = F::clock();
+        let seen_by: Vec<_> = F::NAMES.iter().map(|name| (*name, engine.with_own_uses())).collect();
+        let store_of = |name| {
+            let (_, engine) = seen_by.iter().find(|(own, _)| *own == name).expect("a name of these functions");
+            clock.store(&engine.client())
+        };
+        World { engine: engine.clone(), app: F::on(store_of), clock, seen_by }
+    }
+
+    /// Newly started with the same engine and clock, reached by this client.
+    pub fn reached_by(&self, client: &Client) -> Self {
+        Self::under(&self.engine, self.clock.clone(), &self.clock.store(client))
+    }
+
+    /// Newly started on a network, whose randomness it shares, under a clock that runs since `start`.
+    pub fn over(network: &Arc<Network>, start: Instant) -> Self {
+        let clock = Clock::running_since(start);
+        let store = network.store(&Wire::new(network).client(), clock.looks());
+        Self::under(&network.engine, clock, &store)
+    }
+
+    fn under(engine: &Engine, clock: Clock, store: &Store) -> Self {
+        World { engine: engine.clone(), app: F::on(|_| store.clone()), clock, seen_by: Vec::new() }
+    }
+
+    pub async fn send(&self, event: &Event) -> Answer {
+        self.send_with(event, context(ALLOWED)).await
+    }
+
+    /// Sends an event with what Lambda says of its invocation.
+    pub async fn send_with(&self, event: &Event, context: Context) -> Answer {
+        let payload: ApiGatewayV2httpRequest = serde_json::from_str(&event.0.to_string()).expect("an event");
+        let answer = self.app.answer(LambdaEvent::new(payload, context)).await;
+        self.assert_permissions();
+        answer.into()
+    }
+
+    /// Fails where a function did what the template does not allow it.
+    pub fn assert_permissions(&self) {
+        for (name, engine) in &self.seen_by {
+            assert_allowed(&[name], &engine.uses());
+        }
+        assert_allowed(F::NAMES, &self.engine.uses());
+    }
+
+    /// What a function of a world that was made by `new` or `on` used so far.
+    pub fn uses_of(&self, name: &str) -> BTreeSet<Use> {
+        let (_, engine) = self.seen_by.iter().find(|(own, _)| *own == name).expect("a function of this world");
+        engine.uses()
+    }
+
+    /// Sends an event until it is answered otherwise than by 503 or 504, as a client does that wants to know.
+    pub async fn settle(&self, event: &Event) -> Answer {
+        for _ in 0..100 {
+            let answer = self.send(event).await;
+            if ![503, 504].contains(&answer.status) {
+                return answer;
+            }
+        }
+        panic!("100 times without a definite answer: {event:?}")
+    }
+
+    /// Sends an event that is refused with this status and code; nothing may have been written.
+    pub async fn refused(&self, event: &Event, status: i64, code: &str) -> Answer {
+        self.refusal(event, status, code).await.0
+    }
+
+    /// Sends an event that is refused as bad input: the answer names the field, and `DynamoDB` was not even asked.
+    pub async fn bad_input(&self, event: &Event, code: &str, field: &str) {
+        self.unasked(event, 400, code, field).await;
+    }
+
+    /// The same with another status than 400.
+    pub async fn unasked(&self, event: &Event, status: i64, code: &str, field: &str) {
+        let (answer, asked) = self.refusal(event, status, code).await;
+        assert_eq!(answer.json()["field"], field, "{event:?}\n{answer:?}");
+        assert!(asked.is_empty(), "{event:?} asked: {asked:?}");
+    }
+
+    async fn refusal(&self, event: &Event, status: i64, code: &str) -> (Answer, Vec<Asked>) {
+        self.engine.take_log();
+        let answer = self.send(event).await;
+        assert_eq!((answer.status, answer.json()["code"].as_str()), (status, Some(code)), "{event:?}\n{answer:?}");
+        let asked = self.engine.take_log();
+        let wrote = asked.iter().any(|asked| !is_read(&asked.operation) && asked.status == 200);
+        assert!(!wrote, "{event:?} was refused, and written: {asked:?}");
+        answer.check_problem();
+        (answer, asked)
+    }
+}
+
+/// What Lambda says of an invocation that may take so long from now on.
+pub fn context(time: Duration) -> Context {
+    let deadline = (SystemTime::now() + time).duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    let mut context = Context::default();
+    context.deadline = u64::try_from(deadline.as_millis()).expect("small");
+    context
+}

@@ -1,0 +1,72 @@
+//! The one shape of all histories: clients race under every fault, and afterwards nothing may contradict what they were
+//! told.
+//!
+//! A history follows from its seed alone. `FENCEPOST_HISTORIES=10000` says how many are played (a plain `cargo test` runs a
+//! sample), `FENCEPOST_SEED=7` replays one.
+
+use super::total::Total;
+use crate::harness::engine::{Asked, Engine};
+use crate::harness::seeds::{self, Broke};
+use std::ops::Range;
+
+/// A kind of histories.
+pub trait History {
+    /// The tables, each with its partition key.
+    const TABLES: &'static [(&'static str, &'static str)];
+    /// How many a plain `cargo test` plays.
+    const SAMPLE: u64;
+    /// Which rule is broken on purpose.
+    type Rule: Copy + Sync;
+    /// None is.
+    const NOTHING: Self::Rule;
+    /// A history that is over: all copies have arrived.
+    type Ended;
+
+    /// Plays the history of a seed.
+    fn play(engine: &Engine, seed: u64, rule: Self::Rule) -> impl Future<Output = Self::Ended>;
+
+    /// What does not hold; each in a sentence. `asked` is all that the engine was asked.
+    fn violations(engine: &Engine, ended: &Self::Ended, asked: &[Asked]) -> Vec<String>;
+
+    /// What a history that holds was made of.
+    fn total(ended: &Self::Ended) -> Total;
+
+    /// Fails where too little happened to show anything.
+    fn assert_enough_happened(total: &Total);
+
+    /// Plays the history of a seed and checks it.
+    fn run(engine: &Engine, seed: u64, rule: Self::Rule) -> Result<Total, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        engine.take_log();
+        let ended = runtime.block_on(Self::play(engine, seed, rule));
+        let asked = engine.take_log();
+        let found = Self::violations(engine, &ended, &asked);
+        if !found.is_empty() {
+            return Err(found.join("; "));
+        }
+        let mut total = Total::of(&[("histories", 1), ("requests", asked.len())]);
+        total += Self::total(&ended);
+        Ok(total)
+    }
+
+    /// The first of these seeds whose history breaks, and how; else what they were made of.
+    fn explore(seeds: Range<u64>, rule: Self::Rule) -> Result<Total, Broke> {
+        let engine = Engine::embedded(Self::TABLES);
+        seeds::explore(seeds, |seed| Self::run(&engine, seed, rule))
+    }
+
+    /// Plays the sample, or what the environment asks for. Every history must hold.
+    fn holds() {
+        let Some(total) = seeds::play(Self::SAMPLE, |seeds| Self::explore(seeds, Self::NOTHING)) else { return };
+        println!("{total}");
+        Self::assert_enough_happened(&total);
+    }
+
+    /// Breaks a rule, and looks for the harm that it prevents among these seeds.
+    fn is_noticed(rule: Self::Rule, seeds: Range<u64>, harm: &str) {
+        let is_harm =
+            |why: &str| why.split("; ").any(|found| found.trim_start_matches("it panicked: ").starts_with(harm));
+        seeds::is_noticed(seeds, |seeds| Self::explore(seeds, rule), is_harm);
+    }
+}

@@ -1,0 +1,67 @@
+//! What the clients of one history share, what they asked and what they were told.
+
+use super::plan::{Change, Plan, Who};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// When histories begin, since 1970.
+pub const EPOCH: Duration = Duration::from_hours(500_000);
+
+/// What the clients of one history share.
+pub struct Scene {
+    pub plan: Plan,
+    pub start: Instant,
+    /// The number of the next invocation.
+    pub numbers: AtomicU64,
+    pub sent: Mutex<Vec<Sent>>,
+    /// The deletes that wait in the queue, by their place in the plan.
+    pub queue: Mutex<Vec<usize>>,
+    /// How many clients may still put something there.
+    pub asking: AtomicUsize,
+}
+
+/// What is asked of an address.
+#[derive(Clone, PartialEq, Debug)]
+pub enum What {
+    Change(Change),
+    LookUp,
+}
+
+/// What one request or one message was told.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Told {
+    New,
+    Same,
+    /// By whom, where it is said.
+    Superseded(Option<Who>),
+    Deleted,
+    AlreadyGone,
+    Folded,
+    Shown(Who),
+    ShownNothing,
+    NotApplied,
+    Unknown,
+}
+
+impl Told {
+    pub fn is_definite(&self) -> bool {
+        !matches!(self, Told::NotApplied | Told::Unknown)
+    }
+}
+
+/// One request, or one message of a batch, and what it was told.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Of the invocation; all messages of a batch have the same.
+    pub number: u64,
+    pub address: usize,
+    pub what: What,
+    pub queued: bool,
+    pub began: Instant,
+    pub ended: Instant,
+    pub told: Told,
+    /// How many answers the invocation has lost.
+    pub lost: u32,
+}

@@ -1,0 +1,84 @@
+//! `inventory` and `place-order` on one engine, and the events that they are sent.
+
+use crate::harness::answers::Answer;
+use crate::harness::events::{Event, load};
+use crate::harness::functions::{self, Functions};
+use crate::harness::world::World;
+use fencepost::idempotency::derived_id;
+use serde_json::{Value, json};
+
+/// The tables of both functions, each with its key.
+pub const TABLES: &[(&str, &str)] = functions::Shop::TABLES;
+pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
+
+/// Both functions and their engine. No two looks at the clock give the same time.
+pub type Shop = World<functions::Shop>;
+
+impl Shop {
+    /// Both functions on an engine of their own with these products, which run low at 5.
+    pub async fn with(stocks: &[(&str, i64)]) -> Self {
+        let shop = Self::new();
+        shop.stock_up(stocks).await;
+        shop
+    }
+
+    pub async fn stock_up(&self, stocks: &[(&str, i64)]) {
+        for (id, stock) in stocks {
+            self.send(&product(id, &json!({"stock": stock, "lowStockAt": 5}))).await.shown(201);
+        }
+    }
+
+    pub async fn place(&self, key: &str, lines: &[(&str, i64)]) -> Answer {
+        self.send(&order(key, lines)).await
+    }
+
+    /// Stock and status as they are shown.
+    pub async fn stock(&self, id: &str) -> (i64, String) {
+        let product = self.send(&of_product(load("inventory-get"), id)).await.shown(200);
+        (product["stock"].as_i64().expect("a number"), product["status"].as_str().expect("a status").to_owned())
+    }
+}
+
+/// The same for another product.
+pub fn of_product(event: Event, id: &str) -> Event {
+    event.of("productId", id)
+}
+
+/// Creates a product.
+pub fn product(id: &str, body: &Value) -> Event {
+    of_product(load("inventory-create"), id).json(body)
+}
+
+/// Adjusts a product, without a key.
+pub fn adjustment(id: &str, by: i64) -> Event {
+    of_product(load("inventory-adjust"), id).json(&json!({"by": by}))
+}
+
+/// Places an order of `user-1` under this key.
+pub fn order(key: &str, lines: &[(&str, i64)]) -> Event {
+    let line = |(id, quantity): &(&str, i64)| json!({"productId": id, "quantity": quantity});
+    let lines: Vec<_> = lines.iter().map(line).collect();
+    load("place-order-place").key(key).json(&json!({"userId": "user-1", "lines": lines}))
+}
+
+/// The id of the order under this key.
+pub fn order_id(key: &str) -> String {
+    let event = load("place-order-place").0;
+    let caller = event["requestContext"]["authorizer"]["iam"]["userArn"].as_str().expect("who sends it");
+    derived_id(&["order", caller, "user-1", key])
+}
+
+pub fn cancellation(id: &str) -> Event {
+    load("place-order-cancel").of("orderId", id)
+}
+
+pub fn shown_order(id: &str) -> Event {
+    load("place-order-get").of("orderId", id)
+}
+
+impl Answer {
+    /// The id of the order that it shows.
+    pub fn order(&self) -> String {
+        self.json()["orderId"].as_str().expect("an order").to_owned()
+    }
+}
