@@ -9,7 +9,6 @@ use crate::protocol::row::{OWNED, Row};
 use crate::protocol::send::Sender;
 use crate::store::Store;
 use crate::version::Versioned;
-use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -74,28 +73,13 @@ impl<T: Record> Table<T> {
     }
 
     pub(crate) fn key_attributes(key: &Key) -> Result<Attributes, Failure> {
-        let mut attributes = HashMap::from([(T::PARTITION_KEY.to_owned(), key.partition.clone())]);
-        match (T::SORT_KEY, &key.sort) {
-            (None, None) => {}
-            (Some(name), Some(value)) => {
-                attributes.insert(name.to_owned(), value.clone());
-            }
-            (Some(name), None) => return Err(invalid(format!("the key lacks its sort part {name}"))),
-            (None, Some(_)) => return Err(invalid("the key has a sort part, the table has none".to_owned())),
-        }
-        Ok(attributes)
+        key.attributes(T::PARTITION_KEY, T::SORT_KEY).map_err(invalid)
     }
 
     /// Encodes the value, and checks that it has only the attributes that its `Record` declares.
     pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
         let attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
-        if let Some(name) = attributes.keys().find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
-            return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
-        }
-        let keys = [Some(T::PARTITION_KEY), T::SORT_KEY];
-        if let Some(name) = T::ATTRIBUTES.iter().find(|name| OWNED.contains(name) || keys.contains(&Some(name))) {
-            return Err(invalid(format!("its Record declares {name}, which is the key's or this crate's")));
-        }
+        check_declared(&attributes, T::ATTRIBUTES, [Some(T::PARTITION_KEY), T::SORT_KEY]).map_err(invalid)?;
         Ok(attributes)
     }
 
@@ -109,9 +93,7 @@ impl<T: Record> Table<T> {
 
     /// Decodes the value in these attributes. Ignores attributes that the `Record` does not declare.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
-        let known = T::ATTRIBUTES.iter().filter_map(|name| attributes.get_key_value(*name));
-        let known = known.map(|(name, value)| (name.clone(), value.clone())).collect();
-        T::decode(known).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
+        T::decode(only(T::ATTRIBUTES, attributes)).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
     }
 }
 
@@ -131,6 +113,23 @@ impl<T> fmt::Debug for Table<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").field("name", &self.name).finish_non_exhaustive()
     }
+}
+
+/// Checks that a value has only attributes that its `Record` declares, and that these are not the key's or this crate's.
+fn check_declared(attributes: &Attributes, declared: &[&str], keys: [Option<&str>; 2]) -> Result<(), String> {
+    if let Some(name) = attributes.keys().find(|name| !declared.contains(&name.as_str())) {
+        return Err(format!("{name} is not among the attributes that its Record declares"));
+    }
+    match declared.iter().find(|name| OWNED.contains(name) || keys.contains(&Some(name))) {
+        Some(name) => Err(format!("its Record declares {name}, which is the key's or this crate's")),
+        None => Ok(()),
+    }
+}
+
+/// A copy of the attributes with these names.
+fn only(names: &[&str], attributes: &Attributes) -> Attributes {
+    let known = names.iter().filter_map(|name| attributes.get_key_value(*name));
+    known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 fn invalid(reason: String) -> Failure {

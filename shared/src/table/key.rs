@@ -1,19 +1,37 @@
 //! [`Key`]: identifies one item of a table.
 
+use crate::protocol::item::Attributes;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
+use std::collections::HashMap;
 
 /// The key of one item: a partition part, and a sort part if the table has one.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Key {
-    pub(super) partition: AttributeValue,
-    pub(super) sort: Option<AttributeValue>,
+    partition: AttributeValue,
+    sort: Option<AttributeValue>,
 }
 
 impl Key {
     /// A key with a partition and a sort part.
     pub fn with_sort(partition: impl Into<KeyPart>, sort: impl Into<KeyPart>) -> Self {
         Key { partition: partition.into().0, sort: Some(sort.into().0) }
+    }
+}
+
+impl Key {
+    /// The key as attributes, in a table whose keys have these names.
+    pub(super) fn attributes(&self, partition_key: &str, sort_key: Option<&str>) -> Result<Attributes, String> {
+        let mut attributes = HashMap::from([(partition_key.to_owned(), self.partition.clone())]);
+        match (sort_key, &self.sort) {
+            (None, None) => {}
+            (Some(name), Some(value)) => {
+                attributes.insert(name.to_owned(), value.clone());
+            }
+            (Some(name), None) => return Err(format!("the key lacks its sort part {name}")),
+            (None, Some(_)) => return Err("the key has a sort part, the table has none".to_owned()),
+        }
+        Ok(attributes)
     }
 }
 

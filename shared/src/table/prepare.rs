@@ -71,13 +71,20 @@ impl<T: Record> Write<'_, T> {
         }
         let (request, on) = match *self {
             Write::Create(value) => (create(value, key, stamp)?, Base::NoRow),
-            Write::Revive(row, value) => {
-                (change_row(row, &leftovers::<T>(row), &Table::<T>::encode(value)?, key, stamp)?, base(row.at))
-            }
+            Write::Revive(row, value) => (
+                change_row(
+                    row,
+                    &leftovers(row, [Some(T::PARTITION_KEY), T::SORT_KEY]),
+                    &Table::<T>::encode(value)?,
+                    key,
+                    stamp,
+                )?,
+                base(row.at),
+            ),
             Write::Update(row, old, new) => {
                 (change_row(row, &Table::<T>::encode(old)?, &Table::<T>::encode(new)?, key, stamp)?, base(row.at))
             }
-            Write::Delete(at) => (delete::<T>(at, key, stamp)?, base(at)),
+            Write::Delete(at) => (delete(at, key, stamp, T::ATTRIBUTES, T::EXPIRES_AT)?, base(at)),
         };
         Ok((request, SentWrite { id, on, fence }))
     }
@@ -135,12 +142,20 @@ fn change_row(
     write.ok_or_else(too_long)
 }
 
-fn delete<T: Record>(at: ItemVersion, key: &Attributes, stamp: Stamp) -> Result<ConditionalWrite, Failure> {
+fn delete(
+    at: ItemVersion,
+    key: &Attributes,
+    stamp: Stamp,
+    attributes: &[&str],
+    expires_at: Option<&str>,
+) -> Result<ConditionalWrite, Failure> {
     let purge_at = epoch_seconds(stamp.purge_at);
     // If values have a TTL attribute of their own, TTL looks at no other attribute. So the tombstone needs it too.
-    let set = T::EXPIRES_AT.map(|name| (name.to_owned(), row::number(purge_at))).into_iter().collect();
-    let remove = T::ATTRIBUTES.iter().filter(|&&name| T::EXPIRES_AT != Some(name));
-    let diff = Diff { set, remove: remove.map(|&name| name.to_owned()).collect() };
+    let mut diff = Diff::default();
+    if let Some(name) = expires_at {
+        diff.set.insert(name.to_owned(), row::number(purge_at));
+    }
+    diff.remove.extend(attributes.iter().filter(|&&name| expires_at != Some(name)).map(|&name| name.to_owned()));
     let bury = condition::bury_at(key.clone(), at, stamp.id, &diff, purge_at);
     bury.and_then(|bury| condition::fenced(bury, stamp.fence)).ok_or_else(too_long)
 }
@@ -157,9 +172,8 @@ fn base(at: ItemVersion) -> Base {
 
 /// The attributes of a tombstone beside the key and those of this crate. None of them may come back to life with the
 /// next value.
-fn leftovers<T: Record>(row: &Row) -> Attributes {
+fn leftovers(row: &Row, keys: [Option<&str>; 2]) -> Attributes {
     let mut attributes = row.attributes.clone();
-    let keys = [Some(T::PARTITION_KEY), T::SORT_KEY];
     attributes.retain(|name, _| !row::OWNED.contains(&name.as_str()) && !keys.contains(&Some(name.as_str())));
     attributes
 }
