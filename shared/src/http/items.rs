@@ -44,6 +44,9 @@ pub struct Items<T> {
     idempotency: Option<Idempotency<Response>>,
 }
 
+/// A decision about an item that may be absent.
+type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Decision<T, Problem> + Sync + 'a;
+
 /// The parsed demands of a creating request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CreateRequest {
@@ -273,7 +276,7 @@ impl<T: Resource> Items<T> {
         id: &str,
         claim: &IdempotencyClaim,
         call: &Call,
-        decide: &(dyn Fn(Option<&Versioned<T>>) -> Decision<T, Problem> + Sync),
+        decide: &KeyedDecision<'_, T>,
     ) -> Result<Response, Problem> {
         let Some(idempotency) = &self.idempotency else { return Err(Problem::key_unsupported()) };
         let mut reads = Reads::new();
