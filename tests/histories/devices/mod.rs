@@ -24,7 +24,7 @@ struct Devices;
 
 impl History for Devices {
     const TABLES: &'static [(&'static str, &'static str)] = &[(TABLE, Ledger::PARTITION_KEY)];
-    const SAMPLE: u64 = 300;
+    const SAMPLE: u64 = 200;
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
     type Ended = Ended;
@@ -107,7 +107,7 @@ fn judging_by_the_last_writer_alone_applies_changes_twice() {
 
 #[test]
 fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
-    Devices::is_noticed(Broken::RowsDeleted, 600..2000, checks::DENIED);
+    Devices::is_noticed(Broken::RowsDeleted, 690..2000, checks::DENIED);
 }
 
 #[test]

@@ -31,7 +31,7 @@ struct Mappings;
 
 impl History for Mappings {
     const TABLES: &'static [(&'static str, &'static str)] = functions::Mappings::TABLES;
-    const SAMPLE: u64 = 300;
+    const SAMPLE: u64 = 200;
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
     type Ended = Ended;
