@@ -1,6 +1,6 @@
 //! Prints the cost of Fencepost as ratios measured in one run. `cargo dev bench` builds everything and runs this.
 //!
-//! Usage: `bench DEVICE_STATE FLOOR`, with the paths of the two bootstraps. `bench orders` prints only the cost of
+//! Usage: `bench DEVICE_STATE BASELINE`, with the paths of the two bootstraps. `bench orders` prints only the cost of
 //! orders, and `bench leases` only that of leases. (This program starts `bench engine` and `bench client` as processes
 //! of its own.)
 #![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
@@ -47,15 +47,15 @@ fn main() -> Outcome<()> {
             println!("{}", bench::startup::client().as_nanos());
             Ok(())
         }
-        [device_state, floor] => {
+        [device_state, baseline] => {
             println!("| what | Fencepost | against | ratio | target |\n|---|---|---|---|---|");
-            runtime.block_on(measure(Path::new(device_state), Path::new(floor)))?;
+            runtime.block_on(measure(Path::new(device_state), Path::new(baseline)))?;
             crowds();
             orders();
             leases();
             runtime.block_on(startup(Path::new(device_state)))
         }
-        _ => Err("bench DEVICE_STATE FLOOR".into()),
+        _ => Err("bench DEVICE_STATE BASELINE".into()),
     }
 }
 
@@ -76,27 +76,27 @@ async fn start_engine() -> Outcome<(Child, String)> {
     Ok((engine, format!("http://127.0.0.1:{}", port.trim())))
 }
 
-async fn measure(device_state: &Path, floor: &Path) -> Outcome<()> {
+async fn measure(device_state: &Path, baseline: &Path) -> Outcome<()> {
     let (_engine, endpoint) = start_engine().await?;
     let size = |path: &Path| Ok::<_, Box<dyn Error>>(number(std::fs::metadata(path)?.len()));
-    row("bootstrap, MB", size(device_state)? / 1e6, size(floor)? / 1e6, 2, "<= 6 MB");
+    row("bootstrap, MB", size(device_state)? / 1e6, size(baseline)? / 1e6, 2, "<= 6 MB");
 
     let environment = [
         ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
         ("DEVICES_TABLE", table::NAME),
         ("IDEMPOTENCY_RECORDS_TABLE", table::RECORDS),
     ];
-    let (mut our_starts, mut floor_starts) = (Vec::new(), Vec::new());
+    let (mut our_starts, mut baseline_starts) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {
-        for (program, starts) in [(device_state, &mut our_starts), (floor, &mut floor_starts)] {
+        for (program, starts) in [(device_state, &mut our_starts), (baseline, &mut baseline_starts)] {
             let function = Function::start(program, &environment).await?;
             starts.push(function.start);
             function.stop().await?;
         }
     }
-    row("start, ms", millis(median(&mut our_starts)), millis(median(&mut floor_starts)), 2, "<= 3.3 x");
-    let (ours, floors) = (peak(device_state, &environment).await?, peak(floor, &environment).await?);
-    row("peak memory over 200 invocations, MB", ours, floors, 1, "<= 10 MB");
+    row("start, ms", millis(median(&mut our_starts)), millis(median(&mut baseline_starts)), 2, "<= 3.3 x");
+    let (ours, baselines) = (peak(device_state, &environment).await?, peak(baseline, &environment).await?);
+    row("peak memory over 200 invocations, MB", ours, baselines, 1, "<= 10 MB");
 
     let (_engine, endpoint) = start_engine().await?;
     let latency = latency::measure(&endpoint, ROUNDS).await;
