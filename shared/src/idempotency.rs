@@ -16,7 +16,7 @@ use crate::transact::{Attempt, Item, Plan, Reads, Transactions};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -143,7 +143,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         let record = reads.item("idempotency record", &self.records, &claim.key());
         let decide_once = |attempt: &mut Attempt| {
             let now = self.now();
-            match claim.look_up(attempt.get(record)?.map(|record| record.value), now) {
+            match claim.look_up(attempt.get(record)?.map(|record| record.value), now)? {
                 Lookup::New => {}
                 Lookup::Replayed(answer) => return Ok(Plan::Keep(Answer::Replayed(answer))),
                 Lookup::KeyReused => return Ok(Plan::Refuse(None)),
@@ -181,7 +181,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         call: &Call,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
         let record = self.records.get(&claim.key(), call).await?;
-        match claim.look_up(record.map(|record| record.value), self.now()) {
+        match claim.look_up(record.map(|record| record.value), self.now())? {
             Lookup::Replayed(answer) => Ok(Answer::Replayed(answer)),
             Lookup::KeyReused => Err(IdempotencyError::KeyReused),
             Lookup::New => Err(IdempotencyError::Refused(reason)),
@@ -223,7 +223,7 @@ enum Lookup<A> {
 #[serde(rename_all = "camelCase")]
 struct IdempotencyRecord<A> {
     payload: String,
-    answer: A,
+    answer: Kept<A>,
     /// The expiry time in epoch seconds. The TTL attribute of the table.
     expires_at: u64,
 }
@@ -236,19 +236,49 @@ impl<A: Serialize + DeserializeOwned> Record for IdempotencyRecord<A> {
 
 impl<A> IdempotencyRecord<A> {
     fn new(payload: String, answer: A, now: SystemTime) -> Self {
-        IdempotencyRecord { payload, answer, expires_at: epoch_seconds(now + RETENTION) }
+        IdempotencyRecord { payload, answer: Kept::Answer(answer), expires_at: epoch_seconds(now + RETENTION) }
     }
 
     /// The meaning of this record for a request with this payload. An expired record does not count, because TTL
     /// removes rows late.
-    fn answer_to(self, payload: &str, now: SystemTime) -> Lookup<A> {
+    ///
+    /// # Errors
+    /// [`Failure::CorruptItem`] if the record counts and its answer cannot be decoded.
+    fn answer_to(self, payload: &str, now: SystemTime) -> Result<Lookup<A>, Failure> {
         if self.expires_at <= epoch_seconds(now) {
-            Lookup::New
-        } else if self.payload == payload {
-            Lookup::Replayed(self.answer)
-        } else {
-            Lookup::KeyReused
+            return Ok(Lookup::New);
         }
+        if self.payload != payload {
+            return Ok(Lookup::KeyReused);
+        }
+        match self.answer {
+            Kept::Answer(answer) => Ok(Lookup::Replayed(answer)),
+            Kept::Unreadable(reason) => Err(Failure::CorruptItem { reason: format!("a stored answer: {reason}") }),
+        }
+    }
+}
+
+/// An answer as a record has it. An answer in the form of another release may not decode. That matters only if the
+/// record counts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Kept<A> {
+    Answer(A),
+    Unreadable(String),
+}
+
+impl<A: Serialize> Serialize for Kept<A> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Kept::Answer(answer) => answer.serialize(serializer),
+            // Only compared with the answer that takes its place.
+            Kept::Unreadable(_) => serializer.serialize_unit(),
+        }
+    }
+}
+
+impl<'de, A: Deserialize<'de>> Deserialize<'de> for Kept<A> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(A::deserialize(deserializer).map_or_else(|error| Kept::Unreadable(error.to_string()), Kept::Answer))
     }
 }
 
@@ -287,8 +317,8 @@ impl IdempotencyClaim {
         Key::from(self.id.as_str())
     }
 
-    fn look_up<A>(&self, record: Option<IdempotencyRecord<A>>, now: SystemTime) -> Lookup<A> {
-        record.map_or(Lookup::New, |record| record.answer_to(&self.payload, now))
+    fn look_up<A>(&self, record: Option<IdempotencyRecord<A>>, now: SystemTime) -> Result<Lookup<A>, Failure> {
+        record.map_or(Ok(Lookup::New), |record| record.answer_to(&self.payload, now))
     }
 
     /// Adds the record with this answer to the steps of the attempt.
@@ -352,11 +382,22 @@ mod tests {
         let record = IdempotencyRecord::new("payload".to_owned(), "answer".to_owned(), now);
         let late = now + RETENTION - Duration::from_secs(1);
         for time in [now, late] {
-            assert_eq!(record.clone().answer_to("payload", time), Lookup::Replayed("answer".to_owned()));
-            assert_eq!(record.clone().answer_to("another", time), Lookup::KeyReused);
+            assert_eq!(record.clone().answer_to("payload", time).ok(), Some(Lookup::Replayed("answer".to_owned())));
+            assert_eq!(record.clone().answer_to("another", time).ok(), Some(Lookup::KeyReused));
         }
         for payload in ["payload", "another"] {
-            assert_eq!(record.clone().answer_to(payload, now + RETENTION), Lookup::New, "{payload}");
+            assert_eq!(record.clone().answer_to(payload, now + RETENTION).ok(), Some(Lookup::New), "{payload}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_does_not_decode_matters_only_if_its_record_counts() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
+        let stored = IdempotencyRecord::new("payload".to_owned(), "not a number".to_owned(), now);
+        let attributes = stored.encode().expect("attributes");
+        let record: IdempotencyRecord<u64> = Record::decode(attributes).expect("a record");
+        assert_eq!(record.clone().answer_to("payload", now + RETENTION).ok(), Some(Lookup::New));
+        assert_eq!(record.clone().answer_to("another", now).ok(), Some(Lookup::KeyReused));
+        assert!(matches!(record.answer_to("payload", now), Err(Failure::CorruptItem { .. })));
     }
 }

@@ -132,6 +132,7 @@ pub struct LwwTable<T> {
 impl Store {
     /// The last-writer-wins table with this name. Sends nothing.
     pub fn lww_table<T: LwwRecord>(&self, name: impl Into<String>) -> LwwTable<T> {
+        const { assert!(T::EXPIRES_AT.is_none(), "instances do not expire: the TTL attribute of an LwwTable is _purgeAt") }
         LwwTable { table: self.table(name).with_tombstone_retention(LwwTable::<T>::TOMBSTONE_RETENTION) }
     }
 }

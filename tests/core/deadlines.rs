@@ -120,7 +120,7 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end() {
         attempt.add_within(account, "balance", -1, 0..=10)?;
         Ok(Plan::<(), ()>::Commit(()))
     };
-    let refused = Store::new(&engine.client()).transactions().transact_with_retry(reads, &call, take).await;
+    let refused = table.store().transactions().transact_with_retry(reads, &call, take).await;
     assert!(matches!(refused, Err(TransactError::Failed(Failure::Contention { attempts: 40 }))), "{refused:?}");
     assert_eq!(call.tally().attempts, 40);
 }

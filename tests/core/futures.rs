@@ -2,6 +2,9 @@
 #![allow(dead_code, reason = "what is sent between threads is compiled and never run")]
 
 use super::accounts::{Account, TABLE, call, engine};
+use fencepost::http::{
+    ChangeRequest, CreateRequest, DeleteRequest, IfMatch, IfNoneMatch, Items, Preconditions, Problem, Resource,
+};
 use fencepost::idempotency::{Idempotency, IdempotencyClaim};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
@@ -9,6 +12,7 @@ use fencepost::{
     Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 fn is_send<T: Send>(_: T) {}
@@ -66,6 +70,43 @@ fn of_the_newest(table: &LwwTable<Leader>, key: &Key, instance: &OrderKey, call:
     is_send(table.get(key, call));
     is_send(table.register(key, &Leader { term: 1, node: "a".to_owned() }, call));
     is_send(table.delete(key, instance, call));
+}
+
+fn of_http_items(
+    items: &Items<Room>,
+    create: &CreateRequest,
+    change: &ChangeRequest,
+    delete: DeleteRequest,
+    call: &Call,
+) {
+    let preconditions = Preconditions { if_match: IfMatch::None, if_none_match: IfNoneMatch::None };
+    let decide = |room: &Room| Decision::<Room, Problem>::Put(room.clone());
+    is_send(items.get("a", &preconditions, call));
+    is_send(items.create("a", &Room { seats: 1 }, create, call));
+    is_send(items.change("a", change, call, decide));
+    is_send(items.delete("a", delete, call));
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Room {
+    seats: u64,
+}
+
+impl Record for Room {
+    const PARTITION_KEY: &'static str = "roomId";
+    const ATTRIBUTES: &'static [&'static str] = &["seats"];
+}
+
+impl Resource for Room {
+    const NOT_FOUND: (&'static str, &'static str) = ("room_not_found", "there is no such room");
+
+    fn location(&self, id: &str) -> String {
+        format!("/rooms/{id}")
+    }
+
+    fn to_json(&self, id: &str, at: ItemVersion) -> Value {
+        json!({ "roomId": id, "seats": self.seats, "version": at.version.get() })
+    }
 }
 
 fn handles_go_between_threads() {

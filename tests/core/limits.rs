@@ -2,7 +2,7 @@
 
 use crate::harness::engine::Engine;
 use fencepost::transact::Item;
-use fencepost::{Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, Store, Table, TransactError};
+use fencepost::{Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, RetryPolicy, Store, Table, TransactError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Re
         steps(attempt, &notes)?;
         Ok(Plan::<(), ()>::Commit(()))
     };
-    let ended = Store::new(&client).transactions().transact_with_retry(reads, &call, decide).await;
+    let ended = table.store().transactions().transact_with_retry(reads, &call, decide).await;
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
     match ended {
         Err(TransactError::Failed(failure)) => failure,
@@ -78,8 +78,7 @@ async fn an_item_under_two_names_is_not_taken_for_two() {
         reads.item(name, &table, &Key::from("n-1"));
     }
     let call = Call::new(Deadline::within(Duration::from_mins(1)));
-    let ended =
-        Store::new(&client).transactions().transact_with_retry(reads, &call, |_| Ok(Plan::<(), ()>::Keep(()))).await;
+    let ended = table.store().transactions().transact_with_retry(reads, &call, |_| Ok(Plan::<(), ()>::Keep(()))).await;
     let Err(TransactError::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
     assert_eq!(reason, "one and other are the same item");
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
@@ -94,4 +93,26 @@ async fn a_step_that_does_not_fit_what_was_seen_is_not_sent() {
     };
     let failure = refused(1, update).await;
     assert!(matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains("not there")), "{failure}");
+}
+
+#[tokio::test]
+async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
+    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
+    let (one, other) = (Store::new(&engine.client()), Store::new(&engine.client()));
+    let call = Call::new(Deadline::within(Duration::from_mins(1)));
+    let put = async |tables: &Store, transactions: &Store| {
+        let mut reads = Reads::new();
+        let note = reads.later("note", &tables.table::<Note>(TABLE), &Key::from("n-1"));
+        let transactions = transactions.transactions();
+        let put = transactions.transact_with_retry(reads, &call, |attempt| {
+            attempt.put_if_absent(note, &Note { text: String::new() })?;
+            Ok(Plan::<(), ()>::Commit(()))
+        });
+        put.await
+    };
+    let refused = put(&one, &other).await.expect_err("two stores");
+    assert!(matches!(refused, TransactError::Failed(Failure::InvalidTransaction { .. })), "{refused:?}");
+    assert_eq!(engine.take_log().len(), 0, "nothing was sent");
+    // A copy under another policy still has the client.
+    put(&one.with_policy(RetryPolicy::default()), &one).await.expect("one store");
 }

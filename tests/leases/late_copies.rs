@@ -264,8 +264,6 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     let (counts, key) = (Store::new(&client).table::<Count>(CHILDREN), Key::from("c"));
     counts.create(&key, &Count { n: 1 }, &call(5)).await.expect("created");
     let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
-    let mut reads = Reads::new();
-    let (item, required) = (reads.item("count", &counts, &key), reads.lease("lease", lease.token()));
     let overtaking = client_whose(&world.engine, |engine, write, operation, body| {
         if write == 0 && operation == "TransactWriteItems" {
             let update = |table: &str, key: Value, expression: &str| {
@@ -281,7 +279,11 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
         }
         engine.answer(operation, body)
     });
-    let (transactions, call) = (Store::new(&overtaking).transactions(), call(5));
+    let store = Store::new(&overtaking);
+    let mut reads = Reads::new();
+    let item = reads.item("count", &store.table::<Count>(CHILDREN), &key);
+    let required = reads.lease("lease", lease.token());
+    let (transactions, call) = (store.transactions(), call(5));
     let counted = transactions.transact_with_retry(reads, &call, |attempt| {
         let count = attempt.get(item)?.expect("it is there").value;
         if count.n > 1 {

@@ -38,7 +38,7 @@ pub trait Resource: Record + Clone + Send + Sync {
 ///
 /// Each operation takes the parsed demands of a request and returns the response. Problems have the codes of the
 /// [`Resource`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Items<T> {
     table: Table<T>,
     idempotency: Option<Idempotency<Response>>,
@@ -114,13 +114,14 @@ impl<T: Resource> Items<T> {
     /// Creates items whose routes refuse idempotency keys.
     #[must_use]
     pub fn new(table: Table<T>) -> Self {
+        const { assert!(T::SORT_KEY.is_none(), "a path has one id, so Items need a table without a sort key") }
         Items { table, idempotency: None }
     }
 
-    /// Creates items whose creations and changes honour idempotency keys.
+    /// Creates items whose creations and changes honour idempotency keys. Both must belong to one store.
     #[must_use]
     pub fn with_idempotency(table: Table<T>, idempotency: Idempotency<Response>) -> Self {
-        Items { table, idempotency: Some(idempotency) }
+        Items { idempotency: Some(idempotency), ..Self::new(table) }
     }
 
     /// The table of these items.

@@ -146,6 +146,10 @@ impl Problem {
                 "this request applied nothing; an earlier one with the same Idempotency-Key whose outcome was unknown may \
                  have: repeat it, and it is applied at most once"
             }
+            Kind::Internal => {
+                "the request could not be answered; this request applied nothing, an earlier one with the same \
+                 Idempotency-Key may have"
+            }
             _ => return problem,
         };
         Problem { detail: detail.to_owned(), ..problem }

@@ -1,7 +1,9 @@
 //! The time that an invocation may take.
 
+use super::env;
 use crate::call::Call;
 use crate::clock::Clock;
+use crate::error::Source;
 use crate::retry::Deadline;
 use lambda_runtime::Context;
 use std::time::{Duration, SystemTime};
@@ -32,6 +34,17 @@ pub fn call(context: &Context) -> Call {
     let timeout = std::env::var(TIMEOUT_VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
     let timeout = timeout.map_or(MAX_TIMEOUT, Duration::from_secs);
     Call::new(Deadline::within(allowance(context.deadline(), Clock::system().now(), timeout)))
+}
+
+/// Checks the environment variable with the function's timeout, so that a malformed one ends the start of the function.
+///
+/// # Errors
+/// A sentence that names the variable.
+pub(super) fn check_timeout() -> Result<(), Source> {
+    match env::seconds_or(TIMEOUT_VARIABLE, MAX_TIMEOUT.as_secs())? {
+        Duration::ZERO => Err(format!("{TIMEOUT_VARIABLE} must be at least 1").into()),
+        _ => Ok(()),
+    }
 }
 
 /// The time of a call: until Lambda's deadline, at most the timeout of the function, less the margin.

@@ -4,7 +4,7 @@
 //! others. A message that fails again and again ends in the dead-letter queue.
 #![expect(clippy::disallowed_methods, reason = "measures how long a batch took, which no logic depends on")]
 
-use super::allowance::call;
+use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
 use super::logs::{chain, log_json, millis};
 use crate::call::Call;
@@ -40,6 +40,7 @@ pub async fn serve_queue<A>(
     handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
 ) -> Result<(), Error> {
     log_json();
+    check_timeout()?;
     let app = init(&Store::new(&client_from_env()))?;
     let answer = |event| respond_batch(&app, &handle, event);
     lambda_runtime::run(service_fn(answer)).await

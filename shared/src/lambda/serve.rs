@@ -1,7 +1,7 @@
 //! [`serve`]: a function behind an HTTP API.
 #![expect(clippy::disallowed_methods, reason = "measures how long a request took, which no logic depends on")]
 
-use super::allowance::call;
+use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
 use super::event::to_event;
 use super::logs::{chain, log_json, log_request};
@@ -25,6 +25,7 @@ pub async fn serve<A>(
     handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
 ) -> Result<(), Error> {
     log_json();
+    check_timeout()?;
     let app = init(&Store::new(&client_from_env()))?;
     let answer = async |event| Ok::<_, Infallible>(respond(&app, &handle, event).await);
     lambda_runtime::run(service_fn(answer)).await

@@ -142,7 +142,7 @@ impl<'a> Delivery<'a> {
         }
         let left = self.call.deadline().remaining();
         let pause = self.sender.policy.conflict_pause(&self.conflicts, self.sender.rng.next_u64()).min(left / 2);
-        let enough_time = left > pause + self.sender.policy.first_timeout;
+        let enough_time = left > pause.saturating_add(self.sender.policy.first_timeout);
         if self.attempts >= self.sender.policy.max_attempts || !enough_time {
             return Err(Failure::Contention { attempts: self.attempts });
         }
@@ -200,7 +200,7 @@ where
 /// answer.
 pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, source: Source) -> Result<(), Failure> {
     let pause = sender.policy.resend_pause(reads, sender.rng.next_u64());
-    if call.deadline().remaining() < pause + sender.policy.first_timeout {
+    if call.deadline().remaining() < pause.saturating_add(sender.policy.first_timeout) {
         return Err(Failure::Unavailable { source });
     }
     tokio::time::sleep(pause).await;

@@ -79,8 +79,16 @@ impl<T: Record> Table<T> {
     /// Encodes the value, and checks that it has only the attributes that its `Record` declares.
     pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
         let attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
-        check_declared(&attributes, T::ATTRIBUTES, [Some(T::PARTITION_KEY), T::SORT_KEY]).map_err(invalid)?;
+        if let Some(name) = attributes.keys().find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
+            return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
+        }
+        Self::check_record()?;
         Ok(attributes)
+    }
+
+    /// Checks what the `Record` says of itself.
+    pub(crate) fn check_record() -> Result<(), Failure> {
+        check_declared(T::ATTRIBUTES, [Some(T::PARTITION_KEY), T::SORT_KEY], T::EXPIRES_AT).map_err(invalid)
     }
 
     /// Decodes a row: a value, or `None` for a tombstone.
@@ -115,13 +123,13 @@ impl<T> fmt::Debug for Table<T> {
     }
 }
 
-/// Checks that a value has only attributes that its `Record` declares, and that these are not the key's or this crate's.
-fn check_declared(attributes: &Attributes, declared: &[&str], keys: [Option<&str>; 2]) -> Result<(), String> {
-    if let Some(name) = attributes.keys().find(|name| !declared.contains(&name.as_str())) {
-        return Err(format!("{name} is not among the attributes that its Record declares"));
+/// Checks that declared attributes are not the key's or this crate's, and that the one that expires is declared.
+fn check_declared(declared: &[&str], keys: [Option<&str>; 2], expires_at: Option<&str>) -> Result<(), String> {
+    if let Some(name) = declared.iter().find(|name| OWNED.contains(name) || keys.contains(&Some(name))) {
+        return Err(format!("its Record declares {name}, which is the key's or this crate's"));
     }
-    match declared.iter().find(|name| OWNED.contains(name) || keys.contains(&Some(name))) {
-        Some(name) => Err(format!("its Record declares {name}, which is the key's or this crate's")),
+    match expires_at.filter(|name| !declared.contains(name)) {
+        Some(name) => Err(format!("its Record lets {name} expire, which is not among its attributes")),
         None => Ok(()),
     }
 }

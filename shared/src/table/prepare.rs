@@ -84,7 +84,10 @@ impl<T: Record> Write<'_, T> {
             Write::Update(row, old, new) => {
                 (change_row(row, &Table::<T>::encode(old)?, &Table::<T>::encode(new)?, key, stamp)?, base(row.at))
             }
-            Write::Delete(at) => (delete(at, key, stamp, T::ATTRIBUTES, T::EXPIRES_AT)?, base(at)),
+            Write::Delete(at) => {
+                Table::<T>::check_record()?;
+                (delete(at, key, stamp, T::ATTRIBUTES, T::EXPIRES_AT)?, base(at))
+            }
         };
         Ok((request, SentWrite { id, on, fence }))
     }

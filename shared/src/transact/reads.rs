@@ -5,7 +5,8 @@ use crate::fencing_token::FencingToken;
 use crate::protocol::condition;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
-use crate::protocol::send::Address;
+use crate::protocol::send::{Address, Sender};
+use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use std::fmt;
 use std::marker::PhantomData;
@@ -18,6 +19,7 @@ const MAX_STEPS: usize = 100;
 #[derive(Debug, Default)]
 pub struct Reads {
     rows: Vec<KnownRow>,
+    stores: Vec<Store>,
     failure: Option<Failure>,
 }
 
@@ -29,6 +31,9 @@ impl Reads {
     }
 
     /// Adds an item that is read before the first decision. Logs use `name` for its step.
+    ///
+    /// All tables of one transaction must belong to the store of its [`Transactions`](super::Transactions). A
+    /// transaction of tables of different stores is refused as [`Failure::InvalidTransaction`].
     pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
         self.add(name.into(), table, key, true)
     }
@@ -66,15 +71,20 @@ impl Reads {
                     read_first,
                     known: Known::Nothing,
                 });
+                self.stores.push(table.store.clone());
             }
             Err(failure) => self.failure = Some(failure),
         }
         Item { row: self.rows.len().saturating_sub(1), value: PhantomData }
     }
 
-    pub(super) fn into_rows(self) -> Result<Vec<KnownRow>, Failure> {
+    /// The items, all of which must be reached by this client.
+    pub(super) fn into_rows(self, sender: &Sender) -> Result<Vec<KnownRow>, Failure> {
         if let Some(failure) = self.failure {
             return Err(failure);
+        }
+        if self.stores.iter().any(|store| !store.sender().has_client_of(sender)) {
+            return Err(invalid("its tables belong to different stores".to_owned()));
         }
         if self.rows.len() > MAX_STEPS {
             return Err(invalid(format!("it names {} items, at most {MAX_STEPS} can be", self.rows.len())));

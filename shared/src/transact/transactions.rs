@@ -105,7 +105,7 @@ pub(crate) async fn transact<A, R>(
     call: &Call,
     decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
 ) -> Result<A, TransactError<R>> {
-    let rows = reads.into_rows()?;
+    let rows = reads.into_rows(sender)?;
     let mut change = TransactionChange { sender, call, delivery: Delivery::new(sender, call) };
     let mut attempt = Attempt::new(rows, WriteId::from_random(sender.rng.next_u64()));
     let asked = attempt.to_be_read();

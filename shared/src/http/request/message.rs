@@ -8,12 +8,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The media types of a PATCH.
 const PATCH_TYPES: &[&str] = &["application/json", "application/merge-patch+json"];
 
 /// One request. [`lambda`](crate) makes it from an event, and a test can fill it in directly.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub struct Request {
     /// `GET`, `PUT`, …
     pub method: String,
@@ -43,11 +44,20 @@ pub struct Body {
     pub is_base64: bool,
 }
 
+/// Shows neither the values of headers, which may be secrets, nor the body.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<_> = self.headers.keys().collect();
+        let mut shown = f.debug_struct("Request");
+        shown.field("method", &self.method).field("path", &self.path).field("headers", &headers).finish_non_exhaustive()
+    }
+}
+
 impl Request {
-    /// The value of the header `name`. The name must be in lower case.
+    /// The value of the header `name`, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(String::as_str)
+        self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// The item of the request, for the log: its path parameters, or its path if there are none.

@@ -49,6 +49,11 @@ impl Sender {
         }
     }
 
+    /// Whether both send through one client, under any policy or clock.
+    pub(crate) fn has_client_of(&self, other: &Sender) -> bool {
+        Arc::ptr_eq(&self.last_answer, &other.last_answer)
+    }
+
     /// Whether the client was answered in the last minute. If so, timeouts need no time for connecting.
     pub(crate) fn connected(&self) -> bool {
         let last = *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner);
