@@ -6,85 +6,76 @@ use crate::protocol::item::Attributes;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
 use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use hyper_util::client::legacy;
 use std::error::Error;
 
-/// Classifies the error of an `UpdateItem` by what it proves.
-pub(super) fn classify_update_item<A>(
-    error: SdkError<UpdateItemError, HttpResponse>,
-) -> SendOutcome<A, Option<Attributes>> {
-    use UpdateItemError as E;
-    match error {
-        SdkError::ServiceError(context) => {
-            let status = context.raw().status().as_u16();
-            match context.into_err() {
-                E::ConditionalCheckFailedException(refusal) => SendOutcome::Refused(refusal.item),
-                error @ (E::TransactionConflictException(_)
-                | E::ReplicatedWriteConflictException(_)
-                | E::ProvisionedThroughputExceededException(_)
-                | E::RequestLimitExceeded(_)
-                | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
-                error @ (E::InvalidEndpointException(_)
-                | E::ItemCollectionSizeLimitExceededException(_)
-                | E::ResourceNotFoundException(_)) => SendOutcome::Rejected(error.into()),
-                error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
-                // The model of the service does not name this error. The enum is non-exhaustive, so only the code can
-                // tell.
-                error => unmodelled_write(status, error),
-            }
-        }
-        other => unanswered(other),
-    }
-}
-
-/// Classifies the error of a `PutItem` by what it proves.
-pub(super) fn classify_put_item<A>(error: SdkError<PutItemError, HttpResponse>) -> SendOutcome<A, Option<Attributes>> {
-    use PutItemError as E;
-    match error {
-        SdkError::ServiceError(context) => {
-            let status = context.raw().status().as_u16();
-            match context.into_err() {
-                E::ConditionalCheckFailedException(refusal) => SendOutcome::Refused(refusal.item),
-                error @ (E::TransactionConflictException(_)
-                | E::ReplicatedWriteConflictException(_)
-                | E::ProvisionedThroughputExceededException(_)
-                | E::RequestLimitExceeded(_)
-                | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
-                error @ (E::InvalidEndpointException(_)
-                | E::ItemCollectionSizeLimitExceededException(_)
-                | E::ResourceNotFoundException(_)) => SendOutcome::Rejected(error.into()),
-                error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
-                error => unmodelled_write(status, error),
-            }
-        }
-        other => unanswered(other),
-    }
-}
-
-/// Classifies the error of a `GetItem` by what to do about it.
-pub(super) fn classify_get_item<A>(error: SdkError<GetItemError, HttpResponse>) -> ReadOutcome<A> {
-    use GetItemError as E;
-    match error {
-        SdkError::ServiceError(context) => {
-            let status = context.raw().status().as_u16();
-            match context.into_err() {
-                error @ (E::ProvisionedThroughputExceededException(_)
-                | E::RequestLimitExceeded(_)
-                | E::ThrottlingException(_)
-                | E::InternalServerError(_)) => ReadOutcome::Again(error.into()),
-                error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
-                    ReadOutcome::Rejected(error.into())
+/// Defines a function that says what the error of a write of one item proves. The error enums of `UpdateItem` and
+/// `PutItem` name the same exceptions and share no type.
+macro_rules! classify_write {
+    ($name:ident, $errors:ident) => {
+        pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> SendOutcome<A, Option<Attributes>> {
+            use $errors as E;
+            match error {
+                SdkError::ServiceError(context) => {
+                    let status = context.raw().status().as_u16();
+                    match context.into_err() {
+                        E::ConditionalCheckFailedException(refusal) => SendOutcome::Refused(refusal.item),
+                        error @ (E::TransactionConflictException(_)
+                        | E::ReplicatedWriteConflictException(_)
+                        | E::ProvisionedThroughputExceededException(_)
+                        | E::RequestLimitExceeded(_)
+                        | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
+                        error @ (E::InvalidEndpointException(_)
+                        | E::ItemCollectionSizeLimitExceededException(_)
+                        | E::ResourceNotFoundException(_)) => SendOutcome::Rejected(error.into()),
+                        error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
+                        // The model of the service does not name this error. The enum is non-exhaustive, so only the
+                        // code can tell.
+                        error => unmodelled_write(status, error),
+                    }
                 }
-                error => unmodelled_read(status, error),
+                other => unanswered(other),
             }
         }
-        SdkError::ConstructionFailure(_) => ReadOutcome::Rejected(error.into()),
-        other => ReadOutcome::Again(other.into()),
-    }
+    };
 }
+
+classify_write!(classify_update_item, UpdateItemError);
+classify_write!(classify_put_item, PutItemError);
+
+/// Defines a function that says what to do about the error of a read. The error enums of `GetItem` and `BatchGetItem`
+/// name the same exceptions and share no type.
+macro_rules! classify_read {
+    ($name:ident, $errors:ident) => {
+        pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> ReadOutcome<A> {
+            use $errors as E;
+            match error {
+                SdkError::ServiceError(context) => {
+                    let status = context.raw().status().as_u16();
+                    match context.into_err() {
+                        error @ (E::ProvisionedThroughputExceededException(_)
+                        | E::RequestLimitExceeded(_)
+                        | E::ThrottlingException(_)
+                        | E::InternalServerError(_)) => ReadOutcome::Again(error.into()),
+                        error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
+                            ReadOutcome::Rejected(error.into())
+                        }
+                        error => unmodelled_read(status, error),
+                    }
+                }
+                SdkError::ConstructionFailure(_) => ReadOutcome::Rejected(error.into()),
+                other => ReadOutcome::Again(other.into()),
+            }
+        }
+    };
+}
+
+classify_read!(classify_get_item, GetItemError);
+classify_read!(classify_batch_get_item, BatchGetItemError);
 
 /// The meaning of an error that the model of the service does not name.
 #[derive(PartialEq, Debug)]
@@ -135,7 +126,7 @@ pub(super) fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + '
     }
 }
 
-pub(super) fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(
+fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(
     status: u16,
     error: E,
 ) -> ReadOutcome<A> {

@@ -1,11 +1,9 @@
 //! [`Sender`]: sends one request once, and records when the client was last answered.
 #![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
-use super::classify::{classify_get_item, classify_put_item, classify_update_item};
+use super::classify::{classify_batch_get_item, classify_get_item, classify_put_item, classify_update_item};
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
-use super::transaction::{
-    Address, Batch, Reason, batch_of, classify_batch_get_item, classify_transact_write_items, unprocessed,
-};
+use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_write_items, unprocessed};
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite};
 use crate::protocol::item::Attributes;

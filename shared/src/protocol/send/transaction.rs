@@ -1,13 +1,13 @@
 //! Transactions and batches: many items in one request, and what the answer proves about all of them.
 
-use super::classify::{unanswered, unmodelled_read, unmodelled_write};
-use super::outcome::{ReadOutcome, SendOutcome};
+use super::classify::{unanswered, unmodelled_write};
+use super::outcome::SendOutcome;
 use crate::error::Source;
 use crate::protocol::condition::{Action, ConditionalWrite};
 use crate::protocol::item::Attributes;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
-use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemOutput};
+use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{CancellationReason, ConditionCheck, KeysAndAttributes, Put, TransactWriteItem, Update};
@@ -158,28 +158,6 @@ fn classify_reason(reason: CancellationReason) -> Reason {
         // TransactionConflict, ProvisionedThroughputExceeded, ThrottlingError, and codes that are new. The step was not
         // applied. The number of sends is bounded, and sending the same again is safe.
         Some(_) => Reason::NotNow,
-    }
-}
-
-/// Classifies the error of a `BatchGetItem` by what to do about it.
-pub(super) fn classify_batch_get_item<A>(error: SdkError<BatchGetItemError, HttpResponse>) -> ReadOutcome<A> {
-    use BatchGetItemError as E;
-    match error {
-        SdkError::ServiceError(context) => {
-            let status = context.raw().status().as_u16();
-            match context.into_err() {
-                error @ (E::ProvisionedThroughputExceededException(_)
-                | E::RequestLimitExceeded(_)
-                | E::ThrottlingException(_)
-                | E::InternalServerError(_)) => ReadOutcome::Again(error.into()),
-                error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
-                    ReadOutcome::Rejected(error.into())
-                }
-                error => unmodelled_read(status, error),
-            }
-        }
-        SdkError::ConstructionFailure(_) => ReadOutcome::Rejected(error.into()),
-        other => ReadOutcome::Again(other.into()),
     }
 }
 
