@@ -12,32 +12,13 @@
 # a batch of messages to the function behind the queue; the name of a file follows it. `cargo dev` prints that command.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-API=${API:-http://127.0.0.1:9000}
+source docs/stories/ask.bash
 INVOKE=${INVOKE:-cargo lambda invoke delete-mapping --invoke-address 127.0.0.1 --data-file}
 
 # Each run uses an address of its own, so the story can be told again on the same tables.
 ip=10.$((RANDOM % 256)).$((RANDOM % 256)).$((RANDOM % 256))
 a=i-0a1b2c3d4e5f60711
 b=i-0b1b2c3d4e5f60712
-
-answers=$(mktemp -d)
-trap 'rm -rf "$answers"' EXIT
-
-fail() {
-  echo "The story is not true: $1" >&2
-  exit 1
-}
-
-# ask NAME METHOD PATH [curl options]: sends one request. It keeps the answer under NAME.
-ask() {
-  local name=$1 method=$2 path=$3
-  shift 3
-  curl -sS --max-time 600 -X "$method" "$API$path" -H 'content-type: application/json' "$@" \
-    -D "$answers/$name.headers" -o "$answers/$name.body" -w '%{http_code}' >"$answers/$name.status" ||
-    fail "$API did not answer. Start \`cargo dev\` first."
-}
-status() { cat "$answers/$1.status"; }
-body() { cat "$answers/$1.body"; }
 
 # register NAME INSTANCE TIMESTAMP: says that the instance, created at this time, has the address.
 register() {

@@ -11,31 +11,12 @@
 # Start `cargo dev` in one terminal. Run this script in another. It needs bash, curl, grep and sed, and it fails with a
 # sentence if the story is not true. API is the address of the functions.
 set -euo pipefail
-API=${API:-http://127.0.0.1:9000}
+source "$(dirname "$0")/ask.bash"
 
 # Each run uses names of its own, so the story can be told again on the same tables.
 run=$(date +%s)-$RANDOM
 lease=controller-$run
 parent=cluster-$run
-
-answers=$(mktemp -d)
-trap 'rm -rf "$answers"' EXIT
-
-fail() {
-  echo "The story is not true: $1" >&2
-  exit 1
-}
-
-# ask NAME METHOD PATH [curl options]: sends one request. It keeps the answer under NAME.
-ask() {
-  local name=$1 method=$2 path=$3
-  shift 3
-  curl -sS --max-time 600 -X "$method" "$API$path" -H 'content-type: application/json' "$@" \
-    -D "$answers/$name.headers" -o "$answers/$name.body" -w '%{http_code}' >"$answers/$name.status" ||
-    fail "$API did not answer. Start \`cargo dev\` first."
-}
-status() { cat "$answers/$1.status"; }
-body() { cat "$answers/$1.body"; }
 
 # lead NAME: NAME acquires the lease for one second.
 lead() {
