@@ -80,9 +80,7 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
         let writer = Writer::new(&network, &key, &numbers, &done, start);
         working.spawn(writer.work(operations, index == 0));
     }
-    while let Some(ended) = working.join_next().await {
-        ended.expect("a writer does not panic");
-    }
+    working.join_all().await;
     // Until the last copy that was held has arrived.
     sleep(Duration::from_secs(700)).await;
     let applied = network.applied.lock().expect("no panic").clone();

@@ -13,7 +13,6 @@ use checks::Ended;
 use leader::Leader;
 use scene::{EPOCH, REPORTS, Rule, Scene, TABLES, TTL};
 use serde_json::{Value, json};
-use std::panic::resume_unwind;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -82,10 +81,7 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
     for index in 0..leaders {
         working.spawn(Leader::new(&scene, &storm, index).work(turns));
     }
-    let mut retired = Vec::new();
-    while let Some(ended) = working.join_next().await {
-        retired.push(ended.unwrap_or_else(|ended| resume_unwind(ended.into_panic())));
-    }
+    let retired = working.join_all().await;
     // Until the last copy that was held has arrived, and in some until TTL has removed what it may.
     sleep(if scene.days { fencepost::Leases::RETENTION + Duration::from_hours(30) } else { Duration::from_secs(700) })
         .await;

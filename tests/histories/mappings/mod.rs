@@ -13,7 +13,6 @@ use client::Client;
 use plan::Plan;
 use scene::{EPOCH, Scene};
 use std::collections::BTreeSet;
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -86,9 +85,7 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
         working.spawn_local(Client::new(&scene, &storm).empty_queue());
     }
     working.spawn_local(Client::new(&scene, &storm).look_around(8));
-    while let Some(ended) = working.join_next().await {
-        ended.unwrap_or_else(|ended| resume_unwind(ended.into_panic()));
-    }
+    working.join_all().await;
     // Until the last copy that was held has arrived.
     sleep(Duration::from_secs(700)).await;
     let calm = Network::new(engine, Rates::default(), broken, fastrand::Rng::with_seed(seed));

@@ -12,7 +12,6 @@ use checks::Ended;
 use clerk::Clerk;
 use plan::Plan;
 use scene::{EPOCH, Rule, Scene};
-use std::panic::resume_unwind;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -66,9 +65,7 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
     for _ in 0..clerks {
         working.spawn(Clerk::new(&scene, &storm).work(requests));
     }
-    while let Some(ended) = working.join_next().await {
-        ended.unwrap_or_else(|ended| resume_unwind(ended.into_panic()));
-    }
+    working.join_all().await;
     // Until the last copy that was held has arrived.
     sleep(Duration::from_secs(700)).await;
     let before = scene.sent.lock().expect("no panic").clone();
