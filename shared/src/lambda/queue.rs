@@ -6,6 +6,7 @@
 
 use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
+use super::event::read;
 use super::logs::{chain, log_json, millis};
 use crate::call::Call;
 use crate::error::Source;
@@ -42,7 +43,7 @@ pub async fn serve_queue<A>(
     log_json();
     check_timeout()?;
     let app = init(&Store::new(&client_from_env()))?;
-    let answer = |event| respond_batch(&app, &handle, event);
+    let answer = async |event| respond_batch(&app, &handle, read(event)?).await;
     lambda_runtime::run(service_fn(answer)).await
 }
 

@@ -3,7 +3,7 @@
 
 use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
-use super::event::to_event;
+use super::event::{read, to_event};
 use super::logs::{chain, log_json, log_request};
 use crate::call::Call;
 use crate::error::Source;
@@ -11,7 +11,6 @@ use crate::http::{Problem, Request, Response};
 use crate::store::Store;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use std::convert::Infallible;
 use tokio::time::Instant;
 
 /// Serves HTTP API events until Lambda ends the process.
@@ -27,7 +26,7 @@ pub async fn serve<A>(
     log_json();
     check_timeout()?;
     let app = init(&Store::new(&client_from_env()))?;
-    let answer = async |event| Ok::<_, Infallible>(respond(&app, &handle, event).await);
+    let answer = async |event| Ok::<_, Error>(respond(&app, &handle, read(event)?).await);
     lambda_runtime::run(service_fn(answer)).await
 }
 
