@@ -190,16 +190,22 @@ pub enum IdempotencyError<R> {
     Failed(#[from] Failure),
 }
 
-/// Why [`add_within`](crate::Table::add_within) did not add.
+/// Why [`add`](crate::Table::add) did not add.
 #[derive(ThisError)]
 #[non_exhaustive]
 pub enum AddError<T> {
     /// The key has no item. Nothing was written.
     #[error("nothing was added: the key has no item")]
     NotFound,
-    /// The result would be outside the bounds, or the item has no such number. Nothing was written.
-    #[error("nothing was added: the result would be outside the bounds, or the item (at version {}) has no such number", .0.version())]
+    /// The result would be outside the bounds. Nothing was written.
+    #[error("nothing was added: the result would be outside the bounds (the item is at version {})", .0.version())]
     OutOfRange(Box<Versioned<T>>),
+    /// The item has no number there. Nothing was written.
+    #[error("nothing was added: the item has no such number (it is at version {})", .0.version())]
+    NotANumber(Box<Versioned<T>>),
+    /// An attribute is not as the add demands. Nothing was written.
+    #[error("nothing was added: an attribute is not as demanded (the item is at version {})", .0.version())]
+    NotAsDemanded(Box<Versioned<T>>),
     /// See [`Failure`].
     #[error(transparent)]
     Failed(#[from] Failure),
@@ -224,7 +230,7 @@ macro_rules! debug_by_version {
 debug_by_version!(CreateError<T> { ; Exists ; Failed });
 debug_by_version!(VersionedUpdateError<T, R> { NotFound ; Conflict ; Refused Failed });
 debug_by_version!(DeleteError<T> { NotFound ; Conflict ; Failed });
-debug_by_version!(AddError<T> { NotFound ; OutOfRange ; Failed });
+debug_by_version!(AddError<T> { NotFound ; OutOfRange NotANumber NotAsDemanded ; Failed });
 
 #[cfg(test)]
 mod tests {

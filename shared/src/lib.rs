@@ -22,13 +22,13 @@
 //! | [`Table::update_at_version`] | the version that the client has seen | 1 read + 1 write; 1 read if that is stale |
 //! | [`Table::delete_at_version`] | the version that the client has seen | 1 write |
 //! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict |
-//! | [`Table::add_within`] | a number within bounds, at any version; promises less than the others | 1 transaction |
+//! | [`Table::add`] | numbers within bounds, at any version | 1 write; 1 read + 1 write if this client has not seen the item |
 //! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`LwwTable::register`], [`LwwTable::delete`] | a key whose newest instance wins | 1 write |
 //! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | a lease and its fencing token | 1 write |
 //!
-//! [`Table::add_within`], [`LwwTable`] and [`Leases`] name the cases in which they promise less than the first table.
+//! [`LwwTable`] and [`Leases`] name the cases in which they promise less than the first table.
 //!
 //! A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself, because a [`Store`]
 //! switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`] counts them.
@@ -114,6 +114,7 @@ pub mod json;
 pub mod lambda;
 pub mod lease;
 pub mod lww;
+pub mod number;
 mod protocol;
 pub mod retry;
 mod store;
@@ -134,10 +135,11 @@ pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim};
 pub use lease::{Lease, LeaseTerms, Leases};
 pub use lww::{LwwRecord, LwwTable};
+pub use number::Number;
 pub use protocol::item::Attributes;
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
-pub use table::{Decision, Key, KeyPart, Record, Table};
+pub use table::{Add, Added, Decision, Key, KeyPart, Record, Table};
 pub use transact::{Attempt, Plan, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 

@@ -28,7 +28,7 @@ impl Version {
 
     /// The version that a write at this version commits.
     #[must_use]
-    pub fn next(self) -> Self {
+    pub const fn next(self) -> Self {
         Version(self.0 + 1)
     }
 }

@@ -1,6 +1,6 @@
 //! A batch that `DynamoDB` answers in part.
 
-use super::accounts::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, call, engine, rival};
 use crate::harness::clients::client_whose;
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
@@ -82,4 +82,53 @@ async fn a_batch_that_is_never_answered_whole_ends_before_the_deadline_as_unavai
     let ended = read_three(&store, &call).await.expect_err("no time for three batches");
     assert!(matches!(ended, TransactError::Failed(Failure::Unavailable { .. })), "{ended:?}");
     assert!(began.elapsed() < Duration::from_millis(200));
+}
+
+/// A cancellation in which the second step met another transaction.
+fn second_step_in_conflict(answer: &str) -> String {
+    let mut cancelled: Value = serde_json::from_str(answer).expect("JSON");
+    let reasons = cancelled["CancellationReasons"].as_array_mut().expect("one reason for each step");
+    reasons[1] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
+    cancelled.to_string()
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_again() {
+    let engine = engine();
+    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    for id in ["a-1", "a-2"] {
+        accounts.create(&Key::from(id), &Account { balance: 10 }, &call()).await.expect("a free key");
+    }
+    let client = client_whose(&engine, |engine, writes, operation, body| {
+        if operation != "TransactWriteItems" || writes > 0 {
+            return engine.answer(operation, body);
+        }
+        for id in ["a-1", "a-2"] {
+            rival(engine, id);
+        }
+        let (status, answer) = engine.answer(operation, body);
+        (status, second_step_in_conflict(&answer))
+    });
+    engine.take_log();
+    let store = Store::new(&client);
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let items = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, &Key::from(id)));
+    let (transactions, call) = (store.transactions(), call());
+    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+        for item in items {
+            let balance = attempt.get(item)?.map_or(0, |account| account.value.balance);
+            attempt.update_at(item, &Account { balance: balance - 2 })?;
+        }
+        Ok(Plan::<(), ()>::Commit(()))
+    });
+    taken.await.expect("decided again");
+    let asked = engine.take_log();
+    let operations: Vec<_> = asked.iter().map(|asked| asked.operation.as_str()).collect();
+    assert_eq!(operations, ["BatchGetItem", "TransactWriteItems", "BatchGetItem", "TransactWriteItems"]);
+    let again = &asked[2].body["RequestItems"][TABLE]["Keys"];
+    assert_eq!(*again, json!([{"accountId": {"S": "a-2"}}]));
+    for id in ["a-1", "a-2"] {
+        assert_eq!(engine.row(TABLE, "accountId", id)["balance"]["N"], "9");
+    }
 }

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::transact::{Attempt, Plan, Reads};
-use fencepost::{Call, Deadline, Decision, Failure, Key, RetryPolicy, Store, Table};
+use fencepost::{Add, Call, Deadline, Decision, Failure, Key, RetryPolicy, Store, Table};
 use serde_json::json;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end() {
     let mut reads = Reads::new();
     let account = reads.item("account", &table, &key);
     let take = |attempt: &mut Attempt| {
-        attempt.add_within(account, "balance", -1, 0..=10)?;
+        attempt.add(account, &Add::to("balance", -1).within(0..=10))?;
         Ok(Plan::<(), ()>::Commit(()))
     };
     let refused = table.store().transactions().transact_with_retry(reads, &call, take).await;

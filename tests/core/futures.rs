@@ -8,8 +8,8 @@ use fencepost::http::{
 use fencepost::idempotency::{Idempotency, IdempotencyClaim};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
-    Attempt, Call, Decision, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, LwwRecord, Plan, Reads, Record,
-    Store, Table, Transactions,
+    Add, Attempt, Call, Decision, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, LwwRecord, Plan, Reads,
+    Record, Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ impl LwwRecord for Leader {
     const NAMED_BY: &'static str = "node";
 }
 
-fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, call: &Call) {
+fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add, call: &Call) {
     let decide = |account: &Account| Decision::<Account, String>::Put(account.clone());
     is_send(table.get(key, call));
     is_send(table.create(key, &Account { balance: 1 }, call));
@@ -43,7 +43,7 @@ fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, call: &Call) {
     is_send(table.update_at_version(key, at, call, decide));
     is_send(table.delete(key, call));
     is_send(table.delete_at_version(key, at, call));
-    is_send(table.add_within(key, "balance", 1, 0..=9, call));
+    is_send(table.add(key, add, call));
 }
 
 fn of_many_items(transactions: &Transactions, once: &Idempotency<u64>, claim: &IdempotencyClaim, call: &Call) {

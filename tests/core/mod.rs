@@ -1,7 +1,7 @@
 //! The crate alone: what an operation costs, when it ends, what it refuses.
 
 mod accounts;
-mod add_within;
+mod add;
 mod batches;
 mod budgets;
 mod connected;

@@ -6,6 +6,7 @@ use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bool, Bs, L, M, N, Ns, Null, S, Ss};
+use fencepost::testing::WriteId;
 use fencepost::{Attributes, Call, Deadline, Decision, Key, Record, Source, Store, Table};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -132,9 +133,10 @@ fn check(updated: Updated, strangers: &Attributes, b: &Attributes) -> Result<(),
     let Some(B(incarnation)) = stored.remove("_incarnation") else {
         return Err(TestCaseError::fail("no incarnation"));
     };
-    let Some(M(slots)) = stored.remove("_writes") else { return Err(TestCaseError::fail("no slots")) };
-    prop_assert_eq!(slots.get("1"), Some(&B(incarnation)));
-    prop_assert_eq!((slots.len(), slots.contains_key("2")), (2, true));
+    let Some(M(memory)) = stored.remove("_writes") else { return Err(TestCaseError::fail("no memory")) };
+    let create = WriteId::from_bytes(incarnation.as_ref().try_into().expect("8 bytes"));
+    prop_assert_eq!(memory.get(&create.name()), Some(&N("0".to_owned())));
+    prop_assert_eq!((memory.len(), memory.values().any(|before| *before == N("1".to_owned()))), (2, true));
     let mut expected = b.clone();
     expected.extend(strangers.clone());
     prop_assert_eq!(sorted(stored), sorted(expected));

@@ -25,8 +25,8 @@ fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
 
 const MAX_LINES: usize = 450;
 
-/// The only file with the text of condition expressions.
-const CONDITIONS: &str = "shared/src/protocol/condition.rs";
+/// The only folder with the text of condition expressions.
+const CONDITIONS: &str = "shared/src/protocol/condition/";
 
 #[test]
 fn every_function_is_wired_up_under_one_name() {
@@ -199,7 +199,7 @@ fn the_timeout_that_a_function_is_told_is_its_timeout() {
 fn text_of_condition_expressions_is_only_in_one_file() {
     let marks = ["attribute_not_exists(", "attribute_exists(", "begins_with(", " AND #", " AND :", "SET #", "REMOVE #"];
     let mut found = Complaints::default();
-    for source in production().iter().filter(|source| source.path != CONDITIONS) {
+    for source in production().iter().filter(|source| !source.path.starts_with(CONDITIONS)) {
         for (number, line) in source.lines() {
             let placeholder = strings(line).any(|text| {
                 let name = text.strip_prefix([':', '#']).unwrap_or_default();

@@ -5,9 +5,9 @@ use super::problem::Problem;
 use super::request::{MatchedRoute, Request};
 use super::response::Response;
 use crate::call::Call;
-use crate::error::{CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
+use crate::error::{AddError, CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
-use crate::table::{Decision, Key, Record, Table};
+use crate::table::{Add, Decision, Key, Record, Table};
 use crate::timestamp::Timestamp;
 use crate::transact::{Plan, Reads};
 use crate::version::{ItemVersion, Versioned};
@@ -46,6 +46,16 @@ pub struct Items<T> {
 
 /// A decision about an item that may be absent.
 type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Decision<T, Problem> + Sync + 'a;
+
+/// How a change of numbers is made: see [`Items::add_or_change`].
+pub enum AddPlan<'a, T> {
+    /// By the decision alone.
+    Decide,
+    /// By this add.
+    Add(Add),
+    /// By an add that follows from the item, as it was seen last.
+    FromItem(&'a (dyn Fn(&T) -> Add + Sync)),
+}
 
 /// The parsed demands of a creating request.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -195,6 +205,65 @@ impl<T: Resource> Items<T> {
     ) -> Result<Response, Problem> {
         let decide = |value: &T| decide(value).map_refusal(Into::into);
         self.change_by(id.as_ref(), request, call, &decide).await
+    }
+
+    /// Changes numbers of the item by an add, if `plan` has one and the request has neither a key nor `If-Match`;
+    /// otherwise by the decision. Adds to one item do not conflict with each other.
+    ///
+    /// [`AddPlan::FromItem`] gets the item that this client saw last, if the table
+    /// [remembers items](Table::remembering_items). Otherwise the item is read. When the item refuses the add, `decide`
+    /// says why. It may also find that the change is possible at an exact version, and then that change is made.
+    ///
+    /// # Errors
+    /// See [`Items::change`].
+    pub async fn add_or_change<R: Into<Problem>>(
+        &self,
+        id: impl AsRef<str>,
+        request: &ChangeRequest,
+        call: &Call,
+        plan: AddPlan<'_, T>,
+        decide: impl Fn(&T) -> Decision<T, R> + Sync,
+    ) -> Result<Response, Problem> {
+        let decide = |value: &T| decide(value).map_refusal(Into::into);
+        self.add_or_change_by(id.as_ref(), request, call, plan, &decide).await
+    }
+
+    async fn add_or_change_by(
+        &self,
+        id: &str,
+        request: &ChangeRequest,
+        call: &Call,
+        plan: AddPlan<'_, T>,
+        decide: &(dyn Fn(&T) -> Decision<T, Problem> + Sync),
+    ) -> Result<Response, Problem> {
+        let key = Key::from(id);
+        let add = match plan {
+            _ if request.claim.is_some() || request.if_match != IfMatch::None => None,
+            AddPlan::Decide => None,
+            AddPlan::Add(add) => Some(add),
+            AddPlan::FromItem(add) => {
+                let item = match self.table.last_seen(&key) {
+                    Some(item) => item,
+                    None => self.table.get(&key, call).await?.ok_or_else(T::not_found)?,
+                };
+                Some(add(&item.value).seen(item.at))
+            }
+        };
+        let Some(add) = add else { return self.change_by(id, request, call, decide).await };
+        let current = match self.table.add(&key, &add, call).await {
+            // The add was applied, and the item was deleted after it.
+            Ok(added) => return added.item.map(|item| Self::ok(id, &item)).ok_or_else(T::not_found),
+            Err(AddError::OutOfRange(current) | AddError::NotANumber(current) | AddError::NotAsDemanded(current)) => {
+                current
+            }
+            Err(AddError::NotFound) => return Err(T::not_found()),
+            Err(AddError::Failed(failure)) => return Err(failure.into()),
+        };
+        match decide(&current.value) {
+            Decision::Refuse(problem) => Err(problem),
+            Decision::Keep => Ok(Self::ok(id, &current)),
+            Decision::Put(_) => self.change_by(id, request, call, decide).await,
+        }
     }
 
     /// Compiled once per resource, however many decisions its routes have.

@@ -11,7 +11,7 @@ mod request;
 mod response;
 mod validator;
 
-pub use items::{ChangeRequest, CreateRequest, DeleteRequest, Items, Resource};
+pub use items::{AddPlan, ChangeRequest, CreateRequest, DeleteRequest, Items, Resource};
 pub use preconditions::{IfMatch, IfNoneMatch, Preconditions};
 pub use problem::Problem;
 pub use request::{Body, Fields, Id, Ip, MAX_BODY, MatchedRoute, Query, Request, Routes};

@@ -1,5 +1,6 @@
 //! [`Decimal`]: exact numbers with one text per value, 38 digits, and the range of `DynamoDB`.
 
+use crate::number::Number;
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 use serde_json::Value;
@@ -87,10 +88,34 @@ impl Decimal {
         Exact(self.widen() + other.widen())
     }
 
+    /// Returns the exact difference, which may have more digits than a [`Decimal`].
+    #[must_use]
+    pub fn minus(&self, other: &Decimal) -> Exact {
+        Exact(self.widen() - other.widen())
+    }
+
+    /// The number of digits after the point, in plain notation.
+    #[must_use]
+    pub fn decimals(&self) -> u64 {
+        u64::try_from(-self.exponent).unwrap_or(0)
+    }
+
     /// The value as an arbitrary-precision number. It is small, because digits and exponent are bounded.
     fn widen(&self) -> BigDecimal {
         let digits: BigInt = self.digits.parse().unwrap_or_default();
         BigDecimal::new(if self.negative { -digits } else { digits }, -self.exponent)
+    }
+}
+
+impl From<&Decimal> for Number {
+    fn from(decimal: &Decimal) -> Self {
+        Number::of_decimal(decimal.to_string())
+    }
+}
+
+impl From<i64> for Decimal {
+    fn from(number: i64) -> Self {
+        Decimal::parse(&number.to_string()).unwrap_or(Self::ZERO)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::error::{Failure, Source};
 use crate::protocol::item::Attributes;
 use crate::protocol::send::{ReadOutcome, SendOutcome, Sender};
-use crate::retry::{Conflicts, DualClockDeadline};
+use crate::retry::{Conflicts, DualClockDeadline, fraction};
 use std::time::Duration;
 use tracing::debug;
 
@@ -131,6 +131,17 @@ impl<'a> Delivery<'a> {
     pub(crate) fn conflict(&mut self, behind: u64, round_trip: Duration) {
         self.conflicts.met(behind, round_trip);
         self.call.count_conflict();
+    }
+
+    /// Waits for a part of `bound`, and for at most half of the time left.
+    pub(crate) async fn spread(&self, bound: Duration) -> Result<(), Failure> {
+        let left = self.call.deadline().remaining();
+        let pause = fraction(bound, self.sender.rng.next_u64()).min(left / 2);
+        if left <= pause.saturating_add(self.sender.policy.first_timeout) {
+            return Err(Failure::Contention { attempts: self.attempts });
+        }
+        tokio::time::sleep(pause).await;
+        Ok(())
     }
 
     /// Waits before the next attempt after a conflict. Fails if no attempts or no time are left. The pause is here,

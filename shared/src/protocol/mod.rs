@@ -6,5 +6,7 @@ pub(crate) mod condition;
 pub(crate) mod deliver;
 pub(crate) mod item;
 pub(crate) mod judge;
+pub(crate) mod memory;
 pub(crate) mod row;
+pub(crate) mod seen_rows;
 pub(crate) mod send;

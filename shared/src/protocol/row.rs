@@ -2,18 +2,18 @@
 
 use crate::error::Failure;
 use crate::protocol::item::{Attributes, size_of_attributes};
-
-use crate::protocol::judge::{SeenRow, WriteId, is_fenced, slot_of};
+use crate::protocol::judge::{SeenRow, is_fenced};
+use crate::protocol::memory::{Memory, Trace, WriteId};
 use crate::version::{Incarnation, ItemVersion, Version};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// Number: the version of the last committed write.
 pub(crate) const VERSION: &str = "_version";
 /// Binary: the incarnation of the row.
 pub(crate) const INCARNATION: &str = "_incarnation";
-/// Map of slot to binary: the ids of recent writes.
+/// Map of write id to number: the version of the row before each recent write; negative if the write was burned.
 pub(crate) const WRITES: &str = "_writes";
 /// Number, epoch seconds: marks a tombstone, and says when TTL may remove it. By default the TTL attribute of the
 /// table.
@@ -33,6 +33,8 @@ pub(crate) struct Row {
     pub purge_at: Option<u64>,
     /// The highest fencing token that the row has seen.
     pub fence: Option<u64>,
+    /// The recent writes.
+    pub memory: Memory,
     /// All attributes, of this crate and of the caller.
     pub attributes: Attributes,
 }
@@ -41,15 +43,14 @@ impl Row {
     /// Reads the attributes of this crate.
     ///
     /// # Errors
-    /// [`Failure::CorruptItem`] if one is missing or malformed, so that another program wrote the row. Repair the row.
+    /// [`Failure::CorruptItem`] if one is missing or malformed, so that another program or an older build wrote the row.
+    /// Repair the row.
     pub(crate) fn read(attributes: Attributes) -> Result<Self, Failure> {
-        let seen = seen(&attributes).ok_or_else(|| corrupt(VERSION, INCARNATION))?;
-        if seen.slots.is_none() {
-            return Err(corrupt(WRITES, WRITES));
-        }
+        let SeenRow { version, incarnation, memory, fence } =
+            seen(&attributes).ok_or_else(|| corrupt(VERSION, INCARNATION))?;
+        let memory = memory.ok_or_else(|| corrupt_memory(&attributes))?;
         let purge_at = purge_at(&attributes)?;
-        let at = ItemVersion { version: seen.version, incarnation: seen.incarnation };
-        Ok(Row { at, purge_at, fence: seen.fence, attributes })
+        Ok(Row { at: ItemVersion { version, incarnation }, purge_at, fence, memory, attributes })
     }
 
     /// Checks that the row has not seen a higher token than this one.
@@ -58,6 +59,12 @@ impl Row {
     /// [`Failure::Fenced`] if it has.
     pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
         if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
+    }
+
+    /// The parts that the judge needs.
+    pub(crate) fn as_seen(&self) -> SeenRow {
+        let ItemVersion { version, incarnation } = self.at;
+        SeenRow { version, incarnation, memory: Some(self.memory.clone()), fence: self.fence }
     }
 
     /// The time in an attribute of the value, in epoch seconds.
@@ -80,13 +87,27 @@ fn corrupt(one: &str, other: &str) -> Failure {
     Failure::CorruptItem { reason: format!("{names} is missing or malformed, so it was not written by this crate") }
 }
 
+/// The error for a row whose memory cannot be read. Rows of stored format 1, in which 16 numbered slots held the ids of
+/// recent writes, say so.
+fn corrupt_memory(attributes: &Attributes) -> Failure {
+    let is_slot = |value: &AttributeValue| value.is_b();
+    match attributes.get(WRITES) {
+        Some(AttributeValue::M(slots)) if slots.values().any(is_slot) => Failure::CorruptItem {
+            reason: format!(
+                "an older build wrote it (stored format 1, this build reads 2): stop all writers, then set {WRITES} to an empty map"
+            ),
+        },
+        _ => corrupt(WRITES, WRITES),
+    }
+}
+
 /// Reads the parts of a row that the judge needs. `None` if the version or the incarnation cannot be read.
 pub(crate) fn seen(attributes: &Attributes) -> Option<SeenRow> {
     let version = Version::new(read_number(attributes.get(VERSION)?)?).filter(|v| *v != Version::ABSENT)?;
     let incarnation = Incarnation::from_bytes(read_id(attributes.get(INCARNATION)?)?);
-    let slots = attributes.get(WRITES).and_then(read_slots);
+    let memory = attributes.get(WRITES).and_then(read_memory);
     let fence = attributes.get(FENCE).and_then(read_number);
-    Some(SeenRow { version, incarnation, slots, fence })
+    Some(SeenRow { version, incarnation, memory, fence })
 }
 
 pub(crate) fn read_number(value: &AttributeValue) -> Option<u64> {
@@ -97,9 +118,15 @@ fn read_id(value: &AttributeValue) -> Option<[u8; 8]> {
     value.as_b().ok()?.as_ref().try_into().ok()
 }
 
-fn read_slots(value: &AttributeValue) -> Option<BTreeMap<u64, WriteId>> {
-    let slots = value.as_m().ok()?;
-    slots.iter().map(|(slot, id)| Some((slot.parse().ok()?, WriteId::from_bytes(read_id(id)?)))).collect()
+fn read_memory(value: &AttributeValue) -> Option<Memory> {
+    let traces = value.as_m().ok()?;
+    traces.iter().map(|(name, version)| Some((WriteId::from_name(name)?, read_trace(version)?))).collect()
+}
+
+fn read_trace(value: &AttributeValue) -> Option<Trace> {
+    let number: i64 = value.as_n().ok()?.parse().ok()?;
+    let version = Version::new(number.unsigned_abs())?;
+    Some(if number < 0 { Trace::Burned(version) } else { Trace::Applied(version) })
 }
 
 pub(crate) fn number(value: u64) -> AttributeValue {
@@ -112,29 +139,29 @@ pub(crate) fn bytes(value: [u8; 8]) -> AttributeValue {
 
 /// The attributes of this crate in a row that the write `id` creates on a free key.
 pub(crate) fn first_attributes(id: WriteId) -> Attributes {
-    let version = Version::ABSENT.next();
-    let slot = (slot_of(version).to_string(), bytes(*id.as_bytes()));
+    let before = Version::ABSENT;
+    let trace = (id.name(), number(before.get()));
     HashMap::from([
-        (VERSION.to_owned(), number(version.get())),
+        (VERSION.to_owned(), number(before.next().get())),
         (INCARNATION.to_owned(), bytes(*id.as_bytes())),
-        (WRITES.to_owned(), AttributeValue::M(HashMap::from([slot]))),
+        (WRITES.to_owned(), AttributeValue::M(HashMap::from([trace]))),
     ])
 }
 
-/// Updates the attributes of this crate in a whole item that replaces the row: raises the version, stores the id in its
-/// slot, and makes the row live.
-pub(crate) fn advance(item: &mut Attributes, at: ItemVersion, id: WriteId) {
-    let next = at.version.next();
-    item.insert(VERSION.to_owned(), number(next.get()));
+/// Updates the attributes of this crate in a whole item that replaces the row: raises the version, stores the id in the
+/// memory, removes the ids in `prune` from it, and makes the row live.
+pub(crate) fn advance(item: &mut Attributes, at: ItemVersion, id: WriteId, prune: &[WriteId]) {
+    item.insert(VERSION.to_owned(), number(at.version.next().get()));
     item.remove(PURGE_AT);
-    if let Some(AttributeValue::M(slots)) = item.get_mut(WRITES) {
-        slots.insert(slot_of(next).to_string(), bytes(*id.as_bytes()));
+    if let Some(AttributeValue::M(traces)) = item.get_mut(WRITES) {
+        traces.retain(|name, _| !prune.iter().any(|old| old.name() == *name));
+        traces.insert(id.name(), number(at.version.get()));
     }
 }
 
 /// The largest item that is sent: the 400 KB of `DynamoDB` less room for the attributes of this crate. So an item that
 /// could be created can also be changed and deleted.
-pub(crate) const MAX_ITEM: usize = 400 * 1024 - 512;
+pub(crate) const MAX_ITEM: usize = 400 * 1024 - 4096;
 
 /// Refuses an item that would be too large, before anything is sent. Does not count the attributes of this crate.
 pub(crate) fn check_size(item: &Attributes) -> Result<(), Failure> {

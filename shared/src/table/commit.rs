@@ -8,7 +8,8 @@ use crate::call::Call;
 use crate::error::Failure;
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, SentWrite, Verdict, WriteId, judge};
+use crate::protocol::judge::{Base, SentWrite, Verdict, judge};
+use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::version::ItemVersion;
 
@@ -44,11 +45,17 @@ impl<'a, T: Record> RowChange<'a, T> {
         let RowChange { table, key, id, delivery } = self;
         let purge_at = table.sender().clock.now() + table.tombstone_retention;
         let stamp = Stamp { id: *id, purge_at, fence: table.fence };
-        let (request, sent) = write.prepare(key, stamp)?;
+        let (mut request, sent) = write.prepare(key, stamp)?;
+        if table.remembers_items {
+            request.show_new_row();
+        }
         let send = |send: Send| table.sender().write(&table.name, request.clone(), send.timeout);
         match delivery.until_proved(send).await? {
-            WriteOutcome::Applied(_) => Ok(Committed::Applied(committed(&sent))),
-            WriteOutcome::Refused(refusal) => self.refused(&sent, refusal, matches!(write, Write::Delete(_))),
+            WriteOutcome::Applied(new) => {
+                table.saw(key, request.new_row(new).and_then(|row| Row::read(row).ok()).as_ref());
+                Ok(Committed::Applied(committed(&sent)))
+            }
+            WriteOutcome::Refused(refusal) => self.refused(&sent, refusal, matches!(write, Write::Delete(..))),
         }
     }
 
@@ -63,10 +70,11 @@ impl<'a, T: Record> RowChange<'a, T> {
         let Refusal { by: item, round_trip, pending } = refusal;
         let seen = item.as_ref().and_then(row::seen);
         let verdict = judge(sent, seen.as_ref());
-        if verdict == Verdict::Landed {
+        if let Verdict::Landed(_) = verdict {
             return Ok(Committed::Applied(committed(sent)));
         }
         let current = item.map(Row::read).transpose();
+        self.table.saw(&self.key, current.as_ref().ok().and_then(Option::as_ref));
         // Only a pending send can make the outcome unknown. With nothing pending, a row that does not show our id is a
         // conflict.
         if let Some(source) = pending {

@@ -1,5 +1,7 @@
 //! Typed tables: [`Record`], [`Key`], [`Table`], and the operations on one item.
 
+pub(crate) mod add;
+mod adding;
 pub(crate) mod commit;
 mod handle;
 mod key;
@@ -7,6 +9,7 @@ pub(crate) mod prepare;
 mod record;
 mod update;
 
+pub use add::{Add, AddPath, Added};
 pub use handle::Table;
 pub use key::{Key, KeyPart};
 pub use record::Record;

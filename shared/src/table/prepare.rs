@@ -3,9 +3,10 @@
 use super::handle::Table;
 use super::record::Record;
 use crate::error::Failure;
-use crate::protocol::condition::{self, ConditionalWrite};
+use crate::protocol::condition::{self, ConditionalWrite, Remember};
 use crate::protocol::item::{Attributes, Diff, diff};
-use crate::protocol::judge::{Base, SentWrite, WriteId};
+use crate::protocol::judge::{Base, SentWrite};
+use crate::protocol::memory::{Memory, WriteId};
 use crate::protocol::row::{self, Row, check_size};
 use crate::timestamp::epoch_seconds;
 use crate::version::{ItemVersion, Version, Versioned};
@@ -44,8 +45,8 @@ pub(crate) enum Write<'a, T> {
     Revive(&'a Row, &'a T),
     /// Replaces the first value with the second.
     Update(&'a Row, &'a T, &'a T),
-    /// Puts a tombstone in place of the item at this version.
-    Delete(ItemVersion),
+    /// Puts a tombstone in place of the item at this version. The row remembered these writes, if it was read.
+    Delete(ItemVersion, Option<&'a Memory>),
 }
 
 /// The parts of a row that a write sets beside the value.
@@ -66,6 +67,7 @@ impl<T: Record> Write<'_, T> {
     /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
     pub(crate) fn prepare(&self, key: &Attributes, stamp: Stamp) -> Result<(ConditionalWrite, SentWrite), Failure> {
         let Stamp { id, fence, .. } = stamp;
+        let prune = |at: ItemVersion, memory: &Memory| memory.prunable(at.version, T::REMEMBERED_WRITES, id);
         if let Write::Revive(row, _) | Write::Update(row, ..) = self {
             row.check_fence(fence)?;
         }
@@ -78,26 +80,43 @@ impl<T: Record> Write<'_, T> {
                     &Table::<T>::encode(value)?,
                     key,
                     stamp,
+                    &prune(row.at, &row.memory),
                 )?,
                 base(row.at),
             ),
             Write::Update(row, old, new) => {
-                (change_row(row, &Table::<T>::encode(old)?, &Table::<T>::encode(new)?, key, stamp)?, base(row.at))
+                let (old, new) = (Table::<T>::encode(old)?, Table::<T>::encode(new)?);
+                (change_row(row, &old, &new, key, stamp, &prune(row.at, &row.memory))?, base(row.at))
             }
-            Write::Delete(at) => {
+            Write::Delete(at, memory) => {
                 Table::<T>::check_record()?;
-                (delete(at, key, stamp, T::ATTRIBUTES, T::EXPIRES_AT)?, base(at))
+                let prune = memory.map(|memory| prune(at, memory)).unwrap_or_default();
+                (delete(at, key, stamp, &prune, T::ATTRIBUTES, T::EXPIRES_AT)?, base(at))
             }
         };
-        Ok((request, SentWrite { id, on, fence }))
+        Ok((request, SentWrite { id, on, remembered: T::REMEMBERED_WRITES, fence }))
     }
+}
+
+/// A tombstone on a free key, as the write `id` leaves it.
+pub(crate) fn tombstone(
+    key: &Attributes,
+    id: WriteId,
+    purge_at: SystemTime,
+    expires_at: Option<&'static str>,
+) -> Attributes {
+    let mut item = key.clone();
+    item.extend(row::first_attributes(id));
+    let purge_at = row::number(epoch_seconds(purge_at));
+    item.extend([row::PURGE_AT].into_iter().chain(expires_at).map(|name| (name.to_owned(), purge_at.clone())));
+    item
 }
 
 /// The state of the row after the write is applied.
 pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
     match sent.on {
         Base::NoRow => ItemVersion { version: Version::ABSENT.next(), incarnation: sent.id.as_incarnation() },
-        Base::Row { version, incarnation } => ItemVersion { version: version.next(), incarnation },
+        Base::Row { version, incarnation, .. } => ItemVersion { version: version.next(), incarnation },
     }
 }
 
@@ -132,14 +151,15 @@ fn change_row(
     new: &Attributes,
     key: &Attributes,
     stamp: Stamp,
+    prune: &[WriteId],
 ) -> Result<ConditionalWrite, Failure> {
     let diff = diff(old, new);
     let mut item = row.attributes.clone();
     diff.apply(&mut item);
     check_size(&item)?;
-    let update = condition::update_at(key.clone(), row.at, stamp.id, &diff);
+    let update = condition::update_at(key.clone(), row.at, Remember { id: stamp.id, prune }, &diff);
     let write = update.and_then(|update| condition::fenced(update, stamp.fence)).or_else(|| {
-        row::advance(&mut item, row.at, stamp.id);
+        row::advance(&mut item, row.at, stamp.id, prune);
         condition::fenced(condition::put_at(row.at, item), stamp.fence)
     });
     write.ok_or_else(too_long)
@@ -149,6 +169,7 @@ fn delete(
     at: ItemVersion,
     key: &Attributes,
     stamp: Stamp,
+    prune: &[WriteId],
     attributes: &[&str],
     expires_at: Option<&str>,
 ) -> Result<ConditionalWrite, Failure> {
@@ -159,8 +180,14 @@ fn delete(
         diff.set.insert(name.to_owned(), row::number(purge_at));
     }
     diff.remove.extend(attributes.iter().filter(|&&name| expires_at != Some(name)).map(|&name| name.to_owned()));
-    let bury = condition::bury_at(key.clone(), at, stamp.id, &diff, purge_at);
-    bury.and_then(|bury| condition::fenced(bury, stamp.fence)).ok_or_else(too_long)
+    let bury = condition::bury_at(key.clone(), at, Remember { id: stamp.id, prune }, &diff, purge_at);
+    let bury = bury.and_then(|bury| condition::fenced(bury, stamp.fence));
+    match bury {
+        Some(bury) => Ok(bury),
+        // What a row may forget, it may also keep.
+        None if !prune.is_empty() => delete(at, key, stamp, &[], attributes, expires_at),
+        None => Err(too_long()),
+    }
 }
 
 /// The error for a delete with too many attributes. Any other write that is too long for an update is sent as a whole
@@ -170,7 +197,7 @@ fn too_long() -> Failure {
 }
 
 fn base(at: ItemVersion) -> Base {
-    Base::Row { version: at.version, incarnation: at.incarnation }
+    Base::Row { version: at.version, window: 1, incarnation: at.incarnation }
 }
 
 /// The attributes of a tombstone beside the key and those of this crate. None of them may come back to life with the

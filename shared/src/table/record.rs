@@ -37,6 +37,20 @@ pub trait Record: Serialize + DeserializeOwned {
     /// it too.
     const EXPIRES_AT: Option<&'static str> = None;
 
+    /// How many commits a row remembers the id of a write: R, between [`Record::ADD_WINDOW`] and 128. It is a constant of
+    /// the table: every program that writes the table must use the same number, or a change may be applied twice.
+    ///
+    /// After a lost answer, the resend finds out what became of the first send while the row remembers it. Later, the
+    /// answer is "unknown", never a guess. One id takes 16 bytes of the item. 16 is enough where writers decide on a
+    /// version. For adds on hot items, take 32 to 64.
+    const REMEMBERED_WRITES: u64 = 16;
+    /// How many versions an [`Add`](crate::Add) may be late: W. An add is refused, and sent again, if more than W - 1
+    /// other writes were committed since its writer saw the row.
+    ///
+    /// Take more than the commits per second times the age of what the writer saw, and at most
+    /// [`Record::REMEMBERED_WRITES`] less the commits in the time that a lost answer takes to be noticed.
+    const ADD_WINDOW: u64 = 8;
+
     /// Encodes the value as attributes.
     ///
     /// # Errors

@@ -50,6 +50,14 @@ impl<T: Record> Table<T> {
         }
     }
 
+    /// The item as this client saw it last, if the table [remembers items](Table::remembering_items). Sends nothing. The
+    /// item may be out of date.
+    #[must_use]
+    pub fn last_seen(&self, key: &Key) -> Option<Versioned<T>> {
+        let row = self.remembered(&Self::key_attributes(key).ok()?)?;
+        Self::decode(&row).ok().flatten()
+    }
+
     /// Creates the item if the key is free. Sends one write, or two if the key holds the tombstone of a deleted item.
     ///
     /// # Errors
@@ -90,18 +98,31 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         let mut change = RowChange::new(self, key, call)?;
-        let mut observed = self.observe(key, call).await?;
+        // A remembered item may be out of date. So only a write rests on it, which demands its version.
+        let remembered = self.remembered(&Self::key_attributes(key)?).and_then(|row| Observed::of((*row).clone()).ok());
+        let mut is_fresh = remembered.is_none();
+        let mut observed = match remembered {
+            Some(observed) => observed,
+            None => self.observe(key, call).await?,
+        };
         loop {
-            let Observed::Live(row, current) = observed else { return Err(UpdateError::NotFound) };
-            let next = match decide(&current.value) {
-                Decision::Put(next) => next,
-                Decision::Keep => return Ok(current),
-                Decision::Refuse(reason) => return Err(UpdateError::Refused(reason)),
+            let decided = match &observed {
+                Observed::Live(_, current) => Some(decide(&current.value)),
+                Observed::Absent | Observed::Tombstone(_) => None,
             };
-            match change.commit(Write::Update(&row, &current.value, &next)).await? {
-                Committed::Applied(at) => return Ok(Versioned { value: next, at }),
-                Committed::Conflict(current) => observed = current,
+            match (decided, observed) {
+                (Some(Decision::Put(next)), Observed::Live(row, current)) => {
+                    match change.commit(Write::Update(&row, &current.value, &next)).await? {
+                        Committed::Applied(at) => return Ok(Versioned { value: next, at }),
+                        Committed::Conflict(current) => observed = current,
+                    }
+                }
+                _ if !is_fresh => observed = self.observe(key, call).await?,
+                (Some(Decision::Keep), Observed::Live(_, current)) => return Ok(current),
+                (Some(Decision::Refuse(reason)), _) => return Err(UpdateError::Refused(reason)),
+                _ => return Err(UpdateError::NotFound),
             }
+            is_fresh = true;
         }
     }
 
@@ -144,7 +165,7 @@ impl<T: Record> Table<T> {
     /// the error holds the current item. [`DeleteError::Failed`]: see [`Failure`].
     pub async fn delete_at_version(&self, key: &Key, at: ItemVersion, call: &Call) -> Result<Version, DeleteError<T>> {
         let mut change = RowChange::new(self, key, call)?;
-        match change.commit(Write::Delete(at)).await? {
+        match change.commit(Write::Delete(at, None)).await? {
             Committed::Applied(at) => Ok(at.version),
             Committed::Conflict(Observed::Live(_, current)) => Err(DeleteError::Conflict(Box::new(current))),
             Committed::Conflict(Observed::Absent | Observed::Tombstone(_)) => Err(DeleteError::NotFound),
@@ -161,8 +182,8 @@ impl<T: Record> Table<T> {
         let mut change = RowChange::new(self, key, call)?;
         let mut observed = self.observe(key, call).await?;
         loop {
-            let Observed::Live(_, current) = observed else { return Err(DeleteError::NotFound) };
-            match change.commit(Write::Delete(current.at)).await? {
+            let Observed::Live(row, _) = observed else { return Err(DeleteError::NotFound) };
+            match change.commit(Write::Delete(row.at, Some(&row.memory))).await? {
                 Committed::Applied(at) => return Ok(at.version),
                 Committed::Conflict(current) => observed = current,
             }
@@ -170,12 +191,11 @@ impl<T: Record> Table<T> {
     }
 
     /// Reads the row until an answer arrives or time is up.
-    async fn observe(&self, key: &Key, call: &Call) -> Result<Observed<T>, Failure> {
+    pub(super) async fn observe(&self, key: &Key, call: &Call) -> Result<Observed<T>, Failure> {
         let key = Self::key_attributes(key)?;
         let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
-        match until_read(self.sender(), call, read).await? {
-            None => Ok(Observed::Absent),
-            Some(item) => Observed::of(Row::read(item)?),
-        }
+        let row = until_read(self.sender(), call, read).await?.map(Row::read).transpose()?;
+        self.saw(&key, row.as_ref());
+        row.map_or(Ok(Observed::Absent), Observed::of)
     }
 }

@@ -1,17 +1,20 @@
 //! [`Attempt`] and [`Plan`]: the items that a decision sees, and the steps that it adds.
 
-use super::reads::{Item, Known, KnownRow, Required, invalid};
+use super::reads::{Item, Known, KnownRow, Learn, Required, invalid};
 use crate::error::Failure;
-use crate::protocol::condition::{self, Action, ConditionalWrite};
+use crate::protocol::condition::{self, Action, ConditionalWrite, Remember, Window};
 use crate::protocol::item::size_of_attributes;
-use crate::protocol::judge::{Base, SentWrite, WriteId};
+use crate::protocol::judge::{Base, SentWrite};
+use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
+use crate::protocol::seen_rows::SeenRows;
 use crate::protocol::send::{Address, step};
-use crate::table::prepare::{Observed, Stamp, Write, committed};
-use crate::table::{Record, Table};
+use crate::table::prepare::{Observed, Stamp, Write, committed, tombstone};
+use crate::table::{Add, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 use aws_sdk_dynamodb::types::TransactWriteItem;
-use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
 /// The most bytes that all items of a transaction may have together (`DynamoDB` quota).
@@ -35,6 +38,7 @@ pub enum Plan<A, R> {
 #[derive(Debug)]
 pub struct Attempt {
     rows: Vec<KnownRow>,
+    seen_rows: Arc<SeenRows>,
     id: WriteId,
     now: SystemTime,
     steps: Vec<Step>,
@@ -47,7 +51,7 @@ pub(super) enum Role {
     Writes(SentWrite),
     /// The step demands that the row is still in the observed state.
     Checks(Base),
-    /// The step adds to a number, at any version.
+    /// The step adds to numbers at any version, and leaves no id.
     Adds,
     /// The step demands that a lease is held under this token.
     Requires(u64),
@@ -73,12 +77,14 @@ pub(super) struct Step {
     pub(super) expires_at: Option<&'static str>,
     request: TransactWriteItem,
     bytes: usize,
+    /// The same add as an anchor: in a window, and with the write id.
+    anchor: Option<(TransactWriteItem, SentWrite)>,
 }
 
 impl Step {
     #[cfg(test)]
     pub(super) fn for_test(role: Role) -> Self {
-        Step { row: 0, role, expires_at: None, request: TransactWriteItem::builder().build(), bytes: 0 }
+        Step { row: 0, role, expires_at: None, request: TransactWriteItem::builder().build(), bytes: 0, anchor: None }
     }
 
     pub(super) fn request(&self) -> TransactWriteItem {
@@ -87,17 +93,57 @@ impl Step {
 }
 
 impl Attempt {
-    pub(super) fn new(rows: Vec<KnownRow>, id: WriteId) -> Self {
-        Attempt { rows, id, now: SystemTime::UNIX_EPOCH, steps: Vec::new() }
+    /// Begins with what the client remembers of these rows.
+    pub(super) fn new(mut rows: Vec<KnownRow>, seen_rows: Arc<SeenRows>, id: WriteId) -> Self {
+        for row in rows.iter_mut().filter(|row| row.learn == Learn::Remember) {
+            let seen = seen_rows.get(&row.address.table, &row.address.key);
+            if let Some(seen) = seen.filter(|seen| row.remembers_items && seen.has_item) {
+                row.known = Known::Row((*seen.row).clone());
+                row.is_fresh = false;
+            }
+        }
+        Attempt { rows, seen_rows, id, now: SystemTime::UNIX_EPOCH, steps: Vec::new() }
     }
 
     pub(super) fn begin(&mut self, now: SystemTime) {
         self.now = now;
         self.steps.clear();
+        self.rows.iter().for_each(|row| row.is_looked_at.store(false, Relaxed));
     }
 
+    /// The rows that the first decision needs and that are not known, with those that are read along.
     pub(super) fn to_be_read(&self) -> Vec<usize> {
-        (0..self.rows.len()).filter(|&row| self.rows[row].read_first).collect()
+        let is_unknown = |row: &KnownRow| matches!(row.known, Known::Nothing);
+        let is_needed = |row: &KnownRow| is_unknown(row) && matches!(row.learn, Learn::First | Learn::Remember);
+        if !self.rows.iter().any(is_needed) {
+            return Vec::new();
+        }
+        (0..self.rows.len())
+            .filter(|&row| is_unknown(&self.rows[row]) && self.rows[row].learn != Learn::Never)
+            .collect()
+    }
+
+    /// The rows that the decision has looked at and that are known from memory only.
+    pub(super) fn to_be_read_again(&self) -> Vec<usize> {
+        let rests_on_memory = |row: &KnownRow| !row.is_fresh && row.is_looked_at.load(Relaxed);
+        (0..self.rows.len()).filter(|&row| rests_on_memory(&self.rows[row])).collect()
+    }
+
+    /// Whether the decision added a step.
+    pub(super) fn has_steps(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// Goes on under another write id, after the last one was burned.
+    pub(super) fn renew_id(&mut self, id: WriteId) {
+        self.id = id;
+    }
+
+    /// The tombstone that burns a step which would create this row.
+    pub(super) fn burning_tombstone(&self, step: &Step, id: WriteId) -> ConditionalWrite {
+        let known = &self.rows[step.row];
+        let item = tombstone(&known.address.key, id, self.now + known.retention, step.expires_at);
+        condition::put_if_absent(known.partition_key, item)
     }
 
     pub(super) fn address(&self, row: usize) -> &Address {
@@ -108,8 +154,17 @@ impl Attempt {
         &self.rows[row].name
     }
 
+    /// Learns the current state of a row.
     pub(super) fn learn(&mut self, row: usize, known: Known) {
-        self.rows[row].known = known;
+        let row = &mut self.rows[row];
+        let Address { table, key } = &row.address;
+        match &known {
+            Known::Row(seen) if row.remembers_items => self.seen_rows.insert(table, key, seen, true),
+            Known::Absent if row.remembers_items => self.seen_rows.remove(table, key),
+            _ => {}
+        }
+        row.known = known;
+        row.is_fresh = true;
     }
 
     /// Takes the steps, after checking the limits of one transaction.
@@ -118,11 +173,20 @@ impl Attempt {
         if bytes > MAX_BYTES {
             return Err(Failure::TooLarge { bytes, limit: MAX_BYTES });
         }
-        Ok(std::mem::take(&mut self.steps))
+        let mut steps = std::mem::take(&mut self.steps);
+        let adds = steps.iter().any(|step| matches!(step.role, Role::Adds));
+        if adds && !steps.iter().any(|step| matches!(step.role, Role::Writes(_))) {
+            let anchor = steps.iter_mut().find_map(|step| Some((step.anchor.take()?, step)));
+            let Some(((request, sent), step)) = anchor else {
+                return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
+            };
+            (step.request, step.role) = (request, Role::Writes(sent));
+        }
+        Ok(steps)
     }
 
-    /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later)
-    /// before one of its steps was refused.
+    /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that
+    /// was not read along, before one of its steps was refused.
     #[must_use]
     pub fn knows<T: Record>(&self, item: Item<T>) -> bool {
         !matches!(self.rows[item.row].known, Known::Nothing)
@@ -133,6 +197,7 @@ impl Attempt {
     /// # Errors
     /// [`Failure::CorruptItem`]: the stored item does not decode. Repair the row.
     pub fn get<T: Record>(&self, item: Item<T>) -> Result<Option<Versioned<T>>, Failure> {
+        self.rows[item.row].is_looked_at.store(true, Relaxed);
         match &self.rows[item.row].known {
             Known::Nothing | Known::Absent | Known::Lost => Ok(None),
             Known::Row(row) => Table::<T>::decode(row),
@@ -148,12 +213,22 @@ impl Attempt {
     /// token than that of its table.
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let known = &self.rows[item.row];
+        known.is_looked_at.store(true, Relaxed);
         match &known.known {
             Known::Nothing | Known::Absent | Known::Lost => self.write(item, &Write::Create(value)),
             Known::Row(row) => match Observed::<T>::of(row.clone())? {
                 Observed::Tombstone(row) => self.write(item, &Write::Revive(&row, value)),
                 Observed::Live(..) | Observed::Absent => Err(invalid(format!("{} is there already", known.name))),
             },
+        }
+    }
+
+    /// The version that [`put_if_absent`](Attempt::put_if_absent) will make: 1 on a free key, more on a tombstone.
+    #[must_use]
+    pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Version {
+        match &self.rows[item.row].known {
+            Known::Row(row) => row.at.version.next(),
+            Known::Nothing | Known::Absent | Known::Lost => Version::ABSENT.next(),
         }
     }
 
@@ -174,8 +249,8 @@ impl Attempt {
     /// # Errors
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
-        let (_, current) = self.live(item)?;
-        Ok(self.write(item, &Write::<T>::Delete(current.at))?.version)
+        let (row, _) = self.live(item)?;
+        Ok(self.write(item, &Write::<T>::Delete(row.at, Some(&row.memory)))?.version)
     }
 
     /// Adds a step that writes nothing, but demands that the key is still in the observed state: at that version, or
@@ -201,36 +276,47 @@ impl Attempt {
         Ok(())
     }
 
-    /// Adds a step that adds `by` to a whole number of the item, if the result is inside `within`. The step demands no
-    /// version and leaves no write id. So only the token identifies a transaction that has no other steps.
+    /// Adds a step that adds to numbers of the item at any version, so that it conflicts with no other write. Bands are
+    /// guessed from the item as it is known.
+    ///
+    /// Only one row of a transaction must remember its write id. If a step creates, updates or deletes an item, that
+    /// step does. Otherwise the first add to a known item does, and then demands the window of its table.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: the `Record` does not declare the attribute, or the item has a step already;
-    /// correct the decision. [`Failure::Fenced`]: the row has seen a higher token than that of its table.
-    pub fn add_within<T: Record>(
-        &mut self,
-        item: Item<T>,
-        attribute: &str,
-        by: i64,
-        within: RangeInclusive<i64>,
-    ) -> Result<(), Failure> {
-        if !T::ATTRIBUTES.contains(&attribute) {
-            return Err(invalid(format!("{attribute} is not among the attributes that its Record declares")));
-        }
-        // Conditions cannot compute. So the bounds of the result become bounds of the current number, which may exceed
-        // an i64.
-        let before = |bound: i64| i128::from(bound) - i128::from(by);
-        let (low, high) = (before(*within.start()), before(*within.end()));
+    /// [`Failure::InvalidTransaction`]: the item has a step already; correct the decision.
+    /// [`Failure::InvalidRecord`]: the `Record` does not declare an attribute; correct it. [`Failure::Fenced`]: the row
+    /// has seen a higher token than that of its table.
+    pub fn add<T: Record>(&mut self, item: Item<T>, add: &Add) -> Result<(), Failure> {
         self.check_fence(item)?;
-        let known = &self.rows[item.row];
-        let add = condition::add_between(known.address.key.clone(), attribute, by, low, high);
-        let add = condition::fenced(add, known.fence).ok_or_else(|| invalid("an addition is too long".to_owned()))?;
-        self.add(item.row, add, Role::Adds, T::EXPIRES_AT)
+        let KnownRow { address, known, fence, .. } = &self.rows[item.row];
+        let row = if let Known::Row(row) = known { Some(row) } else { None };
+        let addition = add.resolve::<T>(row.map(|row| &row.attributes))?;
+        let too_long = || invalid("an add is too long".to_owned());
+        let fenced = |write| condition::fenced(write, *fence);
+        let bare = condition::add_anywhere(address.key.clone(), &addition).and_then(fenced).ok_or_else(too_long)?;
+        let mut anchor = None;
+        if let Some(Row { at, memory, .. }) = row {
+            let prune = memory.prunable(at.version, T::REMEMBERED_WRITES, self.id);
+            let (window, remember) =
+                (Window { from: *at, size: T::ADD_WINDOW }, Remember { id: self.id, prune: &prune });
+            let anchored = condition::add_within(address.key.clone(), window, remember, &addition);
+            let anchored = anchored.and_then(fenced).ok_or_else(too_long)?;
+            let on = Base::Row { version: at.version, window: T::ADD_WINDOW, incarnation: at.incarnation };
+            let sent = SentWrite { id: self.id, on, remembered: T::REMEMBERED_WRITES, fence: *fence };
+            let anchored = step(&address.table, anchored).map_err(|source| invalid(source.to_string()))?;
+            anchor = Some((anchored, sent));
+        }
+        self.add_step(item.row, bare, Role::Adds, T::EXPIRES_AT)?;
+        if let Some(step) = self.steps.last_mut() {
+            step.anchor = anchor;
+        }
+        Ok(())
     }
 
     /// Refuses an item that has seen a higher fencing token than that of its table.
     pub(super) fn check_fence<T: Record>(&self, item: Item<T>) -> Result<(), Failure> {
-        let KnownRow { known, fence, .. } = &self.rows[item.row];
+        let KnownRow { known, fence, is_looked_at, .. } = &self.rows[item.row];
+        is_looked_at.store(true, Relaxed);
         if let Known::Row(row) = known { row.check_fence(*fence) } else { Ok(()) }
     }
 
@@ -246,7 +332,7 @@ impl Attempt {
             (Known::Nothing, Some(token)) => {
                 let check = condition::check_held(address.key.clone(), *token);
                 let requires = Role::Requires(*token);
-                self.add(lease.row, check, requires, None)
+                self.add_step(lease.row, check, requires, None)
             }
             _ => Err(Failure::Fenced),
         }
@@ -254,6 +340,7 @@ impl Attempt {
 
     fn live<T: Record>(&self, item: Item<T>) -> Result<(Row, Versioned<T>), Failure> {
         let known = &self.rows[item.row];
+        known.is_looked_at.store(true, Relaxed);
         if let Known::Row(row) = &known.known
             && let Observed::Live(row, current) = Observed::of(row.clone())?
         {
@@ -266,7 +353,7 @@ impl Attempt {
         let known = &self.rows[item.row];
         let stamp = Stamp { id: self.id, purge_at: self.now + known.retention, fence: known.fence };
         let (request, sent) = write.prepare(&known.address.key, stamp)?;
-        self.add(item.row, request, Role::Writes(sent), T::EXPIRES_AT)?;
+        self.add_step(item.row, request, Role::Writes(sent), T::EXPIRES_AT)?;
         Ok(committed(&sent))
     }
 
@@ -278,13 +365,13 @@ impl Attempt {
             Known::Absent => (condition::check_absent(known.partition_key, key), Base::NoRow),
             Known::Row(row) => {
                 let ItemVersion { version, incarnation } = row.at;
-                (condition::check_at(key, row.at), Base::Row { version, incarnation })
+                (condition::check_at(key, row.at), Base::Row { version, window: 1, incarnation })
             }
         };
-        self.add(row, request, Role::Checks(base), None)
+        self.add_step(row, request, Role::Checks(base), None)
     }
 
-    fn add(
+    fn add_step(
         &mut self,
         row: usize,
         write: ConditionalWrite,
@@ -297,7 +384,7 @@ impl Attempt {
         }
         let bytes = size(&write, &known.known);
         let request = step(&known.address.table, write).map_err(|source| invalid(source.to_string()))?;
-        self.steps.push(Step { row, role, expires_at, request, bytes });
+        self.steps.push(Step { row, role, expires_at, request, bytes, anchor: None });
         Ok(())
     }
 }

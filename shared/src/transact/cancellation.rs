@@ -25,15 +25,15 @@ pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
     for Cancelled { role, reason, expires_at } in steps {
         let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { continue };
         match judge(sent, item.as_ref().and_then(row::seen).as_ref()) {
-            Verdict::Landed => return Verdict::Landed,
+            landed @ Verdict::Landed(_) => return landed,
             Verdict::NeverApplied => {
                 let row = item.clone().and_then(|item| Row::read(item).ok());
                 if !soon_purged(sent, row.as_ref(), expires_at, now) {
                     all = Verdict::NeverApplied;
                 }
             }
-            Verdict::Corrupt if all == Verdict::Unproved => all = Verdict::Corrupt,
-            Verdict::Corrupt | Verdict::Unproved => {}
+            verdict if all == Verdict::Unproved => all = verdict,
+            Verdict::Open | Verdict::Corrupt | Verdict::Unproved => {}
         }
     }
     all

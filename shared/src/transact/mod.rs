@@ -6,7 +6,6 @@
 //! leaves the write id in its row. So the rows judge a lost answer even when `DynamoDB` has forgotten the token of the
 //! transaction.
 
-mod add;
 mod attempt;
 mod cancellation;
 mod reads;

@@ -10,6 +10,7 @@ use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// The most steps of a transaction, and the most rows that are read for it (`DynamoDB` quota).
@@ -35,13 +36,20 @@ impl Reads {
     /// All tables of one transaction must belong to the store of its [`Transactions`](super::Transactions). A
     /// transaction of tables of different stores is refused as [`Failure::InvalidTransaction`].
     pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
-        self.add(name.into(), table, key, true)
+        self.add(name.into(), table, key, Learn::First)
     }
 
-    /// Adds an item that is not read. It stays unknown until one of its steps is refused; see
-    /// [`Attempt::knows`](super::Attempt::knows).
+    /// Adds an item that is read before the first decision, unless the client remembers it
+    /// ([`Table::remembering_items`]). A decision to write may rest on a remembered item. Before any other answer, the
+    /// item is read and the decision is made again.
+    pub fn remembered<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
+        self.add(name.into(), table, key, Learn::Remember)
+    }
+
+    /// Adds an item that is read only along with others. If nothing else is read, it stays unknown until one of its
+    /// steps is refused; see [`Attempt::knows`](super::Attempt::knows).
     pub fn later<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
-        self.add(name.into(), table, key, false)
+        self.add(name.into(), table, key, Learn::Later)
     }
 
     /// Adds a lease for [`Attempt::require`](super::Attempt::require). Nothing is read for it.
@@ -52,13 +60,16 @@ impl Reads {
             partition_key: condition::LEASE_KEY,
             retention: Duration::ZERO,
             fence: Some(token.token),
-            read_first: false,
+            learn: Learn::Never,
+            remembers_items: false,
             known: Known::Nothing,
+            is_fresh: true,
+            is_looked_at: AtomicBool::new(false),
         });
         Required { row: self.rows.len() - 1 }
     }
 
-    fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, read_first: bool) -> Item<T> {
+    fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, learn: Learn) -> Item<T> {
         match Table::<T>::key_attributes(key) {
             Ok(key) => {
                 let address = Address { table: table.name.clone(), key };
@@ -68,8 +79,11 @@ impl Reads {
                     partition_key: T::PARTITION_KEY,
                     retention: table.tombstone_retention,
                     fence: table.fence,
-                    read_first,
+                    learn,
+                    remembers_items: table.remembers_items,
                     known: Known::Nothing,
+                    is_fresh: true,
+                    is_looked_at: AtomicBool::new(false),
                 });
                 self.stores.push(table.store.clone());
             }
@@ -154,8 +168,26 @@ pub(super) struct KnownRow {
     pub(super) partition_key: &'static str,
     pub(super) retention: Duration,
     pub(super) fence: Option<u64>,
-    pub(super) read_first: bool,
+    pub(super) learn: Learn,
+    pub(super) remembers_items: bool,
     pub(super) known: Known,
+    /// Whether `known` was read or returned by a refusal during this call.
+    pub(super) is_fresh: bool,
+    /// Whether the current decision has looked at it.
+    pub(super) is_looked_at: AtomicBool,
+}
+
+/// When an item becomes known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Learn {
+    /// It is read before the first decision.
+    First,
+    /// The same, unless the client remembers it.
+    Remember,
+    /// It is read if other items are. Otherwise it becomes known when one of its steps is refused.
+    Later,
+    /// It is never read.
+    Never,
 }
 
 pub(super) fn invalid(reason: String) -> Failure {

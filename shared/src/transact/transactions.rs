@@ -5,13 +5,17 @@ use super::cancellation::{Cancelled, is_lease_lost, judge_cancellation};
 use super::reads::{Known, Reads};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
+use crate::protocol::condition::{self, Window};
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome, pause_before_read, until_read};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, Verdict, WriteId, judge_without_copies};
-use crate::protocol::row;
-use crate::protocol::send::{Address, Reason, SendOutcome, Sender};
+use crate::protocol::judge::{Base, Verdict, judge, judge_without_copies};
+use crate::protocol::memory::WriteId;
+use crate::protocol::row::{self, Row};
+use crate::protocol::send::{Address, Reason, Sender};
 use crate::store::Store;
-
+use crate::table::prepare::soon_purged;
+use crate::version::ItemVersion;
+use std::sync::Arc;
 use tracing::debug;
 
 /// Changes several items of one or more tables, all or none. [`Store::transactions`] makes it.
@@ -107,12 +111,21 @@ pub(crate) async fn transact<A, R>(
 ) -> Result<A, TransactError<R>> {
     let rows = reads.into_rows(sender)?;
     let mut change = TransactionChange { sender, call, delivery: Delivery::new(sender, call) };
-    let mut attempt = Attempt::new(rows, WriteId::from_random(sender.rng.next_u64()));
+    let id = WriteId::from_random(sender.rng.next_u64());
+    let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), id);
     let asked = attempt.to_be_read();
     change.read(&mut attempt, asked).await?;
     loop {
         attempt.begin(sender.clock.now());
-        let answer = match decide(&mut attempt)? {
+        let plan = decide(&mut attempt);
+        let writes = matches!(plan, Ok(Plan::Commit(_))) && attempt.has_steps();
+        let remembered = attempt.to_be_read_again();
+        if !writes && !remembered.is_empty() {
+            // Only a write may rest on what is remembered.
+            change.read(&mut attempt, remembered).await?;
+            continue;
+        }
+        let answer = match plan? {
             Plan::Commit(answer) => answer,
             Plan::Keep(answer) => return Ok(answer),
             Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
@@ -138,22 +151,12 @@ impl TransactionChange<'_> {
         if steps.is_empty() {
             return Ok(true);
         }
-        // A step that leaves an id can be judged. Steps that only add leave none, so only the token tells a resend from
-        // a second change. If DynamoDB does not recognise that token, nothing more may be sent.
-        let leaves_id = steps.iter().any(|step| matches!(step.role, Role::Writes(_)));
         let token = format!("{:016x}{:016x}", self.sender.rng.next_u64(), self.sender.rng.next_u64());
         let (sender, requests) = (self.sender, &steps);
         let send = |send: Send| {
             let (token, items) =
                 (format!("{token}{:02}", send.mismatches), requests.iter().map(Step::request).collect());
-            async move {
-                if send.mismatches > 0 && !leaves_id {
-                    return SendOutcome::Rejected(
-                        "its token is not recognised, and it leaves nothing to judge it by".into(),
-                    );
-                }
-                sender.transact(items, token, send.timeout).await
-            }
+            sender.transact(items, token, send.timeout)
         };
         match self.delivery.until_proved(send).await? {
             WriteOutcome::Applied(()) => Ok(true),
@@ -177,15 +180,20 @@ impl TransactionChange<'_> {
             expires_at: step.expires_at,
         });
         let verdict = match judge_cancellation(judged, self.sender.clock.now()) {
-            Verdict::Unproved if pending.is_some() && is_lease_lost(steps, &reasons) => {
-                // If the rows cannot be read, nothing is proved.
-                self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved)
+            Verdict::Unproved | Verdict::Open if pending.is_some() => {
+                let settled = if is_lease_lost(steps, &reasons) {
+                    self.judge_after_loss(attempt, steps).await
+                } else {
+                    self.burn(attempt, steps).await
+                };
+                // If the rows cannot be asked, nothing is proved.
+                settled.unwrap_or(Verdict::Unproved)
             }
             verdict => verdict,
         };
         match (verdict, pending) {
-            (Verdict::Landed, _) => return Ok(true),
-            (Verdict::NeverApplied, _) | (Verdict::Unproved, None) => {}
+            (Verdict::Landed(_), _) => return Ok(true),
+            (Verdict::NeverApplied, _) | (Verdict::Unproved | Verdict::Open, None) => {}
             (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
             (Verdict::Corrupt, None) => {
                 return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
@@ -205,9 +213,12 @@ impl TransactionChange<'_> {
                     let known = Known::of(item)?;
                     match step.role.base() {
                         Some(Base::NoRow) => taken |= matches!(step.role, Role::Writes(_)),
-                        Some(Base::Row { version, .. }) => {
+                        Some(Base::Row { version, window, .. }) => {
                             let moved = known.version().map_or(0, |now| now.saturating_sub(version.get()));
-                            behind = behind.max(Some(moved));
+                            // An add that is refused within its window has not lost a race.
+                            if window == 1 || moved >= window {
+                                behind = behind.max(Some(moved));
+                            }
                         }
                         None => {}
                     }
@@ -228,6 +239,39 @@ impl TransactionChange<'_> {
         Ok(false)
     }
 
+    /// Makes sure that no copy of the transaction is applied any more, by burning one step that leaves an id.
+    async fn burn(&mut self, attempt: &mut Attempt, steps: &[Step]) -> Result<Verdict, Failure> {
+        let anchor =
+            steps.iter().find_map(|step| if let Role::Writes(sent) = step.role { Some((step, sent)) } else { None });
+        let Some((step, sent)) = anchor else { return Ok(Verdict::Unproved) };
+        let Address { table, key } = attempt.address(step.row).clone();
+        let fresh_id = || WriteId::from_random(self.sender.rng.next_u64());
+        let burn = match sent.on {
+            Base::NoRow => attempt.burning_tombstone(step, fresh_id()),
+            Base::Row { version, window, incarnation } => {
+                let from = ItemVersion { version, incarnation };
+                condition::burn(key, Window { from, size: window }, sent.id)
+            }
+        };
+        let sender = self.sender;
+        let write = |send: Send| sender.write(&table, burn.clone(), send.timeout);
+        let (verdict, row) = match self.delivery.until_proved(write).await? {
+            WriteOutcome::Applied(new) => (Verdict::NeverApplied, burn.new_row(new)),
+            WriteOutcome::Refused(refusal) => {
+                let row = refusal.by.clone().and_then(|item| Row::read(item).ok());
+                let soon = soon_purged(&sent, row.as_ref(), step.expires_at, sender.clock.now());
+                match judge(&sent, refusal.by.as_ref().and_then(row::seen).as_ref()) {
+                    Verdict::NeverApplied if soon => (Verdict::Unproved, refusal.by),
+                    verdict => (verdict, refusal.by),
+                }
+            }
+        };
+        attempt.learn(step.row, Known::of(row)?);
+        // The row refuses the burned id. What follows is a new write.
+        attempt.renew_id(fresh_id());
+        Ok(verdict)
+    }
+
     /// Judges a transaction whose lease is lost, by the rows that it would have written. No copy of it can be applied
     /// any more, so these rows show whether an earlier copy was.
     async fn judge_after_loss(&self, attempt: &Attempt, steps: &[Step]) -> Result<Verdict, Failure> {
@@ -236,9 +280,9 @@ impl TransactionChange<'_> {
         let mut all = Verdict::Unproved;
         for (at, item) in self.read_batch(attempt, &rows).await? {
             match judge_without_copies(&writes[at], item.as_ref().and_then(row::seen).as_ref()) {
-                Verdict::Landed => return Ok(Verdict::Landed),
+                landed @ Verdict::Landed(_) => return Ok(landed),
                 Verdict::NeverApplied => all = Verdict::NeverApplied,
-                Verdict::Unproved | Verdict::Corrupt => {}
+                Verdict::Open | Verdict::Unproved | Verdict::Corrupt => {}
             }
         }
         Ok(all)

@@ -4,9 +4,6 @@ use super::network::Broken;
 use crate::harness::engine::action_of;
 use serde_json::{Map, Value, json};
 
-/// How many slots the rows have.
-const SLOTS: u64 = 16;
-
 /// Every item that an answer shows: that of one row's refusal or read, and those of a cancellation.
 fn items_of(answer: &mut Value) -> Vec<&mut Value> {
     let Some(members) = answer.as_object_mut() else { return Vec::new() };
@@ -24,31 +21,32 @@ fn items_of(answer: &mut Value) -> Vec<&mut Value> {
     items
 }
 
-fn slots_of(item: &mut Value) -> Option<&mut Map<String, Value>> {
+fn memory_of(item: &mut Value) -> Option<&mut Map<String, Value>> {
     item.get_mut("_writes")?.get_mut("M")?.as_object_mut()
 }
 
-/// The slot of the last write to an item.
-fn last_slot_of(item: &Value) -> Option<String> {
-    let version: u64 = item["_version"]["N"].as_str()?.parse().ok()?;
-    Some((version % SLOTS).to_string())
+/// The id of the last write that an item remembers.
+fn last_id_of(item: &Value) -> Option<String> {
+    let before = |trace: &Value| trace["N"].as_str().and_then(|version| version.parse::<i64>().ok()).map(i64::abs);
+    let traces = item["_writes"]["M"].as_object()?;
+    traces.iter().max_by_key(|(_, trace)| before(trace)).map(|(id, _)| id.clone())
 }
 
 /// Makes the rows' memory of their writers missing in an answer, or that of the last one alone.
 pub fn without_memory(answer: &mut Value, keep_last: bool) {
     for item in items_of(answer) {
-        let last = last_slot_of(item);
-        if let (Some(last), Some(slots)) = (last, slots_of(item)) {
-            slots.retain(|slot, _| keep_last && *slot == last);
+        let last = last_id_of(item);
+        if let (Some(last), Some(memory)) = (last, memory_of(item)) {
+            memory.retain(|id, _| keep_last && *id == last);
         }
     }
 }
 
-/// Makes the updates of a transaction leave the slots alone, and drops the placeholders that nothing names then.
-pub fn without_slots(transaction: &mut Value) {
+/// Makes the updates of a transaction leave no id, and drops the placeholders that nothing names then.
+pub fn without_ids(transaction: &mut Value) {
     for step in transaction["TransactItems"].as_array_mut().into_iter().flatten() {
         let Some(update) = step.get_mut("Update") else { continue };
-        let Some((from, to)) = slot_clause(update) else { continue };
+        let Some((from, to)) = id_clause(update) else { continue };
         let expression = update["UpdateExpression"].as_str().unwrap_or_default();
         let (before, after) = (&expression[..from], &expression[to..]);
         let kept = match (before.strip_suffix(", "), after.strip_prefix(", ")) {
@@ -98,8 +96,8 @@ pub fn without_rule(request: &mut Value, broken: Broken) {
     }
 }
 
-/// Where an update's expression sets a slot: `#writes.#slot = :id`, whatever the placeholders are called.
-fn slot_clause(update: &Value) -> Option<(usize, usize)> {
+/// Where an update's expression leaves an id: `#writes.#id = :at`, whatever the placeholders are called.
+fn id_clause(update: &Value) -> Option<(usize, usize)> {
     let names = update["ExpressionAttributeNames"].as_object()?;
     let (placeholder, _) = names.iter().find(|(_, name)| *name == "_writes")?;
     let expression = update["UpdateExpression"].as_str()?;
@@ -114,7 +112,7 @@ fn words(expression: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Hides from a cancellation what the request itself left in the items: the incarnations of its puts, and its write
-/// ids in every slot.
+/// ids.
 pub fn without_own_traces(answer: &mut Value, request: &Value) {
     let steps = request["TransactItems"].as_array().into_iter().flatten();
     let actions: Vec<_> = steps.map(|step| action_of(step).1).collect();
@@ -127,20 +125,21 @@ pub fn without_own_traces(answer: &mut Value, request: &Value) {
         {
             item["_incarnation"] = json!({"B": "AAAAAAAAAAA="});
         }
-        if let Some(slots) = slots_of(item) {
-            slots.retain(|_, id| !ids.contains(&&*id));
+        if let Some(memory) = memory_of(item) {
+            memory.retain(|id, _| !ids.contains(id));
         }
     }
 }
 
-/// The write id that a step leaves: in the last slot of the item that it puts, or in the slot that it sets.
-fn write_id_of(action: &Value) -> Option<&Value> {
+/// The write id that a step leaves: the last of the item that it puts, or the one that it sets.
+fn write_id_of(action: &Value) -> Option<String> {
     if let Some(item) = action.get("Item") {
-        return item.get("_writes")?.get("M")?.get(last_slot_of(item)?);
+        return last_id_of(item);
     }
-    let (from, to) = slot_clause(action)?;
-    let (_, placeholder) = action["UpdateExpression"].as_str()?[from..to].split_once(" = ")?;
-    action["ExpressionAttributeValues"].get(placeholder.trim())
+    let (from, to) = id_clause(action)?;
+    let (path, _) = action["UpdateExpression"].as_str()?[from..to].split_once(" = ")?;
+    let (_, placeholder) = path.split_once('.')?;
+    action["ExpressionAttributeNames"][placeholder].as_str().map(str::to_owned)
 }
 
 /// Takes the condition of a put away.
@@ -228,7 +227,7 @@ fn a_rule_of_leases_is_left_out_with_its_placeholders() {
 }
 
 #[test]
-fn a_transaction_without_slots_names_nothing_that_it_does_not_use() {
+fn a_transaction_without_ids_names_nothing_that_it_does_not_use() {
     let with = |expression: &str, names: Value, values: Value| {
         json!({"TransactItems": [{"Update": {
             "UpdateExpression": expression,
@@ -237,55 +236,50 @@ fn a_transaction_without_slots_names_nothing_that_it_does_not_use() {
             "ExpressionAttributeValues": values,
         }}]})
     };
-    let names = json!({"#version": "_version", "#writes": "_writes", "#slot": "3", "#s1": "a", "#s10": "b", "#p": "p"});
+    let names = json!({"#version": "_version", "#writes": "_writes", "#id": "x", "#s1": "a", "#s10": "b", "#p": "p"});
     let left = json!({"#version": "_version", "#s1": "a", "#s10": "b", "#p": "p"});
-    let values = json!({":at": {"N": "2"}, ":next": {"N": "3"}, ":id": {"B": "AQ=="}, ":s1": {"N": "1"}});
-    let values_left = json!({":at": {"N": "2"}, ":next": {"N": "3"}, ":s1": {"N": "1"}});
+    let values = json!({":at": {"N": "2"}, ":next": {"N": "3"}, ":s1": {"N": "1"}});
     for (before, after) in [
         (
-            "SET #version = :next, #writes.#slot = :id, #s1 = :s1, #s10 = :s1 REMOVE #p",
+            "SET #version = :next, #writes.#id = :at, #s1 = :s1, #s10 = :s1 REMOVE #p",
             "SET #version = :next, #s1 = :s1, #s10 = :s1 REMOVE #p",
         ),
+        ("SET #writes.#id = :at, #version = :next, #s1 = :s1, #s10 = #p", "SET #version = :next, #s1 = :s1, #s10 = #p"),
         (
-            "SET #writes.#slot = :id, #version = :next, #s1 = :s1, #s10 = #p",
-            "SET #version = :next, #s1 = :s1, #s10 = #p",
-        ),
-        (
-            "SET #s1 = :s1, #s10 = #p, #version = :next, #writes.#slot = :id REMOVE #p",
+            "SET #s1 = :s1, #s10 = #p, #version = :next, #writes.#id = :at REMOVE #p",
             "SET #s1 = :s1, #s10 = #p, #version = :next REMOVE #p",
         ),
     ] {
         let mut transaction = with(before, names.clone(), values.clone());
-        without_slots(&mut transaction);
-        assert_eq!(transaction, with(after, left.clone(), values_left.clone()));
+        without_ids(&mut transaction);
+        assert_eq!(transaction, with(after, left.clone(), values.clone()));
     }
 }
 
 #[test]
 fn a_cancellation_without_its_own_traces_shows_those_of_others() {
-    let row = |incarnation: &str, version: &str, slots: Value| json!({"_incarnation": {"B": incarnation}, "_version": {"N": version}, "_writes": {"M": slots}});
-    let mine = json!({"B": "bWluZQ=="});
-    let other = json!({"B": "b3RoZXI="});
+    let row = |incarnation: &str, version: &str, memory: Value| json!({"_incarnation": {"B": incarnation}, "_version": {"N": version}, "_writes": {"M": memory}});
+    let before = |version: &str| json!({"N": version});
     let update = json!({
-        "UpdateExpression": "SET #version = :next, #writes.#slot = :id",
-        "ExpressionAttributeNames": {"#version": "_version", "#writes": "_writes", "#slot": "3"},
-        "ExpressionAttributeValues": {":next": {"N": "3"}, ":id": mine},
+        "UpdateExpression": "SET #version = :next, #writes.#id = :at",
+        "ExpressionAttributeNames": {"#version": "_version", "#writes": "_writes", "#id": "mine"},
+        "ExpressionAttributeValues": {":next": {"N": "3"}, ":at": {"N": "2"}},
     });
     let request = json!({"TransactItems": [
-        {"Put": {"Item": row("bWluZQ==", "1", json!({"1": mine}))}},
+        {"Put": {"Item": row("bWluZQ==", "1", json!({"mine": before("0")}))}},
         {"Update": update},
         {"ConditionCheck": {}},
     ]});
     let reason = |item: Value| json!({"Code": "ConditionalCheckFailed", "Item": item});
     let mut answer = json!({"CancellationReasons": [
-        reason(row("bWluZQ==", "2", json!({"1": mine, "2": other}))),
-        reason(row("b3RoZXI=", "4", json!({"3": mine, "4": other}))),
+        reason(row("bWluZQ==", "2", json!({"mine": before("0"), "other": before("1")}))),
+        reason(row("b3RoZXI=", "4", json!({"mine": before("2"), "other": before("3")}))),
         {"Code": "None"},
     ]});
     without_own_traces(&mut answer, &request);
     let expected = json!({"CancellationReasons": [
-        reason(row("AAAAAAAAAAA=", "2", json!({"2": other}))),
-        reason(row("b3RoZXI=", "4", json!({"4": other}))),
+        reason(row("AAAAAAAAAAA=", "2", json!({"other": before("1")}))),
+        reason(row("b3RoZXI=", "4", json!({"other": before("3")}))),
         {"Code": "None"},
     ]});
     assert_eq!(answer, expected);

@@ -233,15 +233,15 @@ async fn a_token_reused_for_a_new_decision_ends_the_history() {
     let _ = transact(&client, "t-4", &[put("o-3")]).await;
 }
 
-/// Raises the version of the order `o-1` from 2, and leaves a write id in slot 3.
+/// Raises the version of the order `o-1` from 2, and leaves a write id.
 fn raise() -> TransactWriteItem {
-    let names = [("#version", "_version"), ("#writes", "_writes"), ("#slot", "3")];
-    let values = [(":next", AttributeValue::N("3".into())), (":id", AttributeValue::B(Blob::new(*b"write id")))];
+    let names = [("#version", "_version"), ("#writes", "_writes"), ("#id", "AAAAAAAAAAA")];
+    let values = [(":next", AttributeValue::N("3".into())), (":at", AttributeValue::N("2".into()))];
     let update = Update::builder()
         .table_name("Orders")
         .key("orderId", text("o-1"))
-        .update_expression("SET #version = :next, #writes.#slot = :id")
-        .condition_expression("#version < :next")
+        .update_expression("SET #version = :next, #writes.#id = :at")
+        .condition_expression("#version = :at")
         .set_expression_attribute_names(Some(names.map(|(key, name)| (key.to_owned(), name.to_owned())).into()))
         .set_expression_attribute_values(Some(HashMap::from(values.map(|(key, value)| (key.to_owned(), value)))));
     TransactWriteItem::builder().update(update.build().expect("whole")).build()
@@ -249,14 +249,14 @@ fn raise() -> TransactWriteItem {
 
 #[tokio::test(start_paused = true)]
 async fn broken_on_purpose_the_steps_of_a_transaction_leave_no_write_id() {
-    for (broken, slots) in [(Broken::Nothing, 1), (Broken::NoSlotInTransactions, 0)] {
+    for (broken, ids) in [(Broken::Nothing, 1), (Broken::NoIdInTransactions, 0)] {
         let network = network(Rates::default(), broken);
         let item = json!({"orderId": {"S": "o-1"}, "_version": {"N": "2"}, "_writes": {"M": {}}});
         network.engine.raw("PutItem", &json!({"TableName": "Orders", "Item": item}));
         transact(&Wire::new(&network).client(), "t-1", &[raise()]).await.expect("the version is lower");
         let row = network.engine.row("Orders", "orderId", "o-1");
         assert_eq!(row["_version"]["N"], "3");
-        assert_eq!(row["_writes"]["M"].as_object().map(serde_json::Map::len), Some(slots), "{broken:?}");
+        assert_eq!(row["_writes"]["M"].as_object().map(serde_json::Map::len), Some(ids), "{broken:?}");
     }
 }
 
@@ -268,7 +268,7 @@ async fn broken_on_purpose_a_cancellation_does_not_show_that_the_row_is_its_own(
         .item("orderId", text("o-1"))
         .item("_version", AttributeValue::N("1".to_owned()))
         .item("_incarnation", id.clone())
-        .item("_writes", AttributeValue::M([("1".to_owned(), id.clone())].into()))
+        .item("_writes", AttributeValue::M([("d3JpdGUgaWQ".to_owned(), AttributeValue::N("0".to_owned()))].into()))
         .condition_expression("attribute_not_exists(orderId)")
         .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
     let steps = [TransactWriteItem::builder().put(put.build().expect("whole")).build()];
@@ -278,7 +278,7 @@ async fn broken_on_purpose_a_cancellation_does_not_show_that_the_row_is_its_own(
         transact(&client, "t-1", &steps).await.expect("a free key");
         let item = refused_item(transact(&client, "t-1", &steps).await.expect_err("its own row is there"));
         assert_eq!(item["_incarnation"] == id, shown, "{broken:?}");
-        assert_eq!(item["_writes"].as_m().expect("slots").len(), usize::from(shown), "{broken:?}");
+        assert_eq!(item["_writes"].as_m().expect("a memory").len(), usize::from(shown), "{broken:?}");
     }
 }
 

@@ -62,7 +62,7 @@ pub enum Broken {
     /// A lost answer is forgotten when the resend is throttled.
     ThrottlingClears,
     /// The steps of a transaction leave no write id behind.
-    NoSlotInTransactions,
+    NoIdInTransactions,
     /// Nothing is refused because of a lower fencing token.
     NoFence,
     /// A transaction does not ask whether the lease that it requires is held.
@@ -108,6 +108,15 @@ impl Applied {
     pub fn row(&self) -> &Value {
         assert_eq!(self.rows.len(), 1, "one step");
         &self.rows[0].row
+    }
+
+    /// Whether it was a burn: it marks a write as never to be applied, and changes nothing else.
+    pub fn is_burn(&self) -> bool {
+        let [Touched { step, row }] = &self.rows[..] else { return false };
+        let version = row["_version"]["N"].as_str().and_then(|version| version.parse::<i64>().ok()).unwrap_or_default();
+        let burned = |trace: &Value| trace["N"].as_str() == Some(format!("-{}", version - 1).as_str());
+        let is_marked = row["_writes"]["M"].as_object().is_some_and(|memory| memory.values().any(burned));
+        is_marked || (step.action == "PutItem" && version == 1 && row.get("_purgeAt").is_some())
     }
 
     /// What it left in a row; `None` where it did not write it.

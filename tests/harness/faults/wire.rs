@@ -74,8 +74,8 @@ impl Wire {
             body["ClientRequestToken"] = json!(network.first_token_of(op, &body["ClientRequestToken"]));
         }
         let resent = network.seen_before(op, body);
-        if network.broken == Broken::NoSlotInTransactions {
-            breaking::without_slots(body);
+        if network.broken == Broken::NoIdInTransactions {
+            breaking::without_ids(body);
         }
         (message, resent)
     }

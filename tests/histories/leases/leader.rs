@@ -5,10 +5,11 @@ use super::scene::{EPOCH, REPORTS, Rule, Scene, name};
 use crate::harness::faults::{Freezing, Network, Wire};
 use crate::harness::functions::LEASES;
 use fencepost::IdempotencyClaim;
-use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
+use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError};
 use fencepost::lease::{Acquired, WorkError};
 use fencepost::{
-    Call, Deadline, Decision, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Table, Transactions,
+    Add, Call, Deadline, Decision, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Table,
+    Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
@@ -345,21 +346,15 @@ impl Leader {
         }
     }
 
-    /// Adds without having looked at the item: the fence alone can refuse it.
+    /// Adds within a window.
     async fn add(&self, token: &FencingToken, call: &Call) -> Told {
-        let mut reads = Reads::new();
-        let report = reads.later("report", &self.reports.fenced_by(token), &Key::from(self.scene.fenced().as_str()));
-        let added = self.transactions.transact_with_retry(reads, call, |attempt| {
-            if attempt.knows(report) && attempt.get(report)?.is_none() {
-                return Ok(Plan::Refuse(()));
-            }
-            attempt.add_within(report, "added", 1, 0..=1_000_000)?;
-            Ok(Plan::Commit(()))
-        });
-        match added.await {
-            Ok(()) => Told::Done,
-            Err(TransactError::Refused(())) => Told::NotFound,
-            Err(TransactError::Failed(failure)) => failure.into(),
+        let fenced = self.reports.fenced_by(token);
+        let key = Key::from(self.scene.fenced().as_str());
+        match fenced.add(&key, &Add::to("added", 1).within(0..=1_000_000), call).await {
+            Ok(_) => Told::Done,
+            Err(AddError::NotFound) => Told::NotFound,
+            Err(AddError::Failed(failure)) => failure.into(),
+            Err(refused) => unreachable!("a small whole number: {refused}"),
         }
     }
 

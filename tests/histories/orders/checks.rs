@@ -21,6 +21,8 @@ pub struct Ended {
     pub scene: Arc<Scene>,
     pub sent: Vec<Sent>,
     pub applied: Vec<Applied>,
+    /// The writes that were marked as never to be applied. Each raised the version of its row.
+    pub burns: Vec<Applied>,
     /// The requests that had an effect before anything was repeated.
     pub landed: BTreeSet<u64>,
     /// What was unknown, and what its repeat was answered.
@@ -86,7 +88,8 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
         }
     }
     let restocked: Vec<_> = (0..plan.restocks.len())
-        .map(|restock| !engine.row(RECORDS, "recordId", &plan.record_id(restock)).is_null())
+        .map(|restock| engine.row(RECORDS, "recordId", &plan.record_id(restock)))
+        .map(|record| !record.is_null() && record.get("_purgeAt").is_none())
         .collect();
     for (restock, there) in restocked.iter().enumerate() {
         let what = What::Restock(restock);
@@ -166,7 +169,8 @@ fn adds_up(engine: &Engine, ended: &Ended, product: usize, orders: &[Value], res
             "{DOES_NOT_ADD_UP}: {stock} of {id}, not {first} + {restocks} restocked + {adjusted} adjusted - {ordered} ordered"
         ));
     }
-    let commits = 1 + ended.applied.iter().filter(|applied| applied.left_in(PRODUCTS, id).is_some()).count();
+    let commits =
+        1 + ended.applied.iter().chain(&ended.burns).filter(|applied| applied.left_in(PRODUCTS, id).is_some()).count();
     let version = number(&row["_version"]);
     (version != i64::try_from(commits).ok()).then(|| format!("{commits} commits left {id} at version {version:?}"))
 }

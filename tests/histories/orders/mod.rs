@@ -6,7 +6,7 @@
 use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine, store};
-use crate::harness::faults::{Broken, Network, ONE_PAYLOAD, Rates};
+use crate::harness::faults::{Applied, Broken, Network, ONE_PAYLOAD, Rates};
 use crate::harness::functions::{Functions, PRODUCTS, Shop};
 use checks::Ended;
 use clerk::Clerk;
@@ -69,7 +69,7 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
     // Until the last copy that was held has arrived.
     sleep(Duration::from_secs(700)).await;
     let before = scene.sent.lock().expect("no panic").clone();
-    let mut applied = storm.applied.lock().expect("no panic").clone();
+    let (mut burns, mut applied) = effects(&storm);
     let calm = Network::new(engine, Rates::default(), broken, fastrand::Rng::with_seed(seed));
     let clerk = Clerk::new(&scene, &calm);
     let mut repeats = Vec::new();
@@ -79,9 +79,16 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
         }
     }
     let landed = applied.iter().map(|applied| applied.op).collect();
-    applied.extend(calm.applied.lock().expect("no panic").iter().cloned());
+    let (more_burns, more) = effects(&calm);
+    burns.extend(more_burns);
+    applied.extend(more);
     let sent = scene.sent.lock().expect("no panic").clone();
-    Ended { scene, sent, applied, landed, repeats }
+    Ended { scene, sent, applied, burns, landed, repeats }
+}
+
+/// The burns, and all else that was applied.
+fn effects(network: &Network) -> (Vec<Applied>, Vec<Applied>) {
+    network.applied.lock().expect("no panic").iter().cloned().partition(Applied::is_burn)
 }
 
 /// How often each thing happens: every fault of the wire, in a storm or in a breeze.
@@ -127,8 +134,8 @@ fn a_token_reused_after_a_new_decision_is_noticed() {
 }
 
 #[test]
-fn versioned_steps_without_a_slot_deny_what_they_did() {
-    Orders::is_noticed(Rule::Wire(Broken::NoSlotInTransactions), 160..2000, checks::DENIED);
+fn versioned_steps_without_an_id_deny_what_they_did() {
+    Orders::is_noticed(Rule::Wire(Broken::NoIdInTransactions), 160..2000, checks::DENIED);
 }
 
 #[test]

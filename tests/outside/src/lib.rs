@@ -7,7 +7,7 @@ mod tests {
     use fencepost::error::{Failure, Source, VersionedUpdateError};
     use fencepost::lease::{AcquireError, InvalidTerms, LeaseError, LeaseTerms, WorkError};
     use fencepost::timestamp::{InvalidTimestamp, Timestamp};
-    use fencepost::{Call, Deadline, Decision, Key, Record, Store, Table};
+    use fencepost::{Add, Call, Deadline, Decision, Key, Record, Store, Table};
     use serde::{Deserialize, Serialize};
     use std::time::Duration;
 
@@ -48,7 +48,7 @@ mod tests {
         accounts.get(&key, &call).await?;
         accounts.update_with_retry(&key, &call, raise).await?;
         accounts.update_at_version(&key, at, &call, raise).await?;
-        accounts.add_within(&key, "balance", 1, 0..=10, &call).await?;
+        accounts.add(&key, &Add::to("balance", 1).within(0..=10), &call).await?;
         accounts.delete_at_version(&key, at, &call).await?;
         let leases = store.leases("leases");
         let mut lease = leases.acquire("k", "me", LeaseTerms::new(Duration::from_secs(10))?, &call).await?;

@@ -7,6 +7,7 @@ use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_wri
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite};
 use crate::protocol::item::Attributes;
+use crate::protocol::seen_rows::SeenRows;
 use crate::retry::RetryPolicy;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
@@ -25,6 +26,8 @@ pub(crate) struct Sender {
     client: Client,
     /// The time of the last answer to the client, from any table. All copies share it.
     last_answer: Arc<Mutex<Option<Instant>>>,
+    /// The rows that the client saw last, in any table. All copies share them.
+    pub(crate) seen_rows: Arc<SeenRows>,
     pub(crate) policy: RetryPolicy,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
@@ -41,6 +44,7 @@ impl Sender {
         Sender {
             client: without_retries(client),
             last_answer: Arc::default(),
+            seen_rows: Arc::default(),
             policy: RetryPolicy::default(),
             clock: Clock::system(),
             rng: Rng::system(),

@@ -1,0 +1,127 @@
+//! Leases: acquire, renew, release, and the check that one is held.
+
+use super::write::{Action, ConditionalWrite};
+use crate::protocol::item::Attributes;
+use crate::protocol::row::number;
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use std::collections::HashMap;
+
+const IS_FREE: &str = "attribute_not_exists(#holder) OR #expires < :cutoff";
+const IS_FREE_FOR_NEW: &str =
+    "(attribute_not_exists(#holder) AND (attribute_not_exists(#id) OR #id <> :id)) OR #expires < :cutoff";
+const IS_HELD: &str = "#token = :token AND attribute_exists(#holder)";
+const IS_HELD_AT: &str = "#token = :token AND attribute_exists(#holder) AND #renewals = :at";
+const IS_UNDER_TOKEN: &str = "#token = :token";
+const IS_UNDER_TOKEN_AT: &str = "#token = :token AND #renewals = :at";
+
+/// The partition key of a table of leases, a string.
+pub(crate) const LEASE_KEY: &str = "leaseKey";
+/// String: the holder. Missing if nobody holds the lease.
+pub(crate) const HOLDER: &str = "holder";
+/// Number: the token, which rises with every acquire.
+pub(crate) const TOKEN: &str = "token";
+/// Number: the renewals since the last acquire.
+pub(crate) const RENEWALS: &str = "renewals";
+/// Number, epoch milliseconds: the end of the lease by the clock of its holder.
+pub(crate) const EXPIRES_AT: &str = "expiresAt";
+/// Binary: the id of the last acquire.
+pub(crate) const ACQUIRE_ID: &str = "acquireId";
+/// Number, epoch seconds: the time after which TTL may remove the row.
+pub(crate) const LEASE_PURGE_AT: &str = "purgeAt";
+
+/// The key attributes of a lease.
+pub(crate) fn lease_key(key: &str) -> Attributes {
+    HashMap::from([(LEASE_KEY.to_owned(), AttributeValue::S(key.to_owned()))])
+}
+
+/// The values that an acquire writes, and the rule by which it takes a lease for free.
+pub(crate) struct Acquire<'a> {
+    pub holder: &'a str,
+    pub id: &'a [u8],
+    /// Whether this id may acquire only once. A late copy then leaves the lease alone after it was acquired and
+    /// released.
+    pub once: bool,
+    /// The number from which the token rises if no row remembers a token.
+    pub floor: u64,
+    pub expires_at: u64,
+    pub purge_at: u64,
+    /// A lease that ended before this time is free.
+    pub cutoff: u64,
+}
+
+/// Acquires a lease that nobody holds, or that has ended. Returns the new row.
+pub(crate) fn acquire(key: &str, acquire: &Acquire<'_>) -> ConditionalWrite {
+    let expression = "SET #holder = :holder, #token = if_not_exists(#token, :floor) + :one, #renewals = :zero, \
+                      #expires = :expires, #id = :id, #purge = :purge";
+    let values = [
+        (":holder", AttributeValue::S(acquire.holder.to_owned())),
+        (":floor", number(acquire.floor)),
+        (":one", number(1)),
+        (":zero", number(0)),
+        (":expires", number(acquire.expires_at)),
+        (":id", AttributeValue::B(Blob::new(acquire.id))),
+        (":purge", number(acquire.purge_at)),
+        (":cutoff", number(acquire.cutoff)),
+    ];
+    let condition = if acquire.once { IS_FREE_FOR_NEW } else { IS_FREE };
+    on_lease(update_of(key, expression), condition, values)
+}
+
+/// Renews a lease that is held under this token and has exactly `at` renewals. Returns the new row.
+pub(crate) fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u64) -> ConditionalWrite {
+    let expression = "SET #renewals = #renewals + :one, #expires = :expires, #purge = :purge";
+    let values = [
+        (":token", number(token)),
+        (":at", number(at)),
+        (":one", number(1)),
+        (":expires", number(expires_at)),
+        (":purge", number(purge_at)),
+    ];
+    on_lease(update_of(key, expression), IS_HELD_AT, values)
+}
+
+/// Removes the holder of a lease whose last acquire has this token. With `at`, the lease must also have exactly that
+/// many renewals.
+pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> ConditionalWrite {
+    let expression = "SET #purge = :purge REMOVE #holder";
+    let values = [(":token", number(token)), (":purge", number(purge_at))];
+    let condition = if at.is_some() { IS_UNDER_TOKEN_AT } else { IS_UNDER_TOKEN };
+    let at = at.map(|at| (":at", number(at)));
+    on_lease(update_of(key, expression), condition, values.into_iter().chain(at))
+}
+
+/// Checks that a lease is held under this token. The lease may have ended: until another caller acquires it, nobody
+/// else holds it.
+pub(crate) fn check_held(key: Attributes, token: u64) -> ConditionalWrite {
+    on_lease(Action::Check { key }, IS_HELD, [(":token", number(token))])
+}
+
+fn update_of(key: &str, expression: &str) -> Action {
+    Action::Update { key: lease_key(key), expression: expression.to_owned() }
+}
+
+fn on_lease(
+    action: Action,
+    condition: &'static str,
+    values: impl IntoIterator<Item = (&'static str, AttributeValue)>,
+) -> ConditionalWrite {
+    const NAMES: [(&str, &str); 6] = [
+        ("#holder", HOLDER),
+        ("#token", TOKEN),
+        ("#renewals", RENEWALS),
+        ("#expires", EXPIRES_AT),
+        ("#id", ACQUIRE_ID),
+        ("#purge", LEASE_PURGE_AT),
+    ];
+    let expression = if let Action::Update { expression, .. } = &action { expression } else { "" };
+    // DynamoDB refuses a name that no expression uses.
+    let used = NAMES.iter().filter(|(name, _)| expression.contains(name) || condition.contains(name));
+    ConditionalWrite {
+        names: used.map(|(placeholder, name)| ((*placeholder).to_owned(), (*name).to_owned())).collect(),
+        values: values.into_iter().map(|(placeholder, value)| (placeholder.to_owned(), value)).collect(),
+        action,
+        condition: condition.into(),
+        returning: Some(ReturnValue::AllNew),
+    }
+}

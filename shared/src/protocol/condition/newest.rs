@@ -1,0 +1,50 @@
+//! Writes that replace an older instance, and never a newer one.
+
+use super::write::{Action, ConditionalWrite};
+use crate::protocol::item::Attributes;
+use aws_sdk_dynamodb::types::ReturnValue;
+use std::collections::HashMap;
+
+const IS_OLDER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order = :order AND #name < :name)";
+const IS_NOT_NEWER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order = :order AND #name <= :name)";
+const IS_NOT_LATER: &str = "attribute_not_exists(#key) OR #order <= :order";
+
+/// The attributes that order the instances of one key.
+#[derive(Clone, Copy)]
+pub(crate) struct Ordering {
+    /// The partition key.
+    pub key: &'static str,
+    /// The attribute that orders instances: a number.
+    pub order: &'static str,
+    /// The attribute that names an instance: a string. It decides ties.
+    pub name: &'static str,
+}
+
+/// Replaces the row with this instance, if there is no row or the row holds an older instance.
+pub(crate) fn put_if_newer(by: Ordering, item: Attributes) -> ConditionalWrite {
+    in_order(by, item, IS_OLDER, None)
+}
+
+/// Replaces the row with the tombstone of this instance, if there is no row or the row holds this instance or an older
+/// one. A tombstone without a name stands after every instance with its number. Returns the row that it replaced.
+pub(crate) fn put_unless_newer(by: Ordering, item: Attributes) -> ConditionalWrite {
+    let condition = if item.contains_key(by.name) { IS_NOT_NEWER } else { IS_NOT_LATER };
+    in_order(by, item, condition, Some(ReturnValue::AllOld))
+}
+
+fn in_order(
+    by: Ordering,
+    item: Attributes,
+    condition: &'static str,
+    returning: Option<ReturnValue>,
+) -> ConditionalWrite {
+    let mut names = HashMap::from([("#key".to_owned(), by.key.to_owned())]);
+    let mut values = HashMap::new();
+    for (name, value, attribute) in [("#order", ":order", by.order), ("#name", ":name", by.name)] {
+        if let Some(mine) = item.get(attribute) {
+            names.insert(name.to_owned(), attribute.to_owned());
+            values.insert(value.to_owned(), mine.clone());
+        }
+    }
+    ConditionalWrite { action: Action::Put { item }, condition: condition.into(), names, values, returning }
+}

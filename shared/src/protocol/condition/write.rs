@@ -1,0 +1,96 @@
+//! [`ConditionalWrite`]: one write with its condition, and the fencing token that it may be under.
+
+use crate::protocol::item::Attributes;
+use crate::protocol::memory::WriteId;
+use crate::protocol::row::{FENCE, number};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The longest update expression, in bytes (`DynamoDB` quota "expression length").
+pub(super) const MAX_EXPRESSION: usize = 4096;
+/// The longest attribute name that an expression can use, in bytes.
+pub(super) const MAX_NAME: usize = 255;
+/// The condition of a write to a key without a row.
+pub(super) const IS_ABSENT: &str = "attribute_not_exists(#key)";
+const IS_NOT_FENCED: &str = "(attribute_not_exists(#fence) OR #fence <= :fence)";
+const SET_FENCE: &str = "SET #fence = :fence, ";
+
+/// One conditional write. It can be sent any number of times.
+#[derive(Clone, Debug)]
+pub(crate) struct ConditionalWrite {
+    pub action: Action,
+    pub condition: Cow<'static, str>,
+    pub names: HashMap<String, String>,
+    pub values: HashMap<String, AttributeValue>,
+    /// The attributes that an applied write returns. A transaction returns none.
+    pub returning: Option<ReturnValue>,
+}
+
+impl ConditionalWrite {
+    /// Makes an applied update return the new row. A put returns nothing: it holds the row already.
+    pub(crate) fn show_new_row(&mut self) {
+        if let Action::Update { .. } = self.action {
+            self.returning = Some(ReturnValue::AllNew);
+        }
+    }
+
+    /// The new row, if the write was applied and returned these attributes.
+    pub(crate) fn new_row(&self, returned: Option<Attributes>) -> Option<Attributes> {
+        match &self.action {
+            Action::Put { item } => Some(item.clone()),
+            Action::Update { .. } => returned,
+            Action::Check { .. } => None,
+        }
+    }
+}
+
+/// The effect of a conditional write whose condition holds.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// Replaces the whole item.
+    Put { item: Attributes },
+    /// Changes the attributes that the expression names.
+    Update { key: Attributes, expression: String },
+    /// Changes nothing. Only a transaction can have such a step.
+    Check { key: Attributes },
+}
+
+/// What an update leaves in the memory of its row.
+#[derive(Clone, Copy)]
+pub(crate) struct Remember<'a> {
+    /// The id of the write.
+    pub id: WriteId,
+    /// The ids that the row may forget.
+    pub prune: &'a [WriteId],
+}
+
+/// Puts the write under a fencing token, if there is one. A row that has seen a higher token then refuses the write,
+/// and an applied write stores its token in the row.
+///
+/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
+pub(crate) fn fenced(write: ConditionalWrite, token: Option<u64>) -> Option<ConditionalWrite> {
+    let Some(token) = token else { return Some(write) };
+    let ConditionalWrite { action, condition, mut names, mut values, returning } = write;
+    let condition = if condition == IS_ABSENT { condition } else { format!("{condition} AND {IS_NOT_FENCED}").into() };
+    let action = match action {
+        Action::Put { mut item } => {
+            item.insert(FENCE.to_owned(), number(token));
+            Action::Put { item }
+        }
+        Action::Update { key, expression } => {
+            let expression = expression.replacen("SET ", SET_FENCE, 1);
+            if expression.len() > MAX_EXPRESSION {
+                return None;
+            }
+            Action::Update { key, expression }
+        }
+        Action::Check { key } => Action::Check { key },
+    };
+    // A row that does not exist has seen no token. DynamoDB refuses names and values that no expression uses.
+    if condition != IS_ABSENT {
+        names.insert("#fence".to_owned(), FENCE.to_owned());
+        values.insert(":fence".to_owned(), number(token));
+    }
+    Some(ConditionalWrite { action, condition, names, values, returning })
+}

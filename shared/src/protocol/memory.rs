@@ -1,0 +1,164 @@
+//! [`Memory`] (pure): the recent writes that a row remembers, and when it may forget one. [`WriteId`] names a write.
+
+use crate::version::{Incarnation, Version};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::collections::BTreeMap;
+
+/// The most ids that one write removes from the memory of its row. More would make the expression long. One write adds
+/// one id, so removing a few is enough even if several writers remove the same ones.
+const PRUNED_PER_WRITE: usize = 4;
+
+/// The id of one logical change. It stays the same on every attempt and every send, and is never used again.
+///
+/// A write id is 8 random bytes. It is not derived from a key or a request, because two changes must never share an id.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct WriteId([u8; 8]);
+
+impl WriteId {
+    /// Creates a write id from 64 random bits.
+    #[must_use]
+    pub fn from_random(bits: u64) -> Self {
+        WriteId(bits.to_be_bytes())
+    }
+
+    /// Creates a write id from its 8 bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 8]) -> Self {
+        WriteId(bytes)
+    }
+
+    /// Reads a write id from its name in a row. `None` if the text is not such a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(WriteId(URL_SAFE_NO_PAD.decode(name).ok()?.try_into().ok()?))
+    }
+
+    /// The 8 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 8] {
+        &self.0
+    }
+
+    /// The name of the id in a row: 11 characters of base64url.
+    #[must_use]
+    pub fn name(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+
+    /// The incarnation of a row that this write creates on a free key.
+    #[must_use]
+    pub fn as_incarnation(&self) -> Incarnation {
+        Incarnation::from_bytes(self.0)
+    }
+}
+
+/// What a row remembers of one write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trace {
+    /// The write was applied when the row was at this version. It made the next version.
+    Applied(Version),
+    /// The write was burned when the row was at this version: no copy of it will ever be applied.
+    Burned(Version),
+}
+
+impl Trace {
+    /// The version of the row before the write, or before its burn.
+    #[must_use]
+    pub fn version(self) -> Version {
+        match self {
+            Trace::Applied(version) | Trace::Burned(version) => version,
+        }
+    }
+}
+
+/// The recent writes that a row remembers.
+///
+/// A row remembers each id for at least R commits. R is [`Record::REMEMBERED_WRITES`](crate::Record::REMEMBERED_WRITES),
+/// a constant of the table.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Memory(BTreeMap<WriteId, Trace>);
+
+impl Memory {
+    /// What the row remembers of this write.
+    #[must_use]
+    pub fn get(&self, id: WriteId) -> Option<Trace> {
+        self.0.get(&id).copied()
+    }
+
+    /// Remembers a write.
+    pub fn insert(&mut self, id: WriteId, trace: Trace) {
+        self.0.insert(id, trace);
+    }
+
+    /// Forgets a write.
+    pub fn remove(&mut self, id: WriteId) {
+        self.0.remove(&id);
+    }
+
+    /// All remembered writes.
+    pub fn iter(&self) -> impl Iterator<Item = (WriteId, Trace)> {
+        self.0.iter().map(|(id, trace)| (*id, *trace))
+    }
+
+    /// The ids that the write `by` removes, if its writer saw this memory at the version `seen`: at most four.
+    ///
+    /// An id that was stored before version `c` may go when the row is at least at `c + R - 1`, because the write that
+    /// removes it then makes at least `c + R`. One version earlier, a copy of the removed write could still be in its
+    /// window, and would be applied twice. Writers that saw the same memory begin at different ids, so that
+    /// together they remove more than four.
+    #[must_use]
+    pub fn prunable(&self, seen: Version, remembered: u64, by: WriteId) -> Vec<WriteId> {
+        let is_old = |trace: &Trace| trace.version().get() + remembered <= seen.get() + 1;
+        let old: Vec<WriteId> = self.0.iter().filter(|(_, trace)| is_old(trace)).map(|(id, _)| *id).collect();
+        let first = old.partition_point(|id| *id < by);
+        old.iter().cycle().skip(first).take(old.len().min(PRUNED_PER_WRITE)).copied().collect()
+    }
+}
+
+impl FromIterator<(WriteId, Trace)> for Memory {
+    fn from_iter<I: IntoIterator<Item = (WriteId, Trace)>>(traces: I) -> Self {
+        Memory(traces.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(number: u64) -> Version {
+        Version::new(number).expect("small")
+    }
+
+    fn id(number: u64) -> WriteId {
+        WriteId::from_random(number)
+    }
+
+    #[test]
+    fn an_id_has_a_name_of_11_characters_and_is_read_back_from_it() {
+        for bits in [0, 1, u64::MAX, 0x0123_4567_89ab_cdef] {
+            assert_eq!(id(bits).name().len(), 11);
+            assert_eq!(WriteId::from_name(&id(bits).name()), Some(id(bits)));
+        }
+        for other in ["", "3", "AAAAAAAAAAA=", "AAAAAAAAAA", "AAAAAAAAAAAA", "AAAA+AAAAAA"] {
+            assert_eq!(WriteId::from_name(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_removed_from_version_c_plus_r_on_and_never_earlier() {
+        let memory: Memory =
+            [(id(1), Trace::Applied(version(10))), (id(2), Trace::Burned(version(11)))].into_iter().collect();
+        let pruned = |seen| memory.prunable(version(seen), 16, id(9));
+        assert_eq!([pruned(24), pruned(25), pruned(26)], [vec![], vec![id(1)], vec![id(1), id(2)]]);
+    }
+
+    #[test]
+    fn writers_that_saw_the_same_memory_begin_at_different_ids() {
+        let memory: Memory = (0..8).map(|n| (id(n * 10), Trace::Applied(version(n + 1)))).collect();
+        let pruned = |by| memory.prunable(version(100), 16, id(by));
+        assert_eq!(pruned(0), [0, 10, 20, 30].map(id));
+        assert_eq!(pruned(55), [60, 70, 0, 10].map(id));
+        assert_eq!(pruned(1000), [0, 10, 20, 30].map(id));
+    }
+}

@@ -1,0 +1,187 @@
+//! [`SeenRows`]: the rows that a client saw last. A warm change starts from them and needs no read.
+
+use crate::protocol::item::{Attributes, size_of_attributes};
+use crate::protocol::row::Row;
+use std::collections::{BTreeMap, HashMap};
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The most rows of one generation. Both generations together hold at most twice as many.
+const GENERATION: usize = 5 * 100;
+/// The largest item that is kept, in bytes. With items of that size, all rows together take 16 MB.
+const LARGEST_ITEM: usize = 16 * 1024;
+
+/// The rows that a client saw last: at most 1,000, those seen least recently go first.
+///
+/// What is here may be out of date. So a write that starts from it demands the version or the window, and no answer
+/// rests on it alone.
+#[derive(Debug, Default)]
+pub(crate) struct SeenRows {
+    generations: Mutex<Generations>,
+}
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: HashMap<String, LastSeen>,
+    old: HashMap<String, LastSeen>,
+}
+
+/// One row as it was seen last.
+#[derive(Clone, Debug)]
+pub(crate) struct LastSeen {
+    /// The row. Its attributes are empty unless `has_item`.
+    pub row: Arc<Row>,
+    /// Whether the attributes were kept.
+    pub has_item: bool,
+    /// How many adds of this client have found their window passed and are still at it.
+    pub crowd: Arc<AtomicU64>,
+}
+
+impl SeenRows {
+    /// The row that was seen last at this key.
+    pub(crate) fn get(&self, table: &str, key: &Attributes) -> Option<LastSeen> {
+        let address = address(table, key);
+        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = generations.young.get(&address) {
+            return Some(seen.clone());
+        }
+        let seen = generations.old.remove(&address)?;
+        generations.insert(address, seen.clone());
+        Some(seen)
+    }
+
+    /// Remembers a row, unless a later version of it was seen already. Keeps its attributes only if `with_item`.
+    pub(crate) fn insert(&self, table: &str, key: &Attributes, row: &Row, with_item: bool) {
+        let address = address(table, key);
+        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = generations.young.get(&address).or_else(|| generations.old.get(&address));
+        let is_older = |before: &LastSeen| {
+            before.row.at.incarnation == row.at.incarnation && before.row.at.version > row.at.version
+        };
+        if before.is_some_and(is_older) {
+            return;
+        }
+        let crowd = before.map(|before| before.crowd.clone()).unwrap_or_default();
+        let has_item = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
+        let attributes = if has_item { row.attributes.clone() } else { Attributes::new() };
+        let row = Arc::new(Row { attributes, memory: row.memory.clone(), ..*row });
+        generations.insert(address, LastSeen { row, has_item, crowd });
+    }
+
+    /// Forgets a key that has no row.
+    pub(crate) fn remove(&self, table: &str, key: &Attributes) {
+        let address = address(table, key);
+        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        generations.young.remove(&address);
+        generations.old.remove(&address);
+    }
+}
+
+impl Generations {
+    fn insert(&mut self, address: String, seen: LastSeen) {
+        if self.young.len() >= GENERATION && !self.young.contains_key(&address) {
+            self.old = mem::take(&mut self.young);
+        }
+        self.old.remove(&address);
+        self.young.insert(address, seen);
+    }
+}
+
+/// Counts one add in the crowd at its row, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct InCrowd(Arc<AtomicU64>);
+
+impl InCrowd {
+    pub(crate) fn enter(crowd: &Arc<AtomicU64>) -> Self {
+        crowd.fetch_add(1, Relaxed);
+        InCrowd(Arc::clone(crowd))
+    }
+
+    /// The size of the crowd, this add included.
+    pub(crate) fn size(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Drop for InCrowd {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A table and a key as one text. The names of the key are sorted, because a map has no order.
+fn address(table: &str, key: &Attributes) -> String {
+    let sorted: BTreeMap<_, _> = key.iter().collect();
+    format!("{table} {sorted:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::memory::WriteId;
+    use crate::protocol::row;
+    use aws_sdk_dynamodb::types::AttributeValue;
+
+    fn key(number: usize) -> Attributes {
+        Attributes::from([("id".to_owned(), AttributeValue::N(number.to_string()))])
+    }
+
+    fn row_at(version: u64, by: u64) -> Row {
+        let mut attributes = row::first_attributes(WriteId::from_random(by));
+        attributes.insert("_version".to_owned(), AttributeValue::N(version.to_string()));
+        Row::read(attributes).expect("a row")
+    }
+
+    fn version(rows: &SeenRows, number: usize) -> Option<u64> {
+        rows.get("T", &key(number)).map(|seen| seen.row.at.version.get())
+    }
+
+    #[test]
+    fn a_later_version_or_another_row_replaces_what_was_seen_and_an_earlier_version_does_not() {
+        let rows = SeenRows::default();
+        for (seen, by, expected) in [(5, 1, 5), (7, 1, 7), (6, 1, 7), (2, 2, 2)] {
+            rows.insert("T", &key(1), &row_at(seen, by), false);
+            assert_eq!(version(&rows, 1), Some(expected));
+        }
+        assert!(rows.get("U", &key(1)).is_none());
+        rows.remove("T", &key(1));
+        assert_eq!(version(&rows, 1), None);
+    }
+
+    #[test]
+    fn the_number_of_rows_is_bounded_and_those_in_use_stay() {
+        let rows = SeenRows::default();
+        for number in 0..10 * GENERATION {
+            rows.insert("T", &key(number), &row_at(1, 1), false);
+            assert_eq!(version(&rows, 0), Some(1), "after {number}");
+        }
+        let kept = (0..10 * GENERATION).filter(|number| version(&rows, *number).is_some()).count();
+        assert!((GENERATION..=2 * GENERATION).contains(&kept), "{kept}");
+    }
+
+    #[test]
+    fn an_item_is_kept_on_demand_and_only_if_it_is_small() {
+        let rows = SeenRows::default();
+        let mut large = row_at(2, 1);
+        large.attributes.insert("text".to_owned(), AttributeValue::S("x".repeat(LARGEST_ITEM)));
+        for (row, with_item, kept) in [(row_at(1, 1), false, false), (row_at(1, 1), true, true), (large, true, false)] {
+            rows.insert("T", &key(1), &row, with_item);
+            let seen = rows.get("T", &key(1)).expect("it was seen");
+            assert_eq!((seen.has_item, seen.row.attributes.is_empty()), (kept, !kept));
+        }
+    }
+
+    #[test]
+    fn a_crowd_counts_those_that_are_still_in_it() {
+        let rows = SeenRows::default();
+        rows.insert("T", &key(1), &row_at(1, 1), false);
+        let crowd = rows.get("T", &key(1)).expect("it was seen").crowd;
+        let one = InCrowd::enter(&crowd);
+        rows.insert("T", &key(1), &row_at(2, 1), false);
+        let other = InCrowd::enter(&rows.get("T", &key(1)).expect("it was seen").crowd);
+        assert_eq!(one.size(), 2);
+        drop(other);
+        assert_eq!(one.size(), 1);
+    }
+}

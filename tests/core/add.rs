@@ -1,0 +1,345 @@
+//! `Table::add`: numbers that many callers change at once, each exactly once, and what each case costs.
+
+use super::accounts::call;
+use crate::harness::clients::{Way, client_that, client_whose, error, lost};
+use crate::harness::engine::Engine;
+use fencepost::error::AddError;
+use fencepost::{Add, Decision, Failure, ItemVersion, Key, Record, Store, Table, Versioned};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const TABLE: &str = "Shelves";
+const MAX: i64 = 1000;
+
+/// A shelf with a stock, a status that follows from it, and a number in a map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Shelf {
+    stock: i64,
+    status: String,
+    counts: BTreeMap<String, i64>,
+}
+
+impl Record for Shelf {
+    const PARTITION_KEY: &'static str = "shelfId";
+    const ATTRIBUTES: &'static [&'static str] = &["stock", "status", "counts", "note"];
+    const REMEMBERED_WRITES: u64 = 8;
+    const ADD_WINDOW: u64 = 4;
+}
+
+/// Takes or gives stock. Below 10, the status is `low`.
+fn stock(by: i64) -> Add {
+    Add::to("stock", by).within(0..=MAX).bands("status", [(0..=9, "low"), (10..=MAX, "high")])
+}
+
+fn shelf(stock: i64) -> Shelf {
+    let status = if stock < 10 { "low" } else { "high" }.to_owned();
+    Shelf { stock, status, counts: [("sold".to_owned(), 0)].into() }
+}
+
+/// An engine with a shelf of 50, whose writer is another client than that of any test.
+async fn with_shelf() -> (Engine, Key, ItemVersion) {
+    let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
+    let created = table(&engine).create(&Key::from("s-1"), &shelf(50), &call()).await.expect("a free key");
+    engine.take_log();
+    (engine, Key::from("s-1"), created.at)
+}
+
+/// The table of a new client that knows nothing yet.
+fn table(engine: &Engine) -> Table<Shelf> {
+    Store::new(&engine.client()).table(TABLE)
+}
+
+fn row(engine: &Engine) -> Value {
+    engine.row(TABLE, "shelfId", "s-1")
+}
+
+fn stock_of(engine: &Engine) -> i64 {
+    row(engine)["stock"]["N"].as_str().and_then(|stock| stock.parse().ok()).expect("a whole number")
+}
+
+/// Commits of other writers, between two requests of ours.
+fn rivals(engine: &Engine, commits: usize) {
+    for _ in 0..commits {
+        let request = json!({
+            "TableName": TABLE,
+            "Key": {"shelfId": {"S": "s-1"}},
+            "UpdateExpression": "SET #v = #v + :one",
+            "ExpressionAttributeNames": {"#v": "_version"},
+            "ExpressionAttributeValues": {":one": {"N": "1"}},
+        });
+        engine.raw("UpdateItem", &request);
+    }
+}
+
+#[tokio::test]
+async fn a_cold_add_costs_a_read_and_a_write_and_a_warm_one_a_write() {
+    let (engine, key, _) = with_shelf().await;
+    let table = table(&engine);
+    for (by, left, counts) in [(-5, 45, (1, 1)), (-30, 15, (0, 1)), (100, 115, (0, 1))] {
+        let added = table.add(&key, &stock(by), &call()).await.expect("within the bounds");
+        assert_eq!(added.item, Some(Versioned { value: shelf(left), at: added.at }));
+        assert_eq!(engine.take_counts(), counts, "{by}");
+    }
+    assert_eq!(row(&engine)["_version"]["N"], "4");
+}
+
+#[tokio::test]
+async fn an_add_at_a_state_that_the_caller_has_seen_needs_no_read() {
+    let (engine, key, at) = with_shelf().await;
+    table(&engine).add(&key, &stock(1).seen(at), &call()).await.expect("within the bounds");
+    assert_eq!((stock_of(&engine), engine.take_counts()), (51, (0, 1)));
+}
+
+#[tokio::test]
+async fn what_would_pass_a_bound_is_refused_with_the_item_in_one_request() {
+    let (engine, key, at) = with_shelf().await;
+    for by in [-51, 951, i64::MIN, i64::MAX] {
+        let refused = table(&engine).add(&key, &stock(by).seen(at), &call()).await.expect_err("out of bounds");
+        assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(50)), "{by}");
+        assert_eq!((stock_of(&engine), engine.take_counts()), (50, (0, 1)), "{by}");
+    }
+}
+
+#[tokio::test]
+async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
+    let (engine, key, at) = with_shelf().await;
+    // Nobody told this client the stock, so it guesses the last band.
+    let added = table(&engine).add(&key, &stock(-45).seen(at), &call()).await.expect("within the bounds");
+    assert_eq!(added.item.map(|item| item.value), Some(shelf(5)));
+    assert_eq!(engine.take_counts(), (0, 2));
+    let remembering = table(&engine).remembering_items();
+    for (by, counts) in [(1, (1, 1)), (1, (0, 1)), (50, (0, 1)), (-50, (0, 1))] {
+        remembering.add(&key, &stock(by), &call()).await.expect("within the bounds");
+        assert_eq!(engine.take_counts(), counts, "what is remembered tells the band: {by}");
+    }
+}
+
+#[tokio::test]
+async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
+    let (engine, key, _) = with_shelf().await;
+    let sell = |count: i64, most: i64| stock(-count).and_to(["counts", "sold"], count).within(0..=most);
+    let table = table(&engine);
+    let sold = table.add(&key, &sell(3, 10), &call()).await.expect("within the bounds").item.expect("an item");
+    assert_eq!((sold.value.stock, sold.value.counts["sold"]), (47, 3));
+    let refused = table.add(&key, &sell(8, 10), &call()).await.expect_err("out of bounds");
+    assert!(matches!(refused, AddError::OutOfRange(current) if current.value.stock == 47));
+    let refused = table.add(&key, &Add::to(["counts", "lost"], 1), &call()).await.expect_err("no such number");
+    assert!(matches!(refused, AddError::NotANumber(_)), "{refused:?}");
+    let refused = table.add(&key, &Add::to("status", 1), &call()).await.expect_err("a text");
+    assert!(matches!(refused, AddError::NotANumber(_)), "{refused:?}");
+}
+
+#[tokio::test]
+async fn an_add_sets_and_demands_other_attributes() {
+    let (engine, key, _) = with_shelf().await;
+    let table = table(&engine);
+    let first = Add::to("stock", 1).set("note", &"first").only_without("note");
+    table.add(&key, &first, &call()).await.expect("no note yet");
+    assert_eq!(row(&engine)["note"]["S"], "first");
+    let refused = table.add(&key, &first, &call()).await.expect_err("there is a note");
+    assert!(matches!(refused, AddError::NotAsDemanded(_)), "{refused:?}");
+    let demands = |status: &str| Add::to("stock", 1).only_if("status", &status);
+    table.add(&key, &demands("high"), &call()).await.expect("as demanded");
+    let refused = table.add(&key, &demands("low"), &call()).await.expect_err("not as demanded");
+    assert!(matches!(refused, AddError::NotAsDemanded(_)), "{refused:?}");
+    assert_eq!(stock_of(&engine), 52);
+}
+
+#[tokio::test]
+async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sent() {
+    let (engine, key, at) = with_shelf().await;
+    for add in [
+        Add::to("price", 1),
+        Add::to("_version", 1),
+        Add::to([""; 0], 1),
+        stock(1).set("price", &1),
+        Add::to("stock", 1).bands("status", [(5..=1, "none")]),
+    ] {
+        let refused = table(&engine).add(&key, &add.seen(at), &call()).await.expect_err("not allowed");
+        assert!(matches!(refused, AddError::Failed(Failure::InvalidRecord { .. })), "{refused:?}");
+    }
+    assert_eq!(engine.take_counts(), (0, 0));
+}
+
+#[tokio::test]
+async fn what_is_missing_or_deleted_is_not_added_to() {
+    let (engine, key, at) = with_shelf().await;
+    let missing = table(&engine).add(&Key::from("s-2"), &stock(1), &call()).await.expect_err("nothing is there");
+    assert!(matches!(missing, AddError::NotFound), "{missing:?}");
+    table(&engine).delete(&key, &call()).await.expect("a shelf");
+    for add in [stock(1), stock(1).seen(at)] {
+        let deleted = table(&engine).add(&key, &add, &call()).await.expect_err("only a tombstone");
+        assert!(matches!(deleted, AddError::NotFound), "{deleted:?}");
+    }
+    assert_eq!(engine.row(TABLE, "shelfId", "s-2"), Value::Null);
+}
+
+/// A window of 4 versions begins at the version that the writer saw.
+#[tokio::test(start_paused = true)]
+async fn an_add_may_be_as_late_as_its_window_and_costs_one_more_write_after_it() {
+    for (commits, writes) in [(0, 1), (3, 1), (4, 2), (7, 2), (8, 2), (100, 2)] {
+        let (engine, key, at) = with_shelf().await;
+        rivals(&engine, commits);
+        let added = table(&engine).add(&key, &stock(1).seen(at), &call()).await.expect("within the bounds");
+        assert_eq!(added.at.version.get(), 2 + commits as u64);
+        assert_eq!((stock_of(&engine), engine.take_counts()), (51, (0, writes)), "after {commits} commits");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_costs_one_more_write_and_the_number_changes_once() {
+    for ways in [[Way::AnswerLost, Way::Dropped], [Way::Dropped, Way::AnswerLost]] {
+        let (engine, key, at) = with_shelf().await;
+        let client = client_that(&engine, move |before| ways.get(before).copied().unwrap_or(Way::Answered(10)));
+        let call = call();
+        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at), &call).await;
+        assert_eq!(added.expect("once").item.map(|item| item.value), Some(shelf(57)), "{ways:?}");
+        assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (57, json!("2")), "{ways:?}");
+    }
+}
+
+/// The first send is lost before or after it was applied, and others commit before the second.
+async fn lost_then(commits: usize, applied: bool, by: i64) -> (Engine, Result<Option<Shelf>, AddError<Shelf>>) {
+    let (engine, key, at) = with_shelf().await;
+    let client = client_whose(&engine, move |engine, before, operation, body| {
+        if before > 0 {
+            return engine.answer(operation, body);
+        }
+        if applied {
+            engine.answer(operation, body);
+        }
+        rivals(engine, commits);
+        lost()
+    });
+    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(by).seen(at), &call()).await;
+    (engine, added.map(|added| added.item.map(|item| item.value)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_add_that_landed_is_found_while_its_id_is_remembered_and_unknown_never_means_twice() {
+    for commits in 0..12 {
+        let (engine, added) = lost_then(commits, true, 7).await;
+        assert_eq!(added.expect("rivals forget no ids"), Some(shelf(57)), "{commits}");
+        assert_eq!(stock_of(&engine), 57, "{commits}");
+    }
+    for commits in 0..12 {
+        let (engine, added) = lost_then(commits, false, 7).await;
+        // From the 8th commit on, the id may have been forgotten.
+        if commits < 8 {
+            assert_eq!((added.expect("once"), stock_of(&engine)), (Some(shelf(57)), 57), "{commits}");
+        } else {
+            assert!(matches!(added, Err(AddError::Failed(Failure::OutcomeUnknown { .. }))), "{commits}");
+            assert_eq!(stock_of(&engine), 50, "{commits}");
+        }
+    }
+}
+
+/// The refusal alone proves nothing: the lost copy may arrive when there is stock again.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_after_a_lost_answer_burns_the_add_for_one_more_write() {
+    let (engine, refused) = lost_then(0, false, -51).await;
+    assert!(matches!(refused, Err(AddError::OutOfRange(current)) if current.value == shelf(50)));
+    let log = engine.take_log();
+    assert_eq!(log.len(), 2, "the add that was refused, and the burn");
+    // Now there is stock, and the lost copy arrives.
+    table(&engine).add(&Key::from("s-1"), &stock(100), &call()).await.expect("within the bounds");
+    let late = log.first().expect("the add").body.clone();
+    let (status, _) = engine.answer("UpdateItem", late.to_string().as_bytes());
+    assert_eq!((status, stock_of(&engine)), (400, 150), "nothing of it is applied");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burn_that_finds_the_add_applied_says_so() {
+    let (engine, key, at) = with_shelf().await;
+    // The copy that was lost arrives between the refusal and the burn.
+    let first = std::sync::Mutex::new(None);
+    let client = client_whose(&engine, move |engine, before, operation, body| {
+        let mut first = first.lock().expect("no panic");
+        match before {
+            0 => {
+                *first = Some(body.to_vec());
+                lost()
+            }
+            1 => {
+                let refused = engine.answer(operation, body);
+                let more = json!({
+                    "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
+                    "UpdateExpression": "SET stock = :more",
+                    "ExpressionAttributeValues": {":more": {"N": "100"}},
+                });
+                engine.raw("UpdateItem", &more);
+                let late = engine.answer(operation, first.as_ref().expect("the first"));
+                assert_eq!(late.0, 200, "it is applied");
+                refused
+            }
+            _ => engine.answer(operation, body),
+        }
+    });
+    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+    let added = added.expect("applied after all");
+    assert_eq!((added.at.version.get(), stock_of(&engine)), (2, 49));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burn_whose_answer_is_lost_too_is_sent_again() {
+    let (engine, key, at) = with_shelf().await;
+    let client = client_whose(&engine, move |engine, before, operation, body| {
+        let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
+        if before == 2 { lost() } else { answer }
+    });
+    let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+    assert!(matches!(refused, Err(AddError::OutOfRange(_))), "{refused:?}");
+    let memory = row(&engine)["_writes"]["M"].clone();
+    let burned = memory.as_object().expect("a map").values().filter(|trace| trace["N"] == "-1").count();
+    assert_eq!(burned, 1, "{memory}");
+}
+
+#[tokio::test]
+async fn a_denied_or_throttled_add_is_not_applied() {
+    for (code, applied) in [("AccessDeniedException", false), ("ThrottlingException", true)] {
+        let (engine, key, at) = with_shelf().await;
+        let client = client_whose(
+            &engine,
+            move |engine, before, operation, body| {
+                if before == 0 { error(400, code) } else { engine.answer(operation, body) }
+            },
+        );
+        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(1).seen(at), &call()).await;
+        assert_eq!((added.is_ok(), stock_of(&engine)), (applied, 50 + i64::from(applied)), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn an_add_under_a_token_that_was_replaced_is_fenced_and_not_out_of_range() {
+    let (engine, key, _) = with_shelf().await;
+    let table = table(&engine);
+    let leases = table.store().leases("Leases");
+    let (old, new) = (leases.token("k", 1), leases.token("k", 2));
+    table.fenced_by(&new).add(&key, &stock(5), &call()).await.expect("within the bounds");
+    for by in [5, -100] {
+        let fenced = table.fenced_by(&old).add(&key, &stock(by), &call()).await.expect_err("replaced");
+        assert!(matches!(fenced, AddError::Failed(Failure::Fenced)), "{fenced:?}");
+    }
+    let refused = table.fenced_by(&new).add(&key, &stock(-100), &call()).await.expect_err("too much");
+    assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(55)));
+    assert_eq!(stock_of(&engine), 55);
+}
+
+#[tokio::test]
+async fn adds_and_versioned_changes_keep_the_memory_of_a_row_bounded() {
+    let (engine, key, _) = with_shelf().await;
+    let table = table(&engine);
+    let mut most = 0;
+    for round in 0..200 {
+        if round % 3 == 0 {
+            let next = |shelf: &Shelf| Decision::<_, ()>::Put(Shelf { stock: shelf.stock + 1, ..shelf.clone() });
+            table.update_with_retry(&key, &call(), next).await.expect("nobody else writes");
+        } else {
+            table.add(&key, &stock(1), &call()).await.expect("within the bounds");
+        }
+        most = most.max(row(&engine)["_writes"]["M"].as_object().expect("a map").len());
+    }
+    assert_eq!(stock_of(&engine), 250);
+    assert_eq!(most, 8, "no id is forgotten early, and none is kept for long");
+}
