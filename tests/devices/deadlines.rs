@@ -49,7 +49,7 @@ async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
         (never(Silent::Always), delete, (504, "outcome_unknown", false)),
         (never(Silent::Always), Event::create(), (504, "outcome_unknown", false)),
         (never(Silent::ForWrites), Event::adjust(), (504, "outcome_unknown", false)),
-        (rivalled(&world), Event::adjust(), (503, "contention", true)),
+        (rivalled(&world), Event::patch_state(), (503, "contention", true)),
     ] {
         let (answer, took) = timed(&world, &event).await;
         let problem = answer.json();

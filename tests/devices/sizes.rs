@@ -52,10 +52,10 @@ async fn an_item_over_400_kb_is_refused_before_anything_is_written() {
     let world = World::new();
     let text = |kilobytes: usize| "x".repeat(kilobytes * 1024);
     let state = |name: &str, kilobytes| json!({"state": {name: text(kilobytes)}}).to_string();
-    for kilobytes in [400, 401, 450, 511] {
+    for kilobytes in [396, 401, 450, 511] {
         world.refused(&Event::create().text(&state("a", kilobytes)), 413, "too_large").await;
     }
-    world.send(&Event::create().text(&state("a", 398))).await.shows(201, 1);
+    world.send(&Event::create().text(&state("a", 395))).await.shows(201, 1);
     let more = json!({"b": text(10)}).to_string();
     world.refused(&Event::patch_state().text(&more), 413, "too_large").await;
     world.send(&Event::set_status()).await.shows(200, 2);

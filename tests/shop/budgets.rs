@@ -7,18 +7,37 @@ use crate::harness::functions::{ORDERS, PRODUCTS};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn an_order_costs_one_read_and_one_transaction_however_many_lines_it_has_and_a_replay_one_read() {
+async fn an_order_costs_one_read_and_one_transaction_and_a_warm_one_the_transaction_however_many_lines_it_has() {
     for count in [1, 2, 5, 50] {
         let ids: Vec<_> = (0..count).map(|number| format!("p-{number}")).collect();
-        let stocks: Vec<_> = ids.iter().map(|id| (id.as_str(), 3)).collect();
-        let shop = Shop::with(&stocks).await;
-        shop.engine.take_log();
-        shop.place("k-1", &stocks).await.shown(201);
-        let asked: Vec<_> = shop.engine.take_log().into_iter().map(|asked| asked.operation).collect();
-        assert_eq!(asked, ["BatchGetItem", "TransactWriteItems"], "{count} lines");
-        assert!(shop.place("k-1", &stocks).await.is_replay());
-        assert_eq!(shop.engine.take_counts(), (1, 0), "{count} lines");
+        let stocks: Vec<_> = ids.iter().map(|id| (id.as_str(), 60)).collect();
+        let lines: Vec<_> = ids.iter().map(|id| (id.as_str(), 3)).collect();
+        let engine = Shop::with(&stocks).await.engine;
+        let shop = Shop::on(&engine);
+        for (key, expected) in [("k-1", &["BatchGetItem", "TransactWriteItems"][..]), ("k-2", &["TransactWriteItems"])]
+        {
+            engine.take_log();
+            shop.place(key, &lines).await.shown(201);
+            let asked: Vec<_> = engine.take_log().into_iter().map(|asked| asked.operation).collect();
+            assert_eq!(asked, expected, "{count} lines");
+        }
+        for (shop, counts) in [(Shop::on(&engine), (1, 0)), (shop, (0, 1))] {
+            assert!(shop.place("k-1", &lines).await.is_replay());
+            assert_eq!(engine.take_counts(), counts, "a replay of {count} lines");
+        }
     }
+}
+
+#[tokio::test]
+async fn an_order_that_changes_the_status_of_a_remembered_product_costs_one_more_transaction() {
+    let engine = Shop::with(&[("a", 8)]).await.engine;
+    let shop = Shop::on(&engine);
+    for (key, quantity, writes) in [("k-1", 1, 1), ("k-2", 4, 1), ("k-3", 3, 2)] {
+        engine.take_log();
+        shop.place(key, &[("a", quantity)]).await.shown(201);
+        assert_eq!(engine.take_counts().1, writes, "{key}: {:?}", shop.stock("a").await);
+    }
+    assert_eq!(shop.stock("a").await.1, "out_of_stock");
 }
 
 #[tokio::test]
@@ -41,13 +60,13 @@ async fn a_cancellation_costs_two_reads_and_one_transaction_and_a_repeat_one_rea
 }
 
 #[tokio::test]
-async fn an_adjustment_costs_one_read_and_one_write_with_a_key_or_without_and_a_replay_one_read() {
-    let shop = Shop::with(&[("a", 3)]).await;
+async fn an_adjustment_costs_one_read_and_one_write_and_a_warm_one_without_a_key_the_write() {
+    let shop = Shop::on(&Shop::with(&[("a", 3)]).await.engine);
     let (bare, keyed) = (adjustment("a", 1), adjustment("a", 1).key("k-1"));
     shop.engine.take_log();
-    for event in [bare, keyed.clone()] {
-        shop.send(&event).await.shown(200);
-        assert_eq!(shop.engine.take_counts(), (1, 1), "{event:?}");
+    for (event, counts) in [(&bare, (1, 1)), (&bare, (0, 1)), (&keyed, (1, 1))] {
+        shop.send(event).await.shown(200);
+        assert_eq!(shop.engine.take_counts(), counts, "{event:?}");
     }
     assert!(shop.send(&keyed).await.is_replay());
     assert_eq!(shop.engine.take_counts(), (1, 0));
@@ -79,14 +98,16 @@ async fn rivalled(conflicts: usize) -> Shop {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_conflict_costs_one_more_transaction_and_no_read() {
+async fn each_conflict_costs_one_more_transaction_and_no_read_and_an_order_has_none() {
     for conflicts in 0..=5 {
-        let more = i64::try_from(conflicts).expect("small");
-        for event in [order("k-1", &[("b", 2), ("a", 2)]), adjustment("a", -2).key("k-1")] {
+        for (event, is_order) in [(order("k-1", &[("b", 2), ("a", 2)]), true), (adjustment("a", -2).key("k-1"), false)]
+        {
+            let met = if is_order { conflicts.min(1) } else { conflicts };
             let shop = rivalled(conflicts).await;
             assert!(shop.send(&event).await.status < 300);
-            assert_eq!(shop.engine.take_counts(), (1, 1 + conflicts), "{event:?}");
-            assert_eq!(shop.stock("a").await.0, 8 + more, "it was decided again on what the refusal showed");
+            assert_eq!(shop.engine.take_counts(), (1, if is_order { 1 } else { 1 + met }), "{event:?}");
+            let more = i64::try_from(met).expect("small");
+            assert_eq!(shop.stock("a").await.0, 8 + more, "nothing of others is lost");
         }
     }
 }
@@ -97,30 +118,6 @@ fn second_step_in_conflict(answer: &str) -> String {
     let reasons = cancelled["CancellationReasons"].as_array_mut().expect("one reason for each step");
     reasons[1] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
     cancelled.to_string()
-}
-
-#[tokio::test(start_paused = true)]
-async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_again() {
-    let shop = Shop::with(&[("a", 10), ("b", 10)]).await;
-    let client = client_whose(&shop.engine, |engine, writes, operation, body| {
-        if operation != "TransactWriteItems" || writes > 0 {
-            return engine.answer(operation, body);
-        }
-        for id in ["a", "b"] {
-            engine.raw("UpdateItem", &one_more(id));
-        }
-        let (status, answer) = engine.answer(operation, body);
-        (status, second_step_in_conflict(&answer))
-    });
-    shop.engine.take_log();
-    let lines = [("a", 2), ("b", 2)];
-    shop.reached_by(&client).place("k-1", &lines).await.shown(201);
-    let asked = shop.engine.take_log();
-    let operations: Vec<_> = asked.iter().map(|asked| asked.operation.as_str()).collect();
-    assert_eq!(operations, ["BatchGetItem", "TransactWriteItems", "BatchGetItem", "TransactWriteItems"]);
-    let again = &asked[2].body["RequestItems"];
-    assert_eq!(again[PRODUCTS]["Keys"], json!([{"productId": {"S": "b"}}]), "{again}");
-    assert_eq!((again.as_object().map(serde_json::Map::len), shop.stock("b").await.0), (Some(1), 9));
 }
 
 #[tokio::test(start_paused = true)]

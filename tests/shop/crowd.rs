@@ -59,7 +59,8 @@ fn snapshot(engine: &Engine, products: &[String], orders: &[String]) -> (Vec<Val
     let count = products.len();
     let rows: Vec<_> = products.chain(orders.iter().map(String::as_str).map(of(ORDERS, "orderId"))).collect();
     let mut rows = engine.snapshot(&rows);
-    let orders = rows.split_off(count).into_iter().filter(|row| !row.is_null()).collect();
+    let orders =
+        rows.split_off(count).into_iter().filter(|row| !row.is_null() && row.get("_purgeAt").is_none()).collect();
     (rows, orders)
 }
 

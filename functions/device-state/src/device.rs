@@ -3,7 +3,7 @@
 use fencepost::http::{Problem, Resource};
 use fencepost::json::{Decimal, Object, value_of};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Attributes, Decision, ItemVersion, Record, Source};
+use fencepost::{Add, Attributes, Decision, ItemVersion, Number, Record, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
@@ -43,12 +43,19 @@ pub enum Status {
 impl Record for Device {
     const PARTITION_KEY: &'static str = "deviceId";
     const ATTRIBUTES: &'static [&'static str] =
-        &["status", "state", "config", "createdAt", "updatedAt", "configUpdatedAt"];
+        &["status", "state", "config", "createdAt", "updatedAt", "configUpdatedAt", WIDE_NUMBERS];
+    /// Many clients may adjust one device at once.
+    const REMEMBERED_WRITES: u64 = 64;
+    const ADD_WINDOW: u64 = 32;
 
     fn encode(&self) -> Result<Attributes, Source> {
         let mut attributes: Attributes = serde_dynamo::to_item(self)?;
         attributes.insert("state".to_owned(), self.state.to_attribute());
         attributes.insert("config".to_owned(), self.config.to_attribute());
+        let mut numbers = self.state.members().keys().filter_map(|name| self.state.number(name));
+        if numbers.any(|number| is_wide(&number)) {
+            attributes.insert(WIDE_NUMBERS.to_owned(), serde_dynamo::to_attribute_value(true)?);
+        }
         Ok(attributes)
     }
 
@@ -150,6 +157,45 @@ impl From<Refusal> for Problem {
             }
         }
     }
+}
+
+/// The attribute of a device whose state has a wide number at its top level.
+///
+/// DynamoDB adds with 38 digits, and the engines disagree about sums that need more. A number that is not wide has at
+/// most 18 decimals and is at most 10^18 in size, so the sum of two such numbers needs at most 38 digits. A device with
+/// this attribute is adjusted at a version instead, by [`decide_adjust`].
+const WIDE_NUMBERS: &str = "wideNumbers";
+
+/// The most decimals of a number that is not wide.
+const MAX_DECIMALS: u64 = 18;
+
+/// The largest number that is not wide.
+fn largest() -> Decimal {
+    Decimal::from(1_000_000_000_000_000_000)
+}
+
+fn is_wide(number: &Decimal) -> bool {
+    let largest = largest();
+    number.decimals() > MAX_DECIMALS
+        || *number > largest
+        || number.plus(&largest).compare(&Decimal::from(0)) == Ordering::Less
+}
+
+/// The adjustment as an add, which needs no version. `None` if it may clamp, if it changes nothing, if `by` is wide, or
+/// if no expression can hold the name.
+#[must_use]
+pub fn adjustment_as_add(adjustment: &Adjustment, now: Timestamp) -> Option<Add> {
+    let Adjustment { attribute, by, min, max, on_limit } = adjustment;
+    if *on_limit == OnLimit::Clamp || *by == Decimal::from(0) || is_wide(by) || !(1..=255).contains(&attribute.len()) {
+        return None;
+    }
+    let largest = largest();
+    let smallest = Decimal::from(0).minus(&largest).to_decimal().ok()?;
+    let before = |limit: &Decimal| limit.minus(by).to_decimal().ok();
+    let low = before(min.as_ref().map_or(&smallest, |min| min.max(&smallest)))?;
+    let high = before(max.as_ref().map_or(&largest, |max| max.min(&largest)))?;
+    let add = Add::to(["state", attribute.as_str()], by).from_between(&Number::from(&low), &Number::from(&high));
+    Some(add.only_without(WIDE_NUMBERS).set("updatedAt", &now))
 }
 
 /// Merges a patch into the state. Writes nothing if the patch changes nothing.

@@ -5,8 +5,8 @@
 pub mod device;
 pub mod requests;
 
-use device::{Device, decide_adjust, decide_config, decide_patch, decide_status};
-use fencepost::http::{Items, Problem, Request, Response, Routes};
+use device::{Device, adjustment_as_add, decide_adjust, decide_config, decide_patch, decide_status};
+use fencepost::http::{AddPlan, Items, Problem, Request, Response, Routes};
 use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
@@ -99,7 +99,10 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
         Route::Adjust => {
             let adjustment = parse_adjustment(request)?;
             let change = request.change_request(&matched, &payload_of_adjustment(&adjustment))?;
-            app.devices.change(&id, &change, call, |device| decide_adjust(device, &adjustment, app.now())).await
+            let add = adjustment_as_add(&adjustment, app.now()).map_or(AddPlan::Decide, AddPlan::Add);
+            app.devices
+                .add_or_change(&id, &change, call, add, |device| decide_adjust(device, &adjustment, app.now()))
+                .await
         }
         Route::SetStatus => {
             let status = parse_status(request)?;

@@ -5,11 +5,11 @@
 pub mod product;
 pub mod requests;
 
-use fencepost::http::{Items, Problem, Request, Response, Routes};
+use fencepost::http::{AddPlan, Items, Problem, Request, Response, Routes};
 use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
-use product::{Product, decide_adjust};
+use product::{Product, adjustment_as_add, decide_adjust};
 use requests::{parse_adjustment, parse_product};
 use serde_json::json;
 
@@ -23,7 +23,7 @@ impl App {
     /// Creates the function on these tables.
     #[must_use]
     pub fn new(products: Table<Product>, records: Idempotency<Response>) -> Self {
-        App { products: Items::with_idempotency(products, records) }
+        App { products: Items::with_idempotency(products.remembering_items(), records) }
     }
 
     /// Creates the function from the environment: `PRODUCTS_TABLE` and `IDEMPOTENCY_RECORDS_TABLE`.
@@ -80,7 +80,9 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
             let change = request.change_request(&matched, &json!({ "by": by }))?;
             let decide =
                 |product: &Product| decide_adjust(product, by, app.now()).map_refusal(|refusal| refusal.problem(&id));
-            app.products.change(&id, &change, call, decide).await
+            let add = |product: &Product| adjustment_as_add(product, by, app.now());
+            let plan = if by == 0 { AddPlan::Decide } else { AddPlan::FromItem(&add) };
+            app.products.add_or_change(&id, &change, call, plan, decide).await
         }
     }
 }

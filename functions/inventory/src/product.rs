@@ -2,7 +2,7 @@
 
 use fencepost::http::{Id, Problem, Resource};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Decision, ItemVersion, Record};
+use fencepost::{Add, Decision, ItemVersion, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -40,6 +40,9 @@ pub enum Status {
 impl Record for Product {
     const PARTITION_KEY: &'static str = "productId";
     const ATTRIBUTES: &'static [&'static str] = &["stock", "lowStockAt", "status", "createdAt", "updatedAt"];
+    // `place-order` writes the same table, so it has the same numbers. A test compares the two.
+    const REMEMBERED_WRITES: u64 = 64;
+    const ADD_WINDOW: u64 = 32;
 }
 
 /// The status of a product with this stock. `place-order` has the same rule, and a test compares the two.
@@ -130,6 +133,19 @@ pub fn decide_adjust(product: &Product, by: i64, now: Timestamp) -> Decision<Pro
     }
     let status = status_of(stock, product.low_stock_at);
     Decision::Put(Product { stock, status, updated_at: now, ..product.clone() })
+}
+
+/// The same adjustment as an add, which needs no version.
+#[must_use]
+pub fn adjustment_as_add(product: &Product, by: i64, now: Timestamp) -> Add {
+    let low = product.low_stock_at;
+    let bands = [
+        (i64::MIN..=0, Status::OutOfStock),
+        (1..=low, Status::LowStock),
+        (low.saturating_add(1)..=MAX_STOCK, Status::InStock),
+    ];
+    let add = Add::to("stock", by).within(0..=MAX_STOCK).bands("status", bands);
+    add.only_if("lowStockAt", &low).set("updatedAt", &now)
 }
 
 #[cfg(test)]

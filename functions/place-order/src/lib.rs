@@ -30,7 +30,7 @@ impl App {
     #[must_use]
     pub fn new(orders: Table<Order>, products: Table<Product>) -> Self {
         let transactions = orders.store().transactions();
-        App { orders: Items::new(orders), products, transactions }
+        App { orders: Items::new(orders), products: products.remembering_items(), transactions }
     }
 
     /// Creates the function from the environment: `ORDERS_TABLE` and `PRODUCTS_TABLE`.
@@ -52,7 +52,7 @@ impl App {
     /// Adds the products of these lines to the reads, in the order of the lines.
     fn products_of(&self, lines: &[Line], reads: &mut Reads) -> Vec<Item<Product>> {
         let product = |(index, line): (usize, &Line)| {
-            reads.item(format!("product {index}"), &self.products, &Key::from(line.product_id.as_str()))
+            reads.remembered(format!("product {index}"), &self.products, &Key::from(line.product_id.as_str()))
         };
         lines.iter().enumerate().map(product).collect()
     }
@@ -109,7 +109,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
 /// Places the order with this id. A repeat gets the order in the state in which it was placed.
 async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Result<Response, Problem> {
     let mut reads = Reads::new();
-    let order = reads.item("order", app.orders.table(), &Key::from(id));
+    let order = reads.later("order", app.orders.table(), &Key::from(id));
     let products = app.products_of(&placement.lines, &mut reads);
     let placed = app.transactions.transact_with_retry(reads, call, |attempt| {
         if let Some(stored) = attempt.get(order)? {
@@ -117,17 +117,20 @@ async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Resul
         }
         Ok(match decide_place(placement, &values(attempt, &products)?, app.now()) {
             Ok(effect) => {
-                update_all(attempt, &products, &effect.products)?;
-                let at = attempt.put_if_absent(order, &effect.order)?;
-                Plan::Commit(Items::created(id, &Versioned { value: effect.order, at }))
+                add_all(attempt, &products, &effect.products)?;
+                let version = attempt.version_after_put(order);
+                let placed_version = (version != FIRST).then_some(version.get());
+                let value = Order { placed_version, ..effect.order };
+                let at = attempt.put_if_absent(order, &value)?;
+                Plan::Commit(Items::created(id, &Versioned { value, at }))
             }
             Err(refusal) => Plan::Refuse(refusal.into()),
         })
     });
     match placed.await {
         Ok(response) => Ok(response),
-        // The items were not read at one moment. A copy of this request may have placed the order between the read of
-        // the order and the read of the stock. If there is no order now, there was none then.
+        // The order was not read. A copy of this request may have placed it before the stock was read. If there is no
+        // order now, there was none then.
         Err(TransactError::Refused(problem)) => match app.order(id, call).await.map_err(Problem::from_keyed)? {
             Some(stored) => answer_again(id, &stored, placement),
             None => Err(problem),
@@ -136,12 +139,16 @@ async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Resul
     }
 }
 
+/// The version of an order on a key that was free. If an attempt to place it was burned before, its version is higher.
+const FIRST: Version = Version::ABSENT.next();
+
 /// Returns the first answer again, even after the order has changed.
 fn answer_again(id: &str, stored: &Versioned<Order>, placement: &Placement) -> Result<Response, Problem> {
     if !stored.value.is_of(placement) {
         return Err(Problem::key_reused());
     }
-    let at = ItemVersion { version: Version::ABSENT.next(), incarnation: stored.at.incarnation };
+    let version = stored.value.placed_version.and_then(Version::new).unwrap_or(FIRST);
+    let at = ItemVersion { version, incarnation: stored.at.incarnation };
     Ok(Items::created(id, &Versioned { value: stored.value.as_placed(), at }).replayed())
 }
 
@@ -161,7 +168,7 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
         }
         Ok(match decide_cancel(&current.value, &values(attempt, &products)?, app.now()) {
             Decision::Put(Effect { order: next, products: changed }) => {
-                update_all(attempt, &products, &changed)?;
+                add_all(attempt, &products, &changed)?;
                 let at = attempt.update_at(order, &next)?;
                 Plan::Commit(Items::ok(id, &Versioned { value: next, at }))
             }
@@ -191,10 +198,12 @@ fn values(attempt: &Attempt, products: &[Item<Product>]) -> Result<Vec<Option<Pr
     products.iter().map(|item| Ok(attempt.get(*item)?.map(|product| product.value))).collect()
 }
 
-/// Adds a step for each product, from its observed version to its new value.
-fn update_all(attempt: &mut Attempt, items: &[Item<Product>], products: &[Product]) -> Result<(), Failure> {
-    for (item, product) in items.iter().zip(products) {
-        attempt.update_at(*item, product)?;
+/// Adds a step for each product, from its observed stock to its new one. The step demands no version.
+fn add_all(attempt: &mut Attempt, items: &[Item<Product>], products: &[Product]) -> Result<(), Failure> {
+    for (item, next) in items.iter().zip(products) {
+        if let Some(current) = attempt.get(*item)? {
+            attempt.add(*item, &current.value.add_up_to(next))?;
+        }
     }
     Ok(())
 }

@@ -24,6 +24,9 @@ pub struct Order {
     /// The time at which the order was cancelled, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancelled_at: Option<Timestamp>,
+    /// The version that placing the order made, unless it was the first. A replay shows it in the tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placed_version: Option<u64>,
 }
 
 /// A quantity of one product.
@@ -48,7 +51,8 @@ pub enum Status {
 
 impl Record for Order {
     const PARTITION_KEY: &'static str = "orderId";
-    const ATTRIBUTES: &'static [&'static str] = &["userId", "lines", "status", "createdAt", "cancelledAt"];
+    const ATTRIBUTES: &'static [&'static str] =
+        &["userId", "lines", "status", "createdAt", "cancelledAt", "placedVersion"];
 }
 
 /// A request to place an order.
@@ -162,7 +166,8 @@ pub fn decide_place(placement: &Placement, products: &[Option<Product>], now: Ti
     let products = change_all(&lines, |line, product| product.take(line.quantity, now))
         .map_err(|failed| Refusal::InsufficientStock(failed.iter().map(short).collect()))?;
     let Placement { user_id, lines } = placement.clone();
-    let order = Order { user_id, lines, status: Status::Pending, created_at: now, cancelled_at: None };
+    let order =
+        Order { user_id, lines, status: Status::Pending, created_at: now, cancelled_at: None, placed_version: None };
     Ok(Effect { order, products })
 }
 

@@ -1,7 +1,7 @@
 //! The part of a product that orders need: its stock and its status.
 
-use fencepost::Record;
 use fencepost::timestamp::Timestamp;
+use fencepost::{Add, Record};
 use serde::{Deserialize, Serialize};
 
 /// The largest stock of a product.
@@ -37,6 +37,9 @@ pub enum Status {
 impl Record for Product {
     const PARTITION_KEY: &'static str = "productId";
     const ATTRIBUTES: &'static [&'static str] = &["stock", "lowStockAt", "status", "updatedAt"];
+    // `inventory` writes the same table, so it has the same numbers. A test compares the two.
+    const REMEMBERED_WRITES: u64 = 64;
+    const ADD_WINDOW: u64 = 32;
 }
 
 /// The status of a product with this stock.
@@ -63,6 +66,19 @@ impl Product {
     #[must_use]
     pub fn put_back(&self, quantity: i64, now: Timestamp) -> Option<Self> {
         self.with_stock(self.stock.saturating_add(quantity), now)
+    }
+
+    /// The change from this product to `next` as an add, so that it conflicts with no other order.
+    #[must_use]
+    pub fn add_up_to(&self, next: &Product) -> Add {
+        let low = self.low_stock_at;
+        let bands = [
+            (i64::MIN..=0, Status::OutOfStock),
+            (1..=low, Status::LowStock),
+            (low.saturating_add(1)..=MAX_STOCK, Status::InStock),
+        ];
+        let add = Add::to("stock", next.stock - self.stock).within(0..=MAX_STOCK).bands("status", bands);
+        add.only_if("lowStockAt", &low).set("updatedAt", &next.updated_at)
     }
 
     fn with_stock(&self, stock: i64, now: Timestamp) -> Option<Self> {

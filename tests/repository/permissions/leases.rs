@@ -3,7 +3,7 @@
 use super::drive::{Drive, routes};
 use crate::harness::engine::Use;
 use crate::harness::events::{Event, event_of};
-use crate::harness::functions::Leasing;
+use crate::harness::functions::{CHILDREN, Leasing};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -52,6 +52,13 @@ pub async fn used() -> (BTreeSet<Use>, BTreeSet<Use>) {
     }
     world.send(409, &ensure("p", &json!({"other": true}), None)).await;
     world.send(200, &child).await;
+
+    // A create of this child was burned, so the child is made of a tombstone.
+    let id = world.send(201, &ensure("r", &spec, None)).await["childId"].clone();
+    let bury = json!({"TableName": CHILDREN, "Key": {"childId": {"S": id}}, "UpdateExpression": "SET #purge = :purge",
+        "ExpressionAttributeNames": {"#purge": "_purgeAt"}, "ExpressionAttributeValues": {":purge": {"N": "4000000000"}}});
+    world.world.engine.raw("UpdateItem", &bury);
+    world.send(201, &ensure("r", &spec, None)).await;
 
     for _ in 0..2 {
         world.send(204, &release(&token)).await;

@@ -38,7 +38,7 @@ fn an_order_takes_its_quantities_and_the_status_of_each_product_follows() {
     let products: Vec<_> = effect.products.iter().map(|p| (p.stock, p.status, p.updated_at)).collect();
     let expected = [(6, stock::Status::InStock), (0, stock::Status::OutOfStock), (4, stock::Status::LowStock)];
     assert_eq!(products, expected.map(|(stock, status)| (stock, status, at(9))));
-    let Order { user_id, lines, status, created_at, cancelled_at } = effect.order;
+    let Order { user_id, lines, status, created_at, cancelled_at, placed_version: _ } = effect.order;
     assert_eq!((user_id.as_str(), status, created_at, cancelled_at), ("user-1", Status::Pending, at(9), None));
     assert_eq!(lines, placement(&[("a", 4), ("b", 10), ("c", 1)]).lines);
 }
@@ -110,6 +110,7 @@ fn records_come_back_from_their_attributes_as_they_were() {
     let mut order = order(&[("a", 1), ("b", 1_000_000)]);
     assert_eq!(Order::decode(order.encode().expect("attributes")).expect("an order"), order);
     order.cancelled_at = Some(at(5));
+    order.placed_version = Some(2);
     let attributes = order.encode().expect("attributes");
     assert_eq!(attributes.len(), Order::ATTRIBUTES.len());
     assert!(attributes.keys().all(|name| Order::ATTRIBUTES.contains(&name.as_str())));
