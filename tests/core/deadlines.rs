@@ -229,7 +229,7 @@ async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
     let asleep = store(&Client::from_conf(config), asleep_after_the_first_send(), || 7);
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(1);
-    (policy.cold_timeout, policy.first_timeout, policy.max_timeout) = (long, long, long);
+    (policy.hedge_after, policy.send_limit, policy.max_send_limit) = (long, long, long);
     let table: Table<Account> = asleep.with_policy(policy).table(TABLE);
     let call = Call::new(Deadline::within(long * 5));
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("nobody listens");

@@ -4,7 +4,9 @@
 
 pub(crate) mod condition;
 pub(crate) mod deliver;
+mod hedge;
 pub(crate) mod item;
 pub(crate) mod judge;
+mod patience;
 pub(crate) mod row;
 pub(crate) mod send;

@@ -68,6 +68,7 @@ macro_rules! classify_read {
                     }
                 }
                 SdkError::ConstructionFailure(_) => ReadOutcome::Rejected(error.into()),
+                other if is_broken(&other) => ReadOutcome::Broken(other.into()),
                 other => ReadOutcome::Again(other.into()),
             }
         }
@@ -144,7 +145,18 @@ pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
     match error {
         SdkError::ConstructionFailure(_) => SendOutcome::Rejected(error.into()),
         _ if never_left(&error) => SendOutcome::NotApplied(error.into()),
+        _ if is_broken(&error) => SendOutcome::Broken(error.into()),
         _ => SendOutcome::Unknown(error.into()),
+    }
+}
+
+/// Whether an established connection broke before the answer came. A timeout is none, and neither is a connection that
+/// was never made. The connector gives a kind to two errors that are not of I/O by name: both mean that the other side
+/// closed the connection.
+pub(super) fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
+    match error {
+        SdkError::DispatchFailure(failure) => (failure.is_io() || failure.as_other().is_some()) && !never_left(error),
+        _ => false,
     }
 }
 
