@@ -123,7 +123,8 @@ pub struct RetryPolicy {
     /// connecting.
     pub hedge_after: Duration,
     /// The longest that one send is awaited. Default 2 s, because name look-up and TLS handshake take most of a second
-    /// on a 128 MB function, and giving a send up closes its connection. Each lost answer doubles it.
+    /// on a 128 MB function, and giving a send up closes its connection. Every two lost answers double it, because two
+    /// sends are in flight together.
     pub send_limit: Duration,
     /// The longest that a send is awaited after lost answers. Default 8 s. With 2 s, 4 s and 8 s, a service that is
     /// slow, and not gone, is still heard in a call of 10 s.
@@ -177,7 +178,7 @@ impl RetryPolicy {
     /// The longest that a send is awaited after `lost` lost answers.
     #[must_use]
     pub fn limit(&self, lost: u32) -> Duration {
-        grown(self.send_limit, 2, lost, self.max_send_limit)
+        grown(self.send_limit, 2, lost / 2, self.max_send_limit)
     }
 
     /// The pause before the next send of the same write. `sends` counts the sends that failed so far.
@@ -269,10 +270,10 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_a_send_doubles_with_each_lost_answer() {
+    fn the_limit_of_a_send_doubles_with_every_second_lost_answer() {
         let policy = RetryPolicy::default();
-        let millis: Vec<_> = (0..5).map(|lost| policy.limit(lost).as_millis()).collect();
-        assert_eq!(millis, [2000, 4000, 8000, 8000, 8000]);
+        let millis: Vec<_> = (0..8).map(|lost| policy.limit(lost).as_millis()).collect();
+        assert_eq!(millis, [2000, 2000, 4000, 4000, 8000, 8000, 8000, 8000]);
     }
 
     #[test]

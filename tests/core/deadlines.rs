@@ -66,7 +66,8 @@ async fn a_write_that_is_applied_and_never_answered_is_found_out_by_its_resend()
     let updated = table.update_with_retry(&key, &call, add_one).await.expect("the resend shows it");
     assert_eq!((created.version().get(), updated.version().get(), updated.value.balance), (1, 2, 2));
     let deleted = table.delete_at_version(&key, updated.at, &call).await.expect("the resend shows it");
-    assert_eq!((deleted.get(), call.tally().lost_answers), (3, 3));
+    // The create has to give up the first connection. The others are decided by their hedges, so nothing counts as lost.
+    assert_eq!((deleted.get(), call.tally().lost_answers), (3, 1));
 }
 
 /// The SDK retries a 500 on its own unless told not to.

@@ -13,7 +13,7 @@ const MAX_DEAD_CONNECTIONS: u32 = 4;
 pub(crate) struct Patience {
     /// Sends that failed. Each doubles the bound of the next pause.
     failed: u32,
-    /// Sends of these whose answer was lost. Each doubles the limit of the next send.
+    /// Sends of these whose answer was lost. Every second one doubles the limit of the next send.
     lost: u32,
     /// Connections that broke since the last failure of another kind.
     broken: u32,
@@ -75,9 +75,9 @@ mod tests {
             assert_eq!(next(&patience), (0, 2000));
         }
         patience.broken();
-        assert_eq!(next(&patience), (20, 4000));
+        assert_eq!(next(&patience), (20, 2000));
         patience.broken();
-        assert_eq!(next(&patience), (40, 8000));
+        assert_eq!(next(&patience), (40, 4000));
     }
 
     #[test]
@@ -91,11 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_answer_lengthens_the_limit_and_a_refusal_for_now_only_the_pause() {
+    fn lost_answers_lengthen_the_limit_and_refusals_for_now_only_the_pause() {
         let mut patience = Patience::default();
         patience.not_applied();
-        assert_eq!(next(&patience), (20, 2000));
+        patience.not_applied();
+        assert_eq!(next(&patience), (40, 2000));
         patience.lost();
-        assert_eq!(next(&patience), (40, 4000));
+        patience.lost();
+        assert_eq!(next(&patience), (160, 4000));
     }
 }
