@@ -6,9 +6,9 @@ use super::accounts::{Account, TABLE, call, rival};
 use crate::harness::engine::Engine;
 use bench::pool::{Counts, Fate, Pool};
 use fencepost::error::{CreateError, DeleteError};
-use fencepost::{Call, Deadline, Decision, Failure, ItemVersion, Key, LeaseTerms, Plan, Reads, Store, Table};
+use fencepost::{Call, Clock, Deadline, Decision, Failure, ItemVersion, Key, LeaseTerms, Plan, Reads, Store, Table};
 use serde_json::json;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
 const HANDSHAKE: Duration = Duration::from_millis(800);
@@ -398,4 +398,35 @@ async fn a_hedge_does_not_outlast_the_deadline() {
         assert!(matches!(read, Failure::Unavailable { .. }), "{read:?}");
         assert!(began.elapsed() <= allowed + millis(1), "{allowed:?}: {:?}", began.elapsed());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hedge_leaves_in_less_time_than_a_first_send_needs() {
+    let world = World::connected(2).await;
+    world.pool.next(&[Fate::Dropped]);
+    let call = Call::new(Deadline::within(millis(200)));
+    let created = world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await;
+    assert_eq!(created.expect("the hedge is applied").version().get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_in_flight_is_awaited_where_no_time_is_left_for_another() {
+    let world = World::connected(2).await;
+    world.pool.next(&[LATE, Fate::Error(Duration::ZERO, 400, "ThrottlingException")]);
+    let call = Call::new(Deadline::within(millis(300)));
+    world.table.get(&world.key, &call).await.expect("the first read is answered");
+    assert_eq!(world.sent().0, 2);
+}
+
+/// The machine sleeps for five minutes while the first send is in flight, and its monotonic clock does too.
+#[tokio::test(start_paused = true)]
+async fn no_hedge_leaves_after_the_window_of_the_sends_and_the_first_send_is_still_awaited() {
+    let world = World::connected(2).await;
+    let (began, base) = (Instant::now(), SystemTime::UNIX_EPOCH + Duration::from_hours(500_000));
+    let slept = move || if began.elapsed() < millis(100) { Duration::ZERO } else { Duration::from_mins(5) };
+    let store = world.store.clone().with_clock(Clock::new(move || base + began.elapsed() + slept()));
+    world.pool.next(&[LATE]);
+    let created = store.table(TABLE).create(&Key::from("a-2"), &Account { balance: 1 }, &call()).await;
+    assert_eq!(created.expect("the first send was applied").version().get(), 1);
+    assert_eq!((began.elapsed(), world.sent()), (HOP * 2 + millis(200), (1, 0)));
 }
