@@ -1,8 +1,8 @@
 //! Prints the cost of Fencepost as ratios measured in one run. `cargo dev bench` builds everything and runs this.
 //!
 //! Usage: `bench DEVICE_STATE BASELINE`, with the paths of the two bootstraps. `bench orders` prints only the cost of
-//! orders, `bench leases` only that of leases, and `bench connections` only that of slow connections. (This program starts `bench engine` and `bench client` as processes
-//! of its own.)
+//! orders, `bench leases` only that of leases, and `bench connections` only that of slow connections. (This program
+//! starts `bench engine` and `bench client` as processes of its own.)
 #![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
 
 use bench::connections::{self, Trouble};
