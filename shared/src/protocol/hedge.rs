@@ -95,6 +95,7 @@ impl<S: Future, N> Race<S, N> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the tests read the paused clock")]
 mod tests {
     use super::*;
     use std::future::{pending, ready};
@@ -118,7 +119,6 @@ mod tests {
     }
 
     /// The events of a race, each with its time in milliseconds. Sends what is due as long as there is something.
-    #[expect(clippy::disallowed_methods, reason = "reads the paused clock")]
     async fn events(sends: Vec<(Boxed, Option<Duration>)>, count: usize) -> Vec<(u128, String)> {
         let (began, mut sends, mut race) = (Instant::now(), sends.into_iter().enumerate(), Race::new());
         let mut events = Vec::new();
@@ -189,7 +189,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_other_send_is_still_heard_during_the_pause_before_the_next() {
-        let (began, mut race) = (tokio::time::Instant::now(), Race::new());
+        let (began, mut race) = (Instant::now(), Race::new());
         race.send(after(100), 0, None);
         race.send(after(60), 1, None);
         assert!(matches!(race.next().await, Turn::Ended(_, 1)));

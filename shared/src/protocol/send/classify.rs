@@ -228,7 +228,7 @@ mod tests {
             let close = async {
                 let Some(listener) = Some(listener).filter(|_| listens) else { return };
                 let (mut stream, _) = listener.accept().await.expect("a connection");
-                stream.read(&mut [0; 8192]).await.expect("a request");
+                assert!(stream.read(&mut [0; 8192]).await.expect("a request") > 0);
             };
             let (outcome, ()) = tokio::join!(read, close);
             match outcome {
