@@ -12,7 +12,7 @@ use std::time::Duration;
 fn patient<A>(from_env: fn(&Store) -> Result<A, Source>) -> impl FnOnce(&Store) -> Result<A, Source> {
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(10);
-    (policy.cold_timeout, policy.first_timeout, policy.max_timeout) = (long, long, long);
+    (policy.hedge_after, policy.send_limit, policy.max_send_limit) = (long, long, long);
     move |store| from_env(&store.with_policy(policy))
 }
 

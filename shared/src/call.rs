@@ -20,7 +20,8 @@ pub struct Tally {
     pub attempts: u32,
     /// Conditional writes that lost a race.
     pub conflicts: u32,
-    /// Sends of a write whose answer was lost: no answer arrived, or the answer proved nothing.
+    /// Sends of a write whose answer was lost: no answer arrived, or the answer proved nothing. A send that is still in
+    /// flight when the answer to another one decides is not counted.
     pub lost_answers: u32,
 }
 

@@ -114,17 +114,28 @@ pub struct RetryPolicy {
     /// The most attempts (observe-decide-write rounds) before a call fails with *contention*. Default 40. With 100
     /// writers on one item, the unluckiest writer needs about 15, so the deadline usually ends a call first.
     pub max_attempts: u32,
-    /// The timeout of the first send of a write. Default 150 ms, which is about 30 times a usual answer of `DynamoDB`.
-    /// A short timeout is safe, because an identical resend is always safe. It also finds out about a lost answer while
-    /// the row still remembers the write.
-    pub first_timeout: Duration,
-    /// The longest timeout of a send. Default 2 s. Each lost answer in a row doubles the timeout, up to this.
-    pub max_timeout: Duration,
-    /// The first timeout while the client has no open connection, that is, until its first answer. Default 2 s, because
-    /// name look-up and TLS handshake take most of a second on a 128 MB function.
-    pub cold_timeout: Duration,
+    /// The time without an answer after which an identical second send leaves. Default 150 ms, which is about 30 times
+    /// a usual answer of `DynamoDB`. So hardly any request is sent twice, and a lost answer is found out while the row
+    /// still remembers the write.
+    ///
+    /// The first send is still awaited, and the first answer that proves something counts. At most two sends are in
+    /// flight. A client that was not answered within the last minute sends no second one, because it is probably still
+    /// connecting.
+    pub hedge_after: Duration,
+    /// The longest that one send is awaited. Default 2 s, because name look-up and TLS handshake take most of a second
+    /// on a 128 MB function, and giving a send up closes its connection. Every two lost answers double it, because two
+    /// sends are in flight together.
+    pub send_limit: Duration,
+    /// The longest that a send is awaited after lost answers. Default 8 s. With 2 s, 4 s and 8 s, a service that is
+    /// slow, and not gone, is still heard in a call of 10 s.
+    pub max_send_limit: Duration,
+    /// The time that must be left until the deadline for a first send of a write. Default 150 ms, about 30 times a usual
+    /// answer. With less time left, a send would often only turn "not applied" into "unknown".
+    pub min_send_time: Duration,
     /// The bound of the pause before the first resend of a write (after throttling, a transaction conflict or a lost
-    /// answer). Default 20 ms. The pause is drawn between 0 and the bound. Each further resend doubles the bound.
+    /// answer). Default 20 ms. The pause is drawn between 0 and the bound. Each further resend doubles the bound. A
+    /// broken connection is followed by another send at once, up to 4 times in a row: after the process was frozen, all
+    /// connections of its pool may be dead.
     pub resend_pause: Duration,
     /// The largest bound of a pause before a resend. Default 1 s.
     pub max_resend_pause: Duration,
@@ -148,9 +159,10 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         RetryPolicy {
             max_attempts: 40,
-            first_timeout: Duration::from_millis(150),
-            max_timeout: Duration::from_secs(2),
-            cold_timeout: Duration::from_secs(2),
+            hedge_after: Duration::from_millis(150),
+            send_limit: Duration::from_secs(2),
+            max_send_limit: Duration::from_secs(8),
+            min_send_time: Duration::from_millis(150),
             resend_pause: Duration::from_millis(20),
             max_resend_pause: Duration::from_secs(1),
             conflict_pause: 25,
@@ -163,14 +175,13 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The timeout of a send after `lost` lost answers in a row.
+    /// The longest that a send is awaited after `lost` lost answers.
     #[must_use]
-    pub fn timeout(&self, lost: u32, connected: bool) -> Duration {
-        let first = if connected { self.first_timeout } else { self.cold_timeout };
-        grown(first, 2, lost, self.max_timeout)
+    pub fn limit(&self, lost: u32) -> Duration {
+        grown(self.send_limit, 2, lost / 2, self.max_send_limit)
     }
 
-    /// The pause before the next send of the same write. `sends` counts the sends so far.
+    /// The pause before the next send of the same write. `sends` counts the sends that failed so far.
     ///
     /// Uses full jitter: the pause is anywhere between 0 and the bound. `random` (64 random bits) picks it.
     #[must_use]
@@ -266,18 +277,17 @@ mod tests {
             for random in [0, 1, u64::MAX / 2, u64::MAX] {
                 assert!(policy.conflict_pause(&conflicts, random) <= policy.max_conflict_pause);
                 assert!(policy.resend_pause(round, random) <= policy.max_resend_pause);
-                assert!(policy.timeout(round, random == 0) <= policy.max_timeout);
+                assert!(policy.limit(round) <= policy.max_send_limit);
             }
             conflicts.paused(policy.conflict_pause(&conflicts, u64::MAX / 3));
         }
     }
 
     #[test]
-    fn timeouts_start_short_and_double() {
+    fn the_limit_of_a_send_doubles_with_every_second_lost_answer() {
         let policy = RetryPolicy::default();
-        let millis: Vec<_> = (0..6).map(|lost| policy.timeout(lost, true).as_millis()).collect();
-        assert_eq!(millis, [150, 300, 600, 1200, 2000, 2000]);
-        assert_eq!(policy.timeout(0, false), policy.cold_timeout);
+        let millis: Vec<_> = (0..8).map(|lost| policy.limit(lost).as_millis()).collect();
+        assert_eq!(millis, [2000, 2000, 4000, 4000, 8000, 8000, 8000, 8000]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod credentials;
 mod crowds;
 mod deadlines;
 mod futures;
+mod hedging;
 mod idempotency;
 mod limits;
 mod properties;

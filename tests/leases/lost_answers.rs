@@ -10,7 +10,7 @@ use fencepost::lease::{AcquireError, LeaseError};
 use serde_json::{Value, json};
 
 /// A world reached by a client whose first requests fare like this, and the others well. It has had an answer before, so
-/// that it waits 150 ms for the next.
+/// that it sends a request again after 150 ms without an answer.
 async fn faring(ways: &'static [Way]) -> World {
     faring_on(&World::new(), ways).await
 }
@@ -120,7 +120,7 @@ async fn a_transaction_in_flight_is_no_lost_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn one_renewal_that_failed_loses_no_lease() {
-    let world = faring(&[Answered(10), Dropped, Dropped, Dropped]).await;
+    let world = faring(&[Answered(10), Dropped, Dropped]).await;
     let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
     let before = lease.clone();
     world.pass(5_000).await;
@@ -134,7 +134,7 @@ async fn one_renewal_that_failed_loses_no_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn a_later_renewal_adopts_one_that_landed_unknown() {
-    let world = faring(&[Answered(10), AnswerLost, AnswerLost, AnswerLost]).await;
+    let world = faring(&[Answered(10), AnswerLost, AnswerLost]).await;
     let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
     world.pass(5_000).await;
     let unknown = world.app.leases.renew(&mut lease, terms(10_000), &call(1)).await;

@@ -1,10 +1,11 @@
 //! Prints the cost of Fencepost as ratios measured in one run. `cargo dev bench` builds everything and runs this.
 //!
 //! Usage: `bench DEVICE_STATE BASELINE`, with the paths of the two bootstraps. `bench orders` prints only the cost of
-//! orders, and `bench leases` only that of leases. (This program starts `bench engine` and `bench client` as processes
-//! of its own.)
+//! orders, `bench leases` only that of leases, and `bench connections` only that of slow connections. (This program
+//! starts `bench engine` and `bench client` as processes of its own.)
 #![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
 
+use bench::connections::{self, Trouble};
 use bench::crowd::{self, Strategy};
 use bench::leases::{self, Cost};
 use bench::orders::{self, Way};
@@ -43,6 +44,10 @@ fn main() -> Outcome<()> {
             leases();
             Ok(())
         }
+        ["connections"] => {
+            slow_connections();
+            Ok(())
+        }
         ["client"] => {
             println!("{}", bench::startup::client().as_nanos());
             Ok(())
@@ -53,6 +58,7 @@ fn main() -> Outcome<()> {
             crowds();
             orders();
             leases();
+            slow_connections();
             runtime.block_on(startup(Path::new(device_state)))
         }
         _ => Err("bench DEVICE_STATE BASELINE".into()),
@@ -229,6 +235,40 @@ fn lease_row(what: &str, costs: &[Cost]) {
         _ => (format!("{:.1}", number(requests) / count), most.to_string()),
     };
     println!("| {what} | {requests} | {most} | {:.0} | {:.0} |", millis(time) / count, millis(longest));
+}
+
+/// Measures an update over slow connections both ways. The numbers are exact, because time is virtual.
+fn slow_connections() {
+    println!(
+        "\n| update, 5 ms hops, handshake {} ms (virtual time, {SEEDS} seeds) | way | ms, mean | worst | requests, mean | connections opened | lost answers |\n|---|---|---|---|---|---|---|",
+        connections::HANDSHAKE.as_millis()
+    );
+    let minutes = |minutes| Trouble::Freeze(Duration::from_mins(minutes));
+    for (what, trouble) in [
+        ("no trouble", Trouble::None),
+        ("new client, the answer to the read 200 ms late", Trouble::ColdAndLateRead),
+        ("connected, the answer to the write 200 ms late", Trouble::LateWrite),
+        ("connected, the answer to the write lost", Trouble::LostWrite),
+        ("four dead connections after a freeze of 30 s", Trouble::Freeze(Duration::from_secs(30))),
+        ("four dead connections after a freeze of 5 min", minutes(5)),
+    ] {
+        for (name, way) in [("Fencepost", connections::Way::Fencepost), ("hang up", connections::Way::HangUp)] {
+            let costs: Vec<_> = (0..SEEDS).map(|seed| connections::update(way, trouble, HOP, seed)).collect();
+            let mean = |of: fn(&connections::Cost) -> u32| {
+                number(costs.iter().map(|cost| u64::from(of(cost))).sum()) / number(SEEDS)
+            };
+            let time: Duration = costs.iter().map(|cost| cost.time).sum();
+            let longest = costs.iter().map(|cost| cost.time).max().unwrap_or_default();
+            println!(
+                "| {what} | {name} | {:.0} | {:.0} | {:.1} | {:.1} | {:.1} |",
+                millis(time) / number(SEEDS),
+                millis(longest),
+                mean(|cost| cost.counts.requests),
+                mean(|cost| cost.counts.opened),
+                mean(|cost| cost.lost),
+            );
+        }
+    }
 }
 
 const END: &str = "-----END CERTIFICATE-----\n";

@@ -69,6 +69,11 @@ pub async fn create(table: &Table<Counter>, id: &str) {
 
 /// Raises the counter by one. Returns whether that was acknowledged.
 pub async fn raise(table: &Table<Counter>, id: &str) -> bool {
+    raise_in(table, id, &call()).await
+}
+
+/// Raises the counter by one in this call. Returns whether that was acknowledged.
+pub async fn raise_in(table: &Table<Counter>, id: &str, call: &Call) -> bool {
     let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { count: counter.count + 1 });
-    table.update_with_retry(&Key::from(id), &call(), decide).await.is_ok()
+    table.update_with_retry(&Key::from(id), call, decide).await.is_ok()
 }

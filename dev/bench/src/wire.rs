@@ -87,7 +87,8 @@ impl Wire {
         client("http://engine.invalid", http_client_fn(move |_, _| connector.clone()))
     }
 
-    fn answer(&self, operation: &str, body: &[u8]) -> (u16, String) {
+    /// Carries out a request. Returns the status and the body of the answer.
+    pub(crate) fn answer(&self, operation: &str, body: &[u8]) -> (u16, String) {
         match operation {
             "GetItem" => run(body, |request| self.db.get_item(request)),
             "PutItem" => run(body, |request| self.db.put_item(request)),

@@ -52,8 +52,9 @@ impl LeaseTerms {
     pub const LENGTH: Duration = Duration::from_secs(10);
     /// The longest lease: 1 day. Rows are kept for much longer.
     pub const MAX_LENGTH: Duration = Duration::from_hours(24);
-    /// The time that must be left for a renewal: 450 ms. That is the first send of a connected client without an answer
-    /// (150 ms), and a second send that waits twice as long ([`RetryPolicy`](crate::RetryPolicy)).
+    /// The time that must be left for a renewal: 450 ms. That is the time after which a connected client sends the
+    /// renewal a second time (150 ms, see [`RetryPolicy::hedge_after`](crate::RetryPolicy::hedge_after)), and twice as
+    /// long for the answer.
     pub const RENEWAL_TAKES: Duration = Duration::from_millis(450);
 
     /// A lease of this length that is renewed after half of it. It costs two requests per length, and leaves half of it

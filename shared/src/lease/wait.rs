@@ -44,7 +44,7 @@ impl Leases {
             let pause = looks.pause(waited, self.free_in(until), self.sender().rng.next_u64());
             // The next look needs time for its answer within the call, perhaps after a resend.
             let too_late = call.deadline().remaining()
-                < pause.saturating_add(self.sender().policy.first_timeout.saturating_mul(2));
+                < pause.saturating_add(self.sender().policy.min_send_time.saturating_mul(2));
             if pause >= deadline.remaining() || too_late {
                 return Err(AcquireError::Held { holder, until });
             }

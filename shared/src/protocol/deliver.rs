@@ -2,7 +2,9 @@
 
 use crate::call::Call;
 use crate::error::{Failure, Source};
+use crate::protocol::hedge::{Race, Turn};
 use crate::protocol::item::Attributes;
+use crate::protocol::patience::Patience;
 use crate::protocol::send::{ReadOutcome, SendOutcome, Sender};
 use crate::retry::{Conflicts, DualClockDeadline, fraction};
 use std::time::Duration;
@@ -44,7 +46,8 @@ pub(crate) struct Refusal<F> {
     pub by: F,
     /// The time from the send to its answer.
     pub round_trip: Duration,
-    /// Set if the answer to an earlier send was lost. That send may have been applied, or may still be.
+    /// Set if another send of the write may have been applied, or may still be: its answer was lost, or it is still in
+    /// flight.
     pub pending: Option<Source>,
 }
 
@@ -71,9 +74,12 @@ impl<'a> Delivery<'a> {
 
     /// Sends one write until an answer proves the outcome. If the previous attempt lost a race, waits first.
     ///
+    /// A send that is not answered soon is followed by an identical one, and both are awaited. The first answer that
+    /// proves something decides.
+    ///
     /// A send whose answer was lost stays *pending* until a refusal is judged, because the answer to a resend speaks
-    /// about that resend only. While a send is pending, the loop ends with a success, a refusal or
-    /// [`Failure::OutcomeUnknown`].
+    /// about that resend only. A send that is still in flight at a refusal is pending too. While a send is pending, the
+    /// loop ends with a success, a refusal or [`Failure::OutcomeUnknown`].
     pub(crate) async fn until_proved<A, F, S>(
         &mut self,
         send: impl Fn(Send) -> S,
@@ -82,48 +88,60 @@ impl<'a> Delivery<'a> {
         S: Future<Output = SendOutcome<A, F>>,
     {
         self.pause_after_conflict().await?;
-        let mut pending: Option<Source> = None;
-        let mut lost = 0;
-        let mut mismatches = 0;
-        let mut sends = 0;
-        let mut signed_again = false;
-        let mut not_now: Option<Source> = None;
         self.attempts += 1;
         self.call.count_attempt();
+        let mut race = Race::new();
+        let mut sends = Sends::default();
         loop {
-            let Some(timeout) = self.time_to_send(pending.is_some(), lost) else {
-                return Err(self.out_of_time(pending, not_now));
+            let (outcome, sent) = match race.next().await {
+                Turn::Ended(outcome, sent) => (outcome, sent),
+                Turn::Due => {
+                    let is_pending = sends.pending.is_some() || race.is_in_flight();
+                    match self.time_to_send(is_pending, &sends.patience) {
+                        Some(timeout) => {
+                            let sent = Sent { at: self.call.deadline().remaining(), signed_again: sends.signed_again };
+                            let request = send(Send { timeout, mismatches: sends.mismatches });
+                            race.send(request, sent, self.sender.hedge_after());
+                        }
+                        None if race.is_in_flight() => {}
+                        None => return Err(self.out_of_time(sends)),
+                    }
+                    continue;
+                }
             };
-            sends += 1;
-            let left = self.call.deadline().remaining();
-            match send(Send { timeout, mismatches }).await {
+            match outcome {
                 SendOutcome::Applied(shown) => return Ok(WriteOutcome::Applied(shown)),
                 SendOutcome::Refused(by) => {
-                    let round_trip = left.saturating_sub(self.call.deadline().remaining());
+                    let round_trip = sent.at.saturating_sub(self.call.deadline().remaining());
+                    let unanswered = || race.is_in_flight().then(|| "another send is not answered yet".into());
+                    let pending = sends.pending.or_else(unanswered);
                     return Ok(WriteOutcome::Refused(Refusal { by, round_trip, pending }));
                 }
-                SendOutcome::NotApplied(source) => not_now = Some(source),
-                SendOutcome::Expired(source) if signed_again => return Err(rejected(pending, source)),
+                SendOutcome::NotApplied(source) => sends.not_applied(source),
+                SendOutcome::Expired(source) if sent.signed_again => sends.rejected = Some(source),
                 SendOutcome::Expired(source) => {
-                    signed_again = true;
-                    not_now = Some(source);
+                    sends.signed_again = true;
+                    sends.not_applied(source);
                 }
-                SendOutcome::Rejected(source) => return Err(rejected(pending, source)),
+                SendOutcome::Rejected(source) => sends.rejected = Some(source),
                 SendOutcome::Unknown(source) => {
-                    debug!(sends, reason = %source, "answer lost");
                     self.call.count_lost_answer();
-                    lost += 1;
-                    pending = Some(source);
+                    sends.lost(source);
                 }
-                SendOutcome::Mismatch(source) => {
-                    mismatches += 1;
-                    pending = Some(source);
+                SendOutcome::Broken(source) => {
+                    self.call.count_lost_answer();
+                    sends.broken(source);
                 }
+                SendOutcome::Mismatch(source) => sends.mismatch(source),
             }
-            // The pause leaves time for one more send before the deadline, because that send may prove the outcome of
-            // the last one.
-            let pause = self.sender.policy.resend_pause(sends, self.sender.rng.next_u64());
-            tokio::time::sleep(pause.min(self.call.deadline().remaining() / 2)).await;
+            if sends.rejected.is_none() {
+                // The pause leaves time for one more send before the deadline, because that send may prove the outcome
+                // of the last one.
+                let pause = sends.patience.pause(&self.sender.policy, self.sender.rng.next_u64());
+                race.send_after(pause.min(self.call.deadline().remaining() / 2));
+            } else if !race.is_in_flight() {
+                return Err(sends.rejected());
+            }
         }
     }
 
@@ -137,7 +155,7 @@ impl<'a> Delivery<'a> {
     pub(crate) async fn spread(&self, bound: Duration) -> Result<(), Failure> {
         let left = self.call.deadline().remaining();
         let pause = fraction(bound, self.sender.rng.next_u64()).min(left / 2);
-        if left <= pause.saturating_add(self.sender.policy.first_timeout) {
+        if left <= pause.saturating_add(self.sender.policy.min_send_time) {
             return Err(Failure::Contention { attempts: self.attempts });
         }
         tokio::time::sleep(pause).await;
@@ -153,7 +171,7 @@ impl<'a> Delivery<'a> {
         }
         let left = self.call.deadline().remaining();
         let pause = self.sender.policy.conflict_pause(&self.conflicts, self.sender.rng.next_u64()).min(left / 2);
-        let enough_time = left > pause.saturating_add(self.sender.policy.first_timeout);
+        let enough_time = left > pause.saturating_add(self.sender.policy.min_send_time);
         if self.attempts >= self.sender.policy.max_attempts || !enough_time {
             return Err(Failure::Contention { attempts: self.attempts });
         }
@@ -163,18 +181,18 @@ impl<'a> Delivery<'a> {
     }
 
     /// The timeout of the next send. `None` if it must not be sent any more.
-    fn time_to_send(&self, pending: bool, lost: u32) -> Option<Duration> {
+    fn time_to_send(&self, is_pending: bool, patience: &Patience) -> Option<Duration> {
         let left = self.call.deadline().remaining();
         // With nothing pending, a send that cannot wait for its answer would only turn "not applied" into "unknown".
-        let needed = if pending { Duration::from_millis(1) } else { self.sender.policy.first_timeout };
+        let needed = if is_pending { Duration::from_millis(1) } else { self.sender.policy.min_send_time };
         if left < needed || self.window.remaining(self.sender.clock.now()).is_zero() {
             return None;
         }
-        Some(self.sender.policy.timeout(lost, self.sender.connected()).min(left))
+        Some(patience.limit(&self.sender.policy).min(left))
     }
 
-    fn out_of_time(&self, pending: Option<Source>, not_now: Option<Source>) -> Failure {
-        match (pending, not_now) {
+    fn out_of_time(&self, sends: Sends) -> Failure {
+        match (sends.pending, sends.not_now) {
             (Some(source), _) => Failure::OutcomeUnknown { source },
             (None, Some(source)) => Failure::Unavailable { source },
             (None, None) if self.conflicts.count > 0 => Failure::Contention { attempts: self.attempts },
@@ -183,27 +201,103 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// Reads until an answer arrives or time is up.
+/// What is noted about one send.
+struct Sent {
+    /// The time left at the send.
+    at: Duration,
+    /// Whether it was signed after a signature was refused.
+    signed_again: bool,
+}
+
+/// What the ended sends of one write prove, as long as they decide nothing.
+#[derive(Default)]
+struct Sends {
+    patience: Patience,
+    /// Set if a send may have been applied, or may still be.
+    pending: Option<Source>,
+    /// Set if a send was refused for now.
+    not_now: Option<Source>,
+    /// Set if sending again is useless.
+    rejected: Option<Source>,
+    mismatches: u32,
+    signed_again: bool,
+}
+
+impl Sends {
+    fn not_applied(&mut self, source: Source) {
+        self.patience.not_applied();
+        self.not_now = Some(source);
+    }
+
+    fn lost(&mut self, source: Source) {
+        debug!(reason = %source, "answer lost");
+        self.patience.lost();
+        self.pending = Some(source);
+    }
+
+    fn broken(&mut self, source: Source) {
+        debug!(reason = %source, "connection broken");
+        self.patience.broken();
+        self.pending = Some(source);
+    }
+
+    fn mismatch(&mut self, source: Source) {
+        self.patience.not_applied();
+        self.mismatches += 1;
+        self.pending = Some(source);
+    }
+
+    /// The failure if sending again is useless and nothing is in flight.
+    fn rejected(self) -> Failure {
+        match (self.pending, self.rejected) {
+            (Some(source), _) => Failure::OutcomeUnknown { source },
+            (None, source) => Failure::Rejected { source: source.unwrap_or_else(|| "it was rejected".into()) },
+        }
+    }
+}
+
+/// Reads until an answer arrives or time is up. A read that is not answered soon is followed by an identical one, and
+/// both are awaited.
 pub(crate) async fn until_read<A, S>(sender: &Sender, call: &Call, read: impl Fn(Duration) -> S) -> Result<A, Failure>
 where
     S: Future<Output = ReadOutcome<A>>,
 {
-    let mut unanswered = 0;
+    let mut race = Race::new();
+    let mut patience = Patience::default();
     let mut signed_again = false;
     loop {
-        let timeout = sender.policy.timeout(unanswered, sender.connected());
-        let source = match read(timeout.min(call.deadline().remaining())).await {
+        let (outcome, was_signed_again) = match race.next().await {
+            Turn::Ended(outcome, was_signed_again) => (outcome, was_signed_again),
+            Turn::Due => {
+                let timeout = patience.limit(&sender.policy).min(call.deadline().remaining());
+                race.send(read(timeout), signed_again, sender.hedge_after());
+                continue;
+            }
+        };
+        let source = match outcome {
             ReadOutcome::Read(found) => return Ok(found),
             ReadOutcome::Rejected(source) => return Err(Failure::Rejected { source }),
-            ReadOutcome::Expired(source) if signed_again => return Err(Failure::Rejected { source }),
+            ReadOutcome::Expired(source) if was_signed_again => return Err(Failure::Rejected { source }),
             ReadOutcome::Expired(source) => {
                 signed_again = true;
+                patience.not_applied();
                 source
             }
-            ReadOutcome::Again(source) => source,
+            ReadOutcome::Again(source) => {
+                patience.lost();
+                source
+            }
+            ReadOutcome::Broken(source) => {
+                patience.broken();
+                source
+            }
         };
-        unanswered += 1;
-        pause_before_read(sender, call, unanswered, source).await?;
+        let pause = patience.pause(&sender.policy, sender.rng.next_u64());
+        if has_time_to_read(sender, call, pause) {
+            race.send_after(pause);
+        } else if !race.is_in_flight() {
+            return Err(Failure::Unavailable { source });
+        }
     }
 }
 
@@ -211,16 +305,14 @@ where
 /// answer.
 pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, source: Source) -> Result<(), Failure> {
     let pause = sender.policy.resend_pause(reads, sender.rng.next_u64());
-    if call.deadline().remaining() < pause.saturating_add(sender.policy.first_timeout) {
+    if !has_time_to_read(sender, call, pause) {
         return Err(Failure::Unavailable { source });
     }
     tokio::time::sleep(pause).await;
     Ok(())
 }
 
-fn rejected(pending: Option<Source>, source: Source) -> Failure {
-    match pending {
-        Some(source) => Failure::OutcomeUnknown { source },
-        None => Failure::Rejected { source },
-    }
+/// Whether time would be left for an answer if the next read left after `pause`.
+fn has_time_to_read(sender: &Sender, call: &Call, pause: Duration) -> bool {
+    call.deadline().remaining() >= pause.saturating_add(sender.policy.min_send_time)
 }

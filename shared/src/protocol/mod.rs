@@ -4,9 +4,11 @@
 
 pub(crate) mod condition;
 pub(crate) mod deliver;
+mod hedge;
 pub(crate) mod item;
 pub(crate) mod judge;
 pub(crate) mod memory;
+mod patience;
 pub(crate) mod row;
 pub(crate) mod seen_rows;
 pub(crate) mod send;

@@ -68,6 +68,7 @@ macro_rules! classify_read {
                     }
                 }
                 SdkError::ConstructionFailure(_) => ReadOutcome::Rejected(error.into()),
+                other if is_broken(&other) => ReadOutcome::Broken(other.into()),
                 other => ReadOutcome::Again(other.into()),
             }
         }
@@ -144,7 +145,18 @@ pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
     match error {
         SdkError::ConstructionFailure(_) => SendOutcome::Rejected(error.into()),
         _ if never_left(&error) => SendOutcome::NotApplied(error.into()),
+        _ if is_broken(&error) => SendOutcome::Broken(error.into()),
         _ => SendOutcome::Unknown(error.into()),
+    }
+}
+
+/// Whether an established connection broke before the answer came. A timeout is none, and neither is a connection that
+/// was never made. The connector gives a kind to two errors that are not of I/O by name: both mean that the other side
+/// closed the connection.
+pub(super) fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
+    match error {
+        SdkError::DispatchFailure(failure) => (failure.is_io() || failure.as_other().is_some()) && !never_left(error),
+        _ => false,
     }
 }
 
@@ -163,7 +175,13 @@ fn never_left(error: &(dyn Error + 'static)) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Sender;
     use super::*;
+    use aws_sdk_dynamodb::Client;
+    use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
+    use std::time::Duration;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
 
     #[test]
     fn an_error_that_the_model_does_not_name_is_read_by_its_code_and_status() {
@@ -192,5 +210,32 @@ mod tests {
         assert!(never_left(&CredentialsError::not_loaded_no_source()));
         let broken_off = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset");
         assert!(!never_left(&broken_off));
+    }
+    /// A real connection shows what the SDK makes of it. Whether the other side resets it or only closes it depends on
+    /// how much it has read.
+    #[tokio::test]
+    async fn a_connection_that_is_closed_without_an_answer_is_broken_and_one_that_is_refused_is_not() {
+        for listens in [true, false] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            let config = Config::builder()
+                .behavior_version(BehaviorVersion::latest())
+                .region(Region::new("eu-west-1"))
+                .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
+                .endpoint_url(format!("http://{}", listener.local_addr().expect("bound")))
+                .build();
+            let sender = Sender::new(&Client::from_conf(config));
+            let read = sender.read("Table", Attributes::new(), Duration::from_mins(1));
+            let close = async {
+                let Some(listener) = Some(listener).filter(|_| listens) else { return };
+                let (mut stream, _) = listener.accept().await.expect("a connection");
+                assert!(stream.read(&mut [0; 8192]).await.expect("a request") > 0);
+            };
+            let (outcome, ()) = tokio::join!(read, close);
+            match outcome {
+                ReadOutcome::Broken(_) => assert!(listens),
+                ReadOutcome::Again(_) => assert!(!listens),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }

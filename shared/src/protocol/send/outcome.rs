@@ -18,6 +18,9 @@ pub(crate) enum SendOutcome<A, F> {
     Rejected(Source),
     /// Nothing is proved: the send may have been applied, or may be applied later.
     Unknown(Source),
+    /// Nothing is proved either: the connection broke before an answer came. After the process was frozen, it may have
+    /// been dead before the send.
+    Broken(Source),
     /// Nothing is proved: `DynamoDB` claims that another request has used the token. Tokens are random, so that cannot
     /// be true.
     Mismatch(Source),
@@ -30,6 +33,8 @@ pub(crate) enum ReadOutcome<A> {
     Read(A),
     /// No answer, or a refusal for now. Read again.
     Again(Source),
+    /// The connection broke before an answer came. Read again.
+    Broken(Source),
     /// The signature was too old or wrong. Sign it again, once.
     Expired(Source),
     /// The read was refused for good. Reading again is useless.

@@ -1,7 +1,7 @@
 //! [`Sender`]: sends one request once, and records when the client was last answered.
 #![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
-use super::classify::{classify_batch_get_item, classify_get_item, classify_put_item, classify_update_item};
+use super::classify::{classify_batch_get_item, classify_get_item, classify_put_item, classify_update_item, is_broken};
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
 use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_write_items, unprocessed};
 use crate::clock::{Clock, Rng};
@@ -15,6 +15,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use std::error::Error;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +25,7 @@ use tokio::time::Instant;
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     client: Client,
-    /// The time of the last answer to the client, from any table. All copies share it.
+    /// The time of the last answer to the client, from any table, if no connection broke since. All copies share it.
     last_answer: Arc<Mutex<Option<Instant>>>,
     /// The rows that the client saw last, in any table. All copies share them.
     pub(crate) seen_rows: Arc<SeenRows>,
@@ -56,10 +57,13 @@ impl Sender {
         Arc::ptr_eq(&self.last_answer, &other.last_answer)
     }
 
-    /// Whether the client was answered in the last minute. If so, timeouts need no time for connecting.
-    pub(crate) fn connected(&self) -> bool {
+    /// The time after which a send that is not answered is followed by an identical one. `None` if the client was not
+    /// answered in the last minute, or if a connection broke since: it is probably connecting then, and a second
+    /// handshake beside the first would make both slower.
+    pub(crate) fn hedge_after(&self) -> Option<Duration> {
         let last = *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner);
-        last.is_some_and(|last| last.elapsed() < CONNECTION_LIFE)
+        let connected = last.is_some_and(|last| last.elapsed() < CONNECTION_LIFE);
+        connected.then_some(self.policy.hedge_after)
     }
 
     /// Reads one item, strongly consistent.
@@ -140,15 +144,18 @@ impl Sender {
     /// Waits for an answer, at most `timeout`. Returns `None` if none arrived.
     ///
     /// The answer is boxed, because the SDK's futures take kilobytes. Every future of this crate would contain one.
-    async fn within<O, E>(
+    async fn within<O, E: Error + 'static>(
         &self,
         timeout: Duration,
         answer: Pin<Box<impl Future<Output = Result<O, SdkError<E, HttpResponse>>>>>,
     ) -> Option<Result<O, SdkError<E, HttpResponse>>> {
         let answer = tokio::time::timeout(timeout, answer).await.ok()?;
-        if matches!(answer, Ok(_) | Err(SdkError::ServiceError(_))) {
-            *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-        }
+        let answered = match &answer {
+            Ok(_) | Err(SdkError::ServiceError(_)) => Some(Instant::now()),
+            Err(error) if is_broken(error) => None,
+            Err(_) => return Some(answer),
+        };
+        *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = answered;
         Some(answer)
     }
 }

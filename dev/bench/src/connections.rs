@@ -1,0 +1,172 @@
+//! Measures slow connections: a handshake that takes most of a second, late answers, and a pool that died in a freeze.
+//!
+//! Time is virtual, as in [`crate::crowd`].
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the way compared with does")]
+
+use crate::pool::{Counts, Fate, Pool};
+use crate::table::{self, Counter, KEY, NAME};
+use crate::wire::Wire;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost::{Clock, Rng, Store};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep, timeout};
+
+/// The time of a handshake: name look-up and TLS on a 128 MB function.
+pub const HANDSHAKE: Duration = Duration::from_millis(800);
+/// The time by which an answer is late.
+pub const LATE: Duration = Duration::from_millis(200);
+/// The connections of a pool that died.
+pub const DEAD: usize = 4;
+
+/// A way to wait for answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// `update_with_retry`, with the default policy.
+    Fencepost,
+    /// Reads and writes with timeouts. A timeout drops the send, and the request is sent again after a pause: 150 ms if
+    /// the client was answered in the last minute, else 2 s, twice as long after each lost answer. The pause is between
+    /// 0 and 20 ms, and its bound doubles too.
+    HangUp,
+}
+
+/// A trouble of connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// None: one open connection, and answers in time.
+    None,
+    /// The client has no connection, and the answer to the read is [`LATE`].
+    ColdAndLateRead,
+    /// The client has one connection, and the answer to the write is [`LATE`].
+    LateWrite,
+    /// The client has two connections, and the answer to the write is lost.
+    LostWrite,
+    /// The process was frozen for so long, and [`DEAD`] connections died.
+    Freeze(Duration),
+}
+
+/// The cost of one update.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cost {
+    /// The time of the update.
+    pub time: Duration,
+    /// The sends that were given up, or whose connection broke.
+    pub lost: u32,
+    /// The requests, and the connections that were opened.
+    pub counts: Counts,
+}
+
+/// Raises a counter by one in this trouble.
+///
+/// # Panics
+/// If the update fails, which it does not.
+#[must_use]
+pub fn update(way: Way, trouble: Trouble, hop: Duration, seed: u64) -> Cost {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    runtime.expect("a runtime").block_on(updated(way, trouble, hop, seed))
+}
+
+async fn updated(way: Way, trouble: Trouble, hop: Duration, seed: u64) -> Cost {
+    let wire = Wire::new(hop);
+    let pool = Pool::new(HANDSHAKE, hop, move |operation, body| wire.answer(operation, body));
+    let chance = Mutex::new(fastrand::Rng::with_seed(seed));
+    let rng = Rng::new(move || chance.lock().expect("no panic while drawing").u64(..));
+    let (start, base) = (Instant::now(), SystemTime::UNIX_EPOCH + Duration::from_hours(500_000));
+    let new_process = || {
+        let clock = Clock::new(move || base + start.elapsed());
+        Store::new(&pool.client()).with_clock(clock).with_rng(rng.clone()).table::<Counter>(NAME)
+    };
+    pool.open(1);
+    let mut table = new_process();
+    table::create(&table, "one").await;
+    let mut answered = Some(Instant::now());
+    match trouble {
+        Trouble::None => {}
+        Trouble::ColdAndLateRead => {
+            (table, answered) = (new_process(), None);
+            pool.close_idle();
+            pool.next(&[Fate::Late(LATE)]);
+        }
+        Trouble::LateWrite => pool.next(&[Fate::Answered, Fate::Late(LATE)]),
+        Trouble::LostWrite => {
+            pool.open(1);
+            pool.next(&[Fate::Answered, Fate::AnswerLost]);
+        }
+        Trouble::Freeze(time) => {
+            pool.open(DEAD - pool.idle());
+            pool.kill_idle();
+            sleep(time).await;
+        }
+    }
+    let _ = pool.take_counts();
+    let began = Instant::now();
+    let lost = match way {
+        Way::Fencepost => {
+            let call = table::call();
+            assert!(table::raise_in(&table, "one", &call).await, "{trouble:?}");
+            call.tally().lost_answers
+        }
+        Way::HangUp => read_and_write(&pool.client(), &mut answered, fastrand::Rng::with_seed(seed)).await,
+    };
+    Cost { time: began.elapsed(), lost, counts: pool.take_counts() }
+}
+
+/// The way that hangs up. Returns the sends of the write that were given up, or whose connection broke. It takes a
+/// refusal after a lost answer for its own write, which is right only because nobody else writes here.
+async fn read_and_write(client: &Client, answered: &mut Option<Instant>, mut rng: fastrand::Rng) -> u32 {
+    let id = || AttributeValue::S("one".to_owned());
+    let mut patience = HungUp::default();
+    let item = loop {
+        let read = client.get_item().table_name(NAME).key(KEY, id()).consistent_read(true);
+        if let Some(Ok(output)) = patience.within(*answered, Box::pin(read.send())).await {
+            break output.item.expect("an item");
+        }
+        patience.pause(&mut rng).await;
+    };
+    *answered = Some(Instant::now());
+    let number = |name: &str| item[name].as_n().expect("a number").parse::<u64>().expect("a whole one");
+    let (version, count) = (number("_version"), number("count"));
+    let mut patience = HungUp::default();
+    loop {
+        let write = client.update_item().table_name(NAME).key(KEY, id());
+        let write = write.update_expression("SET #count = :count, #version = :next");
+        let write = write.condition_expression("#version = :version");
+        let write = write.expression_attribute_names("#count", "count");
+        let write = write.expression_attribute_names("#version", "_version");
+        let write = write.expression_attribute_values(":count", AttributeValue::N((count + 1).to_string()));
+        let write = write.expression_attribute_values(":next", AttributeValue::N((version + 1).to_string()));
+        let write = write.expression_attribute_values(":version", AttributeValue::N(version.to_string()));
+        match patience.within(*answered, Box::pin(write.send())).await {
+            Some(Ok(_)) => return patience.lost,
+            Some(Err(SdkError::ServiceError(refused)))
+                if matches!(refused.err(), UpdateItemError::ConditionalCheckFailedException(_)) =>
+            {
+                return patience.lost;
+            }
+            _ => patience.pause(&mut rng).await,
+        }
+    }
+}
+
+/// The lost answers of one request.
+#[derive(Default)]
+struct HungUp {
+    lost: u32,
+}
+
+impl HungUp {
+    async fn within<A>(&self, answered: Option<Instant>, request: impl Future<Output = A>) -> Option<A> {
+        let connected = answered.is_some_and(|answered| answered.elapsed() < Duration::from_mins(1));
+        let first = Duration::from_millis(if connected { 150 } else { 2000 });
+        timeout((first * 2_u32.pow(self.lost)).min(Duration::from_secs(2)), request).await.ok()
+    }
+
+    async fn pause(&mut self, rng: &mut fastrand::Rng) {
+        let bound = 20 << self.lost;
+        self.lost += 1;
+        sleep(Duration::from_millis(rng.u64(0..bound))).await;
+    }
+}

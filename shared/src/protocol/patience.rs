@@ -1,0 +1,103 @@
+//! [`Patience`] (pure): how long to wait for the next answer, and before the next send, given the sends that failed.
+
+use crate::retry::RetryPolicy;
+use std::time::Duration;
+
+/// The number of broken connections in a row that are each followed by a send at once. A pool may hold several
+/// connections that died while the process was frozen, and each shows it only when a request is sent on it. More than
+/// these are no leftovers: the network or the service is in trouble.
+const MAX_DEAD_CONNECTIONS: u32 = 4;
+
+/// The failed sends of one request.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Patience {
+    /// Sends that failed. Each doubles the bound of the next pause.
+    failed: u32,
+    /// Sends of these whose answer was lost. Every second one doubles the limit of the next send.
+    lost: u32,
+    /// Connections that broke since the last failure of another kind.
+    broken: u32,
+}
+
+impl Patience {
+    /// Notes a send that was answered, and was not applied.
+    pub(crate) fn not_applied(&mut self) {
+        self.broken = 0;
+        self.failed += 1;
+    }
+
+    /// Notes a send whose answer was lost.
+    pub(crate) fn lost(&mut self) {
+        self.not_applied();
+        self.lost += 1;
+    }
+
+    /// Notes a send whose connection broke. The first ones in a row do not count as failures, because the connection
+    /// was probably dead before the send.
+    pub(crate) fn broken(&mut self) {
+        self.broken += 1;
+        if self.broken > MAX_DEAD_CONNECTIONS {
+            self.failed += 1;
+            self.lost += 1;
+        }
+    }
+
+    /// The limit of the next send.
+    pub(crate) fn limit(&self, policy: &RetryPolicy) -> Duration {
+        policy.limit(self.lost)
+    }
+
+    /// The pause before the next send.
+    pub(crate) fn pause(&self, policy: &RetryPolicy, random: u64) -> Duration {
+        if (1..=MAX_DEAD_CONNECTIONS).contains(&self.broken) {
+            return Duration::ZERO;
+        }
+        policy.resend_pause(self.failed, random)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The longest pause and the limit of the next send, in milliseconds.
+    fn next(patience: &Patience) -> (u128, u128) {
+        let policy = RetryPolicy::default();
+        let pause = patience.pause(&policy, u64::MAX).as_nanos().div_ceil(1_000_000);
+        (pause, patience.limit(&policy).as_millis())
+    }
+
+    #[test]
+    fn four_broken_connections_in_a_row_use_up_no_patience_and_the_fifth_does() {
+        let mut patience = Patience::default();
+        for _ in 0..4 {
+            patience.broken();
+            assert_eq!(next(&patience), (0, 2000));
+        }
+        patience.broken();
+        assert_eq!(next(&patience), (20, 2000));
+        patience.broken();
+        assert_eq!(next(&patience), (40, 4000));
+    }
+
+    #[test]
+    fn a_failure_of_another_kind_lets_four_more_connections_break() {
+        let mut patience = Patience::default();
+        (0..4).for_each(|_| patience.broken());
+        patience.not_applied();
+        assert_eq!(next(&patience), (20, 2000));
+        patience.broken();
+        assert_eq!(next(&patience), (0, 2000));
+    }
+
+    #[test]
+    fn lost_answers_lengthen_the_limit_and_refusals_for_now_only_the_pause() {
+        let mut patience = Patience::default();
+        patience.not_applied();
+        patience.not_applied();
+        assert_eq!(next(&patience), (40, 2000));
+        patience.lost();
+        patience.lost();
+        assert_eq!(next(&patience), (160, 4000));
+    }
+}
