@@ -44,6 +44,8 @@ pub struct Protected<'a> {
     /// The row before.
     pub before: &'a Value,
     pub lease: Option<State>,
+    /// Whether it only marks a write as never to be applied.
+    pub is_burn: bool,
 }
 
 /// All of it, in the order in which it was applied.
@@ -61,7 +63,8 @@ impl<'a> Timeline<'a> {
     pub fn of(scene: &Scene, applied: &'a [Applied]) -> Self {
         let tokens = scene.tokens.lock().expect("no panic");
         let mut timeline = Timeline { lease: Vec::new(), items: BTreeMap::new() };
-        for Applied { op, time, rows } in applied {
+        for write in applied {
+            let (Applied { op, time, rows }, is_burn) = (write, write.is_burn());
             let written = rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");
             for Touched { step, row } in written {
                 if step.table == LEASES {
@@ -72,7 +75,7 @@ impl<'a> Timeline<'a> {
                     let writes = timeline.items.entry(step.id.clone()).or_default();
                     let before = writes.last().map_or(&Value::Null, |last| last.row);
                     let token = tokens.get(op).copied().unwrap_or_default();
-                    writes.push(Protected { time: *time, op: *op, token, row, before, lease });
+                    writes.push(Protected { time: *time, op: *op, token, row, before, lease, is_burn });
                 }
             }
         }
@@ -91,15 +94,15 @@ impl<'a> Timeline<'a> {
     /// How often an operation was applied, to what it is about.
     pub fn count(&self, op: u64, what: What) -> usize {
         if what.is_protected() {
-            self.items.values().flatten().filter(|write| write.op == op).count()
+            self.items.values().flatten().filter(|write| write.op == op && !write.is_burn).count()
         } else {
             self.lease.iter().filter(|state| state.op == op).count()
         }
     }
 
-    /// What was written to an item, without what TTL removed.
+    /// What was written to an item, without burns and without what TTL removed.
     pub fn writes(&self, item: &str) -> impl Iterator<Item = &Protected<'a>> {
-        self.items.get(item).into_iter().flatten().filter(|write| write.op != TTL)
+        self.items.get(item).into_iter().flatten().filter(|write| write.op != TTL && !write.is_burn)
     }
 }
 
