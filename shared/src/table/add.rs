@@ -43,7 +43,7 @@ struct Bands {
     number: usize,
     attribute: String,
     /// The ranges of the new number, each with its value.
-    bands: Vec<(RangeInclusive<i64>, AttributeValue)>,
+    ranges: Vec<(RangeInclusive<i64>, AttributeValue)>,
 }
 
 /// The names that lead to a number, from the top of the item.
@@ -143,7 +143,7 @@ impl Add {
         if self.number(number).is_none() {
             self.invalid = Some("only a whole amount has bands".to_owned());
         }
-        self.bands.push(Bands { number, attribute: attribute.to_owned(), bands: encoded });
+        self.bands.push(Bands { number, attribute: attribute.to_owned(), ranges: encoded });
         self
     }
 
@@ -220,14 +220,14 @@ impl Add {
             }
         }
         let mut addition = self.addition.clone();
-        for Bands { number, attribute, bands } in &self.bands {
+        for Bands { number, attribute, ranges } in &self.bands {
             let by = self.number(*number).unwrap_or_default();
             let current = attributes.and_then(|item| number_at(item, &numbers[*number].path));
             let current: Option<i128> = current.and_then(|current| current.parse().ok());
             let is_next = |(range, _): &&(RangeInclusive<i64>, AttributeValue)| {
                 current.is_some_and(|current| contains(range, current + by))
             };
-            let Some((range, value)) = bands.iter().find(is_next).or(bands.last()) else {
+            let Some((range, value)) = ranges.iter().find(is_next).or(ranges.last()) else {
                 return Err(invalid(format!("{attribute} has no bands")));
             };
             let number = &mut addition.numbers[*number];
@@ -268,7 +268,7 @@ impl Add {
         let is_in_a_band = |bands: &Bands| {
             let current = number_at(item, &self.addition.numbers[bands.number].path).and_then(|text| text.parse().ok());
             let by = self.number(bands.number).unwrap_or_default();
-            current.is_some_and(|current: i128| bands.bands.iter().any(|(range, _)| contains(range, current + by)))
+            current.is_some_and(|current: i128| bands.ranges.iter().any(|(range, _)| contains(range, current + by)))
         };
         if !self.bands.iter().all(is_in_a_band) {
             return Why::OutOfRange;

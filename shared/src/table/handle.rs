@@ -56,7 +56,7 @@ impl<T: Record> Table<T> {
         Table { tombstone_retention: retention.clamp(least, most), ..self }
     }
 
-    /// Returns a table whose items this client remembers as it saw them last, up to 16 KB each.
+    /// Makes this client remember the items of the table as it saw them last, up to 16 KB each.
     ///
     /// A change then decides on the remembered item and sends its write at once, without a read. If the item has moved
     /// on, the write is refused, and the change is decided again on the item that the refusal returns. `Keep`, `Refuse`
@@ -66,8 +66,8 @@ impl<T: Record> Table<T> {
     /// write of 1 KB costs as much as a write, which is ten times the price of an eventually consistent read of 4 KB
     /// and five times that of a strongly consistent one.
     #[must_use]
-    pub fn remembering_items(&self) -> Self {
-        Table { remembers_items: true, ..self.clone() }
+    pub fn remembering_items(self) -> Self {
+        Table { remembers_items: true, ..self }
     }
 
     /// Returns a table that writes under the fencing token of a lease. Each item that it writes remembers the token.

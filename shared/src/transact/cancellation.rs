@@ -32,7 +32,7 @@ pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
                     all = Verdict::NeverApplied;
                 }
             }
-            verdict if all == Verdict::Unproved => all = verdict,
+            verdict @ (Verdict::Open | Verdict::Corrupt) if all == Verdict::Unproved => all = verdict,
             Verdict::Open | Verdict::Corrupt | Verdict::Unproved => {}
         }
     }
@@ -56,20 +56,22 @@ pub(super) fn is_lease_lost(steps: &[Step], reasons: &[Reason]) -> bool {
 mod tests {
     use super::*;
     use crate::protocol::item::Attributes;
-    use crate::protocol::judge::{Base, SentWrite, WriteId};
+    use crate::protocol::judge::{Base, SentWrite};
+    use crate::protocol::memory::WriteId;
     use crate::version::{Incarnation, Version};
     use aws_sdk_dynamodb::types::AttributeValue;
     use std::time::{Duration, UNIX_EPOCH};
 
     const OURS: WriteId = WriteId::from_bytes([1; 8]);
     const THEIRS: WriteId = WriteId::from_bytes([2; 8]);
+    const LANDED: Verdict = Verdict::Landed(Version::ABSENT.next());
 
     /// A row that `by` created and wrote last, at version `at`.
     fn row_of(by: WriteId, at: u64) -> Attributes {
         let mut row = row::first_attributes(by);
         row.insert("_version".to_owned(), AttributeValue::N(at.to_string()));
-        let slot = (at.to_string(), row::bytes(*by.as_bytes()));
-        row.insert("_writes".to_owned(), AttributeValue::M([slot].into()));
+        let trace = (by.name(), AttributeValue::N((at - 1).to_string()));
+        row.insert("_writes".to_owned(), AttributeValue::M([trace].into()));
         row
     }
 
@@ -77,13 +79,14 @@ mod tests {
         let version = Version::new(at).expect("small");
         Role::Writes(SentWrite {
             id: OURS,
-            on: Base::Row { version, incarnation: THEIRS.as_incarnation() },
+            on: Base::Row { version, window: 1, incarnation: THEIRS.as_incarnation() },
+            remembered: 16,
             fence: None,
         })
     }
 
     fn create() -> Role {
-        Role::Writes(SentWrite { id: OURS, on: Base::NoRow, fence: None })
+        Role::Writes(SentWrite { id: OURS, on: Base::NoRow, remembered: 16, fence: None })
     }
 
     fn judged(steps: &[(Role, Reason)]) -> Verdict {
@@ -100,7 +103,7 @@ mod tests {
     fn one_step_that_landed_means_that_all_did_whatever_the_others_show() {
         let moved_on = (update(3), refused(row_of(THEIRS, 4)));
         let ours = (create(), refused(row_of(OURS, 1)));
-        assert_eq!(judged(&[moved_on, ours]), Verdict::Landed);
+        assert_eq!(judged(&[moved_on, ours]), LANDED);
     }
 
     #[test]
@@ -114,7 +117,8 @@ mod tests {
 
     #[test]
     fn steps_that_leave_no_id_prove_nothing() {
-        let base = Base::Row { version: Version::new(3).expect("small"), incarnation: Incarnation::from_bytes([2; 8]) };
+        let version = Version::new(3).expect("small");
+        let base = Base::Row { version, window: 1, incarnation: Incarnation::from_bytes([2; 8]) };
         assert_eq!(judged(&[(Role::Checks(base), refused(row_of(THEIRS, 4)))]), Verdict::Unproved);
         assert_eq!(judged(&[(Role::Adds, refused(row_of(THEIRS, 4)))]), Verdict::Unproved);
         assert_eq!(judged(&[(update(3), Reason::Refused(None))]), Verdict::Unproved);
@@ -125,7 +129,7 @@ mod tests {
     fn a_refused_lease_proves_nothing_about_what_was_applied_before() {
         let lost = || (Role::Requires(7), Reason::Refused(None));
         assert_eq!(judged(&[lost(), (create(), Reason::None)]), Verdict::Unproved);
-        assert_eq!(judged(&[lost(), (create(), refused(row_of(OURS, 1)))]), Verdict::Landed);
+        assert_eq!(judged(&[lost(), (create(), refused(row_of(OURS, 1)))]), LANDED);
         assert_eq!(judged(&[lost(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
     }
 
@@ -151,6 +155,14 @@ mod tests {
             row.insert("expiresAt".to_owned(), AttributeValue::N((minutes * 60).to_string()));
             assert_eq!(judged(&[(create(), refused(row))]), expected, "{minutes} minutes");
         }
+    }
+
+    #[test]
+    fn a_step_that_its_row_may_still_take_leaves_the_transaction_open() {
+        assert_eq!(judged(&[(update(4), refused(row_of(THEIRS, 4)))]), Verdict::Open);
+        assert_eq!(judged(&[(update(4), refused(row_of(THEIRS, 4))), (create(), Reason::None)]), Verdict::Open);
+        let dead = (create(), refused(row_of(THEIRS, 1)));
+        assert_eq!(judged(&[(update(4), refused(row_of(THEIRS, 4))), dead]), Verdict::NeverApplied);
     }
 
     #[test]
