@@ -9,6 +9,7 @@ mod credentials;
 mod crowds;
 mod deadlines;
 mod futures;
+mod https;
 mod idempotency;
 mod limits;
 mod properties;
