@@ -1,7 +1,7 @@
 //! The HTTPS client of the SDK: HTTP/1.1 over TLS, on connections that are kept.
 //!
-//! The SDK's own client speaks HTTP/2 too and knows proxies, for 0.6 MB of every function. `DynamoDB` speaks HTTP/1.1
-//! (`docs/decisions.md`, "Start-up and size").
+//! The SDK's own client also speaks HTTP/2 and knows proxies, which takes 0.6 MB of a function. `DynamoDB` speaks
+//! HTTP/1.1 (`docs/decisions.md`, "Start-up and size").
 
 use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
 use aws_smithy_runtime_api::box_error::BoxError;
