@@ -1,13 +1,14 @@
 //! Reads an item as a user's own program does: `reader ITEM`.
 //!
 //! The client comes from the SDK's default configuration, so its credentials come from wherever the SDK finds them. The
-//! crate has no part in that. A read that fails is repeated: the SDK bounds the time in which it looks for credentials,
+//! crate has no part in that but the HTTP client. A read that fails is repeated: the SDK bounds the time in which it looks for credentials,
 //! and on a slow machine that may be too short. The test ends a program that never succeeds.
 #![allow(clippy::print_stdout, reason = "the test reads what it found")]
 #![allow(clippy::print_stderr, reason = "why a read failed")]
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
+use fencepost::lambda::https_client;
 use fencepost::{Call, Deadline, Key, Record, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -25,7 +26,7 @@ impl Record for Note {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
     let id = std::env::args().nth(1).ok_or("reader ITEM")?;
-    let config = aws_config::load_defaults(BehaviorVersion::latest()).await;
+    let config = aws_config::defaults(BehaviorVersion::latest()).http_client(https_client()).load().await;
     let notes: Table<Note> = Store::new(&Client::new(&config)).table("Notes");
     loop {
         let call = Call::new(Deadline::within(Duration::from_mins(1)));

@@ -12,6 +12,7 @@ use aws_sdk_dynamodb::{
     config::{Credentials, ProvideCredentials},
 };
 use dynoxide::Database;
+use fencepost::lambda::https_client;
 use tokio::net::TcpListener;
 
 use crate::{args::Engine, failure::Failure};
@@ -98,6 +99,7 @@ impl DynamoDb {
     pub async fn client(&self) -> Client {
         let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_secs(15)).build();
         let config = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(https_client())
             .endpoint_url(&self.endpoint)
             .region(Region::new(self.region.clone()))
             .timeout_config(timeout)
@@ -108,7 +110,7 @@ impl DynamoDb {
 
 /// The credentials that the SDK finds in any place. Functions look only into their environment, as on Lambda.
 async fn own_credentials() -> Result<Credentials, Failure> {
-    let config = aws_config::load_defaults(BehaviorVersion::latest()).await;
+    let config = aws_config::defaults(BehaviorVersion::latest()).http_client(https_client()).load().await;
     let unusable = |why: &str| {
         Failure::new(format!(
             "The credentials of AWS_PROFILE or AWS_ACCESS_KEY_ID cannot be used ({why}): correct them."

@@ -24,7 +24,7 @@ async fn container() -> String {
 }
 
 /// What the reader says of a note, with nothing in its environment but this.
-async fn read(environment: &[(&str, &str)]) -> String {
+pub(super) async fn read(environment: &[(&str, &str)]) -> String {
     let reader = Command::new(env!("CARGO_BIN_EXE_reader"))
         .arg("n-1")
         .env_clear()

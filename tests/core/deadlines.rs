@@ -4,6 +4,7 @@ use super::accounts::{Account, TABLE, engine, rival};
 use crate::harness::clients::{Line, Silent, client_by_script, client_whose, client_without_answers, lost};
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::transact::{Attempt, Plan, Reads};
@@ -221,21 +222,26 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
 }
 
 /// After the first refused connection the wall clock ends the window of the sends, so no real time has to pass.
-#[tokio::test]
-async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("bound");
+pub(super) async fn is_unavailable_at(endpoint: &str, http_client: SharedHttpClient) {
     let config = engine().client().config().to_builder();
-    let config = config.endpoint_url(format!("http://{closed}"));
-    let config = config.http_client(aws_smithy_http_client::Builder::new().build_http()).build();
+    let config = config.endpoint_url(endpoint).http_client(http_client).build();
     let asleep = store(&Client::from_conf(config), asleep_after_the_first_send(), || 7);
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(1);
     (policy.hedge_after, policy.send_limit, policy.max_send_limit) = (long, long, long);
     let table: Table<Account> = asleep.with_policy(policy).table(TABLE);
     let call = Call::new(Deadline::within(long * 5));
-    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("nobody listens");
+    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("unreachable");
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");
+}
+
+#[tokio::test]
+async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("bound");
+    let endpoint = format!("http://{closed}");
+    is_unavailable_at(&endpoint, aws_smithy_http_client::Builder::new().build_http()).await;
+    is_unavailable_at(&endpoint, fencepost::lambda::https_client()).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,6 +10,7 @@ mod crowds;
 mod deadlines;
 mod futures;
 mod hedging;
+mod https;
 mod idempotency;
 mod limits;
 mod properties;

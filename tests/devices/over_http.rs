@@ -137,7 +137,7 @@ async fn pass_on(State(hop): State<Arc<LossyHop>>, request: Request) -> Response
     }
 }
 
-/// The real SDK over real sockets, plain HTTP: no TLS roots to load.
+/// The real SDK over real sockets, with the HTTP client of the functions.
 fn client_at(address: &str) -> Client {
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::latest())
@@ -145,7 +145,7 @@ fn client_at(address: &str) -> Client {
         .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
         .endpoint_url(format!("http://{address}"))
         .retry_config(RetryConfig::disabled())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .http_client(fencepost::lambda::https_client())
         .build();
     Client::from_conf(config)
 }

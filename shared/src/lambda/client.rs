@@ -4,13 +4,12 @@
 //! function on Lambda has none of these, and would pay for them with 0.8 MB of program (`docs/decisions.md`, "Start-up
 //! and size").
 
+use super::https::https_client;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::SharedCredentialsProvider;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::{SharedCredentialsProvider, SharedHttpClient};
-use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use std::env;
 
 /// Creates a client from the environment.
@@ -35,7 +34,7 @@ pub fn client_from_env() -> Client {
         .region(variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")).map(Region::new))
         .credentials_provider(SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new()))
         .retry_config(RetryConfig::disabled()) // this crate sends again itself, because it must see every lost answer
-        .http_client(https());
+        .http_client(https_client());
     config.set_endpoint_url(variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL")));
     config.set_use_fips(is_true("AWS_USE_FIPS_ENDPOINT"));
     config.set_use_dual_stack(is_true("AWS_USE_DUALSTACK_ENDPOINT"));
@@ -48,24 +47,4 @@ fn variable(name: &str) -> Option<String> {
 
 fn is_true(name: &str) -> Option<bool> {
     variable(name).map(|value| value.eq_ignore_ascii_case("true"))
-}
-
-/// The HTTPS client of the SDK with one difference: it reads the trusted authorities from one file.
-///
-/// Most systems have them twice, in a bundle and in a folder. The SDK reads both, which takes half of a function's
-/// start. If the environment names the authorities, or if there is no bundle, the SDK looks for them itself.
-fn https() -> SharedHttpClient {
-    let bundle = (!openssl_probe::has_ssl_cert_env_vars())
-        .then(|| openssl_probe::probe().cert_file)
-        .flatten()
-        .and_then(|path| std::fs::read(path).ok());
-    let trusted = match bundle {
-        Some(bundle) => TrustStore::empty().with_pem_certificate(bundle),
-        None => TrustStore::default(),
-    };
-    let provider = aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
-    match TlsContext::builder().with_trust_store(trusted).build() {
-        Ok(context) => provider.tls_context(context).build_https(),
-        Err(_) => provider.build_https(),
-    }
 }

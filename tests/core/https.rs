@@ -1,0 +1,96 @@
+//! The HTTPS client of the functions, over real sockets.
+
+use super::credentials::read;
+use super::deadlines::is_unavailable_at;
+use crate::harness::server::Server;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::{Client, Config};
+use fencepost::lambda::https_client;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+
+/// A certificate for `localhost` that signed itself, valid from 2020 to 2120, and its key.
+const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/core/tls/localhost.pem");
+const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/core/tls/localhost.key");
+
+/// Speaks TLS for a server that does not. Gives the endpoint.
+async fn tls_for(server: &Server) -> String {
+    let certificate = CertificateDer::from_pem_file(CERTIFICATE).expect("a certificate");
+    let key = PrivateKeyDer::from_pem_file(KEY).expect("a key");
+    let config = ServerConfig::builder().with_no_client_auth().with_single_cert(vec![certificate], key);
+    let acceptor = TlsAcceptor::from(Arc::new(config.expect("the key is that of the certificate")));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let endpoint = format!("https://localhost:{}", listener.local_addr().expect("bound").port());
+    let address = server.address.clone();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let (acceptor, address) = (acceptor.clone(), address.clone());
+            tokio::spawn(async move {
+                let mut client = acceptor.accept(client).await?;
+                let mut server = TcpStream::connect(address).await?;
+                tokio::io::copy_bidirectional(&mut client, &mut server).await
+            });
+        }
+    });
+    endpoint
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_item_is_read_over_tls_from_a_server_that_the_environment_trusts() {
+    let server = Server::start(&[("Notes", "noteId")]).await;
+    let note = json!({
+        "noteId": {"S": "n-1"},
+        "text": {"S": "read"},
+        "_version": {"N": "1"},
+        "_incarnation": {"B": "AAAAAAAAAAA="},
+        "_writes": {"M": {}},
+    });
+    server.engine.raw("PutItem", &json!({"TableName": "Notes", "Item": note}));
+    let said = read(&[
+        ("AWS_ACCESS_KEY_ID", "test"),
+        ("AWS_SECRET_ACCESS_KEY", "test"),
+        ("AWS_ENDPOINT_URL_DYNAMODB", tls_for(&server).await.as_str()),
+        ("AWS_REGION", "eu-west-1"),
+        ("SSL_CERT_FILE", CERTIFICATE),
+    ])
+    .await;
+    assert_eq!(said, "read");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_sent_to_a_server_that_nobody_trusts() {
+    let server = Server::start(&[]).await;
+    is_unavailable_at(&tls_for(&server).await, https_client()).await;
+    assert_eq!(server.answered(), 0);
+}
+
+/// Connecting includes TLS, so a server that never says anything is never connected to over `https`.
+#[tokio::test(start_paused = true)]
+async fn connecting_and_waiting_for_an_answer_end_with_the_timeouts_of_the_sdk() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = silent.local_addr().expect("bound");
+    let second = Duration::from_secs(1);
+    let timeouts = TimeoutConfig::builder();
+    for (scheme, timeouts) in
+        [("https", timeouts.clone().connect_timeout(second)), ("http", timeouts.read_timeout(second))]
+    {
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("eu-west-1"))
+            .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
+            .endpoint_url(format!("{scheme}://{address}"))
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(timeouts.build())
+            .http_client(https_client())
+            .build();
+        let error = Client::from_conf(config).list_tables().send().await.expect_err("nobody answers");
+        assert!(matches!(&error, SdkError::DispatchFailure(failure) if failure.is_timeout()), "{scheme}: {error:?}");
+    }
+}
