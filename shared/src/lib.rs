@@ -1,9 +1,9 @@
 //! Change shared state in `DynamoDB` exactly once, although callers race and answers get lost.
 //!
 //! An operation reads an item, decides, and writes on the condition that the item is unchanged. An [`Add`] changes
-//! numbers within bounds and demands no exact version, so adds to one item do not conflict. Each change leaves its id in
-//! the item. If an answer is lost, the same write is sent again. The id in a refusal tells whether the first send was
-//! applied. `DESIGN.md` argues why that is exact.
+//! numbers within bounds and demands no exact version, so adds to one item do not conflict. Each change leaves its id
+//! in the item. If an answer is lost, the same write is sent again. The id in a refusal tells whether the first send
+//! was applied. `DESIGN.md` argues why that is exact.
 //!
 //! # What is promised
 //!
@@ -36,13 +36,14 @@
 //!
 //! [`LwwTable`] and [`Leases`] name the cases in which they promise less than the first table.
 //!
-//! An add sends one more write if its window has passed, if it guessed a band wrong, or if it must be burned after a lost
-//! answer. A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself, because a [`Store`]
-//! switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`] counts them.
+//! An add sends one more write if its window has passed, if it guessed a band wrong, or if it must be burned after a
+//! lost answer. A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself,
+//! because a [`Store`] switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`]
+//! counts them.
 //!
 //! Other writers of a table must keep three rules. They raise `_version` by one with each write. They leave the other
-//! attributes of this crate alone. They never create, replace or delete a row. Programs that use this crate on one table
-//! must have the same stored format (2) and the same [`Record::REMEMBERED_WRITES`].
+//! attributes of this crate alone. They never create, replace or delete a row. Programs that use this crate on one
+//! table must have the same stored format (2) and the same [`Record::REMEMBERED_WRITES`].
 //!
 //! # Example
 //!
@@ -99,12 +100,12 @@
 //! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`]: small files that depend
 //!    on no later part.
 //! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define what is stored, and `condition` has all
-//!    expression text. `send` sends one request and says what its answer proves. `judge` finds out what became of a write.
-//!    `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the rows that
-//!    the client saw last.
+//!    expression text. `send` sends one request and says what its answer proves. `judge` finds out what became of a
+//!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
+//!    rows that the client saw last.
 //! 3. [`Store`]: one client, and the settings for its requests.
-//! 4. [`table`]: one item, by decisions or by adds. [`number`]: the numbers of adds. [`transact`]: many items. [`idempotency`]: once per request. [`lease`]: timed claims with
-//!    fencing tokens. [`lww`]: the newest instance wins.
+//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]. [`transact`]: many items.
+//!    [`idempotency`]: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]: the newest instance wins.
 //! 5. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!
 //! Dependencies point in one direction only: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} ->
