@@ -1,7 +1,8 @@
 //! Change shared state in `DynamoDB` exactly once, although callers race and answers get lost.
 //!
-//! An operation reads an item, decides, and writes on the condition that the item is unchanged. Each change leaves its
-//! id in the item. If an answer is lost, the same write is sent again. The id in a refusal tells whether the first send
+//! An operation reads an item, decides, and writes on the condition that the item is unchanged. An [`Add`] changes
+//! numbers within bounds and demands no exact version, so adds to one item do not conflict. Each change leaves its id
+//! in the item. If an answer is lost, the same write is sent again. The id in a refusal tells whether the first send
 //! was applied. `DESIGN.md` argues why that is exact.
 //!
 //! # What is promised
@@ -14,27 +15,35 @@
 //! | [`Failure::OutcomeUnknown`] | at most once: it may have been, or may still be; read the item |
 //! | any other error | not at all, and it never will be |
 //!
+//! One case is open: a network that delivers a second copy of a refused add later may make that refusal untrue. No add
+//! is applied twice.
+//!
 //! | operation | what it changes | requests |
 //! |---|---|---|
 //! | [`Table::get`] | nothing; strongly consistent | 1 read |
 //! | [`Table::create`] | a key without an item | 1 write; 2 on the tombstone of a deleted item |
 //! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict |
+//! | the same on a [remembered](Table::remembering_items) item | the item, decided on as it was seen last | 1 write, + 1 write if it has moved on, + 1 write per conflict |
 //! | [`Table::update_at_version`] | the version that the client has seen | 1 read + 1 write; 1 read if that is stale |
 //! | [`Table::delete_at_version`] | the version that the client has seen | 1 write |
 //! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict |
 //! | [`Table::add`] | numbers within bounds, at any version | 1 write; 1 read + 1 write if this client has not seen the item |
 //! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict |
+//! | the same with [`Attempt::add`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; adds demand no version | 1 transaction, + 1 per conflict or refused add |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`LwwTable::register`], [`LwwTable::delete`] | a key whose newest instance wins | 1 write |
 //! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | a lease and its fencing token | 1 write |
 //!
 //! [`LwwTable`] and [`Leases`] name the cases in which they promise less than the first table.
 //!
-//! A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself, because a [`Store`]
-//! switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`] counts them.
+//! An add sends one more write if its window has passed, if it guessed a band wrong, or if it must be burned after a
+//! lost answer. A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself,
+//! because a [`Store`] switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`]
+//! counts them.
 //!
 //! Other writers of a table must keep three rules. They raise `_version` by one with each write. They leave the other
-//! attributes of this crate alone. They never create, replace or delete a row.
+//! attributes of this crate alone. They never create, replace or delete a row. Programs that use this crate on one
+//! table must have the same stored format (2) and the same [`Record::REMEMBERED_WRITES`].
 //!
 //! # Example
 //!
@@ -90,12 +99,13 @@
 //!
 //! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`]: small files that depend
 //!    on no later part.
-//! 2. `protocol`: the exactly-once core. `row` and `item` define what is stored, and `condition` has all expression
-//!    text. `send` sends one request and says what its answer proves. `judge` finds out what became of a write.
-//!    `deliver` sends until that is proved.
+//! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define what is stored, and `condition` has all
+//!    expression text. `send` sends one request and says what its answer proves. `judge` finds out what became of a
+//!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
+//!    rows that the client saw last.
 //! 3. [`Store`]: one client, and the settings for its requests.
-//! 4. [`table`]: one item. [`transact`]: many items. [`idempotency`]: once per request. [`lease`]: timed claims with
-//!    fencing tokens. [`lww`]: the newest instance wins.
+//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]. [`transact`]: many items.
+//!    [`idempotency`]: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]: the newest instance wins.
 //! 5. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!
 //! Dependencies point in one direction only: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} ->

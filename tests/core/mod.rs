@@ -2,6 +2,7 @@
 
 mod accounts;
 mod add;
+mod anchors;
 mod batches;
 mod budgets;
 mod connected;
@@ -14,5 +15,6 @@ mod https;
 mod idempotency;
 mod limits;
 mod properties;
+mod remembered;
 mod sort_keys;
 mod tombstones;

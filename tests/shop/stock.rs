@@ -1,5 +1,6 @@
 //! The rule that two functions have in common without knowing each other.
 
+use fencepost::Record;
 use serde_json::json;
 
 const MOST: i64 = 1_000_000_000_000_000;
@@ -14,4 +15,12 @@ fn inventory_and_place_order_give_the_same_stock_the_same_status() {
         let other = place_order::stock::status_of(stock, low_stock_at);
         assert_eq!(json!(one), json!(other), "{stock} of {low_stock_at}");
     }
+}
+
+#[test]
+fn inventory_and_place_order_remember_the_same_number_of_writes_of_a_product() {
+    type One = inventory::product::Product;
+    type Other = place_order::stock::Product;
+    assert_eq!(One::REMEMBERED_WRITES, Other::REMEMBERED_WRITES);
+    assert_eq!(One::ADD_WINDOW, Other::ADD_WINDOW);
 }

@@ -5,7 +5,6 @@
 use crate::table::{self, Counter, KEY, NAME};
 use crate::wire::client;
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use fencepost::Store;
 use std::time::{Duration, Instant};
@@ -56,22 +55,29 @@ async fn read_and_write(client: &Client) {
     let item = Box::pin(read.send()).await.expect("an answer").item.expect("an item");
     let number = |name: &str| item[name].as_n().expect("a number").parse::<u64>().expect("a whole one");
     let next = number("_version") + 1;
+    let memory = item["_writes"].as_m().expect("a map");
+    let before = |trace: &AttributeValue| trace.as_n().expect("a number").parse::<u64>().expect("a whole one");
+    let old: Vec<_> = memory.iter().filter(|(_, trace)| before(trace) + 16 <= next).map(|(id, _)| id.clone()).collect();
+    let removed = (0..old.len()).map(|index| format!(", #writes.#p{index}")).collect::<String>();
     let write = client
         .update_item()
         .table_name(NAME)
         .key(KEY, key())
-        .update_expression("SET #version = :next, #writes.#slot = :id, #0 = :0")
+        .update_expression(format!("SET #version = :next, #writes.#id = :at, #0 = :0 REMOVE #purge{removed}"))
         .condition_expression("#version = :at AND #incarnation = :incarnation")
         .expression_attribute_names("#version", "_version")
         .expression_attribute_names("#incarnation", "_incarnation")
         .expression_attribute_names("#writes", "_writes")
-        .expression_attribute_names("#slot", (next % 16).to_string())
+        .expression_attribute_names("#id", format!("{:010x}A", fastrand::u64(..1 << 40)))
+        .expression_attribute_names("#purge", "_purgeAt")
         .expression_attribute_names("#0", "count")
         .expression_attribute_values(":at", item["_version"].clone())
         .expression_attribute_values(":incarnation", item["_incarnation"].clone())
         .expression_attribute_values(":next", AttributeValue::N(next.to_string()))
-        .expression_attribute_values(":id", AttributeValue::B(Blob::new(fastrand::u64(..).to_be_bytes())))
         .expression_attribute_values(":0", AttributeValue::N((number("count") + 1).to_string()))
         .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+    let write = old.into_iter().enumerate().fold(write, |write, (index, id)| {
+        write.expression_attribute_names(format!("#p{index}"), id)
+    });
     Box::pin(write.send()).await.expect("nobody else writes");
 }

@@ -5,7 +5,7 @@ use super::problem::Problem;
 use super::request::{MatchedRoute, Request};
 use super::response::Response;
 use crate::call::Call;
-use crate::error::{AddError, CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
+use crate::error::{CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
 use crate::table::{Add, Decision, Key, Record, Table};
 use crate::timestamp::Timestamp;
@@ -250,19 +250,17 @@ impl<T: Resource> Items<T> {
             }
         };
         let Some(add) = add else { return self.change_by(id, request, call, decide).await };
-        let current = match self.table.add(&key, &add, call).await {
-            // The add was applied, and the item was deleted after it.
-            Ok(added) => return added.item.map(|item| Self::ok(id, &item)).ok_or_else(T::not_found),
-            Err(AddError::OutOfRange(current) | AddError::NotANumber(current) | AddError::NotAsDemanded(current)) => {
-                current
-            }
-            Err(AddError::NotFound) => return Err(T::not_found()),
-            Err(AddError::Failed(failure)) => return Err(failure.into()),
-        };
-        match decide(&current.value) {
-            Decision::Refuse(problem) => Err(problem),
-            Decision::Keep => Ok(Self::ok(id, &current)),
-            Decision::Put(_) => self.change_by(id, request, call, decide).await,
+        match self.table.add_or_update(&key, &add, call, decide).await {
+            Ok(item) => Ok(Self::ok(id, &item)),
+            Err(error) => Err(Self::problem(error)),
+        }
+    }
+
+    fn problem(error: UpdateError<Problem>) -> Problem {
+        match error {
+            UpdateError::NotFound => T::not_found(),
+            UpdateError::Refused(problem) => problem,
+            UpdateError::Failed(failure) => failure.into(),
         }
     }
 
@@ -296,11 +294,7 @@ impl<T: Resource> Items<T> {
                 })?
             }
             (None, IfMatch::Any | IfMatch::None) => {
-                self.table.update_with_retry(&key, call, decide).await.map_err(|error| match error {
-                    UpdateError::NotFound => T::not_found(),
-                    UpdateError::Refused(problem) => problem,
-                    UpdateError::Failed(failure) => failure.into(),
-                })?
+                self.table.update_with_retry(&key, call, decide).await.map_err(Self::problem)?
             }
         };
         Ok(Self::ok(id, &changed))

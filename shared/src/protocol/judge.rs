@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn a_burned_write_is_never_applied_however_long_its_row_remembers_it() {
         for behind in 1..=R {
-            let mut row = row_at(40 + behind);
-            row.memory.as_mut().expect("a memory").insert(id(999), Trace::Burned(version(40)));
+            let burned = [(id(999), Trace::Burned(version(40)))];
+            let row = SeenRow { memory: Some(burned.into_iter().collect()), ..row_at(40 + behind) };
             assert_eq!(judge(&write(id(999), 40, W), Some(&row)), Verdict::NeverApplied, "behind {behind}");
         }
     }

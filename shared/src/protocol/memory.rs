@@ -23,6 +23,7 @@ impl WriteId {
     }
 
     /// Creates a write id from its 8 bytes.
+    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 8]) -> Self {
         WriteId(bytes)
@@ -84,21 +85,6 @@ impl Memory {
     #[must_use]
     pub fn get(&self, id: WriteId) -> Option<Trace> {
         self.0.get(&id).copied()
-    }
-
-    /// Remembers a write.
-    pub fn insert(&mut self, id: WriteId, trace: Trace) {
-        self.0.insert(id, trace);
-    }
-
-    /// Forgets a write.
-    pub fn remove(&mut self, id: WriteId) {
-        self.0.remove(&id);
-    }
-
-    /// All remembered writes.
-    pub fn iter(&self) -> impl Iterator<Item = (WriteId, Trace)> {
-        self.0.iter().map(|(id, trace)| (*id, *trace))
     }
 
     /// The ids that the write `by` removes, if its writer saw this memory at the version `seen`: at most four.

@@ -1,5 +1,8 @@
 //! The exactly-once core: rows, conditions, sends, and the judge that finds out what became of a write.
 //!
+//! A row remembers the ids of its recent writes in one map (`memory`), and one pure function (`judge`) reads it for
+//! updates, deletes, adds and transactions.
+//!
 //! It does not know typed tables, HTTP or Lambda.
 
 pub(crate) mod condition;

@@ -238,50 +238,52 @@ impl Add {
     }
 }
 
-/// Why a live item refused an add.
+/// How a live item stands to an add.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Why {
+pub(crate) enum Stand {
     /// The item has no number there.
     NotANumber,
     /// The result would be outside the bounds.
     OutOfRange,
-    /// The result is in another band than the one that was guessed.
-    OtherBand,
-    /// More writes were committed since the item was seen than the window allows.
+    /// The row has left the window.
     WindowPassed,
     /// An attribute is not as demanded.
-    Demand,
+    NotAsDemanded,
+    /// It takes the add, perhaps with another band than the one that was guessed.
+    Takes,
+    /// It has a number with decimals. Only `DynamoDB` compares it with the bounds.
+    Unclear,
 }
 
 impl Add {
-    /// Why an item refused this add, which was sent as `sent`. `passed` says that the row has left the window.
-    pub(crate) fn why<T: Record>(&self, sent: &Addition, item: &Attributes, passed: bool) -> Why {
-        for number in &self.addition.numbers {
-            let Some(current) = number_at(item, &number.path) else { return Why::NotANumber };
+    /// How an item stands to this add, by all that can be told without `DynamoDB`. `passed` says that the row has left
+    /// the window.
+    pub(crate) fn stand(&self, item: &Attributes, passed: bool) -> Stand {
+        let Addition { numbers, equal, missing, .. } = &self.addition;
+        let mut is_clear = true;
+        for (index, number) in numbers.iter().enumerate() {
+            let Some(current) = number_at(item, &number.path) else { return Stand::NotANumber };
             let [current, low, high] = [current, &number.low, &number.high].map(|text| text.parse::<i128>().ok());
-            if let (Some(current), Some(low), Some(high)) = (current, low, high)
-                && !(low..=high).contains(&current)
-            {
-                return Why::OutOfRange;
+            let (Some(current), Some(low), Some(high)) = (current, low, high) else {
+                is_clear = false;
+                continue;
+            };
+            let next = current + self.number(index).unwrap_or_default();
+            let mut bands = self.bands.iter().filter(|bands| bands.number == index);
+            let has_bands = bands.all(|bands| bands.ranges.iter().any(|(range, _)| contains(range, next)));
+            if !(low..=high).contains(&current) || !has_bands {
+                return Stand::OutOfRange;
             }
-        }
-        let is_in_a_band = |bands: &Bands| {
-            let current = number_at(item, &self.addition.numbers[bands.number].path).and_then(|text| text.parse().ok());
-            let by = self.number(bands.number).unwrap_or_default();
-            current.is_some_and(|current: i128| bands.ranges.iter().any(|(range, _)| contains(range, current + by)))
-        };
-        if !self.bands.iter().all(is_in_a_band) {
-            return Why::OutOfRange;
         }
         let is_kept = |(name, value): &(String, AttributeValue)| item.get(name) == Some(value);
         if passed {
-            Why::WindowPassed
-        } else if self.resolve::<T>(Some(item)).is_ok_and(|resolved| resolved != *sent) {
-            Why::OtherBand
-        } else if !sent.equal.iter().all(is_kept) || sent.missing.iter().any(|name| item.contains_key(name)) {
-            Why::Demand
+            Stand::WindowPassed
+        } else if !equal.iter().all(is_kept) || missing.iter().any(|name| item.contains_key(name)) {
+            Stand::NotAsDemanded
+        } else if is_clear {
+            Stand::Takes
         } else {
-            Why::OutOfRange
+            Stand::Unclear
         }
     }
 }

@@ -1,12 +1,14 @@
 //! [`Table::add`]: sends an add until its outcome is proved. Moves its window forward, and burns what cannot be proved.
 
-use super::add::{Add, Added, Why};
+use super::add::{Add, Added, Stand};
+use super::commit::RowChange;
 use super::handle::Table;
 use super::key::Key;
 use super::prepare::Observed;
 use super::record::Record;
+use super::update::Decision;
 use crate::call::Call;
-use crate::error::{AddError, Failure, Source};
+use crate::error::{AddError, Failure, Source, UpdateError};
 use crate::protocol::condition::{self, Addition, Remember, Window};
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
@@ -14,7 +16,7 @@ use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::InCrowd;
-use crate::version::{ItemVersion, Version};
+use crate::version::{ItemVersion, Version, Versioned};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,32 +31,45 @@ impl<T: Record> Table<T> {
     ///
     /// # Errors
     /// [`AddError::NotFound`]: the key has no item. [`AddError::OutOfRange`]: the result would be outside the bounds;
-    /// the error holds the item. [`AddError::NotANumber`]: the item has no such number. [`AddError::Demand`]: an
+    /// the error holds the item. [`AddError::NotANumber`]: the item has no such number. [`AddError::NotAsDemanded`]: an
     /// attribute is not as the add demands. [`AddError::Failed`]: see [`Failure`].
     pub async fn add(&self, key: &Key, add: &Add, call: &Call) -> Result<Added<T>, AddError<T>> {
-        let Some(sight) = self.sight(key, add, call).await? else { return Err(AddError::NotFound) };
-        let key = Self::key_attributes(key)?;
-        let id = WriteId::from_random(self.sender().rng.next_u64());
-        let delivery = Delivery::new(self.sender(), call);
-        AddChange { table: self, key, add, call, id, delivery, sight, passed: 0, crowd: None }.run().await
+        let change = AddChange::new(self, key, add, call)?;
+        match change.run(key).await? {
+            Ended::Added(added) => Ok(added),
+            Ended::NotFound => Err(AddError::NotFound),
+            Ended::Refused { stand, current, .. } => Err(match stand {
+                Stand::NotANumber => AddError::NotANumber(Box::new(current)),
+                Stand::NotAsDemanded => AddError::NotAsDemanded(Box::new(current)),
+                _ => AddError::OutOfRange(Box::new(current)),
+            }),
+        }
     }
 
-    /// Where the add starts from: the state that the caller names, the row that this client saw last, or a read.
-    async fn sight(&self, key: &Key, add: &Add, call: &Call) -> Result<Option<Sight>, Failure> {
-        let attributes = Self::key_attributes(key)?;
-        if let Some(seen) = self.sender().seen_rows.get(&self.name, &attributes) {
-            return Ok(Some(Sight::of_row(&seen.row, seen.has_item)));
-        }
-        if let Some(at) = add.seen_at() {
-            return Ok(Some(Sight { at, row: None, has_item: false }));
-        }
-        Ok(match self.observe(key, call).await? {
-            Observed::Absent | Observed::Tombstone(_) => None,
-            Observed::Live(row, _) => {
-                self.sender().seen_rows.insert(&self.name, &attributes, &row, self.remembers_items);
-                Some(Sight::of_row(&Arc::new(row), true))
+    /// Adds like [`Table::add`]. If the item refuses the add, changes it by the decision instead, like
+    /// [`Table::update_with_retry`]. Both are one change: at most one of them is applied.
+    ///
+    /// Use it if an add serves most items, and some need an exact version.
+    ///
+    /// # Errors
+    /// See [`Table::update_with_retry`]. [`UpdateError::NotFound`] also says that the add was applied and the item was
+    /// deleted after it.
+    pub async fn add_or_update<R>(
+        &self,
+        key: &Key,
+        add: &Add,
+        call: &Call,
+        decide: impl Fn(&T) -> Decision<T, R>,
+    ) -> Result<Versioned<T>, UpdateError<R>> {
+        let change = AddChange::new(self, key, add, call)?;
+        match change.run(key).await? {
+            Ended::Added(added) => added.item.ok_or(UpdateError::NotFound),
+            Ended::NotFound => Err(UpdateError::NotFound),
+            // Under the same id, a late copy of the add finds that its change was made.
+            Ended::Refused { row, current, mut change, .. } => {
+                self.update_from(Observed::Live(row, current), &mut change, decide).await
             }
-        })
+        }
     }
 }
 
@@ -84,10 +99,22 @@ struct AddChange<'a, T> {
     call: &'a Call,
     id: WriteId,
     delivery: Delivery<'a>,
-    sight: Sight,
     /// How often the window was found passed.
     passed: u32,
     crowd: Option<InCrowd>,
+}
+
+/// How an add ended.
+enum Ended<'a, T> {
+    Added(Added<T>),
+    NotFound,
+    /// Nothing was applied. The item says why. What is done instead is the same change.
+    Refused {
+        stand: Stand,
+        row: Row,
+        current: Versioned<T>,
+        change: RowChange<'a, T>,
+    },
 }
 
 /// What is known after a refusal: the add was applied, or it never will be under this id.
@@ -96,92 +123,130 @@ enum Settled {
     NotApplied(Option<Attributes>),
 }
 
-impl<T: Record> AddChange<'_, T> {
-    async fn run(mut self) -> Result<Added<T>, AddError<T>> {
+impl<'a, T: Record> AddChange<'a, T> {
+    fn new(table: &'a Table<T>, key: &Key, add: &'a Add, call: &'a Call) -> Result<Self, Failure> {
+        let key = Table::<T>::key_attributes(key)?;
+        let id = WriteId::from_random(table.sender().rng.next_u64());
+        let delivery = Delivery::new(table.sender(), call);
+        Ok(AddChange { table, key, add, call, id, delivery, passed: 0, crowd: None })
+    }
+
+    async fn run(mut self, key: &Key) -> Result<Ended<'a, T>, Failure> {
+        let (table, add) = (self.table, self.add);
+        let mut sight = match self.known_sight() {
+            Some(sight) => sight,
+            None => match table.observe(key, self.call).await? {
+                Observed::Absent | Observed::Tombstone(_) => return Ok(Ended::NotFound),
+                Observed::Live(row, current) => {
+                    self.remember(&row);
+                    let stand = add.stand(&row.attributes, false);
+                    if !matches!(stand, Stand::Takes | Stand::Unclear) {
+                        return Ok(self.refused(stand, row, current));
+                    }
+                    Sight::of_row(&Arc::new(row), true)
+                }
+            },
+        };
         loop {
-            let addition = self.add.resolve::<T>(self.sight.item())?;
-            let sent = self.sent();
-            let write = self.prepare(&addition)?;
-            let table = self.table;
+            let addition = add.resolve::<T>(sight.item())?;
+            let sent = self.sent(&sight);
+            let write = self.prepare(&sight, &addition)?;
             let send = |send: Send| table.sender().write(&table.name, write.clone(), send.timeout);
             let refusal = match self.delivery.until_proved(send).await? {
                 WriteOutcome::Applied(new) => {
-                    let at = ItemVersion { version: self.sight.at.version.next(), ..self.sight.at };
+                    let at = ItemVersion { version: sight.at.version.next(), ..sight.at };
                     let at = new.as_ref().and_then(row::seen).map_or(at, |seen| version_of(&seen));
-                    return Ok(self.added(at, new));
+                    return Ok(Ended::Added(self.added(at, new)));
                 }
                 WriteOutcome::Refused(refusal) => refusal,
             };
             let round_trip = refusal.round_trip;
-            let item = match self.settle(&sent, refusal).await? {
+            let item = match self.settle(&sight, &sent, refusal).await? {
                 Settled::Landed(version, item) => {
-                    return Ok(self.added(ItemVersion { version, ..self.sight.at }, item));
+                    return Ok(Ended::Added(self.added(ItemVersion { version, ..sight.at }, item)));
                 }
                 Settled::NotApplied(item) => item,
             };
-            let Some(item) = item else {
-                table.sender().seen_rows.remove(&table.name, &self.key);
-                return Err(AddError::NotFound);
-            };
-            let row = Arc::new(Row::read(item).map_err(AddError::Failed)?);
-            row.check_fence(table.fence)?;
-            let Some(current) = Table::<T>::decode(&row)? else { return Err(AddError::NotFound) };
-            table.sender().seen_rows.insert(&table.name, &self.key, &row, table.remembers_items);
-            let passed = !is_in_window(&sent, row.at);
-            let why = self.add.why::<T>(&addition, &row.attributes, passed);
-            self.sight = Sight::of_row(&row, true);
-            match why {
-                Why::NotANumber => return Err(AddError::NotANumber(Box::new(current))),
-                Why::OutOfRange => return Err(AddError::OutOfRange(Box::new(current))),
-                Why::Demand => return Err(AddError::NotAsDemanded(Box::new(current))),
-                Why::OtherBand => {}
-                Why::WindowPassed => self.spread(round_trip).await?,
+            let row = item.map(Row::read).transpose()?;
+            let live = row.map(|row| Ok::<_, Failure>((Table::<T>::decode(&row)?, row))).transpose()?;
+            if let Some((_, row)) = &live {
+                row.check_fence(table.fence)?;
             }
+            let Some((Some(current), row)) = live else {
+                table.sender().seen_rows.remove(&table.name, &self.key);
+                return Ok(Ended::NotFound);
+            };
+            self.remember(&row);
+            sight = match add.stand(&row.attributes, !is_in_window(&sent, row.at)) {
+                Stand::Takes => Sight::of_row(&Arc::new(row), true),
+                Stand::WindowPassed => self.spread(Sight::of_row(&Arc::new(row), true), round_trip).await?,
+                stand => return Ok(self.refused(stand, row, current)),
+            };
         }
     }
 
-    fn sent(&self) -> SentWrite {
-        let ItemVersion { version, incarnation } = self.sight.at;
+    /// Where the add starts from without a read: the row that this client saw last, or the state that the caller names.
+    fn known_sight(&self) -> Option<Sight> {
+        match self.table.sender().seen_rows.get(&self.table.name, &self.key) {
+            Some(seen) => Some(Sight::of_row(&seen.row, seen.has_item)),
+            None => self.add.seen_at().map(|at| Sight { at, row: None, has_item: false }),
+        }
+    }
+
+    fn remember(&self, row: &Row) {
+        self.table.sender().seen_rows.insert(&self.table.name, &self.key, row, self.table.remembers_items);
+    }
+
+    fn refused(self, stand: Stand, row: Row, current: Versioned<T>) -> Ended<'a, T> {
+        let change = RowChange::under(self.table, self.key, self.id, self.delivery);
+        Ended::Refused { stand, row, current, change }
+    }
+
+    fn sent(&self, sight: &Sight) -> SentWrite {
+        let ItemVersion { version, incarnation } = sight.at;
         let on = Base::Row { version, window: T::ADD_WINDOW, incarnation };
         SentWrite { id: self.id, on, remembered: T::REMEMBERED_WRITES, fence: self.table.fence }
     }
 
-    fn window(&self) -> Window {
-        Window { from: self.sight.at, size: T::ADD_WINDOW }
+    fn window(sight: &Sight) -> Window {
+        Window { from: sight.at, size: T::ADD_WINDOW }
     }
 
-    fn prepare(&self, addition: &Addition) -> Result<condition::ConditionalWrite, Failure> {
+    fn prepare(&self, sight: &Sight, addition: &Addition) -> Result<condition::ConditionalWrite, Failure> {
         let mut prune = Vec::new();
-        if let Some(row) = &self.sight.row {
+        if let Some(row) = &sight.row {
             row.check_fence(self.table.fence)?;
             prune = row.memory.prunable(row.at.version, T::REMEMBERED_WRITES, self.id);
         }
         let remember = Remember { id: self.id, prune: &prune };
-        condition::add_within(self.key.clone(), self.window(), remember, addition)
+        condition::add_within(self.key.clone(), Self::window(sight), remember, addition)
             .and_then(|write| condition::fenced(write, self.table.fence))
             .ok_or_else(|| Failure::InvalidRecord { reason: "the add names too many attributes".to_owned() })
     }
 
     /// Finds out what became of a refused add. Burns it if an answer was lost and a copy may still be applied.
-    async fn settle(&mut self, sent: &SentWrite, refusal: Refusal<Option<Attributes>>) -> Result<Settled, Failure> {
+    async fn settle(
+        &mut self,
+        sight: &Sight,
+        sent: &SentWrite,
+        refusal: Refusal<Option<Attributes>>,
+    ) -> Result<Settled, Failure> {
         let Refusal { by: item, pending, .. } = refusal;
         let seen = item.as_ref().and_then(row::seen);
         match (judge(sent, seen.as_ref()), pending) {
             (Verdict::Landed(version), _) => Ok(Settled::Landed(version, item)),
-            // A caller may name a version that it made up. A version that was read never goes down.
-            (Verdict::Corrupt, None) if self.sight.row.is_some() => {
-                Err(Failure::CorruptItem { reason: "its version went down".to_owned() })
-            }
+            // A version that was read never goes down. One that a caller made up is no state to start from either.
+            (Verdict::Corrupt, None) => Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
             (Verdict::NeverApplied, _) | (_, None) => Ok(Settled::NotApplied(item)),
-            (Verdict::Open, Some(source)) => self.burn(sent, source).await,
+            (Verdict::Open, Some(source)) => self.burn(sight, sent, source).await,
             (Verdict::Unproved | Verdict::Corrupt, Some(source)) => Err(Failure::OutcomeUnknown { source }),
         }
     }
 
     /// Makes sure that no copy of the add is applied any more. `lost` is the answer that makes this necessary.
-    async fn burn(&mut self, sent: &SentWrite, lost: Source) -> Result<Settled, Failure> {
+    async fn burn(&mut self, sight: &Sight, sent: &SentWrite, lost: Source) -> Result<Settled, Failure> {
         let table = self.table;
-        let burn = condition::burn(self.key.clone(), self.window(), self.id);
+        let burn = condition::burn(self.key.clone(), Self::window(sight), self.id);
         let send = |send: Send| table.sender().write(&table.name, burn.clone(), send.timeout);
         let settled = match self.delivery.until_proved(send).await {
             Ok(WriteOutcome::Applied(new)) => Settled::NotApplied(new),
@@ -200,9 +265,9 @@ impl<T: Record> AddChange<'_, T> {
         Ok(settled)
     }
 
-    /// Waits so long that the adds that wait with this one pass each other. Then starts from the row that this client
-    /// saw last, if that is later.
-    async fn spread(&mut self, round_trip: Duration) -> Result<(), Failure> {
+    /// Waits so long that the adds that wait with this one pass each other. Returns where the next send starts from:
+    /// the row that this client saw last, if that is later than `sight`.
+    async fn spread(&mut self, sight: Sight, round_trip: Duration) -> Result<Sight, Failure> {
         let (sender, name) = (self.table.sender(), &self.table.name);
         self.call.count_conflict();
         self.passed += 1;
@@ -213,19 +278,19 @@ impl<T: Record> AddChange<'_, T> {
         self.delivery.spread(sender.policy.spread_bound(self.passed, crowd, T::ADD_WINDOW, round_trip)).await?;
         // A new window starts only from a row that proves that this add was not applied before.
         if let Some(seen) = sender.seen_rows.get(name, &self.key)
-            && seen.row.at.version > self.sight.at.version
-            && matches!(judge(&self.sent(), Some(&seen.row.as_seen())), Verdict::Open | Verdict::NeverApplied)
+            && seen.row.at.version > sight.at.version
+            && matches!(judge(&self.sent(&sight), Some(&seen.row.as_seen())), Verdict::Open | Verdict::NeverApplied)
         {
-            self.sight = Sight::of_row(&seen.row, seen.has_item);
+            return Ok(Sight::of_row(&seen.row, seen.has_item));
         }
-        Ok(())
+        Ok(sight)
     }
 
     /// The answer to an add that made the version `at`, by the row that shows it.
     fn added(&self, at: ItemVersion, item: Option<Attributes>) -> Added<T> {
         let row = item.and_then(|item| Row::read(item).ok());
         if let Some(row) = &row {
-            self.table.sender().seen_rows.insert(&self.table.name, &self.key, row, self.table.remembers_items);
+            self.remember(row);
         }
         Added { at, item: row.and_then(|row| Table::<T>::decode(&row).ok().flatten()) }
     }

@@ -39,6 +39,11 @@ impl<'a, T: Record> RowChange<'a, T> {
         })
     }
 
+    /// The same change as an add that was refused, under the id of that add.
+    pub(crate) fn under(table: &'a Table<T>, key: Attributes, id: WriteId, delivery: Delivery<'a>) -> Self {
+        RowChange { table, key, id, delivery }
+    }
+
     /// Sends `write` until it is proved to be applied, or proved never to be. If the previous attempt lost a race,
     /// waits first.
     pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {

@@ -1,4 +1,6 @@
 //! Typed tables: [`Record`], [`Key`], [`Table`], and the operations on one item.
+//!
+//! `update.rs` changes an item by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any version.
 
 pub(crate) mod add;
 mod adding;

@@ -100,29 +100,36 @@ impl<T: Record> Table<T> {
         let mut change = RowChange::new(self, key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
         let remembered = self.remembered(&Self::key_attributes(key)?).and_then(|row| Observed::of((*row).clone()).ok());
-        let mut is_fresh = remembered.is_none();
-        let mut observed = match remembered {
-            Some(observed) => observed,
-            None => self.observe(key, call).await?,
-        };
-        loop {
-            let decided = match &observed {
-                Observed::Live(_, current) => Some(decide(&current.value)),
-                Observed::Absent | Observed::Tombstone(_) => None,
-            };
-            match (decided, observed) {
-                (Some(Decision::Put(next)), Observed::Live(row, current)) => {
-                    match change.commit(Write::Update(&row, &current.value, &next)).await? {
-                        Committed::Applied(at) => return Ok(Versioned { value: next, at }),
-                        Committed::Conflict(current) => observed = current,
-                    }
-                }
-                _ if !is_fresh => observed = self.observe(key, call).await?,
-                (Some(Decision::Keep), Observed::Live(_, current)) => return Ok(current),
-                (Some(Decision::Refuse(reason)), _) => return Err(UpdateError::Refused(reason)),
-                _ => return Err(UpdateError::NotFound),
+        if let Some(Observed::Live(row, current)) = remembered
+            && let Decision::Put(next) = decide(&current.value)
+        {
+            match change.commit(Write::Update(&row, &current.value, &next)).await? {
+                Committed::Applied(at) => return Ok(Versioned { value: next, at }),
+                Committed::Conflict(current) => return self.update_from(current, &mut change, decide).await,
             }
-            is_fresh = true;
+        }
+        let observed = self.observe(key, call).await?;
+        self.update_from(observed, &mut change, decide).await
+    }
+
+    /// Decides and writes, beginning with what was just observed.
+    pub(super) async fn update_from<R>(
+        &self,
+        mut observed: Observed<T>,
+        change: &mut RowChange<'_, T>,
+        decide: impl Fn(&T) -> Decision<T, R>,
+    ) -> Result<Versioned<T>, UpdateError<R>> {
+        loop {
+            let Observed::Live(row, current) = observed else { return Err(UpdateError::NotFound) };
+            let next = match decide(&current.value) {
+                Decision::Put(next) => next,
+                Decision::Keep => return Ok(current),
+                Decision::Refuse(reason) => return Err(UpdateError::Refused(reason)),
+            };
+            match change.commit(Write::Update(&row, &current.value, &next)).await? {
+                Committed::Applied(at) => return Ok(Versioned { value: next, at }),
+                Committed::Conflict(current) => observed = current,
+            }
         }
     }
 

@@ -42,6 +42,9 @@ pub struct Attempt {
     id: WriteId,
     now: SystemTime,
     steps: Vec<Step>,
+    /// The row that remembers the write id, if only adds are sent. It stays the same in all attempts: a copy of an
+    /// earlier attempt must find the id of a later one.
+    anchor: Option<usize>,
 }
 
 /// The effect of a step.
@@ -102,7 +105,7 @@ impl Attempt {
                 row.is_fresh = false;
             }
         }
-        Attempt { rows, seen_rows, id, now: SystemTime::UNIX_EPOCH, steps: Vec::new() }
+        Attempt { rows, seen_rows, id, now: SystemTime::UNIX_EPOCH, steps: Vec::new(), anchor: None }
     }
 
     pub(super) fn begin(&mut self, now: SystemTime) {
@@ -176,10 +179,12 @@ impl Attempt {
         let mut steps = std::mem::take(&mut self.steps);
         let adds = steps.iter().any(|step| matches!(step.role, Role::Adds));
         if adds && !steps.iter().any(|step| matches!(step.role, Role::Writes(_))) {
-            let anchor = steps.iter_mut().find_map(|step| Some((step.anchor.take()?, step)));
+            let mut may_anchor = steps.iter_mut().filter(|step| self.anchor.is_none_or(|row| step.row == row));
+            let anchor = may_anchor.find_map(|step| Some((step.anchor.take()?, step)));
             let Some(((request, sent), step)) = anchor else {
                 return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
             };
+            self.anchor = Some(step.row);
             (step.request, step.role) = (request, Role::Writes(sent));
         }
         Ok(steps)

@@ -179,15 +179,15 @@ impl TransactionChange<'_> {
             reason,
             expires_at: step.expires_at,
         });
+        let mut burned = None;
         let verdict = match judge_cancellation(judged, self.sender.clock.now()) {
+            // If the rows cannot be asked, nothing is proved.
+            Verdict::Unproved | Verdict::Open if pending.is_some() && is_lease_lost(steps, &reasons) => {
+                self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved)
+            }
             Verdict::Unproved | Verdict::Open if pending.is_some() => {
-                let settled = if is_lease_lost(steps, &reasons) {
-                    self.judge_after_loss(attempt, steps).await
-                } else {
-                    self.burn(attempt, steps).await
-                };
-                // If the rows cannot be asked, nothing is proved.
-                settled.unwrap_or(Verdict::Unproved)
+                burned = steps.iter().find(|step| matches!(step.role, Role::Writes(_))).map(|step| step.row);
+                self.burn(attempt, steps).await.unwrap_or(Verdict::Unproved)
             }
             verdict => verdict,
         };
@@ -204,6 +204,8 @@ impl TransactionChange<'_> {
         let mut unread = Vec::new();
         for (step, reason) in steps.iter().zip(reasons) {
             match reason {
+                // The burn has shown the row as it is now.
+                _ if burned == Some(step.row) => {}
                 Reason::Refused(item) => {
                     debug!(step = attempt.name(step.row), "refused");
                     if matches!(step.role, Role::Requires(_)) {

@@ -1,0 +1,130 @@
+//! Tables that remember items: what a warm change costs, and what is never answered from memory.
+
+use super::accounts::{Account, TABLE, call, engine};
+use crate::harness::engine::Engine;
+use fencepost::error::{TransactError, UpdateError};
+use fencepost::{Add, Decision, Failure, Key, Plan, Reads, Store, Table};
+use serde_json::json;
+
+fn plus(by: i64) -> impl Fn(&Account) -> Decision<Account, &'static str> {
+    move |account| match account.balance + by {
+        _ if by == 0 => Decision::Keep,
+        balance if balance < 0 => Decision::Refuse("too little"),
+        balance => Decision::Put(Account { balance }),
+    }
+}
+
+fn balance(engine: &Engine) -> i64 {
+    let row = engine.row(TABLE, "accountId", "a-1");
+    row["balance"]["N"].as_str().and_then(|balance| balance.parse().ok()).expect("a whole number")
+}
+
+/// A table that remembers, one that does not and writes as another client, and an account with 50.
+async fn with_account() -> (Engine, Table<Account>, Table<Account>, Key) {
+    let engine = engine();
+    let table = || Store::new(&engine.client()).table::<Account>(TABLE);
+    let (remembering, other, key) = (table().remembering_items(), table(), Key::from("a-1"));
+    other.create(&key, &Account { balance: 50 }, &call()).await.expect("a free key");
+    engine.take_log();
+    (engine, remembering, other, key)
+}
+
+#[tokio::test]
+async fn a_warm_change_of_a_remembered_item_costs_one_write() {
+    let (engine, table, _, key) = with_account().await;
+    for (by, counts) in [(1, (1, 1)), (1, (0, 1)), (-2, (0, 1))] {
+        table.update_with_retry(&key, &call(), plus(by)).await.expect("an account");
+        assert_eq!(engine.take_counts(), counts, "{by}");
+    }
+    assert_eq!((balance(&engine), table.last_seen(&key).map(|seen| seen.value.balance)), (50, Some(50)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_on_an_item_that_has_moved_on_costs_a_refused_write_and_is_decided_again() {
+    let (engine, table, other, key) = with_account().await;
+    table.get(&key, &call()).await.expect("an answer");
+    other.update_with_retry(&key, &call(), plus(100)).await.expect("an account");
+    engine.take_log();
+    table.update_with_retry(&key, &call(), plus(1)).await.expect("an account");
+    assert_eq!((balance(&engine), engine.take_counts()), (151, (0, 2)));
+}
+
+#[tokio::test]
+async fn nothing_is_kept_refused_or_missing_from_memory_alone() {
+    let (engine, table, other, key) = with_account().await;
+    table.get(&key, &call()).await.expect("an answer");
+    other.update_with_retry(&key, &call(), plus(100)).await.expect("an account");
+    engine.take_log();
+    let kept = table.update_with_retry(&key, &call(), plus(0)).await.expect("an account");
+    assert_eq!((kept.value.balance, engine.take_counts()), (150, (1, 0)), "it was read");
+    other.update_with_retry(&key, &call(), plus(-150)).await.expect("an account");
+    engine.take_log();
+    let refused = table.update_with_retry(&key, &call(), plus(-151)).await;
+    assert!(matches!(refused, Err(UpdateError::Refused("too little"))), "{refused:?}");
+    assert_eq!(engine.take_counts(), (1, 0));
+    other.delete(&key, &call()).await.expect("an account");
+    engine.take_log();
+    let gone = table.update_with_retry(&key, &call(), plus(0)).await;
+    assert!(matches!(gone, Err(UpdateError::NotFound)), "{gone:?}");
+    other.create(&key, &Account { balance: 9 }, &call()).await.expect("only a tombstone");
+    engine.take_log();
+    table.update_with_retry(&key, &call(), plus(-9)).await.expect("it is there again");
+    assert_eq!((balance(&engine), engine.take_counts()), (0, (1, 1)), "the absence was not remembered");
+}
+
+#[tokio::test]
+async fn a_decision_over_many_items_is_made_again_on_what_is_read_unless_it_writes() {
+    let (engine, table, other, key) = with_account().await;
+    let transactions = table.store().transactions();
+    let take = async |by: i64| {
+        let mut reads = Reads::new();
+        let account = reads.remembered("account", &table, &key);
+        let call = call();
+        let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+            let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
+            if balance < by {
+                return Ok(Plan::Refuse(balance));
+            }
+            attempt.add(account, &Add::to("balance", -by).within(0..=1000))?;
+            Ok(Plan::Commit(()))
+        });
+        (taken.await, engine.take_counts())
+    };
+    assert!(matches!(take(10).await, (Ok(()), (1, 1))), "cold");
+    assert!(matches!(take(10).await, (Ok(()), (0, 1))), "warm");
+    let (refused, counts) = take(60).await;
+    assert!(matches!(refused, Err(TransactError::Refused(30))), "{refused:?}");
+    assert_eq!(counts, (1, 0), "read before it is refused");
+    other.update_with_retry(&key, &call(), plus(70)).await.expect("an account");
+    engine.take_log();
+    let (taken, counts) = take(60).await;
+    assert!(taken.is_ok() && counts == (1, 1), "{taken:?} {counts:?}");
+    assert_eq!(balance(&engine), 40);
+}
+
+#[tokio::test]
+async fn a_row_of_the_first_stored_format_is_refused_with_a_sentence_and_left_alone() {
+    let (engine, table, _, key) = with_account().await;
+    let slots = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET #w = :w",
+        "ExpressionAttributeNames": {"#w": "_writes"},
+        "ExpressionAttributeValues": {":w": {"M": {"1": {"B": "AAAAAAAAAAA="}}}}});
+    engine.raw("UpdateItem", &slots);
+    let before = engine.row(TABLE, "accountId", "a-1");
+    for refused in [
+        table.get(&key, &call()).await.expect_err("another format"),
+        match table.update_with_retry(&key, &call(), plus(1)).await {
+            Err(UpdateError::Failed(failure)) => failure,
+            other => panic!("{other:?}"),
+        },
+    ] {
+        assert!(matches!(refused, Failure::CorruptItem { .. }), "{refused:?}");
+        assert!(refused.to_string().contains("stored format 1"), "{refused}");
+    }
+    assert_eq!(engine.row(TABLE, "accountId", "a-1"), before);
+    // What the sentence says to do.
+    let empty = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET #w = :w",
+        "ExpressionAttributeNames": {"#w": "_writes"}, "ExpressionAttributeValues": {":w": {"M": {}}}});
+    engine.raw("UpdateItem", &empty);
+    table.update_with_retry(&key, &call(), plus(1)).await.expect("an account");
+    assert_eq!(balance(&engine), 51);
+}
