@@ -282,6 +282,27 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
+    let (engine, key, at) = with_shelf().await;
+    let client = client_whose(&engine, move |engine, before, operation, body| {
+        let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
+        if before == 1 {
+            // Stock arrives between the refusal and the burn.
+            let more = json!({
+                "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
+                "UpdateExpression": "SET stock = :more",
+                "ExpressionAttributeValues": {":more": {"N": "100"}},
+            });
+            engine.raw("UpdateItem", &more);
+        }
+        answer
+    });
+    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+    let added = added.expect("there is stock");
+    assert_eq!((added.at.version.get(), stock_of(&engine), engine.take_counts()), (3, 49, (0, 3)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_burn_whose_answer_is_lost_too_is_sent_again() {
     let (engine, key, at) = with_shelf().await;
     let client = client_whose(&engine, move |engine, before, operation, body| {

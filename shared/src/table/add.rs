@@ -251,6 +251,9 @@ pub(crate) enum Why {
     WindowPassed,
     /// An attribute is not as demanded.
     Demand,
+    /// The item shows no reason. Either its numbers are not whole and out of range, or it is a later state than the one
+    /// that refused.
+    NotShown,
 }
 
 impl Add {
@@ -281,7 +284,7 @@ impl Add {
         } else if !sent.equal.iter().all(is_kept) || sent.missing.iter().any(|name| item.contains_key(name)) {
             Why::Demand
         } else {
-            Why::OutOfRange
+            Why::NotShown
         }
     }
 }

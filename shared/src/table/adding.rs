@@ -128,11 +128,14 @@ impl<T: Record> AddChange<'_, T> {
             let Some(current) = Table::<T>::decode(&row)? else { return Err(AddError::NotFound) };
             table.sender().seen_rows.insert(&table.name, &self.key, &row, table.remembers_items);
             let passed = !is_in_window(&sent, row.at);
+            let is_burned = sent.id != self.id;
             let why = self.add.why::<T>(&addition, &row.attributes, passed);
             self.sight = Sight::of_row(&row, true);
             match why {
                 Why::NotANumber => return Err(AddError::NotANumber(Box::new(current))),
-                Why::OutOfRange => return Err(AddError::OutOfRange(Box::new(current))),
+                // The burn showed a later state than the one that refused. The add fits there, so it is sent again.
+                Why::NotShown if is_burned => {}
+                Why::OutOfRange | Why::NotShown => return Err(AddError::OutOfRange(Box::new(current))),
                 Why::Demand => return Err(AddError::NotAsDemanded(Box::new(current))),
                 Why::OtherBand => {}
                 Why::WindowPassed => self.spread(round_trip).await?,

@@ -92,6 +92,8 @@ pub struct Applied {
     pub time: Instant,
     /// One for each step, in their order.
     pub rows: Vec<Touched>,
+    /// Whether it was a second copy of a request that was answered with a refusal.
+    pub is_copy_of_refused: bool,
 }
 
 /// A row that an applied write touched.
@@ -104,12 +106,6 @@ pub struct Touched {
 }
 
 impl Applied {
-    /// The row of a write with one step.
-    pub fn row(&self) -> &Value {
-        assert_eq!(self.rows.len(), 1, "one step");
-        &self.rows[0].row
-    }
-
     /// Whether it was a burn: it marks a write as never to be applied, and changes nothing else.
     pub fn is_burn(&self) -> bool {
         let [Touched { step, row }] = &self.rows[..] else { return false };

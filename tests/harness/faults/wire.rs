@@ -32,6 +32,7 @@ struct Message {
     op: u64,
     operation: String,
     body: Value,
+    is_copy_of_refused: bool,
 }
 
 impl fmt::Debug for Wire {
@@ -59,7 +60,7 @@ impl Wire {
     fn take(&self, request: &HttpRequest) -> (Message, bool) {
         let (network, op) = (&self.network, *self.op.lock().expect("no panic while reading"));
         let body: Value = serde_json::from_slice(&body_of(request)).expect("requests are JSON");
-        let mut message = Message { op, operation: operation_of(request), body };
+        let mut message = Message { op, operation: operation_of(request), body, is_copy_of_refused: false };
         let body = &mut message.body;
         breaking::without_rule(body, network.broken);
         if message.operation != TRANSACTION {
@@ -82,12 +83,12 @@ impl Wire {
 
     /// Lets the engine do what it was asked, and notes what was applied.
     fn deliver(&self, message: &Message) -> (u16, Value) {
-        let (network, Message { op, operation, body }) = (&self.network, message);
+        let (network, Message { operation, body, .. }) = (&self.network, message);
         let replayed = body["ClientRequestToken"].as_str().is_some_and(|token| network.engine.remembers(token));
         let (status, answer) = network.engine.answer(operation, body.to_string().as_bytes());
         let mut answer = serde_json::from_str(&answer).expect("answers are JSON");
         if status == 200 && !is_read(operation) && !replayed {
-            self.note(*op, network.engine.steps_of(operation, body));
+            self.note(message, network.engine.steps_of(operation, body));
         }
         match network.broken {
             Broken::NoJudge => breaking::without_memory(&mut answer, false),
@@ -98,7 +99,7 @@ impl Wire {
         (status, answer)
     }
 
-    fn note(&self, op: u64, steps: Vec<Step>) {
+    fn note(&self, message: &Message, steps: Vec<Step>) {
         let engine = &self.network.engine;
         let touched = |step: Step| {
             let row = engine.row(&step.table, engine.key_of(&step.table), &step.id);
@@ -116,7 +117,9 @@ impl Wire {
                 engine.raw("DeleteItem", &json!({"TableName": step.table, "Key": key}));
             }
         }
-        self.network.applied.lock().expect("no panic").push(Applied { op, time: Instant::now(), rows });
+        let Message { op, is_copy_of_refused, .. } = *message;
+        let applied = Applied { op, time: Instant::now(), rows, is_copy_of_refused };
+        self.network.applied.lock().expect("no panic").push(applied);
     }
 
     /// Delivers a copy within so many milliseconds; nobody hears its answer.
@@ -172,7 +175,7 @@ impl Wire {
             Fate::SecondCopy => {
                 let answer = self.deliver(&message);
                 // After the answer is back, and within the life of the signature.
-                self.deliver_later(message, 200_000);
+                self.deliver_later(Message { is_copy_of_refused: answer.0 != 200, ..message }, 200_000);
                 answer
             }
         };

@@ -61,7 +61,7 @@ impl<'a> Timeline<'a> {
     pub fn of(scene: &Scene, applied: &'a [Applied]) -> Self {
         let tokens = scene.tokens.lock().expect("no panic");
         let mut timeline = Timeline { lease: Vec::new(), items: BTreeMap::new() };
-        for Applied { op, time, rows } in applied {
+        for Applied { op, time, rows, .. } in applied {
             let written = rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");
             for Touched { step, row } in written {
                 if step.table == LEASES {
