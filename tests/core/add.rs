@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const TABLE: &str = "Shelves";
+pub const TABLE: &str = "Shelves";
 const MAX: i64 = 1000;
 
 /// A shelf with a stock, a status that follows from it, and a number in a map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Shelf {
+pub struct Shelf {
     stock: i64,
     status: String,
     counts: BTreeMap<String, i64>,
@@ -28,7 +28,7 @@ impl Record for Shelf {
 }
 
 /// Takes or gives stock. Below 10, the status is `low`.
-fn stock(by: i64) -> Add {
+pub fn stock(by: i64) -> Add {
     Add::to("stock", by).within(0..=MAX).bands("status", [(0..=9, "low"), (10..=MAX, "high")])
 }
 
@@ -38,7 +38,7 @@ fn shelf(stock: i64) -> Shelf {
 }
 
 /// An engine with a shelf of 50, whose writer is another client than that of any test.
-async fn with_shelf() -> (Engine, Key, ItemVersion) {
+pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
     let created = table(&engine).create(&Key::from("s-1"), &shelf(50), &call()).await.expect("a free key");
     engine.take_log();
@@ -50,16 +50,16 @@ fn table(engine: &Engine) -> Table<Shelf> {
     Store::new(&engine.client()).table(TABLE)
 }
 
-fn row(engine: &Engine) -> Value {
+pub fn row(engine: &Engine) -> Value {
     engine.row(TABLE, "shelfId", "s-1")
 }
 
-fn stock_of(engine: &Engine) -> i64 {
+pub fn stock_of(engine: &Engine) -> i64 {
     row(engine)["stock"]["N"].as_str().and_then(|stock| stock.parse().ok()).expect("a whole number")
 }
 
 /// Commits of other writers, between two requests of ours.
-fn rivals(engine: &Engine, commits: usize) {
+pub fn rivals(engine: &Engine, commits: usize) {
     for _ in 0..commits {
         let request = json!({
             "TableName": TABLE,

@@ -2,6 +2,7 @@
 
 use super::answers::{self, error};
 use super::breaking;
+use super::forgetting;
 use super::network::{Applied, Broken, Fate, Network, TRANSACTION, Touched};
 use crate::harness::engine::{Step, body_of, client_over, is_read, operation_of, response};
 use aws_sdk_dynamodb::Client;
@@ -63,10 +64,12 @@ impl Wire {
         let mut message = Message { op, operation: operation_of(request), body, is_copy_of_refused: false };
         let body = &mut message.body;
         breaking::without_rule(body, network.broken);
+        forgetting::without_rule(body, network.broken);
         if message.operation != TRANSACTION {
             match network.broken {
                 Broken::NoCondition => breaking::without_condition(body),
                 Broken::OnlyEqual => breaking::with_equality(body),
+                Broken::FreshIds => forgetting::with_fresh_id(body, network),
                 _ => {}
             }
             return (message, false);
@@ -85,7 +88,13 @@ impl Wire {
     fn deliver(&self, message: &Message) -> (u16, Value) {
         let (network, Message { operation, body, .. }) = (&self.network, message);
         let replayed = body["ClientRequestToken"].as_str().is_some_and(|token| network.engine.remembers(token));
+        let before = self.before(operation, body);
         let (status, answer) = network.engine.answer(operation, body.to_string().as_bytes());
+        if status == 200 {
+            for (Step { table, id, .. }, before) in &before {
+                forgetting::forget(network, table, id, before);
+            }
+        }
         let mut answer = serde_json::from_str(&answer).expect("answers are JSON");
         if status == 200 && !is_read(operation) && !replayed {
             self.note(message, network.engine.steps_of(operation, body));
@@ -93,10 +102,21 @@ impl Wire {
         match network.broken {
             Broken::NoJudge => breaking::without_memory(&mut answer, false),
             Broken::LastWriterOnly => breaking::without_memory(&mut answer, true),
+            Broken::BurnsIgnored => forgetting::without_burns(&mut answer),
             Broken::GuardBeforeJudge => breaking::without_own_traces(&mut answer, body),
             _ => {}
         }
         (status, answer)
+    }
+
+    /// The rows that a write will touch, where a broken rule makes them forget.
+    fn before(&self, operation: &str, body: &Value) -> Vec<(Step, Value)> {
+        let Network { engine, broken, .. } = &*self.network;
+        if is_read(operation) || !matches!(broken, Broken::Forgets { .. } | Broken::RevivedWithoutMemory) {
+            return Vec::new();
+        }
+        let row = |step: &Step| engine.row(&step.table, engine.key_of(&step.table), &step.id);
+        engine.steps_of(operation, body).into_iter().map(|step| (step.clone(), row(&step))).collect()
     }
 
     fn note(&self, message: &Message, steps: Vec<Step>) {

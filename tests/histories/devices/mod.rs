@@ -144,3 +144,53 @@ fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
 fn a_throttled_resend_that_clears_a_lost_answer_makes_false_verdicts() {
     Devices::is_noticed(Broken::ThrottlingClears, 0..2000, checks::DENIED);
 }
+
+#[test]
+fn an_add_that_does_not_ask_for_its_id_is_applied_twice() {
+    Devices::is_noticed(Broken::AddOfAnyId, 0..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn an_add_whose_window_has_no_end_is_applied_after_its_row_has_forgotten_it() {
+    Devices::is_noticed(Broken::AddNeverLate, 30..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn a_row_that_forgets_ids_within_the_window_applies_changes_twice() {
+    Devices::is_noticed(Broken::Forgets { after: 2 }, 0..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn a_row_that_forgets_an_id_one_commit_too_early_applies_changes_twice() {
+    Devices::is_noticed(Broken::Forgets { after: Ledger::REMEMBERED_WRITES - 1 }, 380..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn a_burn_that_stores_no_id_denies_an_add_that_is_still_on_its_way() {
+    Devices::is_noticed(Broken::BurnLeavesNothing, 250..2000, checks::DENIED);
+}
+
+#[test]
+fn a_burn_that_looks_like_an_add_is_taken_for_one() {
+    Devices::is_noticed(Broken::BurnAsAdd, 40..2000, checks::NEVER_APPLIED);
+}
+
+#[test]
+fn a_judge_that_does_not_know_burns_takes_them_for_adds() {
+    Devices::is_noticed(Broken::BurnsIgnored, 40..2000, checks::NEVER_APPLIED);
+}
+
+#[test]
+fn a_new_id_for_a_resend_applies_changes_twice() {
+    Devices::is_noticed(Broken::FreshIds, 20..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn a_create_on_a_tombstone_that_forgets_the_ids_makes_false_verdicts() {
+    Devices::is_noticed(Broken::RevivedWithoutMemory, 60..2000, checks::DENIED);
+}
+
+#[test]
+fn without_the_incarnation_a_row_made_anew_takes_changes_of_the_old_one() {
+    Devices::is_noticed(Broken::AnyIncarnation, 0..2000, checks::MADE_UP);
+}
