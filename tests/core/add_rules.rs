@@ -131,3 +131,24 @@ fn without_burns(answer: &str) -> String {
     memory.retain(|_, trace| !trace["N"].as_str().is_some_and(|version| version.starts_with('-')));
     answer.to_string()
 }
+
+/// The add is applied and its answer is lost. Then the row is purged and made anew, and is at the same version.
+#[tokio::test(start_paused = true)]
+async fn without_the_incarnation_an_add_is_applied_to_the_old_row_and_to_the_new_one() {
+    for (broken, stock_left) in [(Broken::Nothing, 50), (Broken::AnyIncarnation, 57)] {
+        let (engine, key, at) = with_shelf().await;
+        let client = client_whose(&engine, move |engine, before, operation, body| {
+            let mut anew = row(engine);
+            let answer = answer(engine, operation, body, broken);
+            if before > 0 {
+                return answer;
+            }
+            anew["_incarnation"] = json!({"B": "AAAAAAAAAAA="});
+            anew["_writes"] = json!({"M": {}});
+            engine.raw("PutItem", &json!({"TableName": TABLE, "Item": anew}));
+            lost()
+        });
+        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at), &call()).await;
+        assert_eq!((added.is_ok(), stock_of(&engine)), (broken != Broken::Nothing, stock_left), "{added:?}");
+    }
+}
