@@ -29,7 +29,7 @@ struct Devices;
 impl History for Devices {
     const TABLES: &'static [(&'static str, &'static str)] =
         &[(TABLE, Ledger::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)];
-    const SAMPLE: u64 = 150;
+    const SAMPLE: u64 = 120;
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
     type Ended = Ended;
@@ -132,17 +132,17 @@ fn without_the_judge_changes_are_applied_twice() {
 
 #[test]
 fn judging_by_the_last_writer_alone_applies_changes_twice() {
-    Devices::is_noticed(Broken::LastWriterOnly, 40..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::LastWriterOnly, 44..2000, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
-    Devices::is_noticed(Broken::RowsDeleted, 740..2000, checks::DENIED);
+    Devices::is_noticed(Broken::RowsDeleted, 748..2000, checks::DENIED);
 }
 
 #[test]
 fn a_throttled_resend_that_clears_a_lost_answer_makes_false_verdicts() {
-    Devices::is_noticed(Broken::ThrottlingClears, 0..2000, checks::DENIED);
+    Devices::is_noticed(Broken::ThrottlingClears, 19..2000, checks::DENIED);
 }
 
 #[test]
@@ -152,40 +152,40 @@ fn an_add_that_does_not_ask_for_its_id_is_applied_twice() {
 
 #[test]
 fn an_add_whose_window_has_no_end_is_applied_after_its_row_has_forgotten_it() {
-    Devices::is_noticed(Broken::AddNeverLate, 30..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::AddNeverLate, 35..2000, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn a_row_that_forgets_ids_within_the_window_applies_changes_twice() {
-    Devices::is_noticed(Broken::Forgets { after: 2 }, 0..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::Forgets { after: 2 }, 7..2000, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn a_row_that_forgets_an_id_one_commit_too_early_applies_changes_twice() {
-    Devices::is_noticed(Broken::Forgets { after: Ledger::REMEMBERED_WRITES - 1 }, 380..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::Forgets { after: Ledger::REMEMBERED_WRITES - 1 }, 386..2000, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn a_burn_that_stores_no_id_denies_an_add_that_is_still_on_its_way() {
-    Devices::is_noticed(Broken::BurnLeavesNothing, 250..2000, checks::DENIED);
+    Devices::is_noticed(Broken::BurnLeavesNothing, 258..2000, checks::DENIED);
 }
 
 #[test]
 fn a_burn_that_looks_like_an_add_is_taken_for_one() {
-    Devices::is_noticed(Broken::BurnAsAdd, 40..2000, checks::NEVER_APPLIED);
+    Devices::is_noticed(Broken::BurnAsAdd, 44..2000, checks::NEVER_APPLIED);
 }
 
 #[test]
 fn a_judge_that_does_not_know_burns_takes_them_for_adds() {
-    Devices::is_noticed(Broken::BurnsIgnored, 40..2000, checks::NEVER_APPLIED);
+    Devices::is_noticed(Broken::BurnsIgnored, 44..2000, checks::NEVER_APPLIED);
 }
 
 #[test]
 fn a_new_id_for_a_resend_applies_changes_twice() {
-    Devices::is_noticed(Broken::FreshIds, 20..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::FreshIds, 23..2000, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn a_create_on_a_tombstone_that_forgets_the_ids_makes_false_verdicts() {
-    Devices::is_noticed(Broken::RevivedWithoutMemory, 60..2000, checks::DENIED);
+    Devices::is_noticed(Broken::RevivedWithoutMemory, 62..2000, checks::DENIED);
 }
