@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-const TABLE: &str = "Shelves";
+pub const TABLE: &str = "Shelves";
 const MAX: i64 = 1000;
 
 /// A shelf with a stock, a status that follows from it, and a number in a map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Shelf {
+pub struct Shelf {
     stock: i64,
     status: String,
     counts: BTreeMap<String, i64>,
@@ -29,7 +29,7 @@ impl Record for Shelf {
 }
 
 /// Takes or gives stock. Below 10, the status is `low`.
-fn stock(by: i64) -> Add {
+pub fn stock(by: i64) -> Add {
     Add::to("stock", by).within(0..=MAX).bands("status", [(0..=9, "low"), (10..=MAX, "high")])
 }
 
@@ -39,7 +39,7 @@ fn shelf(stock: i64) -> Shelf {
 }
 
 /// An engine with a shelf of 50, whose writer is another client than that of any test.
-async fn with_shelf() -> (Engine, Key, ItemVersion) {
+pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
     let created = table(&engine).create(&Key::from("s-1"), &shelf(50), &call()).await.expect("a free key");
     engine.take_log();
@@ -51,16 +51,16 @@ fn table(engine: &Engine) -> Table<Shelf> {
     Store::new(&engine.client()).table(TABLE)
 }
 
-fn row(engine: &Engine) -> Value {
+pub fn row(engine: &Engine) -> Value {
     engine.row(TABLE, "shelfId", "s-1")
 }
 
-fn stock_of(engine: &Engine) -> i64 {
+pub fn stock_of(engine: &Engine) -> i64 {
     row(engine)["stock"]["N"].as_str().and_then(|stock| stock.parse().ok()).expect("a whole number")
 }
 
 /// Commits of other writers, between two requests of ours.
-fn rivals(engine: &Engine, commits: usize) {
+pub fn rivals(engine: &Engine, commits: usize) {
     for _ in 0..commits {
         let request = json!({
             "TableName": TABLE,
@@ -280,6 +280,27 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
     let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
     let added = added.expect("applied after all");
     assert_eq!((added.at.version.get(), stock_of(&engine)), (2, 49));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
+    let (engine, key, at) = with_shelf().await;
+    let client = client_whose(&engine, move |engine, before, operation, body| {
+        let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
+        if before == 1 {
+            // Stock arrives between the refusal and the burn.
+            let more = json!({
+                "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
+                "UpdateExpression": "SET stock = :more",
+                "ExpressionAttributeValues": {":more": {"N": "100"}},
+            });
+            engine.raw("UpdateItem", &more);
+        }
+        answer
+    });
+    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+    let added = added.expect("there is stock");
+    assert_eq!((added.at.version.get(), stock_of(&engine), engine.take_counts()), (3, 49, (0, 3)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod add;
+mod add_rules;
 mod anchors;
 mod batches;
 mod budgets;

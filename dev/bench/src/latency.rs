@@ -76,8 +76,9 @@ async fn read_and_write(client: &Client) {
         .expression_attribute_values(":next", AttributeValue::N(next.to_string()))
         .expression_attribute_values(":0", AttributeValue::N((number("count") + 1).to_string()))
         .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-    let write = old.into_iter().enumerate().fold(write, |write, (index, id)| {
-        write.expression_attribute_names(format!("#p{index}"), id)
-    });
+    let write = old
+        .into_iter()
+        .enumerate()
+        .fold(write, |write, (index, id)| write.expression_attribute_names(format!("#p{index}"), id));
     Box::pin(write.send()).await.expect("nobody else writes");
 }

@@ -179,6 +179,8 @@ impl<'a, T: Record> AddChange<'a, T> {
             self.remember(&row);
             sight = match add.stand(&row.attributes, !is_in_window(&sent, row.at)) {
                 Stand::Takes => Sight::of_row(&Arc::new(row), true),
+                // The burn showed a later state than the one that refused.
+                Stand::Unclear if sent.id != self.id => Sight::of_row(&Arc::new(row), true),
                 Stand::WindowPassed => self.spread(Sight::of_row(&Arc::new(row), true), round_trip).await?,
                 stand => return Ok(self.refused(stand, row, current)),
             };

@@ -5,7 +5,7 @@ use crate::harness::engine::action_of;
 use serde_json::{Map, Value, json};
 
 /// Every item that an answer shows: that of one row's refusal or read, and those of a cancellation.
-fn items_of(answer: &mut Value) -> Vec<&mut Value> {
+pub(super) fn items_of(answer: &mut Value) -> Vec<&mut Value> {
     let Some(members) = answer.as_object_mut() else { return Vec::new() };
     let mut items = Vec::new();
     for (name, value) in members {
@@ -21,7 +21,7 @@ fn items_of(answer: &mut Value) -> Vec<&mut Value> {
     items
 }
 
-fn memory_of(item: &mut Value) -> Option<&mut Map<String, Value>> {
+pub(super) fn memory_of(item: &mut Value) -> Option<&mut Map<String, Value>> {
     item.get_mut("_writes")?.get_mut("M")?.as_object_mut()
 }
 
@@ -60,7 +60,7 @@ pub fn without_ids(transaction: &mut Value) {
 }
 
 /// Drops the placeholders that neither expression names.
-fn drop_unused(write: &mut Value) {
+pub(super) fn drop_unused(write: &mut Value) {
     let text = |member: &str| write[member].as_str().unwrap_or_default().to_owned();
     let named = format!("{} {}", text("UpdateExpression"), text("ConditionExpression"));
     for member in ["ExpressionAttributeNames", "ExpressionAttributeValues"] {
@@ -72,14 +72,24 @@ fn drop_unused(write: &mut Value) {
     }
 }
 
+/// The steps of a transaction, or the one write that the request is.
+pub(super) fn steps_of(request: &mut Value) -> Vec<&mut Value> {
+    if request.get("TransactItems").is_none() {
+        return vec![request];
+    }
+    let steps = request["TransactItems"].as_array_mut().into_iter().flatten();
+    steps.filter_map(Value::as_object_mut).flat_map(Map::values_mut).collect()
+}
+
+/// The version of a stored row.
+pub(super) fn version_of(row: &Value) -> u64 {
+    row["_version"]["N"].as_str().and_then(|version| version.parse().ok()).unwrap_or_default()
+}
+
 /// Leaves a rule of leases out of the conditions of a request's writes.
 pub fn without_rule(request: &mut Value, broken: Broken) {
     const HELD: &str = "#token = :token AND attribute_exists(#holder)";
-    let steps = match request.get_mut("TransactItems").and_then(Value::as_array_mut) {
-        Some(steps) => steps.iter_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut).collect(),
-        None => vec![request],
-    };
-    for step in steps {
+    for step in steps_of(request) {
         let Some(condition) = step["ConditionExpression"].as_str() else { continue };
         let renews = step["UpdateExpression"].as_str().is_some_and(|update| update.starts_with("SET #renewals"));
         let left = match broken {

@@ -6,10 +6,12 @@
 mod answers;
 mod breaking;
 mod checks;
+mod forgetting;
 mod freezing;
 mod network;
 mod wire;
 
+pub use forgetting::without_rule as leave_out;
 pub use freezing::Freezing;
 pub use network::{Applied, Broken, Network, ONE_PAYLOAD, Rates, Touched};
 pub use wire::Wire;

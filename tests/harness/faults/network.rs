@@ -4,7 +4,7 @@ use crate::harness::engine::{Engine, Step, is_read, store};
 use aws_sdk_dynamodb::Client;
 use fencepost::Store;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -78,6 +78,32 @@ pub enum Broken {
     GuardBeforeJudge,
     /// All transactions of one operation have the token of its first.
     TokenReused,
+    /// An add does not ask whether its row remembers it.
+    AddOfAnyId,
+    /// The window of an add has no upper bound.
+    AddNeverLate,
+    /// The window of an add has no lower bound.
+    AddNeverEarly,
+    /// Rows forget each id after so many commits.
+    Forgets {
+        after: u64,
+    },
+    /// A burn does not ask whether the row remembers the write that it burns.
+    BurnOfAnyId,
+    /// A burn stores no id.
+    BurnLeavesNothing,
+    /// A burn has no window.
+    BurnAtAnyVersion,
+    /// A burn stores the id as an applied write does.
+    BurnAsAdd,
+    /// Burned writes are judged as applied ones.
+    BurnsIgnored,
+    /// A write has another id on every send but the first.
+    FreshIds,
+    /// The create on a tombstone forgets what the row remembered.
+    RevivedWithoutMemory,
+    /// No condition asks which row it is.
+    AnyIncarnation,
     /// Puts have no condition.
     NoCondition,
     /// The conditions of puts ask whether values are equal where they should ask for their order.
@@ -92,6 +118,8 @@ pub struct Applied {
     pub time: Instant,
     /// One for each step, in their order.
     pub rows: Vec<Touched>,
+    /// Whether it was a second copy of a request that was answered with a refusal.
+    pub is_copy_of_refused: bool,
 }
 
 /// A row that an applied write touched.
@@ -104,12 +132,6 @@ pub struct Touched {
 }
 
 impl Applied {
-    /// The row of a write with one step.
-    pub fn row(&self) -> &Value {
-        assert_eq!(self.rows.len(), 1, "one step");
-        &self.rows[0].row
-    }
-
     /// Whether it was a burn: it marks a write as never to be applied, and changes nothing else.
     pub fn is_burn(&self) -> bool {
         let [Touched { step, row }] = &self.rows[..] else { return false };
@@ -138,6 +160,8 @@ pub struct Network {
     payloads: Mutex<BTreeMap<String, Value>>,
     /// The first token of each operation.
     first_tokens: Mutex<BTreeMap<u64, String>>,
+    /// The ids that were sent.
+    ids: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -169,6 +193,7 @@ impl Network {
             rng: Mutex::new(rng),
             payloads: Mutex::default(),
             first_tokens: Mutex::default(),
+            ids: Mutex::default(),
         })
     }
 
@@ -237,6 +262,11 @@ impl Network {
         let token = token.as_str().expect("a transaction has a token");
         let mut first = self.first_tokens.lock().expect("no panic while noting");
         first.entry(op).or_insert_with(|| token.to_owned()).clone()
+    }
+
+    /// Notes a write id, and says whether it was sent before.
+    pub(super) fn was_sent(&self, id: &str) -> bool {
+        !self.ids.lock().expect("no panic while noting").insert(id.to_owned())
     }
 
     pub(super) fn hop(&self) -> Duration {

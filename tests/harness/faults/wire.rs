@@ -2,6 +2,7 @@
 
 use super::answers::{self, error};
 use super::breaking;
+use super::forgetting;
 use super::network::{Applied, Broken, Fate, Network, TRANSACTION, Touched};
 use crate::harness::engine::{Step, body_of, client_over, is_read, operation_of, response};
 use aws_sdk_dynamodb::Client;
@@ -32,6 +33,7 @@ struct Message {
     op: u64,
     operation: String,
     body: Value,
+    is_copy_of_refused: bool,
 }
 
 impl fmt::Debug for Wire {
@@ -59,13 +61,15 @@ impl Wire {
     fn take(&self, request: &HttpRequest) -> (Message, bool) {
         let (network, op) = (&self.network, *self.op.lock().expect("no panic while reading"));
         let body: Value = serde_json::from_slice(&body_of(request)).expect("requests are JSON");
-        let mut message = Message { op, operation: operation_of(request), body };
+        let mut message = Message { op, operation: operation_of(request), body, is_copy_of_refused: false };
         let body = &mut message.body;
         breaking::without_rule(body, network.broken);
+        forgetting::without_rule(body, network.broken);
         if message.operation != TRANSACTION {
             match network.broken {
                 Broken::NoCondition => breaking::without_condition(body),
                 Broken::OnlyEqual => breaking::with_equality(body),
+                Broken::FreshIds => forgetting::with_fresh_id(body, network),
                 _ => {}
             }
             return (message, false);
@@ -82,23 +86,40 @@ impl Wire {
 
     /// Lets the engine do what it was asked, and notes what was applied.
     fn deliver(&self, message: &Message) -> (u16, Value) {
-        let (network, Message { op, operation, body }) = (&self.network, message);
+        let (network, Message { operation, body, .. }) = (&self.network, message);
         let replayed = body["ClientRequestToken"].as_str().is_some_and(|token| network.engine.remembers(token));
+        let before = self.before(operation, body);
         let (status, answer) = network.engine.answer(operation, body.to_string().as_bytes());
+        if status == 200 {
+            for (Step { table, id, .. }, before) in &before {
+                forgetting::forget(network, table, id, before);
+            }
+        }
         let mut answer = serde_json::from_str(&answer).expect("answers are JSON");
         if status == 200 && !is_read(operation) && !replayed {
-            self.note(*op, network.engine.steps_of(operation, body));
+            self.note(message, network.engine.steps_of(operation, body));
         }
         match network.broken {
             Broken::NoJudge => breaking::without_memory(&mut answer, false),
             Broken::LastWriterOnly => breaking::without_memory(&mut answer, true),
+            Broken::BurnsIgnored => forgetting::without_burns(&mut answer),
             Broken::GuardBeforeJudge => breaking::without_own_traces(&mut answer, body),
             _ => {}
         }
         (status, answer)
     }
 
-    fn note(&self, op: u64, steps: Vec<Step>) {
+    /// The rows that a write will touch, where a broken rule makes them forget.
+    fn before(&self, operation: &str, body: &Value) -> Vec<(Step, Value)> {
+        let Network { engine, broken, .. } = &*self.network;
+        if is_read(operation) || !matches!(broken, Broken::Forgets { .. } | Broken::RevivedWithoutMemory) {
+            return Vec::new();
+        }
+        let row = |step: &Step| engine.row(&step.table, engine.key_of(&step.table), &step.id);
+        engine.steps_of(operation, body).into_iter().map(|step| (step.clone(), row(&step))).collect()
+    }
+
+    fn note(&self, message: &Message, steps: Vec<Step>) {
         let engine = &self.network.engine;
         let touched = |step: Step| {
             let row = engine.row(&step.table, engine.key_of(&step.table), &step.id);
@@ -116,7 +137,9 @@ impl Wire {
                 engine.raw("DeleteItem", &json!({"TableName": step.table, "Key": key}));
             }
         }
-        self.network.applied.lock().expect("no panic").push(Applied { op, time: Instant::now(), rows });
+        let Message { op, is_copy_of_refused, .. } = *message;
+        let applied = Applied { op, time: Instant::now(), rows, is_copy_of_refused };
+        self.network.applied.lock().expect("no panic").push(applied);
     }
 
     /// Delivers a copy within so many milliseconds; nobody hears its answer.
@@ -172,7 +195,7 @@ impl Wire {
             Fate::SecondCopy => {
                 let answer = self.deliver(&message);
                 // After the answer is back, and within the life of the signature.
-                self.deliver_later(message, 200_000);
+                self.deliver_later(Message { is_copy_of_refused: answer.0 != 200, ..message }, 200_000);
                 answer
             }
         };

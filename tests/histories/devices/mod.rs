@@ -1,30 +1,35 @@
-//! Histories of one item: writers, a deleter-and-recreator and every fault at once, and what must hold after each.
+//! Histories of one item: adds, changes, transactions, a deleter-and-recreator, TTL and every fault at once, and what must
+//! hold after each.
 //!
 //! Reading order: [`record`], [`writer`], [`play`], then what is checked in [`checks`]. The rules that are broken at the end
 //! show that it notices.
 
 use super::history::History;
 use super::total::Total;
-use crate::harness::engine::{Asked, Engine};
-use crate::harness::faults::{Broken, Network, Rates};
-use checks::{Ended, check};
+use crate::harness::engine::{Asked, Engine, Step};
+use crate::harness::faults::{Applied, Broken, Network, Rates, Touched};
+use checks::Ended;
 use fencepost::Record;
-use record::{Ledger, Operation, TABLE};
+use record::{Ledger, NOTES, Note, TABLE, TTL};
+use serde_json::{Value, json};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
-use writer::Writer;
+use writer::{Scene, Writer};
 
 mod checks;
 mod record;
+mod timeline;
+mod total;
 mod writer;
 
 struct Devices;
 
 impl History for Devices {
-    const TABLES: &'static [(&'static str, &'static str)] = &[(TABLE, Ledger::PARTITION_KEY)];
-    const SAMPLE: u64 = 200;
+    const TABLES: &'static [(&'static str, &'static str)] =
+        &[(TABLE, Ledger::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)];
+    const SAMPLE: u64 = 120;
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
     type Ended = Ended;
@@ -33,24 +38,53 @@ impl History for Devices {
         play(engine, seed, broken).await
     }
 
-    fn violations(_: &Engine, Ended { applied, done, row }: &Ended, _: &[Asked]) -> Vec<String> {
-        check(applied, done, row).err().into_iter().collect()
+    fn violations(_: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
+        checks::violations(ended)
     }
 
     fn total(ended: &Ended) -> Total {
-        checks::total(ended)
+        total::total(ended)
     }
 
     fn assert_enough_happened(total: &Total) {
-        checks::assert_enough_happened(total);
+        total::assert_enough_happened(total);
     }
 }
 
 async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
     let mut rng = fastrand::Rng::with_seed(seed);
+    let rates = rates(&mut rng);
+    let (writers, operations, hours) = (rng.u64(2..=8), rng.u64(2..=9), rng.u32(..4) == 0);
+    let scene = Arc::new(Scene {
+        network: Network::new(engine, rates, broken, rng),
+        key: format!("ledger-{seed}-{broken:?}"),
+        hours,
+        numbers: AtomicU64::new(1),
+        start: Instant::now(),
+        done: Mutex::default(),
+    });
+    let ttl = tokio::spawn(remove_what_has_ended(scene.clone()));
+    // The first create sees faults too: it is part of the history.
+    Writer::new(&scene).run("create").await;
+    let mut working = tokio::task::JoinSet::new();
+    for index in 0..writers {
+        working.spawn(Writer::new(&scene).work(operations, index == 0));
+    }
+    working.join_all().await;
+    // Until the last copy that was held has arrived.
+    sleep(Duration::from_secs(700)).await;
+    ttl.abort();
+    let applied = scene.network.applied.lock().expect("no panic").clone();
+    let done = std::mem::take(&mut *scene.done.lock().expect("no panic"));
+    let row = engine.row(TABLE, Ledger::PARTITION_KEY, &scene.key);
+    Ended { key: scene.key.clone(), applied, done, row }
+}
+
+/// How often each thing happens: every fault of the wire, in a storm or in a breeze.
+fn rates(rng: &mut fastrand::Rng) -> Rates {
     let storm = rng.u32(1..=8);
     let mut rate = |most: u32| rng.u32(0..=most) * storm / 8;
-    let rates = Rates {
+    Rates {
         dropped: rate(60),
         answer_lost: rate(200),
         applied_500: rate(80),
@@ -61,31 +95,29 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
         transaction_conflict: rate(80),
         denied: rate(20),
         frozen: rate(25),
-        ..Rates::default()
-    };
-    let writers = rng.u64(2..=8);
-    let operations = rng.u64(2..=9);
-    let network = Network::new(engine, rates, broken, rng);
-    let key = format!("ledger-{seed}-{broken:?}");
-    let (numbers, start) = (Arc::new(AtomicU64::new(1)), Instant::now());
-    let done = Arc::<Mutex<Vec<Operation>>>::default();
-    // The first create sees faults too: it is part of the history.
-    let mut first = Writer::new(&network, &key, &numbers, &done, start);
-    first.wire.works_on(0);
-    let began = Instant::now();
-    let told = first.perform("create", 0).await;
-    done.lock().expect("no panic").push(Operation { number: 0, what: "create", began, ended: Instant::now(), told });
-    let mut working = tokio::task::JoinSet::new();
-    for index in 0..writers {
-        let writer = Writer::new(&network, &key, &numbers, &done, start);
-        working.spawn(writer.work(operations, index == 0));
+        in_progress: rate(60),
+        mismatch: rate(60),
+        tokens_forgotten: rate(100),
+        mixed_reasons: rate(100),
+        unprocessed: rate(100),
     }
-    working.join_all().await;
-    // Until the last copy that was held has arrived.
-    sleep(Duration::from_secs(700)).await;
-    let applied = network.applied.lock().expect("no panic").clone();
-    let done = std::mem::take(&mut *done.lock().expect("no panic"));
-    Ended { applied, done, row: engine.row(TABLE, Ledger::PARTITION_KEY, &key) }
+}
+
+/// TTL: removes the row's tombstone some time after it has ended.
+async fn remove_what_has_ended(scene: Arc<Scene>) {
+    loop {
+        sleep(Duration::from_millis(scene.network.below(1_200_000))).await;
+        let (engine, id) = (&scene.network.engine, scene.key.clone());
+        let row = engine.row(TABLE, Ledger::PARTITION_KEY, &id);
+        let now = scene.now().duration_since(SystemTime::UNIX_EPOCH).expect("after it").as_secs();
+        if row["_purgeAt"]["N"].as_str().and_then(|at| at.parse().ok()).is_some_and(|at: u64| at < now) {
+            engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {Ledger::PARTITION_KEY: {"S": &id}}}));
+            let step = Step { action: "DeleteItem", table: TABLE.to_owned(), id };
+            let rows = vec![Touched { step, row: Value::Null }];
+            let purged = Applied { op: TTL, time: Instant::now(), rows, is_copy_of_refused: false };
+            scene.network.applied.lock().expect("no panic").push(purged);
+        }
+    }
 }
 
 #[test]
@@ -95,20 +127,65 @@ fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
 
 #[test]
 fn without_the_judge_changes_are_applied_twice() {
-    Devices::is_noticed(Broken::NoJudge, 0..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::NoJudge, 20..2000, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn judging_by_the_last_writer_alone_applies_changes_twice() {
-    Devices::is_noticed(Broken::LastWriterOnly, 0..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::LastWriterOnly, 44..2000, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
-    Devices::is_noticed(Broken::RowsDeleted, 690..2000, checks::DENIED);
+    Devices::is_noticed(Broken::RowsDeleted, 748..2000, checks::DENIED);
 }
 
 #[test]
 fn a_throttled_resend_that_clears_a_lost_answer_makes_false_verdicts() {
-    Devices::is_noticed(Broken::ThrottlingClears, 0..2000, checks::DENIED);
+    Devices::is_noticed(Broken::ThrottlingClears, 19..2000, checks::DENIED);
+}
+
+#[test]
+fn an_add_that_does_not_ask_for_its_id_is_applied_twice() {
+    Devices::is_noticed(Broken::AddOfAnyId, 0..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn an_add_whose_window_has_no_end_is_applied_after_its_row_has_forgotten_it() {
+    Devices::is_noticed(Broken::AddNeverLate, 35..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn a_row_that_forgets_ids_within_the_window_applies_changes_twice() {
+    Devices::is_noticed(Broken::Forgets { after: 2 }, 7..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn a_row_that_forgets_an_id_one_commit_too_early_applies_changes_twice() {
+    Devices::is_noticed(Broken::Forgets { after: Ledger::REMEMBERED_WRITES - 1 }, 386..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn a_burn_that_stores_no_id_denies_an_add_that_is_still_on_its_way() {
+    Devices::is_noticed(Broken::BurnLeavesNothing, 258..2000, checks::DENIED);
+}
+
+#[test]
+fn a_burn_that_looks_like_an_add_is_taken_for_one() {
+    Devices::is_noticed(Broken::BurnAsAdd, 44..2000, checks::NEVER_APPLIED);
+}
+
+#[test]
+fn a_judge_that_does_not_know_burns_takes_them_for_adds() {
+    Devices::is_noticed(Broken::BurnsIgnored, 44..2000, checks::NEVER_APPLIED);
+}
+
+#[test]
+fn a_new_id_for_a_resend_applies_changes_twice() {
+    Devices::is_noticed(Broken::FreshIds, 23..2000, checks::APPLIED_TWICE);
+}
+
+#[test]
+fn a_create_on_a_tombstone_that_forgets_the_ids_makes_false_verdicts() {
+    Devices::is_noticed(Broken::RevivedWithoutMemory, 62..2000, checks::DENIED);
 }

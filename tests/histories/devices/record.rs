@@ -1,21 +1,93 @@
 //! The item that the writers race for, what they did, and what they were told.
 
-use fencepost::{Failure, ItemVersion, Record, Versioned};
+use fencepost::{Add, Failure, ItemVersion, Record, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
 pub const TABLE: &str = "Ledgers";
+pub const NOTES: &str = "Notes";
+/// The highest stock. It is low, so that many adds are refused.
+pub const MOST: i64 = 10;
+/// Who removes rows that have ended.
+pub const TTL: u64 = u64::MAX;
 
-/// Every change leaves the number of its operation, so that one applied twice is seen in the value itself.
+/// Every change leaves the number of its operation, so that one applied twice is seen in the value itself. An add changes
+/// the stock alone. The level follows from the stock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     pub operations: Vec<u64>,
+    pub stock: i64,
+    pub level: String,
 }
 
 impl Record for Ledger {
     const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["operations"];
+    const ATTRIBUTES: &'static [&'static str] = &["operations", "stock", "level"];
+    const REMEMBERED_WRITES: u64 = 12;
+    const ADD_WINDOW: u64 = 4;
+}
+
+impl Ledger {
+    /// The value that an operation creates.
+    pub fn first(number: u64) -> Self {
+        Ledger { operations: vec![number], ..Ledger::of(5) }
+    }
+
+    /// The value that an operation makes of this one.
+    pub fn changed(&self, number: u64) -> Self {
+        let mut operations = self.operations.clone();
+        operations.push(number);
+        Ledger { operations, ..Ledger::of((self.stock + 3) % (MOST + 1)) }
+    }
+
+    /// The value that the add of an operation makes of this one.
+    pub fn added(&self, number: u64) -> Self {
+        Ledger { operations: self.operations.clone(), ..Ledger::of(self.stock + amount(number)) }
+    }
+
+    fn of(stock: i64) -> Self {
+        Ledger { operations: Vec::new(), stock, level: if stock < 5 { "low" } else { "high" }.to_owned() }
+    }
+
+    /// Whether this is a value that the rules of the ledger allow.
+    pub fn is_right(&self) -> bool {
+        (0..=MOST).contains(&self.stock) && self.level == Ledger::of(self.stock).level
+    }
+
+    /// The value of a stored row. `None` if there is no row, or only a tombstone.
+    pub fn stored(row: &Value) -> Option<Self> {
+        if !is_live(row) {
+            return None;
+        }
+        let number = |value: &Value| value["N"].as_str().and_then(|number| number.parse::<i64>().ok());
+        let operations = row["operations"]["L"].as_array()?.iter().map(number);
+        let operations = operations.map(|number| number.and_then(|number| number.try_into().ok()));
+        let level = row["level"]["S"].as_str()?.to_owned();
+        Some(Ledger { operations: operations.collect::<Option<_>>()?, stock: number(&row["stock"])?, level })
+    }
+}
+
+/// The row beside the ledger that some transactions put.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    pub by: i64,
+}
+
+impl Record for Note {
+    const PARTITION_KEY: &'static str = "id";
+    const ATTRIBUTES: &'static [&'static str] = &["by"];
+}
+
+/// What the add of an operation adds: up to 6 either way, never nothing.
+pub fn amount(number: u64) -> i64 {
+    let drawn = i64::try_from(number * 7919 % 12).expect("small");
+    if drawn < 6 { drawn - 6 } else { drawn - 5 }
+}
+
+/// The add of an operation.
+pub fn add(number: u64) -> Add {
+    Add::to("stock", amount(number)).within(0..=MOST).bands("level", [(0..=4, "low"), (5..=MOST, "high")])
 }
 
 /// What an operation was told.
@@ -23,10 +95,14 @@ impl Record for Ledger {
 pub enum Told {
     /// Applied, and this is the state that it left.
     Applied(ItemVersion),
+    /// Applied; which state it left was not said.
+    Landed,
     /// Not applied, and nothing is claimed about the row.
     NotApplied,
     /// Not applied (or only read); this was the row's state at some moment of the call.
     Saw(ItemVersion),
+    /// Not applied, because the stock was such at some moment of the call that its add would pass a bound.
+    OutOfRange(ItemVersion),
     /// Not applied (or only read); at some moment of the call nothing was there.
     SawNothing,
     /// Nobody knows.
@@ -40,6 +116,13 @@ pub struct Operation {
     pub began: Instant,
     pub ended: Instant,
     pub told: Told,
+    pub conflicts: u32,
+}
+
+impl Operation {
+    pub fn adds(&self) -> bool {
+        self.what.starts_with("add")
+    }
 }
 
 pub fn by_failure(failure: &Failure) -> Told {
@@ -54,7 +137,7 @@ pub fn at<T>(versioned: &Versioned<T>) -> Told {
     Told::Saw(versioned.at)
 }
 
-/// The state that a stored row is in; `None` for no row and for a tombstone's reader.
+/// The state that a stored row is in. `None` if there is no row.
 pub fn state_of(row: &Value) -> Option<ItemVersion> {
     let version = row["_version"]["N"].as_str()?.parse().ok().and_then(fencepost::Version::new)?;
     let base64 = row["_incarnation"]["B"].as_str()?;

@@ -142,7 +142,8 @@ async fn serve(scene: Arc<Scene>, network: Arc<Network>) {
                 network.engine.raw("DeleteItem", &json!({"TableName": table, "Key": {key: {"S": id}}}));
                 let step = Step { action: "DeleteItem", table: table.to_owned(), id };
                 let rows = vec![Touched { step, row: Value::Null }];
-                network.applied.lock().expect("no panic").push(Applied { op: TTL, time: Instant::now(), rows });
+                let purged = Applied { op: TTL, time: Instant::now(), rows, is_copy_of_refused: false };
+                network.applied.lock().expect("no panic").push(purged);
             }
         }
         let last = network.applied.lock().expect("no panic").last().map(|applied| applied.time);

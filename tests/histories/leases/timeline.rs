@@ -64,7 +64,7 @@ impl<'a> Timeline<'a> {
         let tokens = scene.tokens.lock().expect("no panic");
         let mut timeline = Timeline { lease: Vec::new(), items: BTreeMap::new() };
         for write in applied {
-            let (Applied { op, time, rows }, is_burn) = (write, write.is_burn());
+            let (Applied { op, time, rows, .. }, is_burn) = (write, write.is_burn());
             let written = rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");
             for Touched { step, row } in written {
                 if step.table == LEASES {

@@ -1,0 +1,154 @@
+//! Rules of adds and burns that a random history hardly ever needs: what happens with each on a schedule made by hand, and
+//! what harm comes without it.
+
+use super::accounts::call;
+use super::add::{Shelf, TABLE, rivals, row, stock, stock_of, with_shelf};
+use crate::harness::clients::{client_whose, lost};
+use crate::harness::engine::Engine;
+use crate::harness::faults::{Broken, leave_out};
+use fencepost::error::AddError;
+use fencepost::{Failure, ItemVersion, Store, Version};
+use serde_json::{Value, json};
+use std::sync::Mutex;
+
+/// Lets the engine answer a request that lacks a rule.
+fn answer(engine: &Engine, operation: &str, body: &[u8], broken: Broken) -> (u16, String) {
+    let mut request: Value = serde_json::from_slice(body).expect("requests are JSON");
+    leave_out(&mut request, broken);
+    engine.answer(operation, request.to_string().as_bytes())
+}
+
+/// Stock arrives by a writer that is not ours.
+fn restock(engine: &Engine) {
+    let more = json!({
+        "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
+        "UpdateExpression": "SET stock = :more",
+        "ExpressionAttributeValues": {":more": {"N": "100"}},
+    });
+    engine.raw("UpdateItem", &more);
+}
+
+/// The row forgets all writes, as it may some time after the R-th commit.
+fn forget(engine: &Engine) {
+    let none = json!({
+        "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
+        "UpdateExpression": "SET #writes = :none",
+        "ExpressionAttributeNames": {"#writes": "_writes"},
+        "ExpressionAttributeValues": {":none": {"M": {}}},
+    });
+    engine.raw("UpdateItem", &none);
+}
+
+/// An add of -51 to 50 is lost, and its resend is refused. Before the burn arrives, there is stock, the lost copy is
+/// applied, and others commit; after so many that the row may forget it, it does.
+async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), AddError<Shelf>>) {
+    let (engine, key, at) = with_shelf().await;
+    let first = Mutex::new(Vec::new());
+    let client = client_whose(&engine, move |engine, before, operation, body| match before {
+        0 => {
+            *first.lock().expect("no panic") = body.to_vec();
+            lost()
+        }
+        2 => {
+            restock(engine);
+            let (status, _) = engine.answer(operation, &first.lock().expect("no panic"));
+            assert_eq!(status, 200, "the lost copy is applied");
+            rivals(engine, commits);
+            if commits >= 8 {
+                forget(engine);
+            }
+            answer(engine, operation, body, broken)
+        }
+        _ => engine.answer(operation, body),
+    });
+    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+    assert_eq!(stock_of(&engine), 49, "it is applied once");
+    (engine, added.map(drop))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burn_that_does_not_ask_for_the_id_denies_an_add_that_was_applied() {
+    let (_, added) = burned_late(0, Broken::Nothing).await;
+    assert!(added.is_ok(), "{added:?}");
+    let (_, denied) = burned_late(0, Broken::BurnOfAnyId).await;
+    assert!(matches!(denied, Err(AddError::OutOfRange(_))), "{denied:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burn_without_a_window_denies_an_add_that_the_row_has_forgotten() {
+    let (_, unknown) = burned_late(8, Broken::Nothing).await;
+    assert!(matches!(unknown, Err(AddError::Failed(Failure::OutcomeUnknown { .. }))), "{unknown:?}");
+    let (_, denied) = burned_late(8, Broken::BurnAtAnyVersion).await;
+    assert!(matches!(denied, Err(AddError::OutOfRange(_))), "{denied:?}");
+}
+
+/// A caller names a version that is 8 too high. The answer to the first send is lost, and others commit until the row may
+/// have forgotten it and is behind the window.
+#[tokio::test(start_paused = true)]
+async fn an_add_whose_window_has_no_beginning_is_applied_twice_from_a_version_that_is_too_high() {
+    for (broken, times) in [(Broken::Nothing, 1), (Broken::AddNeverEarly, 2)] {
+        let (engine, key, at) = with_shelf().await;
+        let client = client_whose(&engine, move |engine, before, operation, body| {
+            let answer = answer(engine, operation, body, broken);
+            if before > 0 {
+                return answer;
+            }
+            rivals(engine, 12);
+            forget(engine);
+            lost()
+        });
+        let version = Version::new(at.version.get() + 8).expect("small");
+        let seen = ItemVersion { version, ..at };
+        Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(seen), &call()).await.expect("told so");
+        assert_eq!(stock_of(&engine), 50 + 7 * times, "{broken:?}");
+    }
+}
+
+/// It is not false, but it knows less.
+#[tokio::test(start_paused = true)]
+async fn a_judge_that_is_shown_no_burns_answers_unknown_where_the_outcome_is_proved() {
+    for hides in [false, true] {
+        let (engine, key, at) = with_shelf().await;
+        let client = client_whose(&engine, move |engine, before, operation, body| {
+            let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
+            match before {
+                2 => lost(),
+                3 if hides => (answer.0, without_burns(&answer.1)),
+                _ => answer,
+            }
+        });
+        let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+        let refused = refused.expect_err("there is too little");
+        assert_eq!(matches!(refused, AddError::Failed(Failure::OutcomeUnknown { .. })), hides, "{refused:?}");
+        assert_eq!(row(&engine)["_version"]["N"], "2", "burned once");
+    }
+}
+
+/// An answer whose row shows no burned writes.
+fn without_burns(answer: &str) -> String {
+    let mut answer: Value = serde_json::from_str(answer).expect("answers are JSON");
+    let memory = answer["Item"]["_writes"]["M"].as_object_mut().expect("a refusal with its row");
+    memory.retain(|_, trace| !trace["N"].as_str().is_some_and(|version| version.starts_with('-')));
+    answer.to_string()
+}
+
+/// The add is applied and its answer is lost. Then the row is purged and made anew, and is at the same version.
+#[tokio::test(start_paused = true)]
+async fn without_the_incarnation_an_add_is_applied_to_the_old_row_and_to_the_new_one() {
+    for (broken, stock_left) in [(Broken::Nothing, 50), (Broken::AnyIncarnation, 57)] {
+        let (engine, key, at) = with_shelf().await;
+        let client = client_whose(&engine, move |engine, before, operation, body| {
+            let mut anew = row(engine);
+            let answer = answer(engine, operation, body, broken);
+            if before > 0 {
+                return answer;
+            }
+            anew["_incarnation"] = json!({"B": "AAAAAAAAAAA="});
+            anew["_writes"] = json!({"M": {}});
+            engine.raw("PutItem", &json!({"TableName": TABLE, "Item": anew}));
+            lost()
+        });
+        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at), &call()).await;
+        assert_eq!((added.is_ok(), stock_of(&engine)), (broken != Broken::Nothing, stock_left), "{added:?}");
+    }
+}
