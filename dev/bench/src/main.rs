@@ -8,7 +8,7 @@
 use bench::connections::{self, Trouble};
 use bench::crowd::{self, Strategy};
 use bench::leases::{self, Cost};
-use bench::orders::{self, Way};
+use bench::orders::{self, Scene, Way};
 use bench::process::{Function, event};
 use bench::wire::Loss;
 use bench::{latency, table};
@@ -173,7 +173,7 @@ fn orders() {
         for products in [1, 1000] {
             let mut usual = f64::NAN;
             for way in [Way::Usual, Way::Fencepost] {
-                let game = orders::play(way, products, losses, HOP, 1);
+                let game = orders::play(way, Scene { products, losses, conflicts: true }, HOP, 1);
                 let acknowledged = number(game.acknowledged);
                 let per_second = acknowledged / game.time.as_secs_f64();
                 if way == Way::Usual {

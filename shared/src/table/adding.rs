@@ -211,10 +211,11 @@ impl<T: Record> AddChange<'_, T> {
         }
         let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
         self.delivery.spread(sender.policy.spread_bound(self.passed, crowd, T::ADD_WINDOW, round_trip)).await?;
-        // A new window starts only from a row that proves that this add was not applied before.
+        // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
+        // add may start from any later version of that row.
         if let Some(seen) = sender.seen_rows.get(name, &self.key)
+            && seen.row.at.incarnation == self.sight.at.incarnation
             && seen.row.at.version > self.sight.at.version
-            && matches!(judge(&self.sent(), Some(&seen.row.as_seen())), Verdict::Open | Verdict::NeverApplied)
         {
             self.sight = Sight::of_row(&seen.row, seen.has_item);
         }
