@@ -33,15 +33,18 @@ fn a_thousand_callers_of_one_store_add_at_once_within_two_seconds() {
     assert_crowd(Callers::OneStore, 1000, 3, 4.0, Duration::from_secs(2));
 }
 
-/// With a window of 32, a round trip lets 32 of those through that know the same version. So a hundred that know nothing
-/// of each other need at least 100 reads and 100 + 68 + 36 + 4 writes, which is 3.08 requests each.
+/// With a window of 32, a round trip lets 32 of those through that know the same version. A hundred that act in step
+/// and send again at once need 100 reads and 100 + 68 + 36 + 4 writes, which is 3.08 requests each. The pauses save a
+/// few of the last ones.
 #[test]
 fn a_hundred_callers_with_a_store_each_add_at_once_at_about_what_the_window_allows() {
-    assert_crowd(Callers::OwnStores, 100, 10, 3.3, Duration::from_millis(300));
+    assert_crowd(Callers::OwnStores, 100, 10, 3.1, Duration::from_millis(300));
 }
 
+/// The first refusal cannot tell a caller whether there are a hundred others or a thousand. So most of a thousand send in
+/// vain twice before the first pause that is long enough: 1 read, 2 pairs of a stale write and a fresh one, and more.
 #[test]
-fn a_thousand_callers_with_a_store_each_are_all_acknowledged() {
+fn a_thousand_callers_with_a_store_each_add_at_once_at_six_requests_each_at_most() {
     assert_crowd(Callers::OwnStores, 1000, 3, 6.0, Duration::from_secs(4));
 }
 

@@ -127,7 +127,10 @@ impl Wire {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let item = address(&request);
         if self.at_work.lock().expect("no panic while at work").contains(&item) {
-            return (400, json!({ "__type": "com.amazonaws.dynamodb.v20120810#TransactionConflictException" }).to_string());
+            return (
+                400,
+                json!({ "__type": "com.amazonaws.dynamodb.v20120810#TransactionConflictException" }).to_string(),
+            );
         }
         let answer = self.answer(operation, body);
         if let Some(units) = &self.units {

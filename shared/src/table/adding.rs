@@ -15,6 +15,7 @@ use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::InCrowd;
 use crate::version::{ItemVersion, Version};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +37,9 @@ impl<T: Record> Table<T> {
         let key = Self::key_attributes(key)?;
         let id = WriteId::from_random(self.sender().rng.next_u64());
         let delivery = Delivery::new(self.sender(), call);
-        AddChange { table: self, key, add, call, id, delivery, sight, passed: 0, crowd: None }.run().await
+        AddChange { table: self, key, add, call, id, delivery, sight, pauses: 0, is_stale: false, crowd: None }
+            .run()
+            .await
     }
 
     /// Where the add starts from: the state that the caller names, the row that this client saw last, or a read.
@@ -85,8 +88,10 @@ struct AddChange<'a, T> {
     id: WriteId,
     delivery: Delivery<'a>,
     sight: Sight,
-    /// How often the window was found passed.
-    passed: u32,
+    /// How often the add has waited because its window was passed.
+    pauses: u32,
+    /// Whether the row that the add starts from was seen before the last pause.
+    is_stale: bool,
     crowd: Option<InCrowd>,
 }
 
@@ -201,22 +206,28 @@ impl<T: Record> AddChange<'_, T> {
     }
 
     /// Waits so long that the adds that wait with this one pass each other. Then starts from the row that this client
-    /// saw last, if that is later.
+    /// saw last, if that is later. If it is not, the next send usually only finds out the current row. The add then
+    /// starts from that row at once.
     async fn spread(&mut self, round_trip: Duration) -> Result<(), Failure> {
         let (sender, name) = (self.table.sender(), &self.table.name);
         self.call.count_conflict();
-        self.passed += 1;
+        if mem::take(&mut self.is_stale) {
+            return Ok(());
+        }
+        self.pauses += 1;
         if let (None, Some(seen)) = (&self.crowd, sender.seen_rows.get(name, &self.key)) {
             self.crowd = Some(InCrowd::enter(&seen.crowd));
         }
         let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
-        self.delivery.spread(sender.policy.spread_bound(self.passed, crowd, T::ADD_WINDOW, round_trip)).await?;
+        self.delivery.spread(sender.policy.spread_bound(self.pauses, crowd, T::ADD_WINDOW, round_trip)).await?;
         // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
         // add may start from any later version of that row.
-        if let Some(seen) = sender.seen_rows.get(name, &self.key)
-            && seen.row.at.incarnation == self.sight.at.incarnation
-            && seen.row.at.version > self.sight.at.version
-        {
+        let later = sender.seen_rows.get(name, &self.key).filter(|seen| {
+            let (seen, own) = (seen.row.at, self.sight.at);
+            seen.incarnation == own.incarnation && seen.version > own.version
+        });
+        self.is_stale = later.is_none();
+        if let Some(seen) = later {
             self.sight = Sight::of_row(&seen.row, seen.has_item);
         }
         Ok(())
