@@ -207,7 +207,7 @@ impl RetryPolicy {
     #[must_use]
     pub fn spread_bound(&self, pauses: u32, crowd: u64, window: u64, round_trip: Duration) -> Duration {
         let round_trip = round_trip.min(self.max_round_trip);
-        let together = u32::try_from(4 * crowd / window.max(1)).unwrap_or(u32::MAX);
+        let together = u32::try_from(crowd.saturating_mul(4) / window.max(1)).unwrap_or(u32::MAX);
         let alone = grown(round_trip.saturating_mul(4), 8, pauses.saturating_sub(1), self.max_conflict_pause);
         round_trip.saturating_mul(together).max(alone).min(self.max_conflict_pause)
     }

@@ -56,7 +56,9 @@ fn main() -> Outcome<()> {
             println!("| what | Fencepost | against | ratio | target |\n|---|---|---|---|---|");
             runtime.block_on(measure(Path::new(device_state), Path::new(baseline)))?;
             crowds();
-            PARTS.iter().for_each(|(_, print)| print());
+            for (_, print) in PARTS {
+                print();
+            }
             runtime.block_on(startup(Path::new(device_state)))
         }
         _ => Err("bench DEVICE_STATE BASELINE".into()),
