@@ -9,6 +9,7 @@ mod budgets;
 mod connected;
 mod credentials;
 mod crowds;
+mod crowds_of_adds;
 mod deadlines;
 mod futures;
 mod hedging;

@@ -5,6 +5,7 @@ mod budgets;
 mod crashes;
 mod crowd;
 mod exactly_once;
+mod hot_product;
 mod processes;
 mod routes;
 mod stock;

@@ -1,5 +1,6 @@
 //! Measures the cost of Fencepost: the parts of `cargo dev bench`. Tests may call each of them too.
 //!
+//! - [`adds`]: adds to one item, at once and steadily, on virtual time.
 //! - [`connections`]: slow handshakes, late answers and dead connections, on virtual time. [`pool`] simulates them.
 //! - [`crowd`]: writers that all begin at once on one item, on virtual time.
 //! - [`latency`]: an update against a read and a write on the bare SDK, over HTTP.
@@ -8,6 +9,7 @@
 //! - [`process`]: the size, start and memory of a function, on a Runtime API of its own.
 //! - [`startup`]: the step that takes most of the start.
 
+pub mod adds;
 pub mod connections;
 pub mod crowd;
 pub mod latency;

@@ -1,14 +1,15 @@
 //! Prints the cost of Fencepost as ratios measured in one run. `cargo dev bench` builds everything and runs this.
 //!
-//! Usage: `bench DEVICE_STATE BASELINE`, with the paths of the two bootstraps. `bench orders` prints only the cost of
-//! orders, `bench leases` only that of leases, and `bench connections` only that of slow connections. (This program
-//! starts `bench engine` and `bench client` as processes of its own.)
+//! Usage: `bench DEVICE_STATE BASELINE`, with the paths of the two bootstraps. Only one part of the numbers:
+//! `bench adds`, `bench units`, `bench orders`, `bench leases` or `bench connections`. (This program starts
+//! `bench engine` and `bench client` as processes of its own.)
 #![allow(clippy::print_stdout, reason = "this is a command-line tool: its table goes to the terminal")]
 
+use bench::adds::{self, Callers};
 use bench::connections::{self, Trouble};
 use bench::crowd::{self, Strategy};
 use bench::leases::{self, Cost};
-use bench::orders::{self, Way};
+use bench::orders::{self, Scene, Way};
 use bench::process::{Function, event};
 use bench::wire::Loss;
 use bench::{latency, table};
@@ -31,23 +32,22 @@ const SEEDS: u64 = 10;
 const LEASE_SEEDS: u64 = 200;
 const HOP: Duration = Duration::from_millis(5);
 
+/// The parts that need no other process. Each can be printed alone.
+const PARTS: [(&str, fn()); 5] =
+    [("adds", adds), ("units", units), ("orders", orders), ("leases", leases), ("connections", slow_connections)];
+
 fn main() -> Outcome<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    if let [part] = arguments[..]
+        && let Some((_, print)) = PARTS.iter().find(|(name, _)| *name == part)
+    {
+        print();
+        return Ok(());
+    }
+    match arguments[..] {
         ["engine"] => runtime.block_on(serve_engine()),
-        ["orders"] => {
-            orders();
-            Ok(())
-        }
-        ["leases"] => {
-            leases();
-            Ok(())
-        }
-        ["connections"] => {
-            slow_connections();
-            Ok(())
-        }
         ["client"] => {
             println!("{}", bench::startup::client().as_nanos());
             Ok(())
@@ -56,9 +56,9 @@ fn main() -> Outcome<()> {
             println!("| what | Fencepost | against | ratio | target |\n|---|---|---|---|---|");
             runtime.block_on(measure(Path::new(device_state), Path::new(baseline)))?;
             crowds();
-            orders();
-            leases();
-            slow_connections();
+            for (_, print) in PARTS {
+                print();
+            }
             runtime.block_on(startup(Path::new(device_state)))
         }
         _ => Err("bench DEVICE_STATE BASELINE".into()),
@@ -162,39 +162,101 @@ fn crowds() {
     }
 }
 
-/// Measures the same orders both ways, with and without losses. The numbers are exact, because time is virtual.
+/// Measures the same crowds with adds and with versioned changes. The numbers are exact, because time is virtual.
+fn adds() {
+    const SEEDS: u64 = 3;
+    println!(
+        "\n| callers at once on one item, 5 ms hops (virtual time, {SEEDS} seeds) | requests each | mean time, ms | slowest, ms | gave up |\n|---|---|---|---|---|"
+    );
+    for callers in [1, 10, 100, 1000] {
+        let adds = |stores| move |seed| adds::at_once(stores, callers, HOP, seed);
+        let versioned = |seed| crowd::play(Strategy::Fencepost, callers, HOP, seed);
+        let ways: [(&str, &dyn Fn(u64) -> crowd::Outcome); 3] = [
+            ("add, one client", &adds(Callers::OneStore)),
+            ("add, a client each", &adds(Callers::OwnStores)),
+            ("versioned change, a client each", &versioned),
+        ];
+        for (name, play) in ways {
+            let games: Vec<_> = (0..SEEDS).map(play).collect();
+            add_row(&format!("{callers}, {name}"), &games);
+        }
+    }
+    let minute = Duration::from_mins(1);
+    add_row("200 a second for a minute, add, one client", &[adds::steady(200, minute, HOP, 1)]);
+}
+
+fn add_row(what: &str, games: &[crowd::Outcome]) {
+    let successes: usize = games.iter().map(|game| game.times.len()).sum();
+    let requests: u64 = games.iter().map(|game| u64::from(game.requests)).sum();
+    let time: Duration = games.iter().flat_map(|game| &game.times).sum();
+    let slowest = games.iter().map(crowd::Outcome::longest).max().unwrap_or_default();
+    let gave_up: usize = games.iter().map(|game| game.gave_up).sum();
+    println!(
+        "| {what} | {:.2} | {:.0} | {:.0} | {gave_up} of {} |",
+        number(requests) / number(successes as u64),
+        millis(time) / number(successes as u64),
+        millis(slowest),
+        successes + gave_up
+    );
+}
+
+/// Measures the write units of each add. `DynamoDB` charges one for each started KB of the item after the write.
+fn units() {
+    println!("\n| write units per add (virtual time) | R = 16 | R = 32 | R = 64 |\n|---|---|---|---|");
+    let (hot, quiet) =
+        (("200 adds a second", 200.0, Duration::from_secs(5)), ("1 add a second", 1.0, Duration::from_mins(2)));
+    for bytes in [300, 900] {
+        for (pace, per_second, time) in [hot, quiet] {
+            let [least, middle, most] = [
+                adds::units::<16>(bytes, per_second, time, HOP),
+                adds::units::<32>(bytes, per_second, time, HOP),
+                adds::units::<64>(bytes, per_second, time, HOP),
+            ];
+            println!("| item of {bytes} B, {pace} | {least:.2} | {middle:.2} | {most:.2} |");
+        }
+    }
+}
+
+/// Measures the same orders both ways: without trouble, with `TransactionConflict` as on AWS, and with losses too. The
+/// numbers are exact, because time is virtual.
 fn orders() {
     println!(
         "\n| {} clients, {} orders each, 5 ms hops (virtual time) | acknowledged | held | stock taken | unknown, asked again | given up | requests per order | orders per second | x usual |\n|---|---|---|---|---|---|---|---|---|",
         orders::CLIENTS,
         orders::WANTED
     );
-    for losses in [false, true] {
+    for (trouble, conflicts, losses) in [
+        ("", false, false),
+        (", transaction conflicts", true, false),
+        (", transaction conflicts, 2 % of answers lost", true, true),
+    ] {
         for products in [1, 1000] {
             let mut usual = f64::NAN;
             for way in [Way::Usual, Way::Fencepost] {
-                let game = orders::play(way, products, losses, HOP, 1);
-                let acknowledged = number(game.acknowledged);
-                let per_second = acknowledged / game.time.as_secs_f64();
+                let game = orders::play(way, Scene { products, losses, conflicts }, HOP, 1);
+                let per_second = number(game.acknowledged) / game.time.as_secs_f64();
                 if way == Way::Usual {
                     usual = per_second;
                 }
-                println!(
-                    "| {}, {products} product{}{} | {} | {} | {} | {} | {} | {:.2} | {per_second:.1} | {:.2} |",
-                    if way == Way::Usual { "usual way" } else { "Fencepost" },
-                    if products == 1 { "" } else { "s" },
-                    if losses { ", 2 % of answers lost" } else { "" },
-                    game.acknowledged,
-                    game.held,
-                    game.taken,
-                    game.unknown,
-                    game.gave_up,
-                    number(u64::from(game.requests)) / acknowledged,
-                    per_second / usual,
-                );
+                let name = if way == Way::Usual { "usual way" } else { "Fencepost" };
+                let plural = if products == 1 { "" } else { "s" };
+                order_row(&format!("{name}, {products} product{plural}{trouble}"), &game, per_second, usual);
             }
         }
     }
+}
+
+fn order_row(what: &str, game: &orders::Outcome, per_second: f64, usual: f64) {
+    println!(
+        "| {what} | {} | {} | {} | {} | {} | {:.2} | {per_second:.1} | {:.2} |",
+        game.acknowledged,
+        game.held,
+        game.taken,
+        game.unknown,
+        game.gave_up,
+        number(u64::from(game.requests)) / number(game.acknowledged),
+        per_second / usual,
+    );
 }
 
 /// Measures the cost of leases, and how long they take to change hands. The numbers are exact, because time is virtual.

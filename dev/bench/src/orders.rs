@@ -47,6 +47,18 @@ pub enum Way {
     Usual,
 }
 
+/// What the clients order, and what disturbs them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scene {
+    /// Each order is for one of so many products.
+    pub products: usize,
+    /// Whether answers are lost.
+    pub losses: bool,
+    /// Whether a transaction is refused with `TransactionConflict` while another one is at work on its item for 5 ms,
+    /// as on AWS.
+    pub conflicts: bool,
+}
+
 /// The result for all clients.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
@@ -77,22 +89,22 @@ enum Answer {
     Failed,
 }
 
-/// Lets [`CLIENTS`] clients place [`WANTED`] orders each. Each order is for one of `products` products. All randomness
-/// comes from `seed`.
+/// Lets [`CLIENTS`] clients place [`WANTED`] orders each. All randomness comes from `seed`.
 ///
 /// # Panics
 /// If the engine fails, which it does not.
 #[must_use]
-pub fn play(way: Way, products: usize, losses: bool, hop: Duration, seed: u64) -> Outcome {
+pub fn play(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
     // The SDK draws its tokens and pauses from the generator of this thread.
     fastrand::seed(seed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
-    tokio::task::LocalSet::new().block_on(&runtime, played(way, products, losses, hop, seed))
+    tokio::task::LocalSet::new().block_on(&runtime, played(way, scene, hop, seed))
 }
 
-async fn played(way: Way, products: usize, losses: bool, hop: Duration, seed: u64) -> Outcome {
-    let quiet = Wire::new(hop);
+async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
+    let Scene { products, losses, conflicts } = scene;
+    let quiet = if conflicts { Wire::new(hop) } else { Wire::new(hop).without_conflicts() };
     let mut seeds = fastrand::Rng::with_seed(seed);
     let wire = if losses { quiet.losing(seeds.fork()) } else { quiet.clone() };
     create(&quiet.client(), products).await;

@@ -9,17 +9,17 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use dynoxide::{Database, DynoxideError};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A connection to the engine that takes `hop` in each direction.
 ///
-/// A transaction works for another `hop`. A transaction on one of its items in that time gets `TransactionConflict`,
-/// which the engine itself never returns.
+/// A transaction works for another `hop`. Another transaction or a single write on one of its items in that time gets
+/// `TransactionConflict`, as on AWS. The engine itself never returns that.
 #[derive(Clone)]
 pub struct Wire {
     db: Database,
@@ -28,6 +28,8 @@ pub struct Wire {
     at_work: Arc<Mutex<HashSet<String>>>,
     losses: Option<Arc<Mutex<fastrand::Rng>>>,
     next_loss: Arc<Mutex<Option<Loss>>>,
+    is_patient: bool,
+    units: Option<Arc<AtomicU64>>,
 }
 
 /// How the answer to an applied request is lost.
@@ -56,7 +58,27 @@ impl Wire {
             at_work: Arc::default(),
             losses: None,
             next_loss: Arc::default(),
+            is_patient: false,
+            units: None,
         }
+    }
+
+    /// Returns a wire to the same engine on which no request ever gets `TransactionConflict`.
+    #[must_use]
+    pub fn without_conflicts(&self) -> Self {
+        Wire { is_patient: true, ..self.clone() }
+    }
+
+    /// Returns a wire to the same engine that counts the write units of single writes.
+    #[must_use]
+    pub fn charging(&self) -> Self {
+        Wire { units: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// The write units since the last call. Zero unless the wire is [`charging`](Wire::charging).
+    #[must_use]
+    pub fn take_units(&self) -> u64 {
+        self.units.as_ref().map_or(0, |units| units.swap(0, SeqCst))
     }
 
     /// Returns a wire to the same engine that loses one answer in 50: the request is applied, and the connection
@@ -100,8 +122,34 @@ impl Wire {
         }
     }
 
+    /// Carries out a write of one item, unless a transaction is at work there.
+    fn write(&self, operation: &str, body: &[u8]) -> (u16, String) {
+        let request: Value = serde_json::from_slice(body).unwrap_or_default();
+        let item = address(&request);
+        if self.at_work.lock().expect("no panic while at work").contains(&item) {
+            return (
+                400,
+                json!({ "__type": "com.amazonaws.dynamodb.v20120810#TransactionConflictException" }).to_string(),
+            );
+        }
+        let answer = self.answer(operation, body);
+        if let Some(units) = &self.units {
+            units.fetch_add(self.units_of(&request), SeqCst);
+        }
+        answer
+    }
+
+    /// The write units of a request, by the item as it is now. A refused write is charged too.
+    fn units_of(&self, request: &Value) -> u64 {
+        let read = json!({ "TableName": request["TableName"], "Key": request["Key"], "ConsistentRead": true });
+        let (_, answer) = self.answer("GetItem", read.to_string().as_bytes());
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        let bytes = answer["Item"].as_object().map_or(0, size_of_attributes);
+        u64::try_from(bytes.div_ceil(1024).max(1)).unwrap_or(u64::MAX)
+    }
+
     async fn transact(&self, body: &[u8]) -> (u16, String) {
-        let items = updated_items(body);
+        let items = if self.is_patient { Vec::new() } else { updated_items(body) };
         if let Some(conflict) = self.begin(&items) {
             return (400, conflict.to_string());
         }
@@ -140,8 +188,32 @@ impl Wire {
 /// item.
 fn updated_items(body: &[u8]) -> Vec<Option<String>> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let item = |step: &Value| step.get("Update").map(|update| format!("{} {}", update["TableName"], update["Key"]));
+    let item = |step: &Value| step.get("Update").map(address);
     body["TransactItems"].as_array().map(|steps| steps.iter().map(item).collect()).unwrap_or_default()
+}
+
+/// The table and the key of an update, as one text.
+fn address(update: &Value) -> String {
+    format!("{} {}", update["TableName"], update["Key"])
+}
+
+/// The size of an item in the JSON of requests, in bytes.
+///
+/// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
+fn size_of_attributes(attributes: &Map<String, Value>) -> usize {
+    attributes.iter().map(|(name, value)| name.len() + size_of(value)).sum()
+}
+
+fn size_of(value: &Value) -> usize {
+    let Some((kind, value)) = value.as_object().and_then(|typed| typed.iter().next()) else { return 0 };
+    let text = value.as_str().map_or(1, str::len);
+    match (kind.as_str(), value) {
+        ("N", _) => text.div_ceil(2) + 1,
+        ("B", _) => text / 4 * 3,
+        ("M", Value::Object(map)) => 3 + map.len() + size_of_attributes(map),
+        ("L", Value::Array(list)) => 3 + list.iter().map(|value| 1 + size_of(value)).sum::<usize>(),
+        _ => text,
+    }
 }
 
 impl HttpConnector for Wire {
@@ -155,6 +227,7 @@ impl HttpConnector for Wire {
             let body = request.body().bytes().unwrap_or_default();
             let (status, body) = match operation {
                 "TransactWriteItems" => wire.transact(body).await,
+                "UpdateItem" => wire.write(operation, body),
                 _ => wire.answer(operation, body),
             };
             tokio::time::sleep(wire.hop).await;

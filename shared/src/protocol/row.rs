@@ -61,12 +61,6 @@ impl Row {
         if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
     }
 
-    /// The parts that the judge needs.
-    pub(crate) fn as_seen(&self) -> SeenRow {
-        let ItemVersion { version, incarnation } = self.at;
-        SeenRow { version, incarnation, memory: Some(self.memory.clone()), fence: self.fence }
-    }
-
     /// The time in an attribute of the value, in epoch seconds.
     pub(crate) fn epoch_seconds(&self, name: &str) -> Option<u64> {
         read_number(self.attributes.get(name)?)

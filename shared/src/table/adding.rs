@@ -17,6 +17,7 @@ use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::InCrowd;
 use crate::version::{ItemVersion, Version, Versioned};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,8 +100,10 @@ struct AddChange<'a, T> {
     call: &'a Call,
     id: WriteId,
     delivery: Delivery<'a>,
-    /// How often the window was found passed.
-    passed: u32,
+    /// How often the add has waited because its window was passed.
+    pauses: u32,
+    /// Whether the row that the add starts from was seen before the last pause.
+    is_stale: bool,
     crowd: Option<InCrowd>,
 }
 
@@ -128,7 +131,7 @@ impl<'a, T: Record> AddChange<'a, T> {
         let key = Table::<T>::key_attributes(key)?;
         let id = WriteId::from_random(table.sender().rng.next_u64());
         let delivery = Delivery::new(table.sender(), call);
-        Ok(AddChange { table, key, add, call, id, delivery, passed: 0, crowd: None })
+        Ok(AddChange { table, key, add, call, id, delivery, pauses: 0, is_stale: false, crowd: None })
     }
 
     async fn run(mut self, key: &Key) -> Result<Ended<'a, T>, Failure> {
@@ -268,24 +271,28 @@ impl<'a, T: Record> AddChange<'a, T> {
     }
 
     /// Waits so long that the adds that wait with this one pass each other. Returns where the next send starts from:
-    /// the row that this client saw last, if that is later than `sight`.
+    /// the row that this client saw last, if that is later than `sight`. If it is not, the next send usually only finds
+    /// out the current row. The add then starts from that row at once.
     async fn spread(&mut self, sight: Sight, round_trip: Duration) -> Result<Sight, Failure> {
         let (sender, name) = (self.table.sender(), &self.table.name);
         self.call.count_conflict();
-        self.passed += 1;
+        if mem::take(&mut self.is_stale) {
+            return Ok(sight);
+        }
+        self.pauses += 1;
         if let (None, Some(seen)) = (&self.crowd, sender.seen_rows.get(name, &self.key)) {
             self.crowd = Some(InCrowd::enter(&seen.crowd));
         }
         let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
-        self.delivery.spread(sender.policy.spread_bound(self.passed, crowd, T::ADD_WINDOW, round_trip)).await?;
-        // A new window starts only from a row that proves that this add was not applied before.
-        if let Some(seen) = sender.seen_rows.get(name, &self.key)
-            && seen.row.at.version > sight.at.version
-            && matches!(judge(&self.sent(&sight), Some(&seen.row.as_seen())), Verdict::Open | Verdict::NeverApplied)
-        {
-            return Ok(Sight::of_row(&seen.row, seen.has_item));
-        }
-        Ok(sight)
+        self.delivery.spread(sender.policy.spread_bound(self.pauses, crowd, T::ADD_WINDOW, round_trip)).await?;
+        // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
+        // add may start from any later version of that row.
+        let later = sender.seen_rows.get(name, &self.key).filter(|seen| {
+            let (seen, own) = (seen.row.at, sight.at);
+            seen.incarnation == own.incarnation && seen.version > own.version
+        });
+        self.is_stale = later.is_none();
+        Ok(later.map_or(sight, |seen| Sight::of_row(&seen.row, seen.has_item)))
     }
 
     /// The answer to an add that made the version `at`, by the row that shows it.

@@ -1,0 +1,206 @@
+//! Measures adds to one item: the requests, the time and the write units of each.
+//!
+//! Time is virtual, as in [`crate::crowd`].
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
+
+use crate::crowd::Outcome;
+use crate::table::{self, KEY, NAME};
+use crate::wire::Wire;
+use fencepost::{Add, Clock, Key, Record, Rng, Store, Table};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+/// A number that every caller raises by one. Its row remembers the last `R` writes, and an add may be `R / 2` late.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+pub struct Hot<const R: u64> {
+    count: u64,
+    filler: String,
+}
+
+impl<const R: u64> Record for Hot<R> {
+    const PARTITION_KEY: &'static str = KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["count", "filler"];
+    const REMEMBERED_WRITES: u64 = R;
+    const ADD_WINDOW: u64 = R / 2;
+}
+
+/// The processes in which the callers are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Callers {
+    /// All callers share one store, as in a service that answers many requests at once.
+    OneStore,
+    /// Each caller has a store of its own, as in functions that answer one request at a time.
+    OwnStores,
+}
+
+/// Lets `count` callers that know nothing yet add at once to one item, with R = 64. All randomness comes from `seed`.
+///
+/// # Panics
+/// If the engine fails, which it does not.
+#[must_use]
+pub fn at_once(callers: Callers, count: usize, hop: Duration, seed: u64) -> Outcome {
+    block_on(async move {
+        let scene = Scene::<64>::new(Wire::new(hop), seed, 0).await;
+        let one = scene.table();
+        for _ in 0..count {
+            scene.spawn(if callers == Callers::OneStore { one.clone() } else { scene.table() });
+        }
+        scene.end(count).await
+    })
+}
+
+/// Lets one caller that knows the item already add to it `count` times, one after another.
+///
+/// # Panics
+/// If the engine fails, which it does not.
+#[must_use]
+pub fn one_after_another(count: usize, hop: Duration, seed: u64) -> Outcome {
+    block_on(async move {
+        let scene = Scene::<64>::new(Wire::new(hop), seed, 0).await;
+        let table = scene.warm_table().await;
+        for done in 1..=count {
+            scene.spawn(table.clone());
+            scene.until(done).await;
+        }
+        scene.end(count).await
+    })
+}
+
+/// Lets callers of one store that knows the item add to it at a steady rate for this time.
+///
+/// # Panics
+/// If the engine fails, which it does not.
+#[must_use]
+pub fn steady(per_second: u32, time: Duration, hop: Duration, seed: u64) -> Outcome {
+    block_on(async move {
+        let scene = Scene::<64>::new(Wire::new(hop), seed, 0).await;
+        let table = scene.warm_table().await;
+        let count = scene.spawn_steadily(&table, per_second, time).await;
+        scene.end(count).await
+    })
+}
+
+/// Measures the write units of each add to an item, whose own attributes and key have this size. The row remembers `R`
+/// writes and has had more than that. Other clients add `per_second`, for this time.
+///
+/// # Panics
+/// If the engine fails, which it does not.
+#[must_use]
+pub fn units<const R: u64>(bytes: usize, per_second: f64, time: Duration, hop: Duration) -> f64 {
+    block_on(async move {
+        let wire = Wire::new(hop).charging();
+        let scene = Scene::<R>::new(wire.clone(), 1, bytes).await;
+        let table = scene.warm_table().await;
+        for _ in 0..2 * R {
+            add(&table).await;
+        }
+        let _ = wire.take_units();
+        let count = scene.spawn_at(&table, Duration::from_secs_f64(1.0 / per_second), time).await;
+        scene.until(count).await;
+        ratio(wire.take_units(), count)
+    })
+}
+
+/// One item, and the callers that add to it.
+struct Scene<const R: u64> {
+    wire: Wire,
+    begun: Instant,
+    seeds: RefCell<fastrand::Rng>,
+    outcome: Rc<RefCell<Outcome>>,
+}
+
+impl<const R: u64> Scene<R> {
+    /// Creates the item, whose attributes and key have this size or a little more.
+    async fn new(wire: Wire, seed: u64, bytes: usize) -> Self {
+        let seeds = RefCell::new(fastrand::Rng::with_seed(seed));
+        let scene = Scene { wire, begun: Instant::now(), seeds, outcome: Rc::default() };
+        // The names and values beside the filler have about 30 bytes.
+        let hot = Hot { count: 0, filler: "x".repeat(bytes.saturating_sub(30)) };
+        scene.table().create(&Key::from("one"), &hot, &table::call()).await.expect("a free key");
+        let _ = scene.wire.take_requests();
+        scene
+    }
+
+    /// The table of a store that knows nothing yet.
+    fn table(&self) -> Table<Hot<R>> {
+        let (begun, base) = (self.begun, SystemTime::UNIX_EPOCH + Duration::from_hours(500_000));
+        let chance = Mutex::new(self.seeds.borrow_mut().fork());
+        let random = move || chance.lock().expect("no panic while drawing").u64(..);
+        let store = Store::new(&self.wire.client()).with_clock(Clock::new(move || base + begun.elapsed()));
+        store.with_rng(Rng::new(random)).table(NAME)
+    }
+
+    /// The table of a store that knows the item.
+    async fn warm_table(&self) -> Table<Hot<R>> {
+        let table = self.table();
+        table.get(&Key::from("one"), &table::call()).await.expect("an answer").expect("an item");
+        add(&table).await;
+        let _ = self.wire.take_requests();
+        table
+    }
+
+    /// Adds with a caller of its own.
+    fn spawn(&self, table: Table<Hot<R>>) {
+        let outcome = Rc::clone(&self.outcome);
+        tokio::task::spawn_local(async move {
+            let begun = Instant::now();
+            let done = add(&table).await;
+            let mut outcome = outcome.borrow_mut();
+            if done { outcome.times.push(begun.elapsed()) } else { outcome.gave_up += 1 }
+        });
+    }
+
+    async fn spawn_steadily(&self, table: &Table<Hot<R>>, per_second: u32, time: Duration) -> usize {
+        self.spawn_at(table, Duration::from_secs(1) / per_second, time).await
+    }
+
+    /// Adds once in each `pause` for this time. Returns how often.
+    async fn spawn_at(&self, table: &Table<Hot<R>>, pause: Duration, time: Duration) -> usize {
+        let begun = Instant::now();
+        let mut count = 0;
+        while begun.elapsed() < time {
+            self.spawn(table.clone());
+            count += 1;
+            sleep(pause).await;
+        }
+        count
+    }
+
+    /// Waits until so many callers are done.
+    async fn until(&self, done: usize) {
+        let is_done = || self.outcome.borrow().times.len() + self.outcome.borrow().gave_up >= done;
+        while !is_done() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// The result, when so many callers are done.
+    async fn end(self, callers: usize) -> Outcome {
+        self.until(callers).await;
+        let mut outcome = self.outcome.take();
+        outcome.requests = self.wire.take_requests();
+        outcome.times.sort();
+        let key = Key::from("one");
+        outcome.count = self.table().get(&key, &table::call()).await.expect("an answer").expect("an item").value.count;
+        outcome
+    }
+}
+
+/// Adds one. Returns whether that was acknowledged.
+async fn add<const R: u64>(table: &Table<Hot<R>>) -> bool {
+    table.add(&Key::from("one"), &Add::to("count", 1), &table::call()).await.is_ok()
+}
+
+fn block_on<A>(work: impl Future<Output = A>) -> A {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    tokio::task::LocalSet::new().block_on(&runtime.expect("a runtime"), work)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn ratio(units: u64, count: usize) -> f64 {
+    units as f64 / count as f64
+}

@@ -1,0 +1,77 @@
+//! Many callers that add to one item: all are acknowledged, the number is exact, and what each add costs.
+
+use bench::adds::{Callers, at_once, one_after_another, steady};
+use bench::crowd::Outcome;
+use fencepost::RetryPolicy;
+use std::time::Duration;
+
+const HOP: Duration = Duration::from_millis(5);
+
+/// Asserts that all were acknowledged and counted, within these requests each and this time.
+fn assert_cost(what: &str, outcome: &Outcome, (callers, before): (usize, u64), requests: f64, within: Duration) {
+    let (each, longest) = (outcome.requests_per_success(), outcome.longest());
+    println!("{what}: {each:.3} requests each, mean {:?}, longest {longest:?} (virtual)", outcome.mean_time());
+    assert_eq!((outcome.times.len(), outcome.gave_up), (callers, 0), "{what}");
+    assert_eq!(outcome.count, callers as u64 + before, "{what}");
+    assert!(each <= requests, "{what}: {each:.3} requests each");
+    assert!(longest <= within, "{what}: {longest:?}");
+}
+
+fn assert_crowd(callers: Callers, count: usize, seeds: u64, requests: f64, within: Duration) {
+    for seed in 0..seeds {
+        let what = format!("{count} callers, {callers:?}, seed {seed}");
+        assert_cost(&what, &at_once(callers, count, HOP, seed), (count, 0), requests, within);
+    }
+}
+
+#[test]
+fn a_hundred_callers_of_one_store_add_at_once_for_less_than_three_requests_each() {
+    assert_crowd(Callers::OneStore, 100, 10, 2.8, Duration::from_millis(150));
+}
+
+#[test]
+fn a_thousand_callers_of_one_store_add_at_once_within_two_seconds() {
+    assert_crowd(Callers::OneStore, 1000, 3, 4.0, Duration::from_secs(2));
+}
+
+/// With a window of 32, a round trip lets 32 of those through that know the same version. A hundred that act in step
+/// and send again at once need 100 reads and 100 + 68 + 36 + 4 writes, which is 3.08 requests each. The pauses save a
+/// few of the last ones.
+#[test]
+fn a_hundred_callers_with_a_store_each_add_at_once_at_about_what_the_window_allows() {
+    assert_crowd(Callers::OwnStores, 100, 10, 3.1, Duration::from_millis(300));
+}
+
+/// The first refusal cannot tell a caller whether there are a hundred others or a thousand. So most of a thousand send in
+/// vain twice before the first pause that is long enough: 1 read, 2 pairs of a stale write and a fresh one, and more.
+#[test]
+fn a_thousand_callers_with_a_store_each_add_at_once_at_six_requests_each_at_most() {
+    assert_crowd(Callers::OwnStores, 1000, 3, 6.0, Duration::from_secs(4));
+}
+
+#[test]
+fn a_store_that_knows_the_item_adds_with_one_request() {
+    let outcome = one_after_another(100, HOP, 1);
+    assert_cost("one after another", &outcome, (100, 1), 1.1, 2 * HOP);
+}
+
+#[test]
+fn two_hundred_adds_a_second_cost_one_request_each_for_as_long_as_they_go_on() {
+    for seed in 0..2 {
+        let outcome = steady(200, Duration::from_mins(1), HOP, seed);
+        let count = outcome.times.len();
+        assert!((11_990..=12_000).contains(&count), "{count}");
+        assert_cost(&format!("200 a second, seed {seed}"), &outcome, (count, 1), 1.1, 4 * HOP);
+    }
+}
+
+#[test]
+fn a_pause_is_as_long_as_the_known_crowd_needs_and_grows_for_a_caller_that_sees_no_other() {
+    let policy = RetryPolicy::default();
+    let bound = |pauses, crowd| policy.spread_bound(pauses, crowd, 32, 2 * HOP).as_millis();
+    assert_eq!([1, 2, 3, 4, u32::MAX].map(|pauses| bound(pauses, 1)), [40, 320, 2560, 3500, 3500]);
+    assert_eq!([32, 320, 1000, u64::MAX / 4].map(|crowd| bound(1, crowd)), [40, 400, 1250, 3500]);
+    assert_eq!(bound(2, 1000), 1250, "the longer one counts");
+    let slow = policy.spread_bound(1, 1, 32, Duration::from_secs(2));
+    assert_eq!(slow, 4 * policy.max_round_trip, "a slow round trip is no reason to wait");
+}

@@ -1,0 +1,27 @@
+//! Clients that all order the same product.
+
+use bench::orders::{CLIENTS, Outcome, Scene, WANTED, Way, play};
+use std::time::Duration;
+
+const HOP: Duration = Duration::from_millis(5);
+
+fn orders(products: usize, seed: u64) -> Outcome {
+    let scene = Scene { products, losses: false, conflicts: false };
+    let outcome = play(Way::Fencepost, scene, HOP, seed);
+    let wanted = (CLIENTS * WANTED) as u64;
+    assert_eq!((outcome.acknowledged, outcome.held), (wanted, wanted), "{products} products, seed {seed}");
+    assert_eq!(outcome.taken, i64::try_from(wanted).expect("few"), "{products} products, seed {seed}");
+    outcome
+}
+
+#[test]
+fn orders_of_one_product_are_as_fast_as_orders_of_a_thousand() {
+    for seed in 0..3 {
+        let (hot, spread) = (orders(1, seed), orders(1000, seed));
+        let each = f64::from(hot.requests) / f64::from(u32::try_from(CLIENTS * WANTED).expect("few"));
+        let speed = spread.time.as_secs_f64() / hot.time.as_secs_f64();
+        println!("seed {seed}: {each:.2} requests each, {speed:.2} of the throughput over 1,000 products");
+        assert!(each <= 2.2, "seed {seed}: {each:.2} requests each");
+        assert!(speed >= 0.9, "seed {seed}: {speed:.2} of the throughput over 1,000 products");
+    }
+}
