@@ -58,7 +58,7 @@ async fn read_and_write(client: &Client) {
     let memory = item["_writes"].as_m().expect("a map");
     let before = |trace: &AttributeValue| trace.as_n().expect("a number").parse::<u64>().expect("a whole one");
     let old: Vec<_> = memory.iter().filter(|(_, trace)| before(trace) + 16 <= next).map(|(id, _)| id.clone()).collect();
-    let removed = (0..old.len()).map(|index| format!(", #writes.#p{index}")).collect::<String>();
+    let removed = (0..old.len()).fold(String::new(), |removed, index| removed + &format!(", #writes.#p{index}"));
     let write = client
         .update_item()
         .table_name(NAME)

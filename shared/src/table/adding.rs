@@ -39,10 +39,10 @@ impl<T: Record> Table<T> {
         match change.run(key).await? {
             Ended::Added(added) => Ok(added),
             Ended::NotFound => Err(AddError::NotFound),
-            Ended::Refused { stand, current, .. } => Err(match stand {
-                Stand::NotANumber => AddError::NotANumber(Box::new(current)),
-                Stand::NotAsDemanded => AddError::NotAsDemanded(Box::new(current)),
-                _ => AddError::OutOfRange(Box::new(current)),
+            Ended::Refused(refused) => Err(match refused.stand {
+                Stand::NotANumber => AddError::NotANumber(Box::new(refused.current)),
+                Stand::NotAsDemanded => AddError::NotAsDemanded(Box::new(refused.current)),
+                _ => AddError::OutOfRange(Box::new(refused.current)),
             }),
         }
     }
@@ -67,7 +67,8 @@ impl<T: Record> Table<T> {
             Ended::Added(added) => added.item.ok_or(UpdateError::NotFound),
             Ended::NotFound => Err(UpdateError::NotFound),
             // Under the same id, a late copy of the add finds that its change was made.
-            Ended::Refused { row, current, mut change, .. } => {
+            Ended::Refused(refused) => {
+                let RefusedAdd { row, current, mut change, .. } = *refused;
                 self.update_from(Observed::Live(row, current), &mut change, decide).await
             }
         }
@@ -111,13 +112,17 @@ struct AddChange<'a, T> {
 enum Ended<'a, T> {
     Added(Added<T>),
     NotFound,
-    /// Nothing was applied. The item says why. What is done instead is the same change.
-    Refused {
-        stand: Stand,
-        row: Row,
-        current: Versioned<T>,
-        change: RowChange<'a, T>,
-    },
+    /// Nothing was applied.
+    Refused(Box<RefusedAdd<'a, T>>),
+}
+
+/// An add that its item refused.
+struct RefusedAdd<'a, T> {
+    stand: Stand,
+    row: Row,
+    current: Versioned<T>,
+    /// What is done instead is the same change.
+    change: RowChange<'a, T>,
 }
 
 /// What is known after a refusal: the add was applied, or it never will be under this id.
@@ -204,7 +209,7 @@ impl<'a, T: Record> AddChange<'a, T> {
 
     fn refused(self, stand: Stand, row: Row, current: Versioned<T>) -> Ended<'a, T> {
         let change = RowChange::under(self.table, self.key, self.id, self.delivery);
-        Ended::Refused { stand, row, current, change }
+        Ended::Refused(Box::new(RefusedAdd { stand, row, current, change }))
     }
 
     fn sent(&self, sight: &Sight) -> SentWrite {

@@ -1,10 +1,8 @@
 //! Every invariant of a history, from what the engine applied, what the writers were told and what is stored.
 
-use super::record::{Ledger, Operation, TTL, Told, is_live, state_of};
+use super::record::{Ended, Ledger, Operation, Told, is_live, state_of};
 use super::timeline::Timeline;
-use crate::harness::faults::Applied;
 use fencepost::Record;
-use serde_json::Value;
 
 pub const APPLIED_TWICE: &str = "a change was applied twice";
 pub const DENIED: &str = "told not applied, but it was";
@@ -14,15 +12,6 @@ pub const MADE_UP: &str = "told a state that it did not make";
 /// The most ids that the row remembers in these histories. A row forgets an id some commits after the R-th, because one
 /// write forgets four at most, and bare adds and burns none.
 const MOST_REMEMBERED: u64 = 3 * Ledger::REMEMBERED_WRITES;
-
-/// A history that is over: all copies have arrived.
-pub struct Ended {
-    pub key: String,
-    pub applied: Vec<Applied>,
-    pub done: Vec<Operation>,
-    /// The row as it is stored.
-    pub row: Value,
-}
 
 /// Every invariant of a history, from what the engine applied, what the writers were told and what is stored.
 pub fn violations(ended: &Ended) -> Vec<String> {
@@ -73,16 +62,5 @@ fn check(operation: &Operation, timeline: &Timeline) -> Option<String> {
             };
             if is_true { None } else { fail("told a state that never was during its call") }
         }
-    }
-}
-
-/// What an operation makes of a value.
-pub fn effect(operation: &Operation, before: Option<&Ledger>) -> Option<Ledger> {
-    match operation.what {
-        "create" => Some(Ledger::first(operation.number)),
-        "delete" | "delete at version" => None,
-        _ if operation.number == TTL => None,
-        _ if operation.adds() => before.map(|ledger| ledger.added(operation.number)),
-        _ => before.map(|ledger| ledger.changed(operation.number)),
     }
 }

@@ -1,5 +1,6 @@
 //! The item that the writers race for, what they did, and what they were told.
 
+use crate::harness::faults::Applied;
 use fencepost::{Add, Failure, ItemVersion, Record, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -128,6 +129,8 @@ impl Operation {
 pub fn by_failure(failure: &Failure) -> Told {
     match failure {
         Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
+        // Some adds are told a version that the row does not have yet.
+        Failure::CorruptItem { reason } if reason == "its version went down" => Told::NotApplied,
         Failure::OutcomeUnknown { .. } => Told::Unknown,
         _ => panic!("no such thing happens here: {failure}"),
     }
@@ -148,4 +151,24 @@ pub fn state_of(row: &Value) -> Option<ItemVersion> {
 
 pub fn is_live(row: &Value) -> bool {
     row.is_object() && row.get("_purgeAt").is_none()
+}
+
+/// A history that is over: all copies have arrived.
+pub struct Ended {
+    pub key: String,
+    pub applied: Vec<Applied>,
+    pub done: Vec<Operation>,
+    /// The row as it is stored.
+    pub row: Value,
+}
+
+/// What an operation makes of a value.
+pub fn effect(operation: &Operation, before: Option<&Ledger>) -> Option<Ledger> {
+    match operation.what {
+        "create" => Some(Ledger::first(operation.number)),
+        "delete" | "delete at version" => None,
+        _ if operation.number == TTL => None,
+        _ if operation.adds() => before.map(|ledger| ledger.added(operation.number)),
+        _ => before.map(|ledger| ledger.changed(operation.number)),
+    }
 }

@@ -1,7 +1,6 @@
 //! The states that the row went through, and what may never be seen in them.
 
-use super::checks::{Ended, effect};
-use super::record::{Ledger, Operation, TABLE, TTL, state_of};
+use super::record::{Ended, Ledger, Operation, TABLE, TTL, effect, state_of};
 use fencepost::ItemVersion;
 use serde_json::Value;
 use tokio::time::Instant;

@@ -1,6 +1,6 @@
 //! What histories were made of: a run in which something never happened shows little.
 
-use super::checks::Ended;
+use super::record::Ended;
 use super::record::{NOTES, Operation, Told};
 use super::timeline::Timeline;
 use crate::harness::faults::Applied;
