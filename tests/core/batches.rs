@@ -1,7 +1,7 @@
 //! A batch that `DynamoDB` answers in part.
 
 use super::accounts::{Account, TABLE, call, engine, rival};
-use crate::harness::clients::client_whose;
+use crate::harness::clients::{client_whose, second_step_in_conflict};
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::TransactError;
@@ -82,14 +82,6 @@ async fn a_batch_that_is_never_answered_whole_ends_before_the_deadline_as_unavai
     let ended = read_three(&store, &call).await.expect_err("no time for three batches");
     assert!(matches!(ended, TransactError::Failed(Failure::Unavailable { .. })), "{ended:?}");
     assert!(began.elapsed() < Duration::from_millis(200));
-}
-
-/// A cancellation in which the second step met another transaction.
-fn second_step_in_conflict(answer: &str) -> String {
-    let mut cancelled: Value = serde_json::from_str(answer).expect("JSON");
-    let reasons = cancelled["CancellationReasons"].as_array_mut().expect("one reason for each step");
-    reasons[1] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
-    cancelled.to_string()
 }
 
 #[tokio::test(start_paused = true)]

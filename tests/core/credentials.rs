@@ -37,8 +37,8 @@ pub(super) async fn read(environment: &[(&str, &str)]) -> String {
     String::from_utf8(output.stdout).expect("text").trim().to_owned()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_users_client_with_the_credentials_of_a_container_signs_the_requests_of_a_store() {
+/// A server with the note that [`read`] reads.
+pub async fn server_with_note() -> Server {
     let server = Server::start(&[("Notes", "noteId")]).await;
     let note = json!({
         "noteId": {"S": "n-1"},
@@ -48,6 +48,12 @@ async fn a_users_client_with_the_credentials_of_a_container_signs_the_requests_o
         "_writes": {"M": {}},
     });
     server.engine.raw("PutItem", &json!({"TableName": "Notes", "Item": note}));
+    server
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_users_client_with_the_credentials_of_a_container_signs_the_requests_of_a_store() {
+    let server = server_with_note().await;
     let said = read(&[
         ("AWS_CONTAINER_CREDENTIALS_FULL_URI", container().await.as_str()),
         ("AWS_ENDPOINT_URL_DYNAMODB", server.endpoint().as_str()),

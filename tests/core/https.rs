@@ -1,6 +1,6 @@
 //! The HTTPS client of the functions, over real sockets.
 
-use super::credentials::read;
+use super::credentials::{read, server_with_note};
 use super::deadlines::is_unavailable_at;
 use crate::harness::server::Server;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
@@ -8,7 +8,6 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::Retr
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::{Client, Config};
 use fencepost::lambda::https_client;
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -44,15 +43,7 @@ async fn tls_for(server: &Server) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_item_is_read_over_tls_from_a_server_that_the_environment_trusts() {
-    let server = Server::start(&[("Notes", "noteId")]).await;
-    let note = json!({
-        "noteId": {"S": "n-1"},
-        "text": {"S": "read"},
-        "_version": {"N": "1"},
-        "_incarnation": {"B": "AAAAAAAAAAA="},
-        "_writes": {"M": {}},
-    });
-    server.engine.raw("PutItem", &json!({"TableName": "Notes", "Item": note}));
+    let server = server_with_note().await;
     let said = read(&[
         ("AWS_ACCESS_KEY_ID", "test"),
         ("AWS_SECRET_ACCESS_KEY", "test"),

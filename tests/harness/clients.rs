@@ -4,7 +4,7 @@ use super::engine::{Engine, body_of, client_over, is_read, operation_of, respons
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Mutex;
@@ -79,6 +79,14 @@ impl<F: Fn(&Engine, &str, &[u8]) -> Reply + Send + Sync> HttpConnector for Answe
             }
         }
     }
+}
+
+/// A cancellation in which the second step met another transaction.
+pub fn second_step_in_conflict(answer: &str) -> String {
+    let mut cancelled: Value = serde_json::from_str(answer).expect("JSON");
+    let reasons = cancelled["CancellationReasons"].as_array_mut().expect("one reason for each step");
+    reasons[1] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
+    cancelled.to_string()
 }
 
 /// What becomes of a request on its way.

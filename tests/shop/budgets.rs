@@ -1,7 +1,7 @@
 //! What orders and adjustments cost, by counting what the engine was asked.
 
 use super::world::{Shop, TABLES, adjustment, cancellation, order};
-use crate::harness::clients::client_whose;
+use crate::harness::clients::{client_whose, second_step_in_conflict};
 use crate::harness::engine::Engine;
 use crate::harness::functions::{ORDERS, PRODUCTS};
 use serde_json::{Value, json};
@@ -110,14 +110,6 @@ async fn each_conflict_costs_one_more_transaction_and_no_read_and_an_order_has_n
             assert_eq!(shop.stock("a").await.0, 8 + more, "nothing of others is lost");
         }
     }
-}
-
-/// A cancellation in which the second step met another transaction.
-fn second_step_in_conflict(answer: &str) -> String {
-    let mut cancelled: Value = serde_json::from_str(answer).expect("JSON");
-    let reasons = cancelled["CancellationReasons"].as_array_mut().expect("one reason for each step");
-    reasons[1] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
-    cancelled.to_string()
 }
 
 #[tokio::test(start_paused = true)]
