@@ -12,7 +12,8 @@ use std::time::Duration;
 fn patient<A>(from_env: fn(&Store) -> Result<A, Source>) -> impl FnOnce(&Store) -> Result<A, Source> {
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(10);
-    (policy.hedge_after, policy.send_limit, policy.max_send_limit) = (long, long, long);
+    (policy.hedge_after, policy.min_send_limit) = (long, long);
+    (policy.send_limit, policy.max_send_limit) = (long, long);
     move |store| from_env(&store.with_policy(policy))
 }
 

@@ -97,7 +97,8 @@ fn store(clock: PathBuf) -> Store {
     };
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(10);
-    (policy.hedge_after, policy.send_limit, policy.max_send_limit) = (long, long, long);
+    (policy.hedge_after, policy.min_send_limit) = (long, long);
+    (policy.send_limit, policy.max_send_limit) = (long, long);
     Store::new(&fencepost::lambda::client_from_env()).with_clock(Clock::new(now)).with_policy(policy)
 }
 

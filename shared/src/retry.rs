@@ -120,12 +120,18 @@ pub struct RetryPolicy {
     ///
     /// The first send is still awaited, and the first answer that proves something counts. At most two sends are in
     /// flight. A client that was not answered within the last minute sends no second one, because it is probably still
-    /// connecting.
+    /// connecting. After a broken connection, the second send also waits for as long as opening one has taken so far.
     pub hedge_after: Duration,
     /// The longest that one send is awaited. Default 2 s, because name look-up and TLS handshake take most of a second
     /// on a 128 MB function, and giving a send up closes its connection. Every two lost answers double it, because two
     /// sends are in flight together.
+    ///
+    /// After its first answer, the client knows how long it takes to open a connection. From then on it awaits a send
+    /// for twice the longest of these times, but at least for `min_send_limit` and at most for this long.
     pub send_limit: Duration,
+    /// The least time that a send is awaited. Default 600 ms, four times `hedge_after`. If both sends of a write are
+    /// lost, the next one leaves that soon. The item may be so busy that it has forgotten the write by then.
+    pub min_send_limit: Duration,
     /// The longest that a send is awaited after lost answers. Default 8 s. With 2 s, 4 s and 8 s, a service that is
     /// slow, and not gone, is still heard in a call of 10 s.
     pub max_send_limit: Duration,
@@ -161,6 +167,7 @@ impl Default for RetryPolicy {
             max_attempts: 40,
             hedge_after: Duration::from_millis(150),
             send_limit: Duration::from_secs(2),
+            min_send_limit: Duration::from_millis(600),
             max_send_limit: Duration::from_secs(8),
             min_send_time: Duration::from_millis(150),
             resend_pause: Duration::from_millis(20),
@@ -175,10 +182,13 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The longest that a send is awaited after `lost` lost answers.
+    /// The longest that a send is awaited after `lost` lost answers to the same request. `opening` is the longest that
+    /// the client took to open a connection and be answered on it. `None` before its first answer.
     #[must_use]
-    pub fn limit(&self, lost: u32) -> Duration {
-        grown(self.send_limit, 2, lost / 2, self.max_send_limit)
+    pub fn send_limit(&self, opening: Option<Duration>, lost: u32) -> Duration {
+        let first = opening
+            .map_or(self.send_limit, |opening| opening.saturating_mul(2).max(self.min_send_limit).min(self.send_limit));
+        grown(first, 2, lost / 2, self.max_send_limit)
     }
 
     /// The pause before the next send of the same write. `sends` counts the sends that failed so far.
@@ -286,7 +296,7 @@ mod tests {
             for random in [0, 1, u64::MAX / 2, u64::MAX] {
                 assert!(policy.conflict_pause(&conflicts, random) <= policy.max_conflict_pause);
                 assert!(policy.resend_pause(round, random) <= policy.max_resend_pause);
-                assert!(policy.limit(round) <= policy.max_send_limit);
+                assert!(policy.send_limit(None, round) <= policy.max_send_limit);
             }
             conflicts.paused(policy.conflict_pause(&conflicts, u64::MAX / 3));
         }
@@ -295,8 +305,17 @@ mod tests {
     #[test]
     fn the_limit_of_a_send_doubles_with_every_second_lost_answer() {
         let policy = RetryPolicy::default();
-        let millis: Vec<_> = (0..8).map(|lost| policy.limit(lost).as_millis()).collect();
+        let millis: Vec<_> = (0..8).map(|lost| policy.send_limit(None, lost).as_millis()).collect();
         assert_eq!(millis, [2000, 2000, 4000, 4000, 8000, 8000, 8000, 8000]);
+    }
+
+    #[test]
+    fn after_the_first_answer_a_send_is_awaited_for_twice_the_time_that_a_connection_takes_to_open() {
+        let limit =
+            |opening, lost| RetryPolicy::default().send_limit(Some(Duration::from_millis(opening)), lost).as_millis();
+        assert_eq!([limit(0, 0), limit(300, 0), limit(400, 0), limit(1000, 0)], [600, 600, 800, 2000]);
+        assert_eq!([limit(1100, 0), limit(u64::MAX, 0)], [2000, 2000], "no longer than before the first answer");
+        assert_eq!([limit(30, 1), limit(30, 2), limit(30, 4), limit(30, 8)], [600, 1200, 2400, 8000]);
     }
 
     #[test]

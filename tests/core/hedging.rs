@@ -31,23 +31,31 @@ struct World {
 impl World {
     /// A client that has had no answer and has no connection.
     async fn cold() -> Self {
+        Self::cold_with(HANDSHAKE).await
+    }
+
+    async fn cold_with(handshake: Duration) -> Self {
         let engine = Engine::with_tables(&[(TABLE, "accountId"), (LEASES, "leaseKey")]);
         let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
         let key = Key::from("a-1");
         let at = direct.create(&key, &Account { balance: 50 }, &call()).await.expect("a free key").at;
         let answering = engine.clone();
-        let pool = Pool::new(HANDSHAKE, HOP, move |operation, body| answering.answer(operation, body));
+        let pool = Pool::new(handshake, HOP, move |operation, body| answering.answer(operation, body));
         let store = Store::new(&pool.client());
         let world = World { table: store.table(TABLE), engine, pool, store, key, at };
         world.forget_counts();
         world
     }
 
-    /// A client that has just had an answer and has so many idle connections.
+    /// A client that has just had its first answer, after a handshake, and has so many idle connections.
     async fn connected(connections: usize) -> Self {
-        let world = Self::cold().await;
-        world.pool.open(connections);
+        Self::connected_with(HANDSHAKE, connections).await
+    }
+
+    async fn connected_with(handshake: Duration, connections: usize) -> Self {
+        let world = Self::cold_with(handshake).await;
         world.table.get(&world.key, &call()).await.expect("an answer");
+        world.pool.open(connections - 1);
         world.forget_counts();
         world
     }
@@ -146,14 +154,14 @@ async fn dead_connections_are_used_up_at_once_after_a_freeze() {
 async fn dead_connections_use_up_no_patience_for_the_send_that_follows_them() {
     let world = World::connected(4).await;
     world.pool.kill_idle();
-    // The first send on a live connection is lost, so its limit ends it: 2 s, as without dead connections before.
+    // The first send that arrives is lost. Its hedge leaves as soon as a connection and an answer take, and opens another.
     let fates = [Fate::Answered, Fate::Answered, Fate::Answered, Fate::Answered, Fate::Dropped];
     world.pool.next(&fates);
     let (began, call) = (Instant::now(), call());
     world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect("a free key");
-    let least = HOP * 4 + Duration::from_secs(2) + HANDSHAKE + HOP * 2;
-    let took = began.elapsed();
-    assert!((least..=least + millis(21)).contains(&took), "a pause of at most 20 ms: {took:?}");
+    let opening = HANDSHAKE + HOP * 2;
+    assert_eq!(began.elapsed(), HOP * 4 + opening + HEDGE_AFTER + opening);
+    assert_eq!(world.sent(), (7, 3), "one more took the place of the first, whose limit passed meanwhile");
 }
 
 #[tokio::test(start_paused = true)]
@@ -279,15 +287,25 @@ async fn at_most_two_sends_of_a_request_are_ever_in_flight() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hard_limit_ends_each_send_and_the_next_one_takes_its_place() {
-    let world = World::connected(3).await;
-    let lost = [Fate::Dropped, Fate::Dropped];
-    world.pool.next(&lost);
-    let (began, call) = (Instant::now(), call());
-    world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect("a free key");
-    let least = Duration::from_secs(2) + HOP * 2;
-    let took = began.elapsed();
-    assert!((least..=least + millis(21)).contains(&took), "{took:?}");
-    assert_eq!((call.tally().lost_answers, world.sent()), (1, (3, 0)), "the hedge was in flight at the end");
+    // Twice what opening a connection took, but at least 600 ms.
+    for (handshake, limit) in [(HANDSHAKE, millis(1620)), (millis(290), millis(600)), (millis(30), millis(600))] {
+        let world = World::connected_with(handshake, 3).await;
+        world.pool.next(&[Fate::Dropped, Fate::Dropped]);
+        let (began, call) = (Instant::now(), call());
+        world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect("a free key");
+        let (least, took) = (limit + HOP * 2, began.elapsed());
+        assert!((least..=least + millis(21)).contains(&took), "a pause of at most 20 ms: {took:?}");
+        assert_eq!((call.tally().lost_answers, world.sent()), (1, (3, 0)), "the hedge was in flight at the end");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hedge_that_has_to_open_a_connection_is_awaited_for_twice_as_long_as_opening_one_took() {
+    let world = World::connected(1).await;
+    world.pool.next(&[Fate::Dropped]);
+    let (lost, took) = world.add_one().await;
+    assert_eq!((lost, took), (0, HEDGE_AFTER + HANDSHAKE + HOP * 4));
+    assert_eq!(world.sent(), (3, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -188,7 +188,7 @@ impl<'a> Delivery<'a> {
         if left < needed || self.window.remaining(self.sender.clock.now()).is_zero() {
             return None;
         }
-        Some(patience.limit(&self.sender.policy).min(left))
+        Some(self.sender.send_limit(patience.lost_answers()).min(left))
     }
 
     fn out_of_time(&self, sends: Sends) -> Failure {
@@ -269,7 +269,7 @@ where
         let (outcome, was_signed_again) = match race.next().await {
             Turn::Ended(outcome, was_signed_again) => (outcome, was_signed_again),
             Turn::Due => {
-                let timeout = patience.limit(&sender.policy).min(call.deadline().remaining());
+                let timeout = sender.send_limit(patience.lost_answers()).min(call.deadline().remaining());
                 race.send(read(timeout), signed_again, sender.hedge_after());
                 continue;
             }

@@ -1,4 +1,4 @@
-//! [`Patience`] (pure): how long to wait for the next answer, and before the next send, given the sends that failed.
+//! [`Patience`] (pure): how long to wait before the next send, and how many answers were lost, given the sends that failed.
 
 use crate::retry::RetryPolicy;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const MAX_DEAD_CONNECTIONS: u32 = 4;
 pub(crate) struct Patience {
     /// Sends that failed. Each doubles the bound of the next pause.
     failed: u32,
-    /// Sends of these whose answer was lost. Every second one doubles the limit of the next send.
+    /// Sends of these whose answer was lost.
     lost: u32,
     /// Connections that broke since the last failure of another kind.
     broken: u32,
@@ -42,9 +42,9 @@ impl Patience {
         }
     }
 
-    /// The limit of the next send.
-    pub(crate) fn limit(&self, policy: &RetryPolicy) -> Duration {
-        policy.limit(self.lost)
+    /// The failed sends whose answer was lost.
+    pub(crate) fn lost_answers(&self) -> u32 {
+        self.lost
     }
 
     /// The pause before the next send.
@@ -60,11 +60,10 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// The longest pause and the limit of the next send, in milliseconds.
-    fn next(patience: &Patience) -> (u128, u128) {
-        let policy = RetryPolicy::default();
-        let pause = patience.pause(&policy, u64::MAX).as_nanos().div_ceil(1_000_000);
-        (pause, patience.limit(&policy).as_millis())
+    /// The longest pause before the next send in milliseconds, and the lost answers.
+    fn next(patience: &Patience) -> (u128, u32) {
+        let pause = patience.pause(&RetryPolicy::default(), u64::MAX).as_nanos().div_ceil(1_000_000);
+        (pause, patience.lost_answers())
     }
 
     #[test]
@@ -72,12 +71,12 @@ mod tests {
         let mut patience = Patience::default();
         for _ in 0..4 {
             patience.broken();
-            assert_eq!(next(&patience), (0, 2000));
+            assert_eq!(next(&patience), (0, 0));
         }
         patience.broken();
-        assert_eq!(next(&patience), (20, 2000));
+        assert_eq!(next(&patience), (20, 1));
         patience.broken();
-        assert_eq!(next(&patience), (40, 4000));
+        assert_eq!(next(&patience), (40, 2));
     }
 
     #[test]
@@ -85,19 +84,19 @@ mod tests {
         let mut patience = Patience::default();
         (0..4).for_each(|_| patience.broken());
         patience.not_applied();
-        assert_eq!(next(&patience), (20, 2000));
+        assert_eq!(next(&patience), (20, 0));
         patience.broken();
-        assert_eq!(next(&patience), (0, 2000));
+        assert_eq!(next(&patience), (0, 0));
     }
 
     #[test]
-    fn lost_answers_lengthen_the_limit_and_refusals_for_now_only_the_pause() {
+    fn refusals_for_now_lengthen_the_pause_and_are_no_lost_answers() {
         let mut patience = Patience::default();
         patience.not_applied();
         patience.not_applied();
-        assert_eq!(next(&patience), (40, 2000));
+        assert_eq!(next(&patience), (40, 0));
         patience.lost();
         patience.lost();
-        assert_eq!(next(&patience), (160, 4000));
+        assert_eq!(next(&patience), (160, 2));
     }
 }

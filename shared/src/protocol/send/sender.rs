@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::error::Error;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -25,13 +25,24 @@ use tokio::time::Instant;
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     client: Client,
-    /// The time of the last answer to the client, from any table, if no connection broke since. All copies share it.
-    last_answer: Arc<Mutex<Option<Instant>>>,
+    /// What the answers from any table tell about the connections of the client. All copies share it.
+    connections: Arc<Mutex<Connections>>,
     /// The rows that the client saw last, in any table. All copies share them.
     pub(crate) seen_rows: Arc<SeenRows>,
     pub(crate) policy: RetryPolicy,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
+}
+
+/// What the answers to a client tell about its connections.
+#[derive(Clone, Copy, Default, Debug)]
+struct Connections {
+    /// The time of the last answer.
+    last_answer: Option<Instant>,
+    /// Whether a connection broke since the last answer.
+    is_broken: bool,
+    /// The longest time from a send that probably had to open a connection to its answer.
+    slowest_opening: Duration,
 }
 
 /// The time without an answer after which a connection may be gone. Pools and servers drop idle connections after 60 to
@@ -44,7 +55,7 @@ impl Sender {
     pub(crate) fn new(client: &Client) -> Self {
         Sender {
             client: without_retries(client),
-            last_answer: Arc::default(),
+            connections: Arc::default(),
             seen_rows: Arc::default(),
             policy: RetryPolicy::default(),
             clock: Clock::system(),
@@ -54,16 +65,26 @@ impl Sender {
 
     /// Whether both send through one client, under any policy or clock.
     pub(crate) fn has_client_of(&self, other: &Sender) -> bool {
-        Arc::ptr_eq(&self.last_answer, &other.last_answer)
+        Arc::ptr_eq(&self.connections, &other.connections)
     }
 
     /// The time after which a send that is not answered is followed by an identical one. `None` if the client was not
-    /// answered in the last minute, or if a connection broke since: it is probably connecting then, and a second
-    /// handshake beside the first would make both slower.
+    /// answered in the last minute: it is probably connecting then, and a second handshake beside the first would make
+    /// both slower. After a broken connection, the next send gets the time to open another one first.
     pub(crate) fn hedge_after(&self) -> Option<Duration> {
-        let last = *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner);
-        let connected = last.is_some_and(|last| last.elapsed() < CONNECTION_LIFE);
-        connected.then_some(self.policy.hedge_after)
+        let connections = self.connections();
+        let opening = if connections.is_broken { connections.slowest_opening } else { Duration::ZERO };
+        connections.is_warm().then(|| self.policy.hedge_after.saturating_add(opening))
+    }
+
+    /// The longest that the next send is awaited, after `lost` lost answers to the same request.
+    pub(crate) fn send_limit(&self, lost: u32) -> Duration {
+        let connections = self.connections();
+        self.policy.send_limit(connections.last_answer.map(|_| connections.slowest_opening), lost)
+    }
+
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads one item, strongly consistent.
@@ -149,14 +170,29 @@ impl Sender {
         timeout: Duration,
         answer: Pin<Box<impl Future<Output = Result<O, SdkError<E, HttpResponse>>>>>,
     ) -> Option<Result<O, SdkError<E, HttpResponse>>> {
+        let (sent, before) = (Instant::now(), *self.connections());
         let answer = tokio::time::timeout(timeout, answer).await.ok()?;
-        let answered = match &answer {
-            Ok(_) | Err(SdkError::ServiceError(_)) => Some(Instant::now()),
-            Err(error) if is_broken(error) => None,
-            Err(_) => return Some(answer),
-        };
-        *self.last_answer.lock().unwrap_or_else(PoisonError::into_inner) = answered;
+        let mut connections = self.connections();
+        match &answer {
+            Ok(_) | Err(SdkError::ServiceError(_)) => {
+                if !before.is_warm() || before.is_broken {
+                    connections.slowest_opening = connections.slowest_opening.max(sent.elapsed());
+                }
+                connections.last_answer = Some(Instant::now());
+                connections.is_broken = false;
+            }
+            Err(error) if is_broken(error) => connections.is_broken = true,
+            Err(_) => {}
+        }
+        drop(connections);
         Some(answer)
+    }
+}
+
+impl Connections {
+    /// Whether an answer arrived so recently that the client probably has a connection.
+    fn is_warm(&self) -> bool {
+        self.last_answer.is_some_and(|last| last.elapsed() < CONNECTION_LIFE)
     }
 }
 
