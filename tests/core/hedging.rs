@@ -304,8 +304,7 @@ async fn a_hedge_that_has_to_open_a_connection_is_awaited_for_twice_as_long_as_o
     let world = World::connected(1).await;
     world.pool.next(&[Fate::Dropped]);
     let (lost, took) = world.add_one().await;
-    assert_eq!((lost, took), (0, HEDGE_AFTER + HANDSHAKE + HOP * 4));
-    assert_eq!(world.sent(), (3, 1));
+    assert_eq!((lost, took, world.sent()), (0, HEDGE_AFTER + HANDSHAKE + HOP * 4, (3, 1)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -120,7 +120,7 @@ async fn a_transaction_in_flight_is_no_lost_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn one_renewal_that_failed_loses_no_lease() {
-    let world = faring(&[Answered(10), Dropped, Dropped]).await;
+    let world = faring(&[Answered(10), Dropped, Dropped, Dropped, Dropped]).await;
     let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
     let before = lease.clone();
     world.pass(5_000).await;
@@ -134,7 +134,7 @@ async fn one_renewal_that_failed_loses_no_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn a_later_renewal_adopts_one_that_landed_unknown() {
-    let world = faring(&[Answered(10), AnswerLost, AnswerLost]).await;
+    let world = faring(&[Answered(10), AnswerLost, AnswerLost, AnswerLost, AnswerLost]).await;
     let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
     world.pass(5_000).await;
     let unknown = world.app.leases.renew(&mut lease, terms(10_000), &call(1)).await;

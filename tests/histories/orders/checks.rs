@@ -34,10 +34,14 @@ impl Ended {
         self.applied.iter().filter(|applied| applied.op == sent.number).count()
     }
 
-    /// Whether a refusal by an add became untrue, because a second copy of the refused request was applied later.
+    /// Whether "nothing was applied" became untrue, because a second copy of a request that an add had refused was applied
+    /// later.
     fn is_made_untrue(&self, sent: &Sent) -> bool {
         let by_copy = |applied: &Applied| applied.op == sent.number && applied.is_copy_of_refused;
-        sent.is_refusal() && !matches!(sent.what, What::Restock(_)) && self.applied.iter().any(by_copy)
+        !sent.is_success()
+            && !sent.is_unknown()
+            && !matches!(sent.what, What::Restock(_))
+            && self.applied.iter().any(by_copy)
     }
 
     /// Whether the key of this request had its effect before the request began.
@@ -117,7 +121,7 @@ fn verdict(ended: &Ended, sent: &Sent) -> Option<&'static str> {
     match applied {
         2.. => Some("applied more than once"),
         _ if sent.is_unknown() => None,
-        // The refusal of an add is true when it is told. The network may make it untrue later, at most once.
+        // After the refusal of an add, this is true when it is told. The network may make it untrue later, at most once.
         1 if ended.is_made_untrue(sent) => None,
         1 if !sent.is_success() => Some(DENIED),
         _ if sent.is_refusal() && ended.was_done_before(sent) => Some("refused, though it was done already"),
