@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 #[derive(Debug)]
 pub struct Call {
     deadline: Deadline,
+    changes: AtomicU32,
     attempts: AtomicU32,
     conflicts: AtomicU32,
     lost_answers: AtomicU32,
@@ -16,6 +17,8 @@ pub struct Call {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Tally {
+    /// Operations that sent a write.
+    pub changes: u32,
     /// Observe-decide-write rounds that sent a write. An operation without a conflict counts 1.
     pub attempts: u32,
     /// Conditional writes that lost a race.
@@ -29,7 +32,8 @@ impl Call {
     /// Creates a call that ends at this deadline.
     #[must_use]
     pub fn new(deadline: Deadline) -> Self {
-        Call { deadline, attempts: AtomicU32::new(0), conflicts: AtomicU32::new(0), lost_answers: AtomicU32::new(0) }
+        let none = || AtomicU32::new(0);
+        Call { deadline, changes: none(), attempts: none(), conflicts: none(), lost_answers: none() }
     }
 
     /// The deadline.
@@ -42,10 +46,15 @@ impl Call {
     #[must_use]
     pub fn tally(&self) -> Tally {
         Tally {
+            changes: self.changes.load(Relaxed),
             attempts: self.attempts.load(Relaxed),
             conflicts: self.conflicts.load(Relaxed),
             lost_answers: self.lost_answers.load(Relaxed),
         }
+    }
+
+    pub(crate) fn count_change(&self) {
+        self.changes.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn count_attempt(&self) {

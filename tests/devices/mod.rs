@@ -10,6 +10,7 @@ mod exactness;
 mod keyed_changes;
 mod keys;
 mod lost_answers;
+mod metrics;
 mod over_http;
 mod sizes;
 mod transport;

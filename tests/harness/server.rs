@@ -3,13 +3,15 @@
 //! The test decides the order of events. It shuts a gate in front of a table, waits until a write stands at the gate,
 //! and opens it again. Nothing here sleeps.
 
+use super::clients::{error, lost};
 use super::engine::{Engine, is_read};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header::AUTHORIZATION};
 use axum::response::Response;
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -37,6 +39,18 @@ pub struct Server {
     pub engine: Engine,
     pub address: String,
     traffic: Arc<watch::Sender<Traffic>>,
+    faults: Arc<Mutex<VecDeque<Fault>>>,
+}
+
+/// What goes wrong with a write.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// It is not applied, and is answered with a refusal for now.
+    Throttled,
+    /// It is applied, and the answer proves nothing.
+    AnswerLost,
+    /// It is not applied, and repeating it is useless.
+    Denied,
 }
 
 /// What has come to a server, and what it lets through.
@@ -55,7 +69,12 @@ pub struct Traffic {
 impl Server {
     /// An embedded engine with these tables, `(name, partition key)`. Its gate is open.
     pub async fn start(tables: &[(&str, &str)]) -> Self {
-        let mut server = Server { engine: Engine::embedded(tables), address: String::new(), traffic: Arc::default() };
+        let mut server = Server {
+            engine: Engine::embedded(tables),
+            address: String::new(),
+            traffic: Arc::default(),
+            faults: Arc::default(),
+        };
         server.address = listen(Router::new().fallback(answer).with_state(server.clone())).await;
         server
     }
@@ -68,6 +87,16 @@ impl Server {
     /// Lets every write to this table wait from now on.
     pub fn shut(&self, table: &str) {
         self.traffic.send_modify(|traffic| traffic.shut = Some(table.to_owned()));
+    }
+
+    /// Lets the next writes fail like this.
+    pub fn fail_writes(&self, faults: &[Fault]) {
+        self.faults.lock().expect("no panic").extend(faults);
+    }
+
+    /// How many writes have ever waited.
+    pub fn waited(&self) -> usize {
+        self.traffic.borrow().waited
     }
 
     /// Lets everything through again.
@@ -109,7 +138,16 @@ async fn answer(State(server): State<Server>, headers: HeaderMap, body: Bytes) -
         let request = String::from_utf8_lossy(&body);
         server.pass(|table| request.contains(&format!("\"{table}\""))).await;
     }
-    let (status, answer) = server.engine.answer(&operation, &body);
+    let fault = if is_read(&operation) { None } else { server.faults.lock().expect("no panic").pop_front() };
+    let (status, answer) = match fault {
+        None => server.engine.answer(&operation, &body),
+        Some(Fault::Throttled) => error(400, "ThrottlingException"),
+        Some(Fault::Denied) => error(400, "AccessDeniedException"),
+        Some(Fault::AnswerLost) => {
+            server.engine.answer(&operation, &body);
+            lost()
+        }
+    };
     server.traffic.send_modify(|traffic| {
         traffic.answered += 1;
         traffic.authorizations.extend(headers.get(AUTHORIZATION).map(text));

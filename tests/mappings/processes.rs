@@ -61,7 +61,7 @@ async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door
     let [line] = lines(&log, "refused by what stands there")[..] else { panic!("a line for debugging: {log:#?}") };
     assert_eq!((&line["level"], &line["name"]), (&json!("DEBUG"), &json!("i-b")), "{line}");
     let [line] = lines(&log, "batch")[..] else { panic!("one line for the batch: {log:#?}") };
-    assert_eq!((&line["messages"], &line["failed"], &line["attempts"]), (&json!(1), &json!(0), &json!(1)), "{line}");
+    assert_eq!((&line["requests"], &line["failed"], &line["attempts"]), (&json!(1), &json!(0), &json!(1)), "{line}");
     assert_eq!((&line["conflicts"], &line["lost_answers"]), (&json!(0), &json!(0)), "{line}");
 
     let log = hosts.end().await;

@@ -212,6 +212,12 @@ impl Problem {
         self.members.get("field").and_then(Value::as_str)
     }
 
+    /// Whether the state of an item refuses the request (409).
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        self.kind == Kind::Refused
+    }
+
     /// Whether the service is at fault (500, 503 or 504), and not the request.
     #[must_use]
     pub fn is_fault(&self) -> bool {

@@ -1,19 +1,59 @@
-//! Log lines as JSON: one per request, message or batch.
+//! Log lines as JSON, and the level that filters them.
 
-use crate::call::Call;
-use crate::http::{Problem, Request, Response};
+use crate::http::Problem;
 use std::error::Error;
 use std::time::Duration;
+use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::{Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Writes JSON lines with timestamps. Without timestamps, Lambda files every line as INFO. The level is
-/// `AWS_LAMBDA_LOG_LEVEL` (from the logging configuration of the function), or `RUST_LOG`, or info.
+/// Writes JSON lines with timestamps. Without timestamps, Lambda files every line as INFO.
 pub(super) fn log_json() {
-    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
     let lines = fmt::layer().json().flatten_event(true).with_span_list(false).with_target(false);
     // An error means that another subscriber is set already. Then that one is used.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter(level.ok().as_deref()))).try_init();
+    let _ = tracing_subscriber::registry().with(lines.with_filter(filter(level().as_deref()))).try_init();
+}
+
+/// The level of the log: `AWS_LAMBDA_LOG_LEVEL` (from the logging configuration of the function), or `RUST_LOG`.
+pub(super) fn level() -> Option<String> {
+    std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG")).ok()
+}
+
+/// How severe a line is. The least severe comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Severity {
+    Info,
+    Warn,
+    Error,
+    Fatal,
+    /// No line is that severe.
+    Off,
+}
+
+impl Severity {
+    /// The least severe lines that a level lets through. Info if nothing is said.
+    pub(super) fn threshold(level: Option<&str>) -> Self {
+        // Lambda knows this level, and `tracing` does not.
+        if level.is_some_and(|level| level.eq_ignore_ascii_case("fatal")) {
+            return Severity::Fatal;
+        }
+        match filter(level).default_level() {
+            Some(LevelFilter::OFF) => Severity::Off,
+            Some(LevelFilter::ERROR) => Severity::Error,
+            Some(LevelFilter::WARN) => Severity::Warn,
+            _ => Severity::Info,
+        }
+    }
+
+    /// The name that Lambda knows.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Severity::Info => "INFO",
+            Severity::Warn => "WARN",
+            Severity::Error => "ERROR",
+            Severity::Fatal | Severity::Off => "FATAL",
+        }
+    }
 }
 
 /// Parses a level, or a list such as `warn,fencepost=debug`. `EnvFilter` could do more, but takes 380 KB.
@@ -38,42 +78,6 @@ pub(super) fn chain(problem: &Problem) -> String {
         next = error.source();
     }
     text
-}
-
-/// Logs one line per request. 503 and 504 are warnings, because the table causes them. 500 is an error.
-pub(super) fn log_request(
-    function: &str,
-    request: &Request,
-    call: &Call,
-    response: &Response,
-    fault: Option<&str>,
-    took: Duration,
-) {
-    let tally = call.tally();
-    let key = request.key();
-    let version = response.version();
-    let duration_ms = millis(took);
-    macro_rules! line {
-        ($level:ident $(, $extra:ident)?) => {
-            tracing::$level!(
-                function,
-                key,
-                attempts = tally.attempts,
-                conflicts = tally.conflicts,
-                lost_answers = tally.lost_answers,
-                outcome = response.outcome(),
-                version,
-                duration_ms,
-                $($extra,)?
-                "request"
-            )
-        };
-    }
-    match fault {
-        None => line!(info),
-        Some(error) if response.outcome() == "internal" => line!(error, error),
-        Some(error) => line!(warn, error),
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod env;
 mod event;
 mod https;
 mod logs;
+mod metrics;
 mod queue;
 mod serve;
 

@@ -7,13 +7,15 @@
 use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
 use super::event::read;
-use super::logs::{chain, log_json, millis};
+use super::logs::{Severity, chain, log_json};
+use super::metrics::{Outcomes, Report, Reporter};
 use crate::call::Call;
 use crate::error::Source;
 use crate::http::Problem;
 use crate::store::Store;
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::json;
 use std::collections::BTreeSet;
 use tokio::time::Instant;
 
@@ -42,13 +44,14 @@ pub async fn serve_queue<A>(
 ) -> Result<(), Error> {
     log_json();
     check_timeout()?;
+    let reporter = Reporter::from_env();
     let app = init(&Store::new(&client_from_env()))?;
-    let answer = async |event| respond_batch(&app, &handle, read(event)?).await;
+    let answer = async |event| respond_and_report(&app, &handle, read(event)?, &reporter).await;
     lambda_runtime::run(service_fn(answer)).await
 }
 
-/// Answers one batch. Logs one line for each message and one for the batch. [`serve_queue`] calls this, and so do the
-/// tests.
+/// Answers one batch. [`serve_queue`] does the same, and writes a line about each batch. Tests call this. Both log a line
+/// about each message.
 ///
 /// # Errors
 /// A failed message has no id, so it cannot be named. All messages of the batch come again.
@@ -57,37 +60,59 @@ pub async fn respond_batch<A>(
     handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
     event: LambdaEvent<SqsEvent>,
 ) -> Result<SqsBatchResponse, Error> {
+    respond_and_report(app, handle, event, &Reporter::silent()).await
+}
+
+async fn respond_and_report<A>(
+    app: &A,
+    handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
+    event: LambdaEvent<SqsEvent>,
+    reporter: &Reporter,
+) -> Result<SqsBatchResponse, Error> {
     let start = Instant::now();
     let function = &event.context.env_config.function_name;
     let call = call(&event.context);
     let messages = &event.payload.records;
     let bodies: Vec<&str> = messages.iter().map(|message| message.body.as_deref().unwrap_or_default()).collect();
-    let mut outcomes = handle(app, &bodies, &call).await.into_iter();
+    let mut told = handle(app, &bodies, &call).await.into_iter();
+    let mut outcomes = Outcomes::default();
     let mut failed = BTreeSet::new();
     let mut unnamed = false;
     for message in messages {
-        let outcome = outcomes.next();
+        let outcome = told.next();
         log_message(function, message, outcome.as_ref());
-        if !matches!(outcome, Some(Ok(_))) {
-            match message.message_id.as_ref().filter(|id| !id.is_empty()) {
-                Some(id) => {
-                    failed.insert(id);
-                }
-                None => unnamed = true,
+        match &outcome {
+            Some(Ok(done)) => {
+                outcomes.count(done.outcome, None);
+                continue;
             }
+            Some(Err(problem)) => outcomes.count(problem.code(), Some(problem)),
+            None => outcomes.count_missing(),
+        }
+        match message.message_id.as_ref().filter(|id| !id.is_empty()) {
+            Some(id) => {
+                failed.insert(id);
+            }
+            None => unnamed = true,
         }
     }
-    let tally = call.tally();
-    tracing::info!(
+    let details = vec![
+        ("request_id", json!(event.context.request_id)),
+        ("trace_id", json!(event.context.xray_trace_id)),
+        ("failed", json!(failed.len())),
+    ];
+    let report = Report {
+        message: "batch",
         function,
-        messages = messages.len(),
-        failed = failed.len(),
-        attempts = tally.attempts,
-        conflicts = tally.conflicts,
-        lost_answers = tally.lost_answers,
-        duration_ms = millis(start.elapsed()),
-        "batch"
-    );
+        route: "queue",
+        requests: messages.len(),
+        tally: call.tally(),
+        outcomes,
+        took: start.elapsed(),
+        severity: Severity::Info,
+        details,
+    };
+    reporter.write(report);
     if unnamed {
         return Err("a message that failed has no id, so the whole batch has to come again".into());
     }

@@ -4,13 +4,15 @@
 use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
 use super::event::{read, to_event};
-use super::logs::{chain, log_json, log_request};
+use super::logs::{Severity, chain, log_json};
+use super::metrics::{Outcomes, Report, Reporter};
 use crate::call::Call;
 use crate::error::Source;
 use crate::http::{Problem, Request, Response};
 use crate::store::Store;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::json;
 use tokio::time::Instant;
 
 /// Serves HTTP API events until Lambda ends the process.
@@ -25,24 +27,64 @@ pub async fn serve<A>(
 ) -> Result<(), Error> {
     log_json();
     check_timeout()?;
+    let reporter = Reporter::from_env();
     let app = init(&Store::new(&client_from_env()))?;
-    let answer = async |event| Ok::<_, Error>(respond(&app, &handle, read(event)?).await);
+    let answer = async |event| Ok::<_, Error>(respond_and_report(&app, &handle, read(event)?, &reporter).await);
     lambda_runtime::run(service_fn(answer)).await
 }
 
-/// Answers one event, and logs one line about it. [`serve`] calls this, and so do the tests.
+/// Answers one event. [`serve`] does the same, and writes a line about each request. Tests call this.
 pub async fn respond<A>(
     app: &A,
     handle: &impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
     event: LambdaEvent<ApiGatewayV2httpRequest>,
 ) -> ApiGatewayV2httpResponse {
+    respond_and_report(app, handle, event, &Reporter::silent()).await
+}
+
+async fn respond_and_report<A>(
+    app: &A,
+    handle: &impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
+    event: LambdaEvent<ApiGatewayV2httpRequest>,
+    reporter: &Reporter,
+) -> ApiGatewayV2httpResponse {
     let start = Instant::now();
-    let function = event.context.env_config.function_name.clone();
-    let call = call(&event.context);
+    let context = event.context;
+    let call = call(&context);
     let request = Request::from(event.payload);
     let result = handle(app, &request, &call).await;
     let fault = result.as_ref().err().filter(|problem| problem.is_fault()).map(chain);
+    let mut outcomes = Outcomes::default();
+    match &result {
+        Ok(response) => outcomes.count(response.outcome(), None),
+        Err(problem) => outcomes.count(problem.code(), Some(problem)),
+    }
     let response = result.unwrap_or_else(Problem::into_response);
-    log_request(&function, &request, &call, &response, fault.as_deref(), start.elapsed());
+    // The table causes the other faults.
+    let severity = match &fault {
+        None => Severity::Info,
+        Some(_) if response.outcome() == "internal" => Severity::Error,
+        Some(_) => Severity::Warn,
+    };
+    let details = vec![
+        ("request_id", json!(context.request_id)),
+        ("trace_id", json!(context.xray_trace_id)),
+        ("key", json!(request.key())),
+        ("outcome", json!(response.outcome())),
+        ("version", json!(response.version())),
+        ("error", json!(fault)),
+    ];
+    let report = Report {
+        message: "request",
+        function: &context.env_config.function_name,
+        route: request.route_key.as_deref().unwrap_or_default(),
+        requests: 1,
+        tally: call.tally(),
+        outcomes,
+        took: start.elapsed(),
+        severity,
+        details,
+    };
+    reporter.write(report);
     to_event(&response)
 }

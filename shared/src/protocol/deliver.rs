@@ -88,6 +88,9 @@ impl<'a> Delivery<'a> {
         S: Future<Output = SendOutcome<A, F>>,
     {
         self.pause_after_conflict().await?;
+        if self.attempts == 0 {
+            self.call.count_change();
+        }
         self.attempts += 1;
         self.call.count_attempt();
         let mut race = Race::new();

@@ -1,0 +1,267 @@
+//! The line about a request or a batch. It is a log line, and it carries metrics in the embedded metric format of
+//! `CloudWatch`.
+//!
+//! `CloudWatch` makes metrics of the numbers that the member `_aws` names. The function sends nothing itself. Source:
+//! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
+
+use super::logs::{Severity, level, millis};
+use crate::call::Tally;
+use crate::clock::Clock;
+use crate::error::Failure;
+use crate::http::Problem;
+use crate::timestamp::Timestamp;
+use serde_json::{Map, Value, json};
+use std::error::Error;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The environment variable with the namespace of the metrics. Without it, or if it is empty, the lines have no metrics.
+const NAMESPACE_VARIABLE: &str = "METRICS_NAMESPACE";
+
+/// The metrics that are also kept for each route. They show where contention is. Each name and route costs money.
+const BY_ROUTE: [&str; 4] = ["requests", "attempts", "conflicts", DURATION];
+
+const DURATION: &str = "duration_ms";
+
+/// Writes the lines of one process.
+pub(super) struct Reporter {
+    namespace: Option<String>,
+    /// The least severe lines that are written. With metrics, every line is written.
+    threshold: Severity,
+    /// Whether the next line is the first of this process.
+    is_cold: AtomicBool,
+}
+
+/// What is reported about a request or a batch.
+pub(super) struct Report<'a> {
+    /// `request` or `batch`.
+    pub message: &'static str,
+    pub function: &'a str,
+    /// The route as the API names it, such as `POST /orders`. A batch has `queue`.
+    pub route: &'a str,
+    /// HTTP requests, or messages of a batch.
+    pub requests: usize,
+    pub tally: Tally,
+    pub outcomes: Outcomes,
+    pub took: Duration,
+    pub severity: Severity,
+    /// Members that are no metrics, such as keys and ids. Null is left out.
+    pub details: Vec<(&'static str, Value)>,
+}
+
+/// The outcomes that operators count. `faults` counts beside the others, and each request is in one other at most.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Outcomes {
+    unknowns: u32,
+    replays: u32,
+    refusals: u32,
+    superseded: u32,
+    fenced: u32,
+    faults: u32,
+    corrupt_items: u32,
+}
+
+impl Outcomes {
+    /// Counts one outcome. `problem` is set if it is not a success.
+    pub(super) fn count(&mut self, outcome: &str, problem: Option<&Problem>) {
+        match outcome {
+            "outcome_unknown" => self.unknowns += 1,
+            "replayed" => self.replays += 1,
+            "superseded" => self.superseded += 1,
+            "fenced" => self.fenced += 1,
+            _ if problem.is_some_and(Problem::is_refusal) => self.refusals += 1,
+            _ => {}
+        }
+        if problem.is_some_and(Problem::is_fault) {
+            self.faults += 1;
+        }
+        let failure = problem.and_then(Problem::source).and_then(|source| source.downcast_ref());
+        if let Some(Failure::CorruptItem { .. }) = failure {
+            self.corrupt_items += 1;
+        }
+    }
+
+    /// Counts a message that the function gave no outcome.
+    pub(super) fn count_missing(&mut self) {
+        self.faults += 1;
+    }
+}
+
+impl Reporter {
+    /// Reads the namespace and the level from the environment.
+    pub(super) fn from_env() -> Self {
+        let namespace = std::env::var(NAMESPACE_VARIABLE).ok();
+        Self::new(namespace, Severity::threshold(level().as_deref()))
+    }
+
+    /// Writes nothing.
+    pub(super) fn silent() -> Self {
+        Self::new(None, Severity::Off)
+    }
+
+    fn new(namespace: Option<String>, threshold: Severity) -> Self {
+        let namespace = namespace.filter(|namespace| !namespace.is_empty());
+        Reporter { namespace, threshold, is_cold: AtomicBool::new(true) }
+    }
+
+    /// Writes the line.
+    pub(super) fn write(&self, report: Report) {
+        if let Some(line) = self.line(report, Timestamp::from(Clock::system().now())) {
+            // Nobody is left to tell if the log is gone.
+            let _ = writeln!(std::io::stdout().lock(), "{line}");
+        }
+    }
+
+    /// The line, unless the level filters it out. Lambda drops lines below its level. So with metrics, the line takes
+    /// that level at least.
+    fn line(&self, report: Report, now: Timestamp) -> Option<Value> {
+        let is_cold = self.is_cold.swap(false, Relaxed);
+        if self.namespace.is_none() && report.severity < self.threshold {
+            return None;
+        }
+        let known = report.details.into_iter().filter(|(_, value)| !value.is_null());
+        let mut line: Map<_, _> = known.map(|(name, value)| (name.to_owned(), value)).collect();
+        let timestamp = now.to_string();
+        let texts = [
+            ("timestamp", timestamp.as_str()),
+            ("level", report.severity.max(self.threshold).name()),
+            ("message", report.message),
+            ("function", report.function),
+            ("route", if report.route.is_empty() { "none" } else { report.route }),
+        ];
+        line.extend(texts.map(|(name, text)| (name.to_owned(), json!(text))));
+        let (tally, outcomes) = (report.tally, report.outcomes);
+        let metrics = [
+            ("requests", json!(report.requests)),
+            ("changes", json!(tally.changes)),
+            ("attempts", json!(tally.attempts)),
+            ("conflicts", json!(tally.conflicts)),
+            ("lost_answers", json!(tally.lost_answers)),
+            ("unknowns", json!(outcomes.unknowns)),
+            ("replays", json!(outcomes.replays)),
+            ("refusals", json!(outcomes.refusals)),
+            ("superseded", json!(outcomes.superseded)),
+            ("fenced", json!(outcomes.fenced)),
+            ("faults", json!(outcomes.faults)),
+            ("corrupt_items", json!(outcomes.corrupt_items)),
+            ("cold_starts", json!(u8::from(is_cold))),
+            (DURATION, json!(millis(report.took))),
+        ];
+        if let Some(namespace) = &self.namespace {
+            let names = metrics.iter().map(|(name, _)| *name);
+            line.insert("_aws".to_owned(), directives(namespace, now, &names.collect::<Vec<_>>()));
+        }
+        line.extend(metrics.map(|(name, value)| (name.to_owned(), value)));
+        Some(Value::Object(line))
+    }
+}
+
+/// Tells `CloudWatch` which members are metrics. All of them are kept in total and by function.
+fn directives(namespace: &str, now: Timestamp, names: &[&str]) -> Value {
+    let directive = |dimensions: Value, names: &[&str]| {
+        let unit = |name: &str| if name == DURATION { "Milliseconds" } else { "Count" };
+        let metrics: Vec<_> = names.iter().map(|name| json!({"Name": name, "Unit": unit(name)})).collect();
+        json!({"Namespace": namespace, "Dimensions": dimensions, "Metrics": metrics})
+    };
+    json!({
+        "Timestamp": now.epoch_millis(),
+        "CloudWatchMetrics": [
+            directive(json!([[], ["function"]]), names),
+            directive(json!([["function", "route"]]), &BY_ROUTE),
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-03-07T10:00:00.000Z".parse().expect("a moment")
+    }
+
+    fn report(severity: Severity) -> Report<'static> {
+        let tally = Tally { changes: 1, attempts: 3, conflicts: 2, lost_answers: 1 };
+        Report {
+            message: "request",
+            function: "device-state",
+            route: "GET /devices/{deviceId}",
+            requests: 1,
+            tally,
+            outcomes: Outcomes::default(),
+            took: Duration::from_micros(2500),
+            severity,
+            details: vec![("key", json!("d-1")), ("version", Value::Null)],
+        }
+    }
+
+    #[test]
+    fn every_number_that_the_directives_name_is_a_member_and_every_dimension_a_text() {
+        let reporter = Reporter::new(Some("Shop".to_owned()), Severity::Info);
+        let line = reporter.line(report(Severity::Info), now()).expect("a line");
+        assert_eq!(line["_aws"]["Timestamp"], 1_772_877_600_000_u64);
+        for directive in line["_aws"]["CloudWatchMetrics"].as_array().expect("directives") {
+            assert_eq!(directive["Namespace"], "Shop");
+            for metric in directive["Metrics"].as_array().expect("metrics") {
+                assert!(line[metric["Name"].as_str().expect("a name")].is_number(), "{metric}");
+            }
+            for dimension in
+                directive["Dimensions"].as_array().into_iter().flatten().filter_map(Value::as_array).flatten()
+            {
+                assert!(line[dimension.as_str().expect("a name")].is_string(), "{dimension}");
+            }
+        }
+        assert_eq!((&line["attempts"], &line["duration_ms"], &line["key"]), (&json!(3), &json!(2), &json!("d-1")));
+        assert_eq!(line.get("version"), None);
+    }
+
+    #[test]
+    fn only_the_first_line_of_a_process_is_a_cold_start() {
+        let reporter = Reporter::new(None, Severity::Info);
+        let cold = || reporter.line(report(Severity::Info), now()).expect("a line")["cold_starts"].clone();
+        assert_eq!([cold(), cold()], [json!(1), json!(0)]);
+    }
+
+    #[test]
+    fn a_line_with_metrics_is_never_filtered_out_and_one_without_is() {
+        for (level, severity, without, with) in [
+            ("DEBUG", Severity::Info, Some("INFO"), "INFO"),
+            ("INFO", Severity::Warn, Some("WARN"), "WARN"),
+            ("WARN", Severity::Info, None, "WARN"),
+            ("ERROR", Severity::Warn, None, "ERROR"),
+            ("ERROR", Severity::Error, Some("ERROR"), "ERROR"),
+            ("FATAL", Severity::Error, None, "FATAL"),
+        ] {
+            let threshold = Severity::threshold(Some(level));
+            for (namespace, expected) in
+                [(None, without), (Some(String::new()), without), (Some("Shop".to_owned()), Some(with))]
+            {
+                let line = Reporter::new(namespace, threshold).line(report(severity), now());
+                let shown = line.as_ref().map(|line| line["level"].as_str().expect("a level"));
+                assert_eq!(shown, expected, "{level}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_outcome_counts_once_and_a_fault_beside_it() {
+        let counted = |outcome: &str, problem: Option<Problem>| {
+            let mut outcomes = Outcomes::default();
+            outcomes.count(outcome, problem.as_ref());
+            outcomes
+        };
+        let none = Outcomes::default();
+        let unknown = Problem::from(Failure::OutcomeUnknown { source: "x".into() });
+        let corrupt = Problem::from(Failure::CorruptItem { reason: "x".to_owned() });
+        assert_eq!(counted("ok", None), none);
+        assert_eq!(counted("replayed", None), Outcomes { replays: 1, ..none });
+        assert_eq!(counted("superseded", None), Outcomes { superseded: 1, ..none });
+        assert_eq!(counted("superseded", Some(Problem::refused("superseded", ""))), Outcomes { superseded: 1, ..none });
+        assert_eq!(counted("fenced", Some(Problem::from(Failure::Fenced))), Outcomes { fenced: 1, ..none });
+        assert_eq!(counted("too_soon", Some(Problem::refused("too_soon", ""))), Outcomes { refusals: 1, ..none });
+        assert_eq!(counted("not_found", Some(Problem::not_found("not_found", ""))), none);
+        assert_eq!(counted("outcome_unknown", Some(unknown)), Outcomes { unknowns: 1, faults: 1, ..none });
+        assert_eq!(counted("internal", Some(corrupt)), Outcomes { faults: 1, corrupt_items: 1, ..none });
+    }
+}

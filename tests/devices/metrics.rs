@@ -1,0 +1,115 @@
+//! The metrics that a function writes, against what was done to it: every number is counted here too.
+
+use super::world::{TABLES, World};
+use crate::harness::emf::Metrics;
+use crate::harness::events::Event;
+use crate::harness::functions::{DEVICES, RECORDS};
+use crate::harness::runtime_api::FunctionProcess;
+use crate::harness::server::{Fault, Server};
+use serde_json::{Value, json};
+
+const NAMESPACE: &str = "Tests";
+const FUNCTION: (&str, &str) = ("function", "device-state");
+
+async fn start(server: &Server, namespace: &str, level: &str) -> FunctionProcess {
+    let endpoint = server.endpoint();
+    let environment = [
+        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
+        ("DEVICES_TABLE", DEVICES),
+        ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
+        ("METRICS_NAMESPACE", namespace),
+        ("AWS_LAMBDA_LOG_LEVEL", level),
+    ];
+    FunctionProcess::start("device-state", &environment).await
+}
+
+/// Sends an event whose write waits until somebody else has changed the device.
+async fn overtaken(server: &Server, process: &FunctionProcess, event: Event) -> i64 {
+    server.shut(DEVICES);
+    let waited = server.waited();
+    let rival = async {
+        server.until("the write stands at the gate", |traffic| traffic.waited > waited).await;
+        let rival = World::on(&server.engine).send(&Event::adjust()).await;
+        assert_eq!(rival.status, 200, "{rival:?}");
+        server.open();
+    };
+    let (answer, ()) = tokio::join!(process.answer(&event), rival);
+    answer.status
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_sums_of_the_metrics_are_what_was_sent_and_what_went_wrong() {
+    let server = Server::start(TABLES).await;
+    let process = start(&server, NAMESPACE, "INFO").await;
+    let status = async |event: Event| process.answer(&event).await.status;
+    assert_eq!(status(Event::create()).await, 201);
+    assert_eq!(status(Event::get()).await, 200);
+
+    // Two throttled sends, a lost answer, and two lost races.
+    server.fail_writes(&[Fault::Throttled, Fault::Throttled]);
+    assert_eq!(status(Event::patch_state()).await, 200);
+    server.fail_writes(&[Fault::AnswerLost]);
+    assert_eq!(status(Event::set_status().text(r#"{"status":"offline"}"#)).await, 200);
+    for value in [1, 2] {
+        let event = Event::patch_state().text(&format!(r#"{{"volume":{value}}}"#));
+        assert_eq!(overtaken(&server, &process, event).await, 200);
+    }
+
+    // A keyed adjustment and its replay, a refusal, an unknown outcome, and a row that contradicts itself.
+    for _ in 0..2 {
+        assert_eq!(status(Event::adjust().key("k-1")).await, 200);
+    }
+    assert_eq!(status(Event::set_config()).await, 409, "too soon after it was created");
+    server.fail_writes(&[Fault::AnswerLost, Fault::Denied]);
+    assert_eq!(status(Event::patch_state().text(r#"{"volume":3}"#)).await, 504);
+    let corrupt = json!({"deviceId": {"S": "lamp-2"}, "_version": {"N": "-1"}});
+    World::on(&server.engine).plant(&corrupt);
+    assert_eq!(status(Event::get().device("lamp-2")).await, 500);
+    assert_eq!(status(Event::get().device("lamp-3")).await, 404);
+
+    let log = process.end().await;
+    let metrics = Metrics::read(&log, NAMESPACE);
+    assert_eq!(metrics.dimensions(), ["function", "route"], "a key or an id would be a metric for each item");
+    for (name, expected) in [
+        ("requests", 12),
+        ("changes", 7),
+        ("attempts", 9),
+        ("conflicts", 2),
+        ("lost_answers", 2),
+        ("unknowns", 1),
+        ("replays", 1),
+        ("refusals", 1),
+        ("superseded", 0),
+        ("fenced", 0),
+        ("faults", 2),
+        ("corrupt_items", 1),
+        ("cold_starts", 1),
+    ] {
+        assert_eq!(metrics.sum(name, &[]), expected, "{name} in total");
+        assert_eq!(metrics.sum(name, &[FUNCTION]), expected, "{name} of the function");
+    }
+    let route = ("route", "PATCH /devices/{deviceId}/state");
+    for (name, expected) in [("requests", 4), ("attempts", 6), ("conflicts", 2)] {
+        assert_eq!(metrics.sum(name, &[FUNCTION, route]), expected, "{name} of the route");
+    }
+    assert_eq!(metrics.values("duration_ms", &[FUNCTION]).len(), 12);
+    assert_eq!(metrics.values("duration_ms", &[FUNCTION, route]).len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_pass_every_level_and_an_empty_namespace_switches_them_off() {
+    let server = Server::start(TABLES).await;
+    for (namespace, level, expected) in
+        [(NAMESPACE, "ERROR", Some("ERROR")), ("", "ERROR", None), ("", "INFO", Some("INFO"))]
+    {
+        let process = start(&server, namespace, level).await;
+        assert_eq!(process.answer(&Event::get().device("none")).await.status, 404);
+        let log = process.end().await;
+        let levels: Vec<_> = log.iter().map(|line| line["level"].as_str().expect("a level")).collect();
+        assert_eq!(levels, expected.into_iter().collect::<Vec<_>>(), "{namespace:?} at {level}: {log:#?}");
+        let timestamps = log.iter().map(|line| line["timestamp"].as_str().and_then(|text| text.parse().ok()));
+        let timestamps: Option<Vec<fencepost::timestamp::Timestamp>> = timestamps.collect();
+        assert!(timestamps.is_some(), "Lambda files a line without a timestamp as INFO: {log:#?}");
+        assert_eq!(log.iter().any(|line| line["_aws"] != Value::Null), !namespace.is_empty());
+    }
+}
