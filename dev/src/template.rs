@@ -14,6 +14,9 @@ pub const FILE: &str = "template.yaml";
 /// The variable that tells a function its own timeout in seconds.
 pub const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
 
+/// The variable that switches the metrics on. Nobody collects them on a developer's machine.
+const METRICS_VARIABLE: &str = "METRICS_NAMESPACE";
+
 /// The tables and functions of a SAM template, in the order of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Template {
@@ -104,14 +107,15 @@ impl Template {
     }
 
     /// One environment for all functions, because `cargo lambda watch` can give them only one. If the timeouts differ,
-    /// all functions get the shortest.
+    /// all functions get the shortest. The metrics are switched off.
     ///
     /// # Errors
     /// Two functions give one variable different values.
     pub fn environment(&self) -> Result<BTreeMap<String, String>, Failure> {
         let mut all = BTreeMap::new();
         let shortest = self.functions.iter().map(|function| function.timeout_seconds).min();
-        for (name, value) in self.functions.iter().flat_map(|function| &function.environment) {
+        let variables = self.functions.iter().flat_map(|function| &function.environment);
+        for (name, value) in variables.filter(|(name, _)| *name != METRICS_VARIABLE) {
             let value = match shortest {
                 Some(seconds) if name == TIMEOUT_VARIABLE => seconds.to_string(),
                 _ => value.clone(),

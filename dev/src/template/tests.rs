@@ -7,7 +7,7 @@ Globals:
   Function:
     Timeout: 10
     Environment:
-      Variables: { LOG: info, SHARED: "1", FUNCTION_TIMEOUT_SECONDS: 10 }
+      Variables: { LOG: info, SHARED: "1", FUNCTION_TIMEOUT_SECONDS: 10, METRICS_NAMESPACE: Shop }
 Resources:
   Api:
     Type: AWS::Serverless::HttpApi
@@ -80,7 +80,8 @@ fn a_function_has_its_binary_its_routes_its_queues_and_a_resolved_environment() 
     let variables: Vec<(&str, &str)> =
         function.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let timeout = ("FUNCTION_TIMEOUT_SECONDS", "10");
-    assert_eq!(variables, [timeout, ("LOG", "debug"), ("SECONDS", "300"), ("SHARED", "1"), ("TABLE", "Things")]);
+    let others = [("METRICS_NAMESPACE", "Shop"), ("SECONDS", "300"), ("SHARED", "1"), ("TABLE", "Things")];
+    assert_eq!(variables, [&[timeout, ("LOG", "debug")], &others[..]].concat());
     assert_eq!(function.timeout_seconds, 10);
     let route = Route { path: "/things/{thingId}".into(), method: "PUT".into() };
     assert_eq!(function.routes, [route]);
@@ -217,7 +218,9 @@ fn functions_that_share_an_environment_are_told_the_shortest_timeout() {
 ";
     for (seconds, shortest) in [("5", "5"), ("25", "10")] {
         let template = Template::parse(&format!("{SMALL}{}", other.replace("SECONDS", seconds))).expect("parses");
-        assert_eq!(template.environment().expect("one environment")[TIMEOUT_VARIABLE], shortest);
+        let environment = template.environment().expect("one environment");
+        assert_eq!(environment[TIMEOUT_VARIABLE], shortest);
+        assert_eq!(environment.get("METRICS_NAMESPACE"), None);
     }
 }
 
