@@ -1,8 +1,10 @@
 //! The rules of the repository: what belongs where, what names what, and what a function may do.
 
+mod alarms;
 mod files;
 mod idempotency_keys;
 mod imports;
+mod metric_math;
 pub mod permissions;
 mod protection;
 mod tidy;

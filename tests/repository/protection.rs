@@ -5,13 +5,10 @@ use dev::failure::Failure;
 use dev::template::FILE;
 use dev::yaml::{self, Place};
 
-/// Tables without an alarm on refused writes, because a refused write to them is how a request succeeds.
-const REFUSED_BY_DESIGN: &[&str] = &["HostToCellMapping", "Leases", "Children"];
-
 /// Tables whose items are in transactions of one function while another function writes to them.
 const IN_TRANSACTIONS: &[&str] = &["Products", "Leases"];
 
-/// One metric of one resource that an alarm looks at.
+/// One metric that an alarm looks at. Our own metrics are of the whole stack, so `of` is empty.
 #[derive(Debug, PartialEq, Eq)]
 struct Watched {
     metric: String,
@@ -68,9 +65,13 @@ fn read_alarm<'a>(id: &'a str, properties: &Place<'a>) -> Result<Alarm<'a>, Fail
 }
 
 fn read_metric(metric: &Place<'_>, statistic: &Place<'_>) -> Result<Watched, Failure> {
-    let name = format!("{} {}", metric.require(&["Namespace"])?.text()?, metric.require(&["MetricName"])?.text()?);
+    let namespace = metric.require(&["Namespace"])?;
+    let is_own = namespace.reference() == Some("MetricsNamespace");
+    let namespace = if is_own { "own".to_owned() } else { namespace.text()? };
+    let name = format!("{namespace} {}", metric.require(&["MetricName"])?.text()?);
     let mut owners = Vec::new();
-    for dimension in metric.require(&["Dimensions"])?.items()? {
+    let dimensions = if is_own { Vec::new() } else { metric.require(&["Dimensions"])?.items()? };
+    for dimension in dimensions {
         let value = dimension.require(&["Value"])?;
         let owner = value.reference().or_else(|| value.attribute("QueueName"));
         owners.push(owner.ok_or_else(|| value.wrong("must be `!Ref Id` or `!GetAtt Id.QueueName`"))?);
@@ -134,18 +135,18 @@ fn every_function_has_an_alarm_on_errors_throttles_and_slowness() {
 }
 
 #[test]
-fn every_table_has_an_alarm_on_conflicts_or_a_reason_to_have_none() {
+fn conflicts_retries_unknown_outcomes_and_corrupt_items_have_alarms() {
     check(|resources, found| {
         let alarms = resources.alarms()?;
-        let tables: Vec<_> = resources.of_type("AWS::DynamoDB::Table").map(|(id, _)| id).collect();
-        for table in tables.iter().filter(|table| !REFUSED_BY_DESIGN.contains(table)) {
-            demand(found, &alarms, &watched("AWS/DynamoDB ConditionalCheckFailedRequests", table, "Sum"));
+        for metric in ["conflicts", "attempts", "changes", "unknowns", "corrupt_items"] {
+            demand(found, &alarms, &watched(&format!("own {metric}"), "", "Sum"));
         }
+        let tables: Vec<_> = resources.of_type("AWS::DynamoDB::Table").map(|(id, _)| id).collect();
         for table in IN_TRANSACTIONS {
             demand(found, &alarms, &watched("AWS/DynamoDB TransactionConflict", table, "Sum"));
-        }
-        for named in REFUSED_BY_DESIGN.iter().chain(IN_TRANSACTIONS) {
-            found.unless(tables.contains(named), || format!("tests/tidy/protection.rs: {FILE} has no table {named}"));
+            found.unless(tables.contains(table), || {
+                format!("tests/repository/protection.rs: {FILE} has no table {table}")
+            });
         }
         Ok(())
     });

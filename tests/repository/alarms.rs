@@ -1,0 +1,195 @@
+//! What the alarms of template.yaml look at, and when they fire.
+
+use super::files::{Complaints, read};
+use super::metric_math;
+use crate::devices::world::TABLES;
+use crate::harness::emf::Metrics;
+use crate::harness::events::Event;
+use crate::harness::functions::{DEVICES, RECORDS};
+use crate::harness::runtime_api::FunctionProcess;
+use crate::harness::server::Server;
+use dev::failure::Failure;
+use dev::template::FILE;
+use dev::yaml::{self, Place};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+const NAMESPACE: &str = "Tests";
+const OPERATIONS: &str = "docs/operations.md";
+
+/// One line of a real function, with metrics.
+async fn recorded_line() -> Value {
+    let server = Server::start(TABLES).await;
+    let endpoint = server.endpoint();
+    let environment = [
+        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
+        ("DEVICES_TABLE", DEVICES),
+        ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
+        ("METRICS_NAMESPACE", NAMESPACE),
+    ];
+    let process = FunctionProcess::start("device-state", &environment).await;
+    assert_eq!(process.answer(&Event::get()).await.status, 404);
+    let mut log = process.end().await;
+    log.pop().expect("one line")
+}
+
+struct Alarm {
+    id: String,
+    /// The metrics by their ids in the expression, or by `value` if there is no expression.
+    metrics: BTreeMap<String, Metric>,
+    expression: String,
+    threshold: f64,
+}
+
+struct Metric {
+    /// `None` for a metric of our own.
+    namespace: Option<String>,
+    name: String,
+}
+
+impl Alarm {
+    /// Whether it fires if the metrics have these values in a period, by name. What is not named is missing.
+    fn fires(&self, values: &BTreeMap<String, f64>) -> bool {
+        let known =
+            |id: &str| values.get(&self.metrics.get(id).unwrap_or_else(|| panic!("no metric {id}")).name).copied();
+        metric_math::evaluate(&self.expression, &known).is_some_and(|value| value > self.threshold)
+    }
+}
+
+/// The alarms of the template. A threshold that refers to a parameter is its default.
+fn alarms() -> Vec<Alarm> {
+    let read_all = |root: &Place<'_>| {
+        let mut alarms = Vec::new();
+        for (id, resource) in root.require(&["Resources"])?.entries()? {
+            if resource.require(&["Type"])?.text()? == "AWS::CloudWatch::Alarm" {
+                alarms.push(alarm(id, root, &resource.require(&["Properties"])?)?);
+            }
+        }
+        Ok(alarms)
+    };
+    yaml::read(FILE, &read(FILE), read_all).unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+fn alarm(id: &str, root: &Place<'_>, properties: &Place<'_>) -> Result<Alarm, Failure> {
+    let threshold = properties.require(&["Threshold"])?;
+    let threshold = match threshold.reference() {
+        Some(parameter) => root.require(&["Parameters", parameter, "Default"])?,
+        None => threshold,
+    };
+    let mut alarm = Alarm {
+        id: id.to_owned(),
+        metrics: BTreeMap::new(),
+        expression: "value".to_owned(),
+        threshold: threshold.text()?.parse().map_err(|_| threshold.wrong("must be a number"))?,
+    };
+    let Some(metrics) = properties.get(&["Metrics"]) else {
+        alarm.metrics.insert("value".to_owned(), metric(properties)?);
+        return Ok(alarm);
+    };
+    for part in metrics.items()? {
+        match part.get(&["Expression"]) {
+            Some(expression) => alarm.expression = expression.text()?,
+            None => {
+                let id = part.require(&["Id"])?.text()?;
+                alarm.metrics.insert(id, metric(&part.require(&["MetricStat", "Metric"])?)?);
+            }
+        }
+    }
+    Ok(alarm)
+}
+
+fn metric(place: &Place<'_>) -> Result<Metric, Failure> {
+    let namespace = place.require(&["Namespace"])?;
+    let namespace = if namespace.reference() == Some("MetricsNamespace") { None } else { Some(namespace.text()?) };
+    Ok(Metric { namespace, name: place.require(&["MetricName"])?.text()? })
+}
+
+/// The values of five minutes that make an alarm fire, and of as many that must not.
+fn periods(alarm: &str) -> (Vec<Values>, Vec<Values>) {
+    match alarm {
+        "Contention" => (
+            vec![&[("attempts", 300), ("conflicts", 26)], &[("attempts", 20), ("conflicts", 12)]],
+            vec![&[("attempts", 300), ("conflicts", 25)], &[("attempts", 10), ("conflicts", 8)]],
+        ),
+        "Retries" => (
+            vec![&[("attempts", 171), ("changes", 107)]],
+            vec![&[("attempts", 170), ("changes", 107)], &[("attempts", 12), ("changes", 2)]],
+        ),
+        "OutcomesUnknown" => (vec![&[("unknowns", 1)]], vec![&[("unknowns", 0)]]),
+        "CorruptItems" => (vec![&[("corrupt_items", 1)]], vec![&[("corrupt_items", 0)]]),
+        "ApiFailing" => (vec![&[("5xx", 11)]], vec![&[("5xx", 10)]]),
+        "DeleteMappingQueueAge" => {
+            (vec![&[("ApproximateAgeOfOldestMessage", 601)]], vec![&[("ApproximateAgeOfOldestMessage", 600)]])
+        }
+        "DeleteMappingDeadLettersNotEmpty" => {
+            (vec![&[("ApproximateNumberOfMessagesVisible", 1)]], vec![&[("ApproximateNumberOfMessagesVisible", 0)]])
+        }
+        "ProductsTransactionConflicts" | "LeasesTransactionConflicts" => {
+            (vec![&[("TransactionConflict", 501)]], vec![&[("TransactionConflict", 500)]])
+        }
+        _ if alarm.ends_with("Alarm") => (
+            vec![&[("Errors", 1)], &[("Throttles", 1)], &[("Duration", 8000)]],
+            vec![&[("Errors", 0), ("Throttles", 0), ("Duration", 7999)]],
+        ),
+        _ => panic!("{alarm} has no period here that makes it fire, add one"),
+    }
+}
+
+type Values = &'static [(&'static str, u32)];
+
+/// The values as `CloudWatch` gets them: our own from a recorded line with these numbers.
+fn received(alarm: &Alarm, line: &Value, values: Values) -> BTreeMap<String, f64> {
+    let mut line = line.clone();
+    for (name, value) in values {
+        line[*name] = json!(value);
+    }
+    let recorded = Metrics::read(&[line], NAMESPACE);
+    let value = |(name, given): &(&'static str, u32)| {
+        let is_own = alarm.metrics.values().any(|metric| metric.name == *name && metric.namespace.is_none());
+        let value = if is_own { recorded.sum(name, &[]).try_into().expect("a small sum") } else { *given };
+        ((*name).to_owned(), f64::from(value))
+    };
+    values.iter().map(value).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_alarm_fires_in_trouble_and_is_silent_without_it() {
+    let line = recorded_line().await;
+    for alarm in alarms() {
+        let (trouble, usual) = periods(&alarm.id);
+        for values in trouble {
+            assert!(alarm.fires(&received(&alarm, &line, values)), "{} must fire at {values:?}", alarm.id);
+        }
+        for values in usual {
+            assert!(!alarm.fires(&received(&alarm, &line, values)), "{} must not fire at {values:?}", alarm.id);
+        }
+        assert!(!alarm.fires(&BTreeMap::new()), "{} fires while nothing happens", alarm.id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_metric_is_documented_and_every_alarm_watches_metrics_that_are_written() {
+    let line = recorded_line().await;
+    let directives = line["_aws"]["CloudWatchMetrics"].as_array().expect("directives");
+    let written: BTreeSet<_> = directives
+        .iter()
+        .flat_map(|directive| directive["Metrics"].as_array().expect("metrics"))
+        .map(|metric| metric["Name"].as_str().expect("a name"))
+        .collect();
+    let text = read(OPERATIONS);
+    let section = text.split("\n## Metrics\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let documented: BTreeSet<_> = rows.collect();
+    let mut found = Complaints::default();
+    for name in written.symmetric_difference(&documented) {
+        found.unless(false, || format!("{OPERATIONS}: {name} is a metric that is not documented, or not written"));
+    }
+    for alarm in alarms() {
+        for metric in alarm.metrics.values().filter(|metric| metric.namespace.is_none()) {
+            found.unless(written.contains(metric.name.as_str()), || {
+                format!("{FILE}: {} watches {}, which no function writes", alarm.id, metric.name)
+            });
+        }
+    }
+    found.report();
+}
