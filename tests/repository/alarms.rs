@@ -1,4 +1,4 @@
-//! What the alarms of template.yaml look at, and when they fire.
+//! What the alarms and the dashboard of template.yaml look at, and when the alarms fire.
 
 use super::files::{Complaints, read};
 use super::metric_math;
@@ -192,4 +192,64 @@ async fn every_metric_is_documented_and_every_alarm_watches_metrics_that_are_wri
         }
     }
     found.report();
+}
+
+/// The widgets of the dashboard. The references in `${}` are replaced by their own names, and the namespace by ours.
+fn widgets() -> Vec<Value> {
+    let text = read(FILE);
+    let body =
+        text.split("DashboardBody: !Sub |").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("a dashboard");
+    let mut parts = body.split("${");
+    let mut filled = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('}').expect("a reference ends");
+        filled.push_str(if name == "MetricsNamespace" { NAMESPACE } else { name });
+        filled.push_str(rest);
+    }
+    let dashboard: Value = serde_json::from_str(&filled).unwrap_or_else(|error| panic!("{error}: {filled}"));
+    dashboard["widgets"].as_array().expect("widgets").clone()
+}
+
+/// Our own metrics that a widget draws, each with the names of its dimensions. Draws nothing of another namespace.
+fn drawn(widget: &Value) -> Vec<(String, Vec<String>)> {
+    let mut drawn = Vec::new();
+    let mut namespace = "";
+    for row in widget["properties"]["metrics"].as_array().expect("metrics") {
+        // A search: SEARCH('{Namespace,dimension,...} MetricName="name"', 'Sum', 300)
+        if let Some(search) = row[0]["expression"].as_str() {
+            let schema = search.split(['{', '}']).nth(1).expect("a schema").split(',').map(str::to_owned);
+            let schema: Vec<_> = schema.collect();
+            if schema[0] == NAMESPACE {
+                let name = search.split('"').nth(1).expect("a name in quotes");
+                drawn.push((name.to_owned(), schema[1..].to_vec()));
+            }
+            continue;
+        }
+        // A row: a dot repeats what stands above it.
+        let first = row[0].as_str().expect("a namespace");
+        namespace = if first == "." { namespace } else { first };
+        if namespace == NAMESPACE {
+            drawn.push((row[1].as_str().expect("a name").to_owned(), Vec::new()));
+        }
+    }
+    drawn
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_widget_draws_metrics_that_are_written_with_its_dimensions() {
+    let line = recorded_line().await;
+    let recorded = Metrics::read(std::slice::from_ref(&line), NAMESPACE);
+    let widgets = widgets();
+    for widget in &widgets {
+        for (name, dimensions) in drawn(widget) {
+            let dimensions: Vec<_> = dimensions
+                .iter()
+                .map(|name| (name.as_str(), line[name.as_str()].as_str().unwrap_or_default()))
+                .collect();
+            let values = recorded.values(&name, &dimensions);
+            assert_eq!(values.len(), 1, "{}: {name} by {dimensions:?}", widget["properties"]["title"]);
+        }
+    }
+    let own = widgets.iter().filter(|widget| !drawn(widget).is_empty()).count();
+    assert_eq!((own, widgets.len()), (5, 7), "the others draw the queue and the tables");
 }
