@@ -136,12 +136,12 @@ fn judging_by_the_last_writer_alone_applies_changes_twice() {
 
 #[test]
 fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
-    Devices::is_noticed(Broken::RowsDeleted, 748..2000, checks::DENIED);
+    Devices::is_noticed(Broken::RowsDeleted, 806..2800, checks::DENIED);
 }
 
 #[test]
 fn a_throttled_resend_that_clears_a_lost_answer_makes_false_verdicts() {
-    Devices::is_noticed(Broken::ThrottlingClears, 19..2000, checks::DENIED);
+    Devices::is_noticed(Broken::ThrottlingClears, 97..2000, checks::DENIED);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_row_that_forgets_an_id_one_commit_too_early_applies_changes_twice() {
 
 #[test]
 fn a_burn_that_stores_no_id_denies_an_add_that_is_still_on_its_way() {
-    Devices::is_noticed(Broken::BurnLeavesNothing, 258..2000, checks::DENIED);
+    Devices::is_noticed(Broken::BurnLeavesNothing, 1125..3200, checks::DENIED);
 }
 
 #[test]
