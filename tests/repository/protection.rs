@@ -135,21 +135,6 @@ fn every_function_has_an_alarm_on_errors_throttles_and_slowness() {
 }
 
 #[test]
-fn a_deployment_of_a_function_goes_back_if_an_alarm_fires() {
-    let text = read(FILE);
-    let mut found = Complaints::default();
-    found.unless(text.contains("AutoPublishAlias: live"), || format!("{FILE}: Globals publishes no alias"));
-    for function in template().functions {
-        let name = function.logical_id.trim_end_matches("Function");
-        let alarms = format!("Alarms: !If [HasMetrics, [!Ref {name}Alarm, !Ref OutcomesUnknown], [!Ref {name}Alarm]]");
-        found.unless(text.contains(&alarms), || {
-            format!("{FILE}: {} needs the DeploymentPreference {{ {alarms} }}", function.logical_id)
-        });
-    }
-    found.report();
-}
-
-#[test]
 fn conflicts_retries_unknown_outcomes_and_corrupt_items_have_alarms() {
     check(|resources, found| {
         let alarms = resources.alarms()?;
