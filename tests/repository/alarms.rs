@@ -87,12 +87,11 @@ fn alarm(id: &str, root: &Place<'_>, properties: &Place<'_>) -> Result<Alarm, Fa
         return Ok(alarm);
     };
     for part in metrics.items()? {
-        match part.get(&["Expression"]) {
-            Some(expression) => alarm.expression = expression.text()?,
-            None => {
-                let id = part.require(&["Id"])?.text()?;
-                alarm.metrics.insert(id, metric(&part.require(&["MetricStat", "Metric"])?)?);
-            }
+        if let Some(expression) = part.get(&["Expression"]) {
+            alarm.expression = expression.text()?;
+        } else {
+            let id = part.require(&["Id"])?.text()?;
+            alarm.metrics.insert(id, metric(&part.require(&["MetricStat", "Metric"])?)?);
         }
     }
     Ok(alarm)
@@ -251,5 +250,27 @@ async fn every_widget_draws_metrics_that_are_written_with_its_dimensions() {
         }
     }
     let own = widgets.iter().filter(|widget| !drawn(widget).is_empty()).count();
-    assert_eq!((own, widgets.len()), (5, 7), "the others draw the queue and the tables");
+    assert_eq!((own, widgets.len()), (5, 8), "the others draw the queue and the units of the tables");
+}
+
+#[test]
+fn the_write_and_read_units_of_every_table_are_drawn() {
+    let template = read(FILE);
+    let lines: Vec<_> = template.lines().collect();
+    let tables: BTreeSet<_> = lines
+        .windows(2)
+        .filter(|pair| pair[1].trim() == "Type: AWS::DynamoDB::Table")
+        .map(|pair| pair[0].trim().trim_end_matches(':').to_owned())
+        .collect();
+    assert_eq!(tables.len(), 7);
+    let mut units = Vec::new();
+    for widget in widgets() {
+        let rows = widget["properties"]["metrics"].as_array().expect("metrics").clone();
+        if rows[0][0] == "AWS/DynamoDB" {
+            let drawn: BTreeSet<_> = rows.iter().filter_map(|row| row.as_array()?.last()?.as_str()).collect();
+            assert_eq!(drawn, tables.iter().map(String::as_str).collect(), "{rows:?}");
+            units.push(rows[0][1].as_str().expect("a name").to_owned());
+        }
+    }
+    assert_eq!(units, ["ConsumedWriteCapacityUnits", "ConsumedReadCapacityUnits"]);
 }

@@ -21,6 +21,8 @@ pub(crate) struct Delivery<'a> {
     call: &'a Call,
     window: DualClockDeadline,
     attempts: u32,
+    /// Whether a send has left.
+    has_sent: bool,
     conflicts: Conflicts,
 }
 
@@ -69,7 +71,7 @@ impl Refusal<Option<Attributes>> {
 impl<'a> Delivery<'a> {
     pub(crate) fn new(sender: &'a Sender, call: &'a Call) -> Self {
         let window = DualClockDeadline::within(SEND_WINDOW, sender.clock.now());
-        Delivery { sender, call, window, attempts: 0, conflicts: Conflicts::default() }
+        Delivery { sender, call, window, attempts: 0, has_sent: false, conflicts: Conflicts::default() }
     }
 
     /// Sends one write until an answer proves the outcome. If the previous attempt lost a race, waits first.
@@ -88,9 +90,6 @@ impl<'a> Delivery<'a> {
         S: Future<Output = SendOutcome<A, F>>,
     {
         self.pause_after_conflict().await?;
-        if self.attempts == 0 {
-            self.call.count_change();
-        }
         self.attempts += 1;
         self.call.count_attempt();
         let mut race = Race::new();
@@ -102,6 +101,9 @@ impl<'a> Delivery<'a> {
                     let is_pending = sends.pending.is_some() || race.is_in_flight();
                     match self.time_to_send(is_pending, &sends.patience) {
                         Some(timeout) => {
+                            if !std::mem::replace(&mut self.has_sent, true) {
+                                self.call.count_change();
+                            }
                             let sent = Sent { at: self.call.deadline().remaining(), signed_again: sends.signed_again };
                             let request = send(Send { timeout, mismatches: sends.mismatches });
                             race.send(request, sent, self.sender.hedge_after());

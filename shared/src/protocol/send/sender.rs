@@ -39,7 +39,7 @@ pub(crate) struct Sender {
 struct Connections {
     /// The time of the last answer.
     last_answer: Option<Instant>,
-    /// Whether a connection broke since the last answer.
+    /// Whether a connection broke since the last answer, or was closed because a send was given up.
     is_broken: bool,
     /// The longest time from a send that probably had to open a connection to its answer.
     slowest_opening: Duration,
@@ -171,7 +171,11 @@ impl Sender {
         answer: Pin<Box<impl Future<Output = Result<O, SdkError<E, HttpResponse>>>>>,
     ) -> Option<Result<O, SdkError<E, HttpResponse>>> {
         let (sent, before) = (Instant::now(), *self.connections());
-        let answer = tokio::time::timeout(timeout, answer).await.ok()?;
+        let Ok(answer) = tokio::time::timeout(timeout, answer).await else {
+            // Dropping the send has closed its connection.
+            self.connections().is_broken = true;
+            return None;
+        };
         let mut connections = self.connections();
         match &answer {
             Ok(_) | Err(SdkError::ServiceError(_)) => {
