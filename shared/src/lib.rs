@@ -85,6 +85,12 @@
 //! }
 //! ```
 //!
+//! # Traces
+//!
+//! Each send to `DynamoDB` is a `tracing` span named `send`, at `DEBUG` with the target `fencepost::send`. Its fields are
+//! `operation`, `table`, `attempt`, `why` (why this send left) and `outcome` (what its answer proved). The functions give
+//! these spans to X-Ray. A service gives them to the subscriber that it uses.
+//!
 //! # Features
 //!
 //! | feature | adds |

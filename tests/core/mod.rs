@@ -19,4 +19,5 @@ mod limits;
 mod properties;
 mod remembered;
 mod sort_keys;
+mod spans;
 mod tombstones;

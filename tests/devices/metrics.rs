@@ -1,9 +1,9 @@
 //! The metrics that a function writes, against what was done to it: every number is counted here too.
 
+use super::process::{self, overtaken};
 use super::world::{TABLES, World};
 use crate::harness::emf::Metrics;
 use crate::harness::events::Event;
-use crate::harness::functions::{DEVICES, RECORDS};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::{Fault, Server};
 use serde_json::{Value, json};
@@ -12,29 +12,7 @@ const NAMESPACE: &str = "Tests";
 const FUNCTION: (&str, &str) = ("function", "device-state");
 
 async fn start(server: &Server, namespace: &str, level: &str) -> FunctionProcess {
-    let endpoint = server.endpoint();
-    let environment = [
-        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-        ("DEVICES_TABLE", DEVICES),
-        ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
-        ("METRICS_NAMESPACE", namespace),
-        ("AWS_LAMBDA_LOG_LEVEL", level),
-    ];
-    FunctionProcess::start("device-state", &environment).await
-}
-
-/// Sends an event whose write waits until somebody else has changed the device.
-async fn overtaken(server: &Server, process: &FunctionProcess, event: Event) -> i64 {
-    server.shut(DEVICES);
-    let waited = server.waited();
-    let rival = async {
-        server.until("the write stands at the gate", |traffic| traffic.waited > waited).await;
-        let rival = World::on(&server.engine).send(&Event::adjust()).await;
-        assert_eq!(rival.status, 200, "{rival:?}");
-        server.open();
-    };
-    let (answer, ()) = tokio::join!(process.answer(&event), rival);
-    answer.status
+    process::start(server, &[("METRICS_NAMESPACE", namespace), ("AWS_LAMBDA_LOG_LEVEL", level)]).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

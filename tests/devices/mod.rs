@@ -12,6 +12,8 @@ mod keys;
 mod lost_answers;
 mod metrics;
 mod over_http;
+pub mod process;
 mod sizes;
+mod traces;
 mod transport;
 pub mod world;

@@ -1,10 +1,11 @@
 //! The real function over real sockets: processes that race, and a network that loses answers.
 
+use super::process::start;
 use super::world::{TABLES, World};
 use crate::harness::clients::lost;
 use crate::harness::engine::Engine;
 use crate::harness::events::Event;
-use crate::harness::functions::{DEVICES, RECORDS};
+use crate::harness::functions::DEVICES;
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::{Server, listen};
 use crate::harness::world::context;
@@ -67,15 +68,9 @@ async fn five_processes_that_race_lose_no_adjustment_and_apply_none_twice() {
     const CLIENTS: i64 = 5;
     const ADJUSTMENTS: i64 = 10;
     let server = Server::start(TABLES).await;
-    let endpoint = server.endpoint();
-    let environment = [
-        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-        ("DEVICES_TABLE", DEVICES),
-        ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
-    ];
     let mut processes = Vec::new();
     for _ in 0..CLIENTS {
-        processes.push(FunctionProcess::start("device-state", &environment).await);
+        processes.push(start(&server, &[]).await);
     }
     processes[0].answer(&Event::create()).await.shows(201, 1);
     let engine = server.engine.clone();
@@ -232,19 +227,10 @@ async fn lost_answers_on_one_device_over_http_leave_hardly_any_adjustment_unknow
 async fn sixty_processes_that_adjust_one_device_at_once_send_less_than_three_requests_each() {
     const CLIENTS: i64 = 60;
     let server = Server::start(TABLES).await;
-    let endpoint = server.endpoint();
-    let environment = [
-        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-        ("DEVICES_TABLE", DEVICES),
-        ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
-    ];
     let mut starting = JoinSet::new();
     for _ in 0..CLIENTS {
-        let environment = environment.map(|(name, value)| (name, value.to_owned()));
-        starting.spawn(async move {
-            let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
-            FunctionProcess::start("device-state", &environment).await
-        });
+        let server = server.clone();
+        starting.spawn(async move { start(&server, &[]).await });
     }
     let processes = starting.join_all().await;
     World::on(&server.engine).send(&Event::create()).await.shows(201, 1);

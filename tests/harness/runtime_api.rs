@@ -14,6 +14,7 @@ use axum::routing::{get, post};
 use serde_json::Value;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
@@ -28,11 +29,17 @@ type Invocation = (Value, oneshot::Sender<Value>);
 /// A function in a process of its own.
 pub struct FunctionProcess {
     events: mpsc::Sender<Invocation>,
+    api: Arc<Api>,
     process: Child,
     log: JoinHandle<Vec<Value>>,
 }
 
+/// The trace of every invocation, without its last member.
+pub const TRACE: &str = "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419";
+
 struct Api {
+    /// Whether the traces of the next invocations are sampled.
+    sampled: AtomicBool,
     events: Mutex<mpsc::Receiver<Invocation>>,
     answered: Mutex<Option<oneshot::Sender<Value>>>,
 }
@@ -41,12 +48,13 @@ impl FunctionProcess {
     /// Starts `name` with this environment beside what Lambda sets.
     pub async fn start(name: &str, environment: &[(&str, &str)]) -> Self {
         let (events, receiver) = mpsc::channel(1);
-        let api = Arc::new(Api { events: Mutex::new(receiver), answered: Mutex::default() });
+        let api =
+            Arc::new(Api { sampled: AtomicBool::new(true), events: Mutex::new(receiver), answered: Mutex::default() });
         let routes = Router::new()
             .route("/2018-06-01/runtime/invocation/next", get(next))
             .route("/2018-06-01/runtime/invocation/{id}/response", post(response))
             .route("/2018-06-01/runtime/invocation/{id}/error", post(response))
-            .with_state(api);
+            .with_state(Arc::clone(&api));
         let address = listen(routes).await;
         let mut process = Command::new(env!("CARGO_BIN_EXE_function"))
             .arg(name)
@@ -65,7 +73,7 @@ impl FunctionProcess {
             .spawn()
             .expect("the binary is built");
         let log = tokio::spawn(lines(process.stdout.take().expect("a pipe")));
-        FunctionProcess { events, process, log }
+        FunctionProcess { events, api, process, log }
     }
 
     /// Sends one event and waits for the function's answer, or for what it says of an invocation that failed.
@@ -79,6 +87,11 @@ impl FunctionProcess {
     pub async fn answer(&self, event: &Event) -> Answer {
         let answer = self.invoke(event.0.clone()).await;
         serde_json::from_value::<ApiGatewayV2httpResponse>(answer).expect("a response").into()
+    }
+
+    /// Samples the traces of the next invocations, or not.
+    pub fn sample(&self, sampled: bool) {
+        self.api.sampled.store(sampled, Relaxed);
     }
 
     /// Ends the process and gives what it has logged. A line is written before the answer that it is about.
@@ -101,7 +114,9 @@ async fn next(State(api): State<Arc<Api>>) -> (HeaderMap, String) {
     let (event, answered) = api.events.lock().await.recv().await.expect("the test is still there");
     *api.answered.lock().await = Some(answered);
     let deadline = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970") + TIMEOUT;
+    let sampled = u8::from(api.sampled.load(Relaxed));
     let headers = [
+        ("lambda-runtime-trace-id", format!("{TRACE};Sampled={sampled}")),
         ("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd".to_owned()),
         ("lambda-runtime-deadline-ms", deadline.as_millis().to_string()),
         ("lambda-runtime-invoked-function-arn", "arn:aws:lambda:eu-west-1:123456789012:function:f".to_owned()),

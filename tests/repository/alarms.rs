@@ -2,11 +2,10 @@
 
 use super::files::{Complaints, read};
 use super::metric_math;
+use crate::devices::process;
 use crate::devices::world::TABLES;
 use crate::harness::emf::Metrics;
 use crate::harness::events::Event;
-use crate::harness::functions::{DEVICES, RECORDS};
-use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
 use dev::failure::Failure;
 use dev::template::FILE;
@@ -20,14 +19,7 @@ const OPERATIONS: &str = "docs/operations.md";
 /// One line of a real function, with metrics.
 async fn recorded_line() -> Value {
     let server = Server::start(TABLES).await;
-    let endpoint = server.endpoint();
-    let environment = [
-        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-        ("DEVICES_TABLE", DEVICES),
-        ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
-        ("METRICS_NAMESPACE", NAMESPACE),
-    ];
-    let process = FunctionProcess::start("device-state", &environment).await;
+    let process = process::start(&server, &[("METRICS_NAMESPACE", NAMESPACE)]).await;
     assert_eq!(process.answer(&Event::get()).await.status, 404);
     let mut log = process.end().await;
     log.pop().expect("one line")

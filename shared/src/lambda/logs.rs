@@ -1,5 +1,6 @@
-//! Log lines as JSON, and the level that filters them.
+//! Log lines as JSON, the level that filters them, and where traces go.
 
+use super::xray::XRay;
 use crate::http::Problem;
 use std::error::Error;
 use std::time::Duration;
@@ -7,11 +8,14 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::{Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Writes JSON lines with timestamps. Without timestamps, Lambda files every line as INFO.
-pub(super) fn log_json() {
+/// Writes JSON lines with timestamps, and traces if a daemon takes them. Without timestamps, Lambda files every line as
+/// INFO.
+pub(super) fn init_tracing() {
     let lines = fmt::layer().json().flatten_event(true).with_span_list(false).with_target(false);
+    let traces = XRay::from_env().map(|traces| traces.with_filter(XRay::filter()));
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter(level().as_deref()))).with(traces);
     // An error means that another subscriber is set already. Then that one is used.
-    let _ = tracing_subscriber::registry().with(lines.with_filter(filter(level().as_deref()))).try_init();
+    let _ = subscriber.try_init();
 }
 
 /// The level of the log: `AWS_LAMBDA_LOG_LEVEL` (from the logging configuration of the function), or `RUST_LOG`.

@@ -12,6 +12,7 @@ mod logs;
 mod metrics;
 mod queue;
 mod serve;
+mod xray;
 
 pub use allowance::{MARGIN, call};
 pub use client::client_from_env;

@@ -7,8 +7,9 @@
 use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
 use super::event::read;
-use super::logs::{Severity, chain, log_json};
+use super::logs::{Severity, chain, init_tracing};
 use super::metrics::{Outcomes, Report, Reporter};
+use super::xray::invocation_span;
 use crate::call::Call;
 use crate::error::Source;
 use crate::http::Problem;
@@ -18,6 +19,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::json;
 use std::collections::BTreeSet;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 /// A finished task. Its message does not come again.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,7 +44,7 @@ pub async fn serve_queue<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
 ) -> Result<(), Error> {
-    log_json();
+    init_tracing();
     check_timeout()?;
     let reporter = Reporter::from_env();
     let app = init(&Store::new(&client_from_env()))?;
@@ -74,7 +76,8 @@ async fn respond_and_report<A>(
     let call = call(&event.context);
     let messages = &event.payload.records;
     let bodies: Vec<&str> = messages.iter().map(|message| message.body.as_deref().unwrap_or_default()).collect();
-    let mut told = handle(app, &bodies, &call).await.into_iter();
+    let span = invocation_span(event.context.xray_trace_id.as_deref());
+    let mut told = handle(app, &bodies, &call).instrument(span).await.into_iter();
     let mut outcomes = Outcomes::default();
     let mut failed = BTreeSet::new();
     let mut unnamed = false;

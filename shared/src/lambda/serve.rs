@@ -4,8 +4,9 @@
 use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
 use super::event::{read, to_event};
-use super::logs::{Severity, chain, log_json};
+use super::logs::{Severity, chain, init_tracing};
 use super::metrics::{Outcomes, Report, Reporter};
+use super::xray::invocation_span;
 use crate::call::Call;
 use crate::error::Source;
 use crate::http::{Problem, Request, Response};
@@ -14,6 +15,7 @@ use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::json;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 /// Serves HTTP API events until Lambda ends the process.
 ///
@@ -25,7 +27,7 @@ pub async fn serve<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
 ) -> Result<(), Error> {
-    log_json();
+    init_tracing();
     check_timeout()?;
     let reporter = Reporter::from_env();
     let app = init(&Store::new(&client_from_env()))?;
@@ -52,7 +54,8 @@ async fn respond_and_report<A>(
     let context = event.context;
     let call = call(&context);
     let request = Request::from(event.payload);
-    let result = handle(app, &request, &call).await;
+    let span = invocation_span(context.xray_trace_id.as_deref());
+    let result = handle(app, &request, &call).instrument(span).await;
     let fault = result.as_ref().err().filter(|problem| problem.is_fault()).map(chain);
     let mut outcomes = Outcomes::default();
     match &result {

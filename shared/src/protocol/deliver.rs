@@ -5,10 +5,11 @@ use crate::error::{Failure, Source};
 use crate::protocol::hedge::{Race, Turn};
 use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
-use crate::protocol::send::{ReadOutcome, SendOutcome, Sender};
+use crate::protocol::send::{ReadOutcome, SendOutcome, Sender, send_span};
 use crate::retry::{Conflicts, DualClockDeadline, fraction};
 use std::time::Duration;
-use tracing::debug;
+use tracing::instrument::{Instrument, Instrumented};
+use tracing::{Span, debug};
 
 /// The time in which all sends of one change leave, counted from the start of the change. A signature lives about 5
 /// minutes and the token of a transaction 10. So a late copy of the first send is refused before the row can forget the
@@ -94,6 +95,7 @@ impl<'a> Delivery<'a> {
         self.call.count_attempt();
         let mut race = Race::new();
         let mut sends = Sends::default();
+        let mut why = Why::new(if self.attempts == 1 { "first" } else { "conflict" });
         loop {
             let (outcome, sent) = match race.next().await {
                 Turn::Ended(outcome, sent) => (outcome, sent),
@@ -104,8 +106,10 @@ impl<'a> Delivery<'a> {
                             if !std::mem::replace(&mut self.has_sent, true) {
                                 self.call.count_change();
                             }
-                            let sent = Sent { at: self.call.deadline().remaining(), signed_again: sends.signed_again };
-                            let request = send(Send { timeout, mismatches: sends.mismatches });
+                            let span = send_span(self.attempts, why.next());
+                            let request = send(Send { timeout, mismatches: sends.mismatches }).instrument(span.clone());
+                            let at = self.call.deadline().remaining();
+                            let sent = Sent { at, signed_again: sends.signed_again, span };
                             race.send(request, sent, self.sender.hedge_after());
                         }
                         None if race.is_in_flight() => {}
@@ -114,6 +118,7 @@ impl<'a> Delivery<'a> {
                     continue;
                 }
             };
+            why.ended(&sent.span, outcome.name());
             match outcome {
                 SendOutcome::Applied(shown) => return Ok(WriteOutcome::Applied(shown)),
                 SendOutcome::Refused(by) => {
@@ -212,6 +217,28 @@ struct Sent {
     at: Duration,
     /// Whether it was signed after a signature was refused.
     signed_again: bool,
+    span: Span,
+}
+
+/// Why the next send of a request leaves, in one word for its span.
+struct Why(&'static str);
+
+impl Why {
+    /// The first send leaves because of `first`.
+    fn new(first: &'static str) -> Self {
+        Why(first)
+    }
+
+    /// A send leaves. If no send ends before the next one, that one is a hedge.
+    fn next(&mut self) -> &'static str {
+        std::mem::replace(&mut self.0, "hedge")
+    }
+
+    /// A send ended with this outcome.
+    fn ended(&mut self, span: &Span, outcome: &'static str) {
+        span.record("outcome", outcome);
+        self.0 = outcome;
+    }
 }
 
 /// What the ended sends of one write prove, as long as they decide nothing.
@@ -267,15 +294,20 @@ pub(crate) async fn until_read<A, S>(sender: &Sender, call: &Call, read: impl Fn
 where
     S: Future<Output = ReadOutcome<A>>,
 {
-    let mut race = Race::new();
+    let mut race = Race::<Instrumented<S>, _>::new();
     let mut patience = Patience::default();
     let mut signed_again = false;
+    let mut why = Why::new("first");
     loop {
         let (outcome, was_signed_again) = match race.next().await {
-            Turn::Ended(outcome, was_signed_again) => (outcome, was_signed_again),
+            Turn::Ended(outcome, (was_signed_again, span)) => {
+                why.ended(&span, outcome.name());
+                (outcome, was_signed_again)
+            }
             Turn::Due => {
                 let timeout = sender.send_limit(patience.lost_answers()).min(call.deadline().remaining());
-                race.send(read(timeout), signed_again, sender.hedge_after());
+                let span = send_span(0, why.next());
+                race.send(read(timeout).instrument(span.clone()), (signed_again, span), sender.hedge_after());
                 continue;
             }
         };

@@ -3,8 +3,10 @@
 mod classify;
 mod outcome;
 mod sender;
+mod span;
 mod transaction;
 
 pub(crate) use outcome::{ReadOutcome, SendOutcome};
 pub(crate) use sender::Sender;
+pub(crate) use span::send_span;
 pub(crate) use transaction::{Address, Reason, step};

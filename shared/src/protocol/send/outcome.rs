@@ -26,6 +26,22 @@ pub(crate) enum SendOutcome<A, F> {
     Mismatch(Source),
 }
 
+impl<A, F> SendOutcome<A, F> {
+    /// The outcome in one word, for the span of the send.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            SendOutcome::Applied(_) => "applied",
+            SendOutcome::Refused(_) => "refused",
+            SendOutcome::NotApplied(_) => "not_applied",
+            SendOutcome::Expired(_) => "signature_refused",
+            SendOutcome::Rejected(_) => "rejected",
+            SendOutcome::Unknown(_) => "answer_lost",
+            SendOutcome::Broken(_) => "connection_broken",
+            SendOutcome::Mismatch(_) => "token_mismatch",
+        }
+    }
+}
+
 /// The outcome of one read.
 #[derive(Debug)]
 pub(crate) enum ReadOutcome<A> {
@@ -39,6 +55,19 @@ pub(crate) enum ReadOutcome<A> {
     Expired(Source),
     /// The read was refused for good. Reading again is useless.
     Rejected(Source),
+}
+
+impl<A> ReadOutcome<A> {
+    /// The outcome in one word, for the span of the read.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            ReadOutcome::Read(_) => "read",
+            ReadOutcome::Again(_) => "not_read",
+            ReadOutcome::Broken(_) => "connection_broken",
+            ReadOutcome::Expired(_) => "signature_refused",
+            ReadOutcome::Rejected(_) => "rejected",
+        }
+    }
 }
 
 /// The reason if no answer arrived within `timeout`.

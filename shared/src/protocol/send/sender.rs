@@ -3,6 +3,7 @@
 
 use super::classify::{classify_batch_get_item, classify_get_item, classify_put_item, classify_update_item, is_broken};
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
+use super::span::record_request;
 use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_write_items, unprocessed};
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite};
@@ -94,6 +95,7 @@ impl Sender {
         key: Attributes,
         timeout: Duration,
     ) -> ReadOutcome<Option<Attributes>> {
+        record_request("GetItem", Some(table));
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
         match self.within(timeout, Box::pin(request.send())).await {
             None => ReadOutcome::Again(no_answer(timeout)),
@@ -114,6 +116,7 @@ impl Sender {
         let values = Some(values).filter(|values| !values.is_empty());
         match action {
             Action::Put { item } => {
+                record_request("PutItem", Some(table));
                 let request = self.client.put_item().table_name(table).set_item(Some(item));
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
@@ -122,6 +125,7 @@ impl Sender {
                 outcome_of(answer, timeout, |output| output.attributes, classify_put_item)
             }
             Action::Update { key, expression } => {
+                record_request("UpdateItem", Some(table));
                 let request = self.client.update_item().table_name(table).set_key(Some(key));
                 let request = request.update_expression(expression).condition_expression(condition);
                 let request = request.set_expression_attribute_names(Some(names));
@@ -141,12 +145,14 @@ impl Sender {
         token: String,
         timeout: Duration,
     ) -> SendOutcome<(), Vec<Reason>> {
+        record_request("TransactWriteItems", None);
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
         outcome_of(self.within(timeout, Box::pin(request.send())).await, timeout, |_| (), classify_transact_write_items)
     }
 
     /// Reads rows of several tables in one request, each strongly consistent.
     pub(crate) async fn read_batch(&self, rows: &[Address], timeout: Duration) -> ReadOutcome<Batch> {
+        record_request("BatchGetItem", None);
         let request = match batch_of(rows) {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
             Err(error) => return ReadOutcome::Rejected(error.into()),

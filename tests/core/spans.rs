@@ -1,0 +1,164 @@
+//! The span of each send: a subscriber sees what was sent, why, and what the answer proved.
+
+use super::accounts::{Account, TABLE, call, engine, rival};
+use crate::harness::clients::{Way, client_by_script, client_that, client_whose, error};
+use aws_sdk_dynamodb::Client;
+use fencepost::{Decision, Failure, Key, Plan, Reads, Store, Table};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::{DefaultGuard, set_default};
+use tracing::{Level, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+
+/// The spans that were closed, each as text: operation, table, attempt, why, outcome.
+#[derive(Clone, Default)]
+struct Closed(Arc<Mutex<Vec<String>>>);
+
+#[derive(Default)]
+struct Fields(BTreeMap<&'static str, String>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name(), value.to_owned());
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Closed {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        context.span(id).expect("a new span").extensions_mut().insert(fields);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        values.record(context.span(id).expect("an open span").extensions_mut().get_mut::<Fields>().expect("fields"));
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let span = context.span(&id).expect("a span that closes");
+        let extensions = span.extensions();
+        let fields = &extensions.get::<Fields>().expect("fields").0;
+        let field = |name| fields.get(name).map_or("-", String::as_str);
+        let text = ["operation", "table", "attempt", "why", "outcome"].map(field).join(" ");
+        self.0.lock().expect("no panic").push(text);
+    }
+}
+
+impl Closed {
+    /// Listens on this thread until the guard is dropped.
+    fn listen() -> (Self, DefaultGuard) {
+        let closed = Closed::default();
+        let filter = Targets::new().with_target("fencepost::send", Level::DEBUG);
+        let guard = set_default(tracing_subscriber::registry().with(closed.clone().with_filter(filter)));
+        (closed, guard)
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().expect("no panic"))
+    }
+}
+
+/// A table with the account `a-1`, over this client.
+async fn table(client: &Client) -> (Table<Account>, Key) {
+    let (table, key) = (Store::new(client).table::<Account>(TABLE), Key::from("a-1"));
+    table.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+    (table, key)
+}
+
+async fn deposit(table: &Table<Account>, key: &Key) {
+    let decide = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
+    table.update_with_retry(key, &call(), decide).await.expect("applied");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resend_says_what_became_of_the_send_before_it() {
+    let engine = engine();
+    // The first write creates the account.
+    let client = client_whose(&engine, {
+        let script = [(500, "InternalServerError", true), (400, "ThrottlingException", false)];
+        move |engine, writes, operation, body| match writes.checked_sub(1).and_then(|index| script.get(index)) {
+            Some(&(status, code, applied)) if operation != "GetItem" => {
+                if applied {
+                    engine.answer(operation, body);
+                }
+                error(status, code)
+            }
+            _ => engine.answer(operation, body),
+        }
+    });
+    let (table, key) = table(&client).await;
+    let (closed, _guard) = Closed::listen();
+    deposit(&table, &key).await;
+    assert_eq!(
+        closed.take(),
+        [
+            "GetItem Accounts 0 first read",
+            "UpdateItem Accounts 1 first answer_lost",
+            "UpdateItem Accounts 1 answer_lost not_applied",
+            "UpdateItem Accounts 1 not_applied refused",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_attempt_says_that_the_last_one_lost_a_race() {
+    let engine = engine();
+    let client = client_whose(&engine, |engine, writes, operation, body| {
+        if writes == 1 && operation == "UpdateItem" {
+            rival(engine, "a-1");
+        }
+        engine.answer(operation, body)
+    });
+    let (table, key) = table(&client).await;
+    let (closed, _guard) = Closed::listen();
+    deposit(&table, &key).await;
+    assert_eq!(
+        closed.take(),
+        [
+            "GetItem Accounts 0 first read",
+            "UpdateItem Accounts 1 first refused",
+            "UpdateItem Accounts 2 conflict applied",
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hedge_says_so_and_the_send_that_nobody_awaits_any_more_has_no_outcome() {
+    let engine = engine();
+    // The create, the read, a write whose answer is late, and its hedge.
+    let ways = [Way::Answered(2), Way::Answered(2), Way::Answered(900)];
+    let client = client_that(&engine, move |request| ways.get(request).copied().unwrap_or(Way::Answered(2)));
+    let (table, key) = table(&client).await;
+    let (closed, _guard) = Closed::listen();
+    deposit(&table, &key).await;
+    let mut spans = closed.take();
+    spans.sort();
+    assert_eq!(
+        spans,
+        ["GetItem Accounts 0 first read", "UpdateItem Accounts 1 first -", "UpdateItem Accounts 1 hedge applied",]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_about_several_tables_names_none() {
+    let (table, key) = table(&client_by_script(&engine(), &[])).await;
+    let (closed, _guard) = Closed::listen();
+    let mut reads = Reads::new();
+    let item = reads.later("account", &table, &key);
+    let (transactions, call) = (table.store().transactions(), call());
+    let done = transactions.transact_with_retry(reads, &call, |attempt| {
+        attempt.put_if_absent(item, &Account { balance: 1 })?;
+        Ok::<_, Failure>(Plan::<(), ()>::Commit(()))
+    });
+    done.await.expect_err("the account is there");
+    assert_eq!(closed.take(), ["TransactWriteItems - 1 first refused"]);
+}
