@@ -16,7 +16,8 @@ Usage: cargo dev [options]
   --port N           where the functions answer (default 9000)
   --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
   --data DIR         keep the tables in DIR from run to run (default: in memory, gone at the end)
-  --dynamodb-only    start the embedded DynamoDB with the tables, print the functions' environment, run no function
+  --containers       the embedded DynamoDB answers containers of Docker too, so that `sam local` reaches it
+  --dynamodb-only    create the tables, print the functions' environment, run no function
   --endpoint URL     use the DynamoDB at URL instead of the embedded one. AWS_REGION, and AWS_ACCESS_KEY_ID or
                      AWS_PROFILE, are taken from the environment; without them placeholders are sent.
                      Temporary credentials are good until they expire: then start this again
@@ -56,6 +57,8 @@ pub enum Engine {
         port: u16,
         /// The folder for the tables. Without one, the tables are in memory.
         data: Option<PathBuf>,
+        /// Whether it answers containers too.
+        containers: bool,
     },
     /// A DynamoDB that runs already.
     Existing {
@@ -71,6 +74,7 @@ pub enum Engine {
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
     let mut port = None;
     let mut dynamodb_only = false;
+    let mut containers = false;
     let mut dynamodb_port = None;
     let mut data = None;
     let mut endpoint = None;
@@ -82,6 +86,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         match argument {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("port") => port = Some(port_number(&mut parser, "--port")?),
+            Arg::Long("containers") => containers = true,
             Arg::Long("dynamodb-only") => dynamodb_only = true,
             Arg::Value(word) if word == "bench" && first => return Ok(Command::Bench),
             Arg::Long("dynamodb-port") => {
@@ -95,19 +100,18 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         }
     }
 
-    if dynamodb_only && (endpoint.is_some() || port.is_some()) {
-        return Err(Failure::usage(
-            "--dynamodb-only runs the embedded DynamoDB and no function, so --endpoint and --port have no meaning beside it",
-        ));
+    if dynamodb_only && port.is_some() {
+        return Err(Failure::usage("--dynamodb-only runs no function, so --port has no meaning beside it"));
     }
     let engine = match endpoint {
-        Some(_) if data.is_some() || dynamodb_port.is_some() => {
+        Some(_) if data.is_some() || dynamodb_port.is_some() || containers => {
             return Err(Failure::usage(
-                "--endpoint uses a DynamoDB that runs already, so --data and --dynamodb-port have no meaning beside it",
+                "--endpoint uses a DynamoDB that runs already, so --data, --dynamodb-port and --containers have no \
+                 meaning beside it",
             ));
         }
         Some(endpoint) => Engine::Existing { endpoint },
-        None => Engine::Embedded { port: dynamodb_port.unwrap_or(8000), data },
+        None => Engine::Embedded { port: dynamodb_port.unwrap_or(8000), data, containers },
     };
     Ok(if dynamodb_only {
         Command::DynamoDbOnly(engine)
@@ -149,15 +153,15 @@ mod tests {
 
     #[test]
     fn without_options_the_engine_is_embedded_and_in_memory() {
-        let engine = Engine::Embedded { port: 8000, data: None };
+        let engine = Engine::Embedded { port: 8000, data: None, containers: false };
         assert_eq!(parsed("").expect("parses"), Command::Run(Args { port: 9000, engine }));
     }
 
     #[test]
     fn every_option_is_read() {
-        let engine = Engine::Embedded { port: 2, data: Some("there".into()) };
+        let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: true };
         assert_eq!(
-            parsed("--port 1 --dynamodb-port=2 --data there").expect("parses"),
+            parsed("--port 1 --dynamodb-port=2 --data there --containers").expect("parses"),
             Command::Run(Args { port: 1, engine })
         );
         let engine = Engine::Existing { endpoint: "http://db:8000".into() };
@@ -196,15 +200,18 @@ mod tests {
     fn an_existing_engine_takes_neither_a_port_nor_a_folder() {
         assert!(refused("--endpoint http://db --data there").contains("--data"));
         assert!(refused("--endpoint http://db --dynamodb-port 1").contains("--dynamodb-port"));
+        assert!(refused("--endpoint http://db --containers").contains("--containers"));
     }
+
     #[test]
     fn the_engine_alone_takes_its_own_options_only() {
-        let engine = Engine::Embedded { port: 2, data: Some("there".into()) };
+        let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: false };
         assert_eq!(
             parsed("--dynamodb-only --dynamodb-port 2 --data there").expect("parses"),
             Command::DynamoDbOnly(engine)
         );
-        assert!(refused("--dynamodb-only --endpoint http://db").contains("--endpoint"));
+        let engine = Engine::Existing { endpoint: "http://db".into() };
+        assert_eq!(parsed("--dynamodb-only --endpoint http://db").expect("parses"), Command::DynamoDbOnly(engine));
         assert!(refused("--port 1 --dynamodb-only").contains("--port"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -15,7 +16,7 @@ use dynoxide::Database;
 use fencepost::lambda::https_client;
 use tokio::net::TcpListener;
 
-use crate::{args::Engine, failure::Failure};
+use crate::{args::Engine, docker, failure::Failure};
 
 /// The credentials if the user has none. The engines want a signature, but do not check it.
 const PLACEHOLDER: &str = "local";
@@ -24,6 +25,8 @@ const PLACEHOLDER: &str = "local";
 pub struct DynamoDb {
     /// Its address.
     pub endpoint: String,
+    /// Its address in a container, if it answers there.
+    pub endpoint_in_containers: Option<String>,
     /// Its description at the end of the start, such as "DynamoDB in memory".
     pub kind: String,
     /// The file with its tables, if it is embedded and keeps them.
@@ -41,7 +44,7 @@ impl DynamoDb {
     pub async fn start(engine: &Engine) -> Result<Self, Failure> {
         match engine {
             Engine::Existing { endpoint } => Self::existing(endpoint.clone()).await,
-            Engine::Embedded { port, data } => Self::embedded(*port, data.as_deref()).await,
+            Engine::Embedded { port, data, containers } => Self::embedded(*port, data.as_deref(), *containers).await,
         }
     }
 
@@ -49,16 +52,24 @@ impl DynamoDb {
         let named = |name: &&str| env::var_os(name).is_some();
         let own = ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"].iter().any(named);
         let credentials = if own { Some(own_credentials().await?) } else { None };
-        Ok(Self { endpoint, kind: "DynamoDB".to_owned(), file: None, region: region(), credentials })
+        let kind = "DynamoDB".to_owned();
+        Ok(Self { endpoint, endpoint_in_containers: None, kind, file: None, region: region(), credentials })
     }
 
-    async fn embedded(port: u16, data: Option<&Path>) -> Result<Self, Failure> {
-        let listener = TcpListener::bind(("127.0.0.1", port)).await.map_err(|error| {
-            Failure::new(format!(
-                "The embedded DynamoDB cannot have port {port} ({error}): choose another with --dynamodb-port, or use \
-                 what answers there with --endpoint http://127.0.0.1:{port}."
-            ))
-        })?;
+    async fn embedded(port: u16, data: Option<&Path>, containers: bool) -> Result<Self, Failure> {
+        let listen = async |address: IpAddr| {
+            TcpListener::bind((address, port)).await.map_err(|error| {
+                Failure::new(format!(
+                    "The embedded DynamoDB cannot have port {port} of {address} ({error}): choose another with \
+                     --dynamodb-port, or use what answers there with --endpoint http://{address}:{port}."
+                ))
+            })
+        };
+        let listener = listen(Ipv4Addr::LOCALHOST.into()).await?;
+        let bridge = match if containers { docker::bridge().await? } else { None } {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
         let (database, kind, file) = match data {
             None => (in_memory()?, "DynamoDB in memory".to_owned(), None),
             Some(folder) => {
@@ -67,8 +78,12 @@ impl DynamoDb {
                 (database, kind, Some(file))
             }
         };
-        tokio::spawn(dynoxide::server::serve_on(listener, database));
-        Ok(Self { endpoint: format!("http://127.0.0.1:{port}"), kind, file, region: region(), credentials: None })
+        for listener in bridge.into_iter().chain([listener]) {
+            tokio::spawn(dynoxide::server::serve_on(listener, database.clone()));
+        }
+        let endpoint = format!("http://127.0.0.1:{port}");
+        let endpoint_in_containers = containers.then(|| format!("http://{}:{port}", docker::HOST));
+        Ok(Self { endpoint, endpoint_in_containers, kind, file, region: region(), credentials: None })
     }
 
     /// The environment variables with which the SDK of the functions finds this DynamoDB.
@@ -154,6 +169,7 @@ mod tests {
     fn reached(credentials: Option<Credentials>) -> DynamoDb {
         DynamoDb {
             endpoint: "http://127.0.0.1:8000".to_owned(),
+            endpoint_in_containers: None,
             kind: "DynamoDB".to_owned(),
             file: None,
             region: "us-east-1".to_owned(),

@@ -15,6 +15,7 @@ pub mod args;
 pub mod bench;
 pub mod build;
 pub mod cargo_lambda;
+pub mod docker;
 pub mod dynamodb;
 pub mod failure;
 pub mod process;

@@ -10,11 +10,11 @@ use std::process::ExitCode;
 
 use dev::{
     args::{self, Args, Command, Engine},
-    bench, build, cargo_lambda,
+    bench, build, cargo_lambda, docker,
     dynamodb::DynamoDb,
     failure::Failure,
     tables,
-    template::{Function, Template},
+    template::{DYNAMODB_ENDPOINT, Function, Template},
     watch::{self, Watch},
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -78,8 +78,20 @@ async fn run_dynamodb(engine: &Engine) -> Result<(), Failure> {
     for (name, value) in environment {
         println!("  {name}={value}");
     }
+    say_where_containers_reach(&dynamodb);
     println!("\nCtrl-C stops it.\n");
     std::future::pending().await
+}
+
+/// Prints how `sam local` uses this DynamoDB.
+fn say_where_containers_reach(dynamodb: &DynamoDb) {
+    if let Some(endpoint) = &dynamodb.endpoint_in_containers {
+        println!(
+            "\nContainers reach it at {endpoint}. After `sam build`:\n\n  sam local start-api \\\n    --add-host \
+             {host}:host-gateway --parameter-overrides {DYNAMODB_ENDPOINT}={endpoint}",
+            host = docker::HOST,
+        );
+    }
 }
 
 /// Waits for Ctrl-C, for `kill`, or until the terminal closes.
@@ -118,5 +130,6 @@ fn say_what_is_there(port: u16, dynamodb: &DynamoDb, template: &Template, cargo_
              --data-file events/{name}-batch.json"
         );
     }
+    say_where_containers_reach(dynamodb);
     println!("\nEdits to the functions are picked up. Ctrl-C stops everything.\n");
 }

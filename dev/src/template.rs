@@ -14,8 +14,12 @@ pub const FILE: &str = "template.yaml";
 /// The variable that tells a function its own timeout in seconds.
 pub const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
 
-/// The variable that switches the metrics on. Nobody collects them on a developer's machine.
-const METRICS_VARIABLE: &str = "METRICS_NAMESPACE";
+/// The parameter of the template that takes the functions to another DynamoDB.
+pub const DYNAMODB_ENDPOINT: &str = "DynamoDBEndpoint";
+
+/// The variables that `cargo dev` does not take from the template. Nobody collects metrics on a developer's machine, and
+/// the endpoint is that of the DynamoDB that it starts.
+const OWN_VARIABLES: [&str; 2] = ["METRICS_NAMESPACE", "AWS_ENDPOINT_URL_DYNAMODB"];
 
 /// The tables and functions of a SAM template, in the order of the file.
 #[derive(Debug, PartialEq, Eq)]
@@ -115,7 +119,7 @@ impl Template {
         let mut all = BTreeMap::new();
         let shortest = self.functions.iter().map(|function| function.timeout_seconds).min();
         let variables = self.functions.iter().flat_map(|function| &function.environment);
-        for (name, value) in variables.filter(|(name, _)| *name != METRICS_VARIABLE) {
+        for (name, value) in variables.filter(|(name, _)| !OWN_VARIABLES.contains(&name.as_str())) {
             let value = match shortest {
                 Some(seconds) if name == TIMEOUT_VARIABLE => seconds.to_string(),
                 _ => value.clone(),

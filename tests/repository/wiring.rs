@@ -63,23 +63,23 @@ fn a_function_has_the_logical_id_that_follows_from_its_name() {
         let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
         let expected = function.name.split('-').map(capital).collect::<String>() + "Function";
         missing.unless(function.logical_id == expected, || {
-            format!("template.yaml: call {} {expected}; .ci/emulate finds its bootstrap by that", function.logical_id)
+            format!("template.yaml: call {} {expected}; .ci/sam-local invokes it by that name", function.logical_id)
         });
     }
     missing.report();
 }
 
 #[test]
-fn every_event_has_a_step_in_the_emulator() {
-    let emulate = read(".ci/emulate");
+fn every_event_has_a_step_that_says_what_is_answered() {
+    let steps = read(".ci/sam-local");
     let mut missing = Complaints::default();
     for file in events().keys() {
         let name = file.trim_start_matches("events/").trim_end_matches(".json");
         let step = functions().iter().any(|function| {
             let what = name.strip_prefix(&format!("{function}-"));
-            what.is_some_and(|what| emulate.contains(&format!(r#"("{function}", "{what}""#)))
+            what.is_some_and(|what| steps.contains(&format!(r#"("{function}", "{what}""#)))
         });
-        missing.unless(step, || format!(".ci/emulate: no step sends {file} and says what is answered"));
+        missing.unless(step, || format!(".ci/sam-local: no step sends {file} and says what is answered"));
     }
     missing.report();
 }
