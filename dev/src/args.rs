@@ -14,6 +14,7 @@ Usage: cargo dev [options]
        cargo dev bench      measures size, start, memory, latency and contention, and prints a table of ratios
 
   --port N           where the functions answer (default 9000)
+  --page-port N      where the page with the contract of the API answers (default 9001)
   --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
   --data DIR         keep the tables in DIR from run to run (default: in memory, gone at the end)
   --containers       the embedded DynamoDB answers containers of Docker too, so that `sam local` reaches it
@@ -44,6 +45,8 @@ pub enum Command {
 pub struct Args {
     /// The port of the functions.
     pub port: u16,
+    /// The port of the page.
+    pub page_port: u16,
     /// The DynamoDB that the functions use.
     pub engine: Engine,
 }
@@ -76,6 +79,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     let mut dynamodb_only = false;
     let mut containers = false;
     let mut dynamodb_port = None;
+    let mut page_port = None;
     let mut data = None;
     let mut endpoint = None;
 
@@ -86,6 +90,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         match argument {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("port") => port = Some(port_number(&mut parser, "--port")?),
+            Arg::Long("page-port") => page_port = Some(port_number(&mut parser, "--page-port")?),
             Arg::Long("containers") => containers = true,
             Arg::Long("dynamodb-only") => dynamodb_only = true,
             Arg::Value(word) if word == "bench" && first => return Ok(Command::Bench),
@@ -100,8 +105,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         }
     }
 
-    if dynamodb_only && port.is_some() {
-        return Err(Failure::usage("--dynamodb-only runs no function, so --port has no meaning beside it"));
+    if dynamodb_only && (port.is_some() || page_port.is_some()) {
+        return Err(Failure::usage(
+            "--dynamodb-only runs no function, so --port and --page-port have no meaning beside it",
+        ));
     }
     let engine = match endpoint {
         Some(_) if data.is_some() || dynamodb_port.is_some() || containers => {
@@ -116,7 +123,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     Ok(if dynamodb_only {
         Command::DynamoDbOnly(engine)
     } else {
-        Command::Run(Args { port: port.unwrap_or(9000), engine })
+        Command::Run(Args { port: port.unwrap_or(9000), page_port: page_port.unwrap_or(9001), engine })
     })
 }
 
@@ -154,18 +161,21 @@ mod tests {
     #[test]
     fn without_options_the_engine_is_embedded_and_in_memory() {
         let engine = Engine::Embedded { port: 8000, data: None, containers: false };
-        assert_eq!(parsed("").expect("parses"), Command::Run(Args { port: 9000, engine }));
+        assert_eq!(parsed("").expect("parses"), Command::Run(Args { port: 9000, page_port: 9001, engine }));
     }
 
     #[test]
     fn every_option_is_read() {
         let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: true };
         assert_eq!(
-            parsed("--port 1 --dynamodb-port=2 --data there --containers").expect("parses"),
-            Command::Run(Args { port: 1, engine })
+            parsed("--port 1 --page-port 3 --dynamodb-port=2 --data there --containers").expect("parses"),
+            Command::Run(Args { port: 1, page_port: 3, engine })
         );
         let engine = Engine::Existing { endpoint: "http://db:8000".into() };
-        assert_eq!(parsed("--endpoint http://db:8000").expect("parses"), Command::Run(Args { port: 9000, engine }));
+        assert_eq!(
+            parsed("--endpoint http://db:8000").expect("parses"),
+            Command::Run(Args { port: 9000, page_port: 9001, engine })
+        );
     }
 
     #[test]

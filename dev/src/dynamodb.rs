@@ -66,7 +66,7 @@ impl DynamoDb {
             })
         };
         let listener = listen(Ipv4Addr::LOCALHOST.into()).await?;
-        let bridge = match if containers { docker::bridge().await? } else { None } {
+        let bridge = match if containers { docker::bridge()? } else { None } {
             Some(address) => Some(listen(address).await?),
             None => None,
         };

@@ -13,7 +13,7 @@ use dev::{
     bench, build, cargo_lambda, docker,
     dynamodb::DynamoDb,
     failure::Failure,
-    tables,
+    page, tables,
     template::{DYNAMODB_ENDPOINT, Function, Template},
     watch::{self, Watch},
 };
@@ -58,9 +58,10 @@ async fn run(args: &Args) -> Result<(), Failure> {
     let cargo_lambda = cargo_lambda::find_or_get(&dev::tools()).await?;
     build::functions(workspace, &template.functions).await?;
 
+    page::start(args.page_port, args.port).await?;
     let mut watch = Watch::start(&cargo_lambda, workspace, args.port, &environment, &dynamodb)?;
     watch.serving().await?;
-    say_what_is_there(args.port, &dynamodb, &template, &cargo_lambda::invocation(&cargo_lambda));
+    say_what_is_there(args, &dynamodb, &template, &cargo_lambda::invocation(&cargo_lambda));
     Err(watch.ended().await)
 }
 
@@ -85,13 +86,14 @@ async fn run_dynamodb(engine: &Engine) -> Result<(), Failure> {
 
 /// Prints how `sam local` uses this DynamoDB.
 fn say_where_containers_reach(dynamodb: &DynamoDb) {
-    if let Some(endpoint) = &dynamodb.endpoint_in_containers {
-        println!(
-            "\nContainers reach it at {endpoint}. After `sam build`:\n\n  sam local start-api \\\n    --add-host \
-             {host}:host-gateway --parameter-overrides {DYNAMODB_ENDPOINT}={endpoint}",
-            host = docker::HOST,
-        );
-    }
+    let Some(endpoint) = &dynamodb.endpoint_in_containers else { return };
+    let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
+    println!(
+        "\nContainers reach it at {endpoint}. In another terminal:\n\n  sam build --parameter-overrides \
+         Architecture={architecture}\n  sam local start-api --add-host {host}:host-gateway \\\n    --parameter-overrides \
+         'Architecture={architecture} {DYNAMODB_ENDPOINT}={endpoint}'",
+        host = docker::HOST,
+    );
 }
 
 /// Waits for Ctrl-C, for `kill`, or until the terminal closes.
@@ -108,9 +110,11 @@ async fn asked_to_stop() -> Result<(), Failure> {
     Ok(())
 }
 
-fn say_what_is_there(port: u16, dynamodb: &DynamoDb, template: &Template, cargo_lambda: &str) {
+fn say_what_is_there(args: &Args, dynamodb: &DynamoDb, template: &Template, cargo_lambda: &str) {
+    let Args { port, page_port, .. } = args;
     let url = format!("http://127.0.0.1:{port}");
-    println!("\nThe functions answer at {url}, {} at {}.\n", dynamodb.kind, dynamodb.endpoint);
+    println!("\nThe functions answer at {url}, {} at {}.", dynamodb.kind, dynamodb.endpoint);
+    println!("A page to read and try the API is at http://127.0.0.1:{page_port}.\n");
     for function in &template.functions {
         for route in &function.routes {
             println!("  {:<6} {:<36} {}", route.method, route.path, function.name);

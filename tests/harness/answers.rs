@@ -37,6 +37,17 @@ impl Answer {
         value
     }
 
+    /// The names of all headers.
+    pub fn header_names(&self) -> impl Iterator<Item = &str> {
+        self.headers.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The code of a problem, or nothing.
+    pub fn code(&self) -> String {
+        let body: Option<Value> = self.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
+        body.and_then(|body| Some(body["code"].as_str()?.to_owned())).unwrap_or_default()
+    }
+
     pub fn etag(&self) -> &str {
         self.header("etag").unwrap_or_else(|| panic!("an ETag: {self:?}"))
     }

@@ -4,6 +4,7 @@
 pub mod answers;
 pub mod clients;
 pub mod clock;
+pub mod contract;
 pub mod emf;
 pub mod engine;
 pub mod events;

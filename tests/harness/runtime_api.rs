@@ -4,6 +4,7 @@
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 
 use super::answers::Answer;
+use super::contract::assert_described;
 use super::events::Event;
 use super::server::{listen, patiently};
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
@@ -86,7 +87,9 @@ impl FunctionProcess {
     /// Sends one event of API Gateway and waits for the answer.
     pub async fn answer(&self, event: &Event) -> Answer {
         let answer = self.invoke(event.0.clone()).await;
-        serde_json::from_value::<ApiGatewayV2httpResponse>(answer).expect("a response").into()
+        let answer = serde_json::from_value::<ApiGatewayV2httpResponse>(answer).expect("a response").into();
+        assert_described(event, &answer);
+        answer
     }
 
     /// Samples the traces of the next invocations, or not.

@@ -2,6 +2,7 @@
 
 use super::answers::Answer;
 use super::clock::Clock;
+use super::contract::assert_described;
 use super::engine::{Asked, Engine, Use, is_read};
 use super::events::Event;
 use super::faults::{Network, Wire};
@@ -70,7 +71,9 @@ impl<F: Functions> World<F> {
         let payload: ApiGatewayV2httpRequest = serde_json::from_str(&event.0.to_string()).expect("an event");
         let answer = self.app.answer(LambdaEvent::new(payload, context)).await;
         self.assert_permissions();
-        answer.into()
+        let answer = answer.into();
+        assert_described(event, &answer);
+        answer
     }
 
     /// Fails where a function did what the template does not allow it.

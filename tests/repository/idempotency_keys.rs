@@ -8,7 +8,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 
 /// The routes that honour a key. All other changing routes refuse it.
-const HONOURED: &[&str] = &[
+pub const HONOURED: &[&str] = &[
     "PATCH /devices/{deviceId}/state",
     "POST /devices/{deviceId}/adjustments",
     "POST /orders",

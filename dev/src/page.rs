@@ -1,0 +1,85 @@
+//! The page of `cargo dev`: the contract of the API, to read and to try. It fetches nothing from outside.
+//!
+//! The page calls the API at its own address, because a browser hides the `ETag` of an answer from another one. So this
+//! server hands every other path on to the functions.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::header::{CONTENT_TYPE, HOST};
+use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use hyper_util::client::legacy::{Client, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use tokio::net::TcpListener;
+use utoipa_swagger_ui::{Config, serve};
+
+use crate::failure::Failure;
+use crate::openapi;
+
+/// The page answers on this machine only.
+const LOCALHOST: &str = "127.0.0.1";
+
+#[derive(Clone)]
+struct Page {
+    viewer: Arc<Config<'static>>,
+    client: Client<HttpConnector, Body>,
+    functions_port: u16,
+}
+
+/// Serves the page on `port`, for the functions on `functions_port`, until the runtime ends.
+///
+/// # Errors
+/// The port is taken.
+pub async fn start(port: u16, functions_port: u16) -> Result<(), Failure> {
+    let listener = TcpListener::bind((LOCALHOST, port)).await.map_err(|error| {
+        Failure::new(format!(
+            "The page cannot have port {port} ({error}): stop what listens there or choose another with --page-port."
+        ))
+    })?;
+    let viewer = Config::new(["/openapi.yaml"]).try_it_out_enabled(true).validator_url("none");
+    let client = Client::builder(TokioExecutor::new()).build_http();
+    let page = Page { viewer: Arc::new(viewer), client, functions_port };
+    let routes = Router::new()
+        .route("/", get(async || Redirect::to("/docs/index.html")))
+        .route("/docs/{*file}", get(viewer_file))
+        .route("/openapi.yaml", get(contract))
+        .fallback(hand_on)
+        .with_state(page);
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    Ok(())
+}
+
+async fn viewer_file(State(page): State<Page>, Path(file): Path<String>) -> Response {
+    match serve(&file, page.viewer) {
+        Ok(Some(file)) => ([(CONTENT_TYPE, file.content_type)], file.bytes.into_owned()).into_response(),
+        Ok(None) => StatusCode::NOT_FOUND.into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+/// The contract, with this server as the one to call.
+async fn contract() -> impl IntoResponse {
+    let text = openapi::TEXT.replacen(openapi::SERVER, "/", 1);
+    ([(CONTENT_TYPE, "application/yaml")], text)
+}
+
+/// Gives a request to the functions.
+async fn hand_on(State(page): State<Page>, mut request: Request) -> Response {
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let authority = format!("{LOCALHOST}:{}", page.functions_port);
+    let (Ok(uri), Ok(host)) =
+        (Uri::try_from(format!("http://{authority}{path}")), HeaderValue::try_from(authority.as_str()))
+    else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    *request.uri_mut() = uri;
+    request.headers_mut().insert(HOST, host);
+    match page.client.request(request).await {
+        Ok(response) => response.into_response(),
+        Err(error) => (StatusCode::BAD_GATEWAY, format!("the functions do not answer: {error}")).into_response(),
+    }
+}
