@@ -5,7 +5,7 @@
 //!
 //! A failure here means that the build of yesterday would misread today's rows, or the other way round. Raise the number of
 //! the stored format as `DESIGN.md` says under "Stored format 2", and only then record the rows anew:
-//! `FENCEPOST_RECORD_ROWS=1 cargo test -p tests --test all stored_format`. A new kind of row is added in the same way, if the
+//! `FENCEPOST_RECORD_ROWS=1 cargo test -p tests --test all rows_that_yesterday`. A new kind of row is added in the same way, if the
 //! rows that are there already stay as they are.
 
 mod between;

@@ -70,6 +70,13 @@ async fn devices(morning: &mut Morning) {
     morning.scene.done(&event("device-state-patch-state", "rich", &json!({"name": null})), 200).await;
     morning.changed_once("Devices", "rich");
 
+    let wide = morning.scene.done(&event("device-state-get", "wide", &Value::Null), 200).await;
+    for exact in ["0.1234567890123456789012345", "12345678901234567890123456789012345678"] {
+        assert!(wide.body.as_ref().is_some_and(|body| body.contains(exact)), "{exact}: {wide:?}");
+    }
+    morning.scene.done(&event("device-state-patch-state", "wide", &json!({"exact": 1})), 200).await;
+    morning.changed_once("Devices", "wide");
+
     for (id, brightness) in [("changed", 61), ("keyed", 20), ("burned", 31), ("again", 50)] {
         let shown = morning.scene.done(&event("device-state-get", id, &Value::Null), 200).await.json();
         assert_eq!(shown["state"]["brightness"], brightness, "{id}");
@@ -128,6 +135,14 @@ async fn shop(morning: &mut Morning) {
     }
     morning.scene.done(&stocked("burned", -41), 200).await;
     assert_eq!(morning.changed_once("Products", "burned")["stock"]["N"], "0");
+
+    // These remember as many writes as they may, and forget one for each new one.
+    for (table, id, change) in [("Products", "busy", stocked("busy", 1)), ("Devices", "busy", brighter("busy", 1))] {
+        let then = morning.row(table, id)["_writes"]["M"].as_object().map(serde_json::Map::len);
+        morning.scene.done(&change, 200).await;
+        let now = morning.scene.rows()[table][id]["_writes"]["M"].as_object().map(serde_json::Map::len);
+        assert_eq!((then, now), (Some(63), Some(63)), "{table} {id}");
+    }
 }
 
 async fn mappings(morning: &mut Morning) {

@@ -4,6 +4,7 @@ use super::between;
 use super::scene::{Rows, Scene, play};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// The number of the stored format that this build writes.
@@ -16,7 +17,7 @@ pub struct Recorded {
     /// What `play` leaves.
     pub rows: Rows,
     /// Changes, each with all rows before it and after it.
-    pub changes: std::collections::BTreeMap<String, Change>,
+    pub changes: BTreeMap<String, Change>,
 }
 
 /// One change of a row or of several.
@@ -24,6 +25,16 @@ pub struct Recorded {
 pub struct Change {
     pub before: Rows,
     pub after: Rows,
+}
+
+impl Recorded {
+    /// The text of the file: a line for each row.
+    fn text(&self) -> String {
+        let changes = self.changes.values().flat_map(|change| [&change.before, &change.after]);
+        let rows: BTreeSet<_> = changes.chain([&self.rows]).flat_map(flat).map(|(.., row)| row.to_string()).collect();
+        let text = serde_json::to_string(self).expect("JSON") + "\n";
+        rows.iter().fold(text, |text, row| text.replace(row, &format!("\n{row}")))
+    }
 }
 
 fn file() -> PathBuf {
@@ -47,13 +58,12 @@ pub async fn today() -> (Scene, Recorded) {
     let scene = play().await;
     let recorded = Recorded { stored_format: FORMAT, rows: scene.rows(), changes: between::play().await };
     if std::env::var_os("FENCEPOST_RECORD_ROWS").is_some() {
-        let text = serde_json::to_string_pretty(&recorded).expect("JSON");
-        std::fs::write(file(), text + "\n").expect("the file can be written");
+        std::fs::write(file(), recorded.text()).expect("the file can be written");
     }
     (scene, recorded)
 }
 
-/// The rows of one table of the tables.
+/// Each row with its table and its key.
 pub fn flat(rows: &Rows) -> impl Iterator<Item = (&str, &str, &Value)> {
     rows.iter().flat_map(|(table, rows)| rows.iter().map(|(id, row)| (table.as_str(), id.as_str(), row)))
 }
