@@ -9,9 +9,10 @@ use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
 use crate::harness::world::{ALLOWED, World, context};
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;
-use fencepost::Store;
 use fencepost::lambda::respond_batch;
+use fencepost::{Call, Deadline, Key, Record, Store, Table};
 use lambda_runtime::LambdaEvent;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -20,9 +21,21 @@ use std::sync::{Arc, Mutex};
 /// The rows of all tables, by table and key.
 pub type Rows = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// Every table of the functions, each with its partition key.
+/// What a user of the crate protects by a lease. No function writes the token of a lease into a row.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Task {
+    pub step: u64,
+}
+
+impl Record for Task {
+    const PARTITION_KEY: &'static str = "taskId";
+    const ATTRIBUTES: &'static [&'static str] = &["step"];
+}
+
+/// Every table, each with its partition key.
 pub fn tables() -> BTreeMap<&'static str, &'static str> {
-    [Devices::TABLES, Shop::TABLES, Mappings::TABLES, Leasing::TABLES].into_iter().flatten().copied().collect()
+    let tasks: &[_] = &[("Tasks", Task::PARTITION_KEY)];
+    [Devices::TABLES, Shop::TABLES, Mappings::TABLES, Leasing::TABLES, tasks].into_iter().flatten().copied().collect()
 }
 
 /// All functions. It needs paused time.
@@ -33,6 +46,7 @@ pub struct Scene {
     pub shop: World<Shop>,
     pub mappings: World<Mappings>,
     pub leasing: World<Leasing>,
+    store: Store,
 }
 
 impl Scene {
@@ -62,6 +76,7 @@ impl Scene {
             leasing: world(engine, &clock, &store),
             engine: engine.clone(),
             clock,
+            store,
         }
     }
 
@@ -91,6 +106,11 @@ impl Scene {
         let answer = Box::pin(respond_batch(&self.mappings.app.deletes, &delete_mapping::handle, event)).await;
         let answer = serde_json::to_value(answer.expect("an answer")).expect("JSON");
         assert_eq!(answer["batchItemFailures"], json!([]));
+    }
+
+    /// The tasks, under a token of the lease `held`.
+    pub fn tasks(&self, token: u64) -> Table<Task> {
+        self.store.table("Tasks").fenced_by(&self.leasing.app.leases.token("held", token))
     }
 
     /// All rows as they are stored.
@@ -273,7 +293,16 @@ async fn play_the_rest(scene: &Scene) {
     let release = event("lease-release", "released", &Value::Null).asking([("token", token.as_str())]);
     scene.done(&release, 204).await;
     scene.done(&child("alone", None), 201).await;
+    for id in ["guarded", "done"] {
+        let tasks = scene.tasks(token_of(&scene.rows(), "held"));
+        tasks.create(&Key::from(id), &Task { step: 1 }, &call()).await.expect("created");
+    }
     scene.done(&child("fenced", Some(("held", token_of(&scene.rows(), "held")))), 201).await;
+}
+
+/// A call that has time.
+pub fn call() -> Call {
+    Call::new(Deadline::within(ALLOWED))
 }
 
 /// The token of a lease.

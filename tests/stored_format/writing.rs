@@ -97,5 +97,6 @@ async fn the_rows_are_of_every_kind() {
     );
     assert_eq!(has(&|row| row.get("_purgeAt").is_some() && row.get("_version").is_none()), 2, "tombstones of mappings");
     assert_eq!(has(&|row| row["_writes"].to_string().contains(r#""N":"-"#)), 2, "rows with a burned add");
+    assert_eq!(has(&|row| row.get("_fence").is_some()), 2, "rows that were written under a lease");
     assert_eq!(has(&|row| row.get("token").is_some() && row.get("holder").is_none()), 1, "a released lease");
 }
