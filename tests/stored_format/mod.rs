@@ -9,6 +9,7 @@
 //! rows that are there already stay as they are.
 
 mod between;
+mod changes;
 mod reading;
 mod recorded;
 mod scene;

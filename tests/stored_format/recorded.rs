@@ -1,6 +1,6 @@
 //! The rows that a build with stored format 2 left, as `rows.json` has them.
 
-use super::between;
+use super::changes::{self, Change};
 use super::scene::{Rows, Scene, play};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,13 +18,6 @@ pub struct Recorded {
     pub rows: Rows,
     /// Changes, each with all rows before it and after it.
     pub changes: BTreeMap<String, Change>,
-}
-
-/// One change of a row or of several.
-#[derive(Serialize, Deserialize, PartialEq, Debug)]
-pub struct Change {
-    pub before: Rows,
-    pub after: Rows,
 }
 
 impl Recorded {
@@ -56,7 +49,7 @@ pub const WHAT_TO_DO: &str = "A build of yesterday that shares the table in a ca
 /// What today's build leaves.
 pub async fn today() -> (Scene, Recorded) {
     let scene = play().await;
-    let recorded = Recorded { stored_format: FORMAT, rows: scene.rows(), changes: between::play().await };
+    let recorded = Recorded { stored_format: FORMAT, rows: scene.rows(), changes: changes::play().await };
     if std::env::var_os("FENCEPOST_RECORD_ROWS").is_some() {
         std::fs::write(file(), recorded.text()).expect("the file can be written");
     }

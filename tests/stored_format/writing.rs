@@ -1,6 +1,7 @@
 //! Today's build writes what the recorded build wrote, so the recorded build can read it.
 
-use super::recorded::{Change, WHAT_TO_DO, flat, read, today};
+use super::changes::Change;
+use super::recorded::{WHAT_TO_DO, flat, read, today};
 use super::scene::Rows;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
