@@ -5,8 +5,8 @@
 //!
 //! A failure here means that the build of yesterday would misread today's rows, or the other way round. Raise the number of
 //! the stored format as `DESIGN.md` says under "Stored format 2", and only then record the rows anew:
-//! `FENCEPOST_RECORD_ROWS=1 cargo test -p tests --test all rows_that_yesterday`. A new kind of row is added in the same way, if the
-//! rows that are there already stay as they are.
+//! `FENCEPOST_RECORD_ROWS=1 cargo test -p tests --test all rows_that_yesterday`. A new kind of row is recorded in the same way.
+//! The rows that are there already must stay as they are then, but for what is drawn by lot.
 
 mod between;
 mod changes;
