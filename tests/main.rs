@@ -11,3 +11,4 @@ mod leases;
 mod mappings;
 mod repository;
 mod shop;
+mod stored_format;

@@ -99,9 +99,29 @@ impl<'a> Place<'a> {
         self.tagged("GetAtt")?.strip_suffix(name)?.strip_suffix('.')
     }
 
+    /// The text in `!Sub text`, if this is one.
+    #[must_use]
+    pub fn substitution(&self) -> Option<&'a str> {
+        self.tagged("Sub")
+    }
+
+    /// The value that `!If [Condition, value, other]` has while this condition holds, if this is one.
+    #[must_use]
+    pub fn when(&self, condition: &str) -> Option<Place<'a>> {
+        match self.function("If")?.as_vec()?.as_slice() {
+            [name, value, _] if name.as_str() == Some(condition) => Some(self.below("1", value)),
+            _ => None,
+        }
+    }
+
     fn tagged(&self, name: &str) -> Option<&'a str> {
+        self.function(name)?.as_str()
+    }
+
+    /// What the function `!name` is given, if this is one.
+    fn function(&self, name: &str) -> Option<&'a Yaml<'a>> {
         match self.node {
-            Yaml::Tagged(tag, value) if tag.handle == "!" && tag.suffix == name => value.as_str(),
+            Yaml::Tagged(tag, value) if tag.handle == "!" && tag.suffix == name => Some(value),
             _ => None,
         }
     }

@@ -58,7 +58,8 @@ impl<F: Functions> World<F> {
         Self::under(&network.engine, clock, &store)
     }
 
-    fn under(engine: &Engine, clock: Clock, store: &Store) -> Self {
+    /// Newly started on this store, with a clock that tells the test what the store is told.
+    pub fn under(engine: &Engine, clock: Clock, store: &Store) -> Self {
         World { engine: engine.clone(), app: F::on(|_| store.clone()), clock, seen_by: Vec::new() }
     }
 

@@ -1,6 +1,6 @@
 //! What the alarms and the dashboard of template.yaml look at, and when the alarms fire.
 
-use super::files::{Complaints, read};
+use super::files::{Complaints, read, template};
 use super::metric_math;
 use crate::devices::process;
 use crate::devices::world::TABLES;
@@ -37,6 +37,8 @@ struct Metric {
     /// `None` for a metric of our own.
     namespace: Option<String>,
     name: String,
+    /// The dimensions of a metric of our own, each with the logical id of the resource whose name is the value.
+    dimensions: Vec<(String, String)>,
 }
 
 impl Alarm {
@@ -91,8 +93,23 @@ fn alarm(id: &str, root: &Place<'_>, properties: &Place<'_>) -> Result<Alarm, Fa
 
 fn metric(place: &Place<'_>) -> Result<Metric, Failure> {
     let namespace = place.require(&["Namespace"])?;
-    let namespace = if namespace.reference() == Some("MetricsNamespace") { None } else { Some(namespace.text()?) };
-    Ok(Metric { namespace, name: place.require(&["MetricName"])?.text()? })
+    let name = place.require(&["MetricName"])?.text()?;
+    if !is_own(&namespace) {
+        return Ok(Metric { namespace: Some(namespace.text()?), name, dimensions: Vec::new() });
+    }
+    let dimensions = place.get(&["Dimensions"]).map_or(Ok(Vec::new()), |all| all.items())?;
+    let dimension = |place: &Place<'_>| {
+        let value = place.require(&["Value"])?;
+        let id = value.reference().ok_or_else(|| value.wrong("must be the short form `!Ref Id`"))?;
+        Ok((place.require(&["Name"])?.text()?, id.to_owned()))
+    };
+    Ok(Metric { namespace: None, name, dimensions: dimensions.iter().map(dimension).collect::<Result<_, Failure>>()? })
+}
+
+/// Whether this is the namespace of our own metrics. While they are off, an alarm may name another one.
+pub fn is_own(namespace: &Place<'_>) -> bool {
+    let named = namespace.when("HasMetrics").unwrap_or_else(|| namespace.clone());
+    named.reference() == Some("MetricsNamespace")
 }
 
 /// The values of five minutes that make an alarm fire, and of as many that must not.
@@ -106,7 +123,6 @@ fn periods(alarm: &str) -> (Vec<Values>, Vec<Values>) {
             vec![&[("attempts", 171), ("changes", 107)]],
             vec![&[("attempts", 170), ("changes", 107)], &[("attempts", 12), ("changes", 2)]],
         ),
-        "OutcomesUnknown" => (vec![&[("unknowns", 1)]], vec![&[("unknowns", 0)]]),
         "CorruptItems" => (vec![&[("corrupt_items", 1)]], vec![&[("corrupt_items", 0)]]),
         "ApiFailing" => (vec![&[("5xx", 11)]], vec![&[("5xx", 10)]]),
         "DeleteMappingQueueAge" => {
@@ -119,8 +135,8 @@ fn periods(alarm: &str) -> (Vec<Values>, Vec<Values>) {
             (vec![&[("TransactionConflict", 501)]], vec![&[("TransactionConflict", 500)]])
         }
         _ if alarm.ends_with("Alarm") => (
-            vec![&[("Errors", 1)], &[("Throttles", 1)], &[("Duration", 8000)]],
-            vec![&[("Errors", 0), ("Throttles", 0), ("Duration", 7999)]],
+            vec![&[("Errors", 1)], &[("Throttles", 1)], &[("unknowns", 1)], &[("Duration", 8000)]],
+            vec![&[("Errors", 0), ("Throttles", 0), ("unknowns", 0), ("Duration", 7999)]],
         ),
         _ => panic!("{alarm} has no period here that makes it fire, add one"),
     }
@@ -128,19 +144,27 @@ fn periods(alarm: &str) -> (Vec<Values>, Vec<Values>) {
 
 type Values = &'static [(&'static str, u32)];
 
-/// The values as `CloudWatch` gets them: our own from a recorded line with these numbers.
-fn received(alarm: &Alarm, line: &Value, values: Values) -> BTreeMap<String, f64> {
+/// The values as `CloudWatch` gets them: our own from a recorded line with these numbers, which this function wrote.
+fn received(alarm: &Alarm, line: &Value, values: Values, function: &str) -> BTreeMap<String, f64> {
     let mut line = line.clone();
+    line["function"] = json!(function);
     for (name, value) in values {
         line[*name] = json!(value);
     }
     let recorded = Metrics::read(&[line], NAMESPACE);
     let value = |(name, given): &(&'static str, u32)| {
-        let is_own = alarm.metrics.values().any(|metric| metric.name == *name && metric.namespace.is_none());
-        let value = if is_own { recorded.sum(name, &[]).try_into().expect("a small sum") } else { *given };
-        ((*name).to_owned(), f64::from(value))
+        let own = alarm.metrics.values().find(|metric| metric.name == *name && metric.namespace.is_none());
+        let Some(own) = own else { return Some(((*name).to_owned(), f64::from(*given))) };
+        let dimensions: Vec<_> = own.dimensions.iter().map(|(name, id)| (name.as_str(), id.as_str())).collect();
+        let value = *recorded.values(name, &dimensions).first()?;
+        Some(((*name).to_owned(), f64::from(u32::try_from(value).expect("a small value"))))
     };
-    values.iter().map(value).collect()
+    values.iter().filter_map(value).collect()
+}
+
+/// The function that an alarm is about, if it is about one. Outside AWS, its name is its logical id.
+fn function_of(alarm: &Alarm) -> Option<String> {
+    Some(format!("{}Function", alarm.id.strip_suffix("Alarm")?))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -148,13 +172,24 @@ async fn every_alarm_fires_in_trouble_and_is_silent_without_it() {
     let line = recorded_line().await;
     for alarm in alarms() {
         let (trouble, usual) = periods(&alarm.id);
+        let function = function_of(&alarm).unwrap_or_else(|| "any".to_owned());
         for values in trouble {
-            assert!(alarm.fires(&received(&alarm, &line, values)), "{} must fire at {values:?}", alarm.id);
+            assert!(alarm.fires(&received(&alarm, &line, values, &function)), "{} must fire at {values:?}", alarm.id);
         }
         for values in usual {
-            assert!(!alarm.fires(&received(&alarm, &line, values)), "{} must not fire at {values:?}", alarm.id);
+            assert!(!alarm.fires(&received(&alarm, &line, values, &function)), "{} fires at {values:?}", alarm.id);
         }
         assert!(!alarm.fires(&BTreeMap::new()), "{} fires while nothing happens", alarm.id);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unknown_outcome_starts_the_alarm_of_its_function_and_no_other() {
+    let line = recorded_line().await;
+    for function in template().functions {
+        let fires = |alarm: &Alarm| alarm.fires(&received(alarm, &line, &[("unknowns", 1)], &function.logical_id));
+        let firing: Vec<_> = alarms().iter().filter(|alarm| fires(alarm)).map(function_of).collect();
+        assert_eq!(firing, [Some(function.logical_id.clone())]);
     }
 }
 

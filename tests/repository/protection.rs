@@ -1,5 +1,6 @@
-//! What protects a deployment: the alarms, the logs and the safety of the data that template.yaml asks for.
+//! What protects a stack: the alarms, the logs and the safety of the data that template.yaml asks for.
 
+use super::alarms::is_own;
 use super::files::{Complaints, read, template};
 use dev::failure::Failure;
 use dev::template::FILE;
@@ -8,7 +9,7 @@ use dev::yaml::{self, Place};
 /// Tables whose items are in transactions of one function while another function writes to them.
 const IN_TRANSACTIONS: &[&str] = &["Products", "Leases"];
 
-/// One metric that an alarm looks at. Our own metrics are of the whole stack, so `of` is empty.
+/// One metric that an alarm looks at. `of` is empty for a metric of our own that is of the whole stack.
 #[derive(Debug, PartialEq, Eq)]
 struct Watched {
     metric: String,
@@ -66,11 +67,14 @@ fn read_alarm<'a>(id: &'a str, properties: &Place<'a>) -> Result<Alarm<'a>, Fail
 
 fn read_metric(metric: &Place<'_>, statistic: &Place<'_>) -> Result<Watched, Failure> {
     let namespace = metric.require(&["Namespace"])?;
-    let is_own = namespace.reference() == Some("MetricsNamespace");
+    let is_own = is_own(&namespace);
     let namespace = if is_own { "own".to_owned() } else { namespace.text()? };
     let name = format!("{namespace} {}", metric.require(&["MetricName"])?.text()?);
     let mut owners = Vec::new();
-    let dimensions = if is_own { Vec::new() } else { metric.require(&["Dimensions"])?.items()? };
+    let dimensions = match metric.get(&["Dimensions"]) {
+        None if is_own => Vec::new(),
+        _ => metric.require(&["Dimensions"])?.items()?,
+    };
     for dimension in dimensions {
         let value = dimension.require(&["Value"])?;
         let owner = value.reference().or_else(|| value.attribute("QueueName"));
@@ -104,7 +108,7 @@ fn check(rule: impl FnOnce(&Resources<'_>, &mut Complaints) -> Result<(), Failur
 }
 
 #[test]
-fn every_function_has_an_alarm_on_errors_throttles_and_slowness() {
+fn every_function_has_an_alarm_on_errors_throttles_unknown_outcomes_and_slowness() {
     check(|resources, found| {
         let alarms = resources.alarms()?;
         for function in template().functions {
@@ -112,10 +116,11 @@ fn every_function_has_an_alarm_on_errors_throttles_and_slowness() {
             let wanted = [
                 watched("AWS/Lambda Errors", id, "Sum"),
                 watched("AWS/Lambda Throttles", id, "Sum"),
+                watched("own unknowns", id, "Sum"),
                 watched("AWS/Lambda Duration", id, "p99"),
             ];
             let expression = format!(
-                "FILL(errors, 0) + FILL(throttles, 0) + IF(FILL(duration, 0) >= {}, 1, 0)",
+                "FILL(errors, 0) + FILL(throttles, 0) + FILL(unknowns, 0) + IF(FILL(duration, 0) >= {}, 1, 0)",
                 function.timeout_seconds * 800 // milliseconds: 80 %
             );
             let fine = alarms.iter().any(|alarm| {
@@ -125,8 +130,8 @@ fn every_function_has_an_alarm_on_errors_throttles_and_slowness() {
             });
             found.unless(fine, || {
                 format!(
-                    "{FILE}: {id} has no alarm like DeviceStateAlarm, on its Errors, Throttles and Duration, with \
-                     Threshold 0 and the Expression {expression}"
+                    "{FILE}: {id} has no alarm like DeviceStateAlarm, on its Errors, Throttles, unknowns and Duration, \
+                     with Threshold 0 and the Expression {expression}"
                 )
             });
         }
@@ -135,10 +140,10 @@ fn every_function_has_an_alarm_on_errors_throttles_and_slowness() {
 }
 
 #[test]
-fn conflicts_retries_unknown_outcomes_and_corrupt_items_have_alarms() {
+fn conflicts_retries_and_corrupt_items_have_alarms() {
     check(|resources, found| {
         let alarms = resources.alarms()?;
-        for metric in ["conflicts", "attempts", "changes", "unknowns", "corrupt_items"] {
+        for metric in ["conflicts", "attempts", "changes", "corrupt_items"] {
             demand(found, &alarms, &watched(&format!("own {metric}"), "", "Sum"));
         }
         let tables: Vec<_> = resources.of_type("AWS::DynamoDB::Table").map(|(id, _)| id).collect();

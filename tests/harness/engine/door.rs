@@ -44,6 +44,7 @@ impl Door {
             Door::Embedded(db) => match operation {
                 "GetItem" => run(body, |request| db.get_item(request)),
                 "PutItem" => run(body, |request| db.put_item(request)),
+                "Scan" => run(body, |request| db.scan(request)),
                 "UpdateItem" => run(body, |request| db.update_item(request)),
                 "DeleteItem" => run(body, |request| db.delete_item(request)),
                 "BatchGetItem" => run(body, |request| db.batch_get_item(request)),

@@ -1,0 +1,214 @@
+//! Today's build reads every row that the recorded build left, and changes it once.
+
+use super::recorded::{flat, read};
+use super::scene::{
+    ENDED, Rows, Scene, Task, acquired, brighter, call, child, event, order, registered, stocked, token_of,
+};
+use fencepost::{Decision, Failure, Key, UpdateError};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// The recorded rows, and today's build on them.
+struct Morning {
+    scene: Scene,
+    rows: Rows,
+    seen: BTreeSet<(String, String)>,
+}
+
+impl Morning {
+    fn comes() -> Self {
+        let rows = read().rows;
+        Morning { scene: Scene::after(&rows, ENDED + 30_000), rows, seen: BTreeSet::new() }
+    }
+
+    /// The row as it was recorded.
+    fn row(&mut self, table: &str, id: &str) -> Value {
+        self.seen.insert((table.to_owned(), id.to_owned()));
+        self.rows[table][id].clone()
+    }
+
+    /// Fails unless the row is the recorded one.
+    fn is_as_it_was(&mut self, table: &str, id: &str) {
+        assert_eq!(self.scene.rows()[table][id], self.row(table, id), "{table} {id}");
+    }
+
+    /// Fails unless the row has seen exactly one more write, and remembers it beside the others.
+    fn changed_once(&mut self, table: &str, id: &str) -> Value {
+        let (now, new) = self.changed(table, id);
+        let before = self.row(table, id)["_version"].clone();
+        assert_eq!(new, [before], "{table} {id}");
+        now
+    }
+
+    /// The row now, which has seen exactly one more write, and what it remembers beside the writes of before.
+    fn changed(&mut self, table: &str, id: &str) -> (Value, Vec<Value>) {
+        let (then, now) = (self.row(table, id), self.scene.rows()[table][id].clone());
+        let version =
+            |row: &Value| row["_version"]["N"].as_str().and_then(|text| text.parse::<u64>().ok()).expect("a version");
+        assert_eq!(version(&now), version(&then) + 1, "{table} {id}: {now}");
+        assert_eq!(now["_incarnation"], then["_incarnation"], "{table} {id}");
+        let mut writes = now["_writes"]["M"].as_object().expect("a map").clone();
+        for (write, trace) in then["_writes"]["M"].as_object().expect("a map") {
+            assert_eq!(writes.remove(write).as_ref(), Some(trace), "{table} {id} has forgotten {write}");
+        }
+        (now, writes.values().cloned().collect())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn today_s_build_reads_and_changes_every_row_that_yesterday_s_build_left() {
+    let mut morning = Morning::comes();
+    devices(&mut morning).await;
+    shop(&mut morning).await;
+    mappings(&mut morning).await;
+    leases(&mut morning).await;
+    let recorded: BTreeSet<_> = flat(&morning.rows).map(|(table, id, _)| (table.to_owned(), id.to_owned())).collect();
+    assert_eq!(morning.seen, recorded, "every recorded row is looked at");
+}
+
+async fn devices(morning: &mut Morning) {
+    let rich = morning.scene.done(&event("device-state-get", "rich", &Value::Null), 200).await.json();
+    assert_eq!(rich["state"]["list"], json!([1, "a", false, null, {"x": 1.5}]));
+    assert_eq!((&rich["state"]["deep"], &rich["version"]), (&json!({"er": {"n": -7}}), &json!(1)));
+    morning.scene.done(&event("device-state-patch-state", "rich", &json!({"name": null})), 200).await;
+    morning.changed_once("Devices", "rich");
+
+    let wide = morning.scene.done(&event("device-state-get", "wide", &Value::Null), 200).await;
+    for exact in ["0.1234567890123456789012345", "12345678901234567890123456789012345678"] {
+        assert!(wide.body.as_ref().is_some_and(|body| body.contains(exact)), "{exact}: {wide:?}");
+    }
+    morning.scene.done(&event("device-state-patch-state", "wide", &json!({"exact": 1})), 200).await;
+    morning.changed_once("Devices", "wide");
+
+    for (id, brightness) in [("changed", 61), ("keyed", 20), ("burned", 31), ("again", 50)] {
+        let shown = morning.scene.done(&event("device-state-get", id, &Value::Null), 200).await.json();
+        assert_eq!(shown["state"]["brightness"], brightness, "{id}");
+        morning.scene.done(&brighter(id, 2), 200).await;
+        let row = morning.changed_once("Devices", id);
+        assert_eq!(row["state"]["M"]["brightness"]["N"], (brightness + 2).to_string(), "{id}");
+    }
+    let changed = morning.scene.done(&event("device-state-get", "changed", &Value::Null), 200).await.json();
+    assert_eq!((&changed["status"], &changed["config"]), (&json!("offline"), &json!({"fadeMs": 400, "mode": "night"})));
+    let config = event("device-state-set-config", "changed", &json!({"fadeMs": 1}));
+    morning.scene.done(&config, 409).await.says(409, "device_offline");
+
+    for (key, first) in
+        [("k-1", brighter("keyed", 7)), ("k-2", event("device-state-patch-state", "keyed", &json!({"brightness": 20})))]
+    {
+        let answer = morning.scene.done(&first.key(key), 200).await;
+        assert!(answer.is_replay(), "{key}: {answer:?}");
+    }
+    morning.changed_once("Devices", "keyed");
+
+    morning.scene.done(&event("device-state-get", "deleted", &Value::Null), 404).await;
+    morning.is_as_it_was("Devices", "deleted");
+    let created = event("device-state-create", "deleted", &json!({"state": {"brightness": 1}}));
+    morning.scene.done(&created, 201).await;
+    let row = morning.changed_once("Devices", "deleted");
+    assert_eq!(row.get("_purgeAt"), None);
+}
+
+async fn shop(morning: &mut Morning) {
+    let replayed = morning.scene.done(&stocked("cup", -2).key("k-3"), 200).await;
+    assert!(replayed.is_replay(), "{replayed:?}");
+    let records: Vec<_> = morning.rows["IdempotencyRecords"].keys().cloned().collect();
+    assert_eq!(records.len(), 3, "the keys of two changes of a device, and of one of a product");
+    for record in records {
+        morning.is_as_it_was("IdempotencyRecords", &record);
+    }
+    let lines = json!([{"productId": "mug", "quantity": 2}, {"productId": "cup", "quantity": 1}]);
+    for key in ["o-1", "o-2"] {
+        let again = morning.scene.done(&order(key, &lines), 201).await;
+        assert!(again.is_replay(), "{again:?}");
+        let id = again.json()["orderId"].as_str().expect("an id").to_owned();
+        morning.is_as_it_was("Orders", &id);
+        let is_placed = morning.row("Orders", &id)["status"]["S"] == "PENDING";
+        assert_eq!(is_placed, key == "o-1", "{}", morning.row("Orders", &id));
+        morning.scene.done(&event("place-order-cancel", &id, &Value::Null), 200).await;
+        if is_placed {
+            morning.changed_once("Orders", &id);
+        } else {
+            morning.is_as_it_was("Orders", &id);
+        }
+    }
+    for (id, stock) in [("mug", "15"), ("cup", "7")] {
+        // A step of a transaction that only adds leaves no id: the order has it.
+        let (row, new) = morning.changed("Products", id);
+        assert_eq!((&row["stock"]["N"], new), (&json!(stock), vec![]), "{id} has back what was ordered");
+    }
+    morning.scene.done(&stocked("burned", -41), 200).await;
+    assert_eq!(morning.changed_once("Products", "burned")["stock"]["N"], "0");
+
+    // These remember as many writes as they may, and forget one for each new one.
+    for (table, id, change) in [("Products", "busy", stocked("busy", 1)), ("Devices", "busy", brighter("busy", 1))] {
+        let then = morning.row(table, id)["_writes"]["M"].as_object().map(serde_json::Map::len);
+        morning.scene.done(&change, 200).await;
+        let now = morning.scene.rows()[table][id]["_writes"]["M"].as_object().map(serde_json::Map::len);
+        assert_eq!((then, now), (Some(63), Some(63)), "{table} {id}");
+    }
+}
+
+async fn mappings(morning: &mut Morning) {
+    let (early, late, later) = ("2026-03-07T09:00:00.000Z", "2026-03-07T09:30:00.123Z", "2026-03-07T09:30:00.124Z");
+    for (ip, instance) in [("192.0.2.1", "i-a"), ("192.0.2.2", "i-b")] {
+        let shown = morning.scene.done(&event("host-mapping-get", ip, &Value::Null), 200).await.json();
+        assert_eq!(shown["instanceId"], instance, "{ip}");
+    }
+    for ip in ["192.0.2.2", "192.0.2.3", "2001:db8::4"] {
+        morning.scene.done(&registered(ip, "i-a", early), 409).await.says(409, "superseded");
+        morning.is_as_it_was("HostToCellMapping", ip);
+    }
+    morning.scene.done(&registered("2001:db8::4", "i-x", late), 409).await.says(409, "superseded");
+    for ip in ["192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::4"] {
+        let before = morning.row("HostToCellMapping", ip);
+        let answer = morning.scene.send(&registered(ip, "i-c", later)).await;
+        assert!([200, 201].contains(&answer.status), "{ip}: {answer:?}");
+        assert_ne!(morning.scene.rows()["HostToCellMapping"][ip], before, "{ip}");
+    }
+}
+
+async fn leases(morning: &mut Morning) {
+    let parents = [("alone", None), ("fenced", Some("held"))];
+    for (parent, lease) in parents {
+        let uid = format!("uid-of-{parent}");
+        let shown = event("ensure-child-get", parent, &Value::Null).asking([("parentUid", uid.as_str())]);
+        assert_eq!(morning.scene.done(&shown, 200).await.json()["spec"]["size"], 1.5);
+        let lease = lease.map(|key| (key, token_of(&morning.rows, key)));
+        morning.scene.done(&child(parent, lease), 200).await;
+    }
+    let children: Vec<_> = morning.rows["Children"].keys().cloned().collect();
+    assert_eq!(children.len(), parents.len());
+    for id in children {
+        morning.is_as_it_was("Children", &id);
+    }
+    let token = token_of(&morning.rows, "held");
+    let next = |task: &Task| Decision::<Task, ()>::Put(Task { step: task.step + 1 });
+    for id in ["guarded", "done"] {
+        let key = Key::from(id);
+        let late = morning.scene.tasks(token - 1).update_with_retry(&key, &call(), next).await;
+        assert!(matches!(late, Err(UpdateError::Failed(Failure::Fenced))), "an old leader");
+        let task = morning.scene.tasks(token).update_with_retry(&key, &call(), next).await.expect("the leader");
+        assert_eq!(task.value.step, 2);
+        assert_eq!(morning.changed_once("Tasks", id)["_fence"]["N"], token.to_string());
+    }
+
+    let keyed = morning.scene.done(&acquired("keyed", "worker-1").key("k-4"), 201).await;
+    assert_eq!(keyed.json()["token"], token_of(&morning.rows, "keyed"));
+    morning.row("Leases", "keyed");
+
+    let shown = morning.scene.done(&event("lease-get", "renewed", &Value::Null), 200).await.json();
+    assert_eq!((&shown["holder"], &shown["remainingMs"]), (&json!("worker-1"), &json!(89_000)));
+    for ended in ["held", "released"] {
+        morning.scene.done(&event("lease-get", ended, &Value::Null), 404).await;
+    }
+    for key in ["held", "renewed"] {
+        let token = token_of(&morning.rows, key);
+        morning.row("Leases", key);
+        morning.scene.done(&event("lease-renew", key, &json!({"token": token - 1, "ttlSeconds": 60})), 409).await;
+        morning.scene.done(&event("lease-renew", key, &json!({"token": token, "ttlSeconds": 60})), 200).await;
+        morning.scene.done(&acquired(key, "worker-2"), 409).await.says(409, "lease_held");
+    }
+    let before = morning.row("Leases", "released")["token"]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+    morning.scene.done(&acquired("released", "worker-2"), 201).await;
+    assert!(Some(token_of(&morning.scene.rows(), "released")) > before, "tokens rise");
+}
