@@ -10,4 +10,5 @@ mod histories;
 mod leases;
 mod mappings;
 mod repository;
+mod restore;
 mod shop;

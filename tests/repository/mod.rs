@@ -1,6 +1,7 @@
 //! The rules of the repository: what belongs where, what names what, and what a function may do.
 
 mod alarms;
+mod costs;
 mod files;
 mod idempotency_keys;
 mod imports;
