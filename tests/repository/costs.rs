@@ -61,7 +61,8 @@ struct Till<F> {
 
 impl<F: Functions> Till<F> {
     fn new() -> Self {
-        let (meter, world) = (Meter::default(), World::<F>::new());
+        // DynamoDB Local charges nothing for an item that is not there, and too little for an update in a transaction.
+        let (meter, world) = (Meter::default(), World::<F>::on(&Engine::embedded(F::TABLES)));
         let world = world.reached_by(&meter.client(&world.engine));
         Till { world, meter, rows: Vec::new(), routes: BTreeSet::new() }
     }

@@ -44,6 +44,8 @@ async fn a_leader_of_before_makes_a_child(runbook: bool) -> bool {
     if runbook {
         moment.follow_runbook(&world.engine).await;
         world.send(&child(b)).await.says(409, "fenced");
+        let renew = load("lease-renew").of("leaseKey", "k").json(&json!({"token": b, "ttlSeconds": 1}));
+        world.send(&renew).await.says(404, "lease_not_found");
         world.wait(15 * MINUTE).await;
     }
     let d = world.leader("d").await;
@@ -54,6 +56,8 @@ async fn a_leader_of_before_makes_a_child(runbook: bool) -> bool {
         return true;
     }
     answer.says(409, "fenced");
+    let renew = load("lease-renew").of("leaseKey", "k").json(&json!({"token": c, "ttlSeconds": 1}));
+    world.send(&renew).await.says(409, "fenced");
     world.send(&child(c)).await.says(409, "fenced");
     world.send(&child(d)).await.shown(201);
     false

@@ -4,6 +4,7 @@ use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
 use crate::harness::functions::LEASES;
 use crate::harness::restore::rows;
+use fencepost::error::{CreateError, UpdateError};
 use fencepost::table::{RestampError, Restamped};
 use fencepost::{Call, Deadline, Decision, Failure, Key, Record, Store, Table};
 use serde::{Deserialize, Serialize};
@@ -91,7 +92,7 @@ async fn a_table_of_many_pages_is_read_page_by_page() {
     let mut pages = 0;
     let found = dev::restamp::restamp(&engine.client(), TABLE, true, |_| pages += 1).await.expect("a run");
     assert_eq!(counted(found), (8, 1, 1, 0));
-    assert!(pages >= 3, "{pages}");
+    assert!(pages > 1, "{pages}");
 }
 
 #[tokio::test]
@@ -137,6 +138,37 @@ async fn a_change_that_comes_between_is_not_overwritten() {
     let row = engine.row(TABLE, KEY, "n-1");
     assert_eq!(row["text"]["S"], "changed");
     assert_ne!(row["_incarnation"], before["n-1"]);
+}
+
+/// Why nobody may write meanwhile: a create is known by the incarnation of its row, and an update by what the row of that
+/// incarnation remembers.
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong_or_nothing() {
+    let (engine, table) = notes(2, 10).await;
+    let restamped_after_its_first_write = |id: &'static str| {
+        let client = client_whose(&engine, move |engine, writes, operation, body| {
+            let answer = engine.answer(operation, body);
+            if writes > 0 || operation == "GetItem" {
+                return answer;
+            }
+            let stamp = json!({
+                "TableName": TABLE,
+                "Key": {KEY: {"S": id}},
+                "UpdateExpression": "SET #i = :new",
+                "ExpressionAttributeNames": {"#i": "_incarnation"},
+                "ExpressionAttributeValues": {":new": {"B": "AAAAAAAAAAA="}},
+            });
+            engine.raw("UpdateItem", &stamp);
+            lost()
+        });
+        Store::new(&client).table::<Note>(TABLE)
+    };
+    let put = |_: &Note| Decision::<_, ()>::Put(note("new"));
+    let updated = restamped_after_its_first_write("n-1").update_with_retry(&Key::from("n-1"), &call(), put).await;
+    assert!(matches!(&updated, Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown()), "{updated:?}");
+    let created = restamped_after_its_first_write("n-2").create(&Key::from("n-2"), &note("mine"), &call()).await;
+    assert!(matches!(created, Err(CreateError::Exists(_))), "it was applied, and its caller is told that it was not");
+    assert_eq!(table.get(&Key::from("n-2"), &call()).await.expect("an answer").expect("a note").value, note("mine"));
 }
 
 /// An answer that is lost is followed by the same write, which finds its own incarnation.
