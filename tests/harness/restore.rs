@@ -82,7 +82,10 @@ pub async fn restamp(engine: &Engine, table: &str) -> Restamped {
 
 /// Writes as they were sent, to deliver copies of them later.
 #[derive(Clone, Default)]
-pub struct SentWrites(Arc<Mutex<Vec<(String, Vec<u8>)>>>);
+pub struct SentWrites(Arc<Mutex<Vec<Sent>>>);
+
+/// One write: operation and body.
+type Sent = (String, Vec<u8>);
 
 impl SentWrites {
     /// A client whose writes are noted here.

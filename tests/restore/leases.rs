@@ -127,7 +127,7 @@ async fn an_item_that_only_remembers_tokens_refuses_old_ones_from_the_first_writ
     let (table, leases) = (store.table::<Report>("Reports"), store.leases(LEASES));
     let terms = LeaseTerms::new(Duration::from_secs(1)).expect("long enough");
     let leader = async |holder: &str| {
-        tokio::time::advance(Duration::from_secs(15 * 60)).await;
+        tokio::time::advance(Duration::from_mins(15)).await;
         leases.acquire("k", holder, terms, &call()).await.expect("free").token().clone()
     };
     table.create(&Key::from("r-1"), &Report { by: "nobody".to_owned() }, &call()).await.expect("a free key");
