@@ -86,7 +86,10 @@ fn summary(options: &Restamp, found: &Restamped) -> String {
     let mut lines = vec![if *apply {
         format!("{table}: {}. Each live row and each tombstone has a new incarnation.", rows(found))
     } else {
-        format!("{table}: {}. Nothing was written: add --apply to give each a new incarnation.", rows(found))
+        format!(
+            "{table}: {}. Nothing was written. Stop all writers, then add --apply to give each row a new incarnation.",
+            rows(found)
+        )
     }];
     if found.unversioned > 0 {
         lines.push(
@@ -105,4 +108,36 @@ fn summary(options: &Restamp, found: &Restamped) -> String {
         lines.push(format!("{removed} rows were removed meanwhile, as TTL does."));
     }
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_only_counts_says_so_and_what_to_do_next() {
+        let options = |apply| Restamp { table: "Devices-1".to_owned(), endpoint: None, apply };
+        let none = Restamped::default();
+        assert!(summary(&options(false), &none).contains("Nothing was written. Stop all writers"));
+        let applied = summary(&options(true), &none);
+        assert_eq!(applied.lines().count(), 1);
+        assert!(applied.contains("has a new incarnation"));
+    }
+
+    #[test]
+    fn rows_that_were_left_alone_or_changed_are_explained() {
+        let options = Restamp { table: "Devices-1".to_owned(), endpoint: None, apply: true };
+        let mut found = Restamped::default();
+        (found.unversioned, found.changed_meanwhile, found.removed_meanwhile) = (1, 2, 3);
+        let said = summary(&options, &found);
+        for part in ["left alone", "2 rows changed", "stop all writers", "3 rows were removed"] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_table_of_leases_is_refused_with_what_to_do_instead() {
+        let failure = ended_early("Leases", &Restamped::default(), &RestampError::Leases);
+        assert!(failure.to_string().contains("start with an empty table"), "{failure}");
+    }
 }
