@@ -46,6 +46,8 @@ async fn a_leader_of_before_makes_a_child(runbook: bool) -> bool {
         world.send(&child(b)).await.says(409, "fenced");
         let renew = load("lease-renew").of("leaseKey", "k").json(&json!({"token": b, "ttlSeconds": 1}));
         world.send(&renew).await.says(404, "lease_not_found");
+        let release = load("lease-release").of("leaseKey", "k").asking([("token", b.to_string().as_str())]);
+        world.send(&release).await.says(404, "lease_not_found");
         world.wait(15 * MINUTE).await;
     }
     let d = world.leader("d").await;
