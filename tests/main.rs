@@ -10,5 +10,6 @@ mod histories;
 mod leases;
 mod mappings;
 mod repository;
+mod restore;
 mod shop;
 mod stored_format;

@@ -112,7 +112,7 @@ fn refused(dynamodb: &DynamoDb, table: &Table, error: &dyn Error) -> Failure {
 }
 
 /// The innermost cause. The outer errors of the SDK only say which layer failed.
-fn reason(error: &dyn Error) -> String {
+pub(crate) fn reason(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(source) = cause.source() {
         cause = source;

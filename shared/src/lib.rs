@@ -45,6 +45,9 @@
 //! attributes of this crate alone. They never create, replace or delete a row. Programs that use this crate on one
 //! table must have the same stored format (2) and the same [`Record::REMEMBERED_WRITES`].
 //!
+//! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see
+//! [`table::Restamp`] and the section "Restore" of `docs/operations.md`.
+//!
 //! # Example
 //!
 //! ```
@@ -110,7 +113,7 @@
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
 //!    rows that the client saw last.
 //! 3. [`Store`]: one client, and the settings for its requests.
-//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]. [`transact`]: many items.
+//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]; and all rows, after a restore. [`transact`]: many items.
 //!    [`idempotency`]: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]: the newest instance wins.
 //! 5. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!

@@ -42,7 +42,8 @@ impl fmt::Display for Version {
 /// The identity of a row: the write id of the create that made it on a free key.
 ///
 /// Versions alone are not enough. TTL may remove a row, and a new row under the same key may reach an old version
-/// number again. An old reader would take the new row for the one it knew. The incarnation tells them apart.
+/// number again. An old reader would take the new row for the one it knew. The incarnation tells them apart. A row of a
+/// restored table gets a new incarnation for the same reason ([`Restamp`](crate::table::Restamp)).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Incarnation([u8; 8]);
 

@@ -54,6 +54,28 @@ async fn a_tombstone_carries_the_ttl_attribute_of_its_table_so_that_ttl_removes_
     }
 }
 
+/// What a consumer of the table's stream sees of a delete, by docs/operations.md.
+#[tokio::test]
+async fn a_tombstone_keeps_its_key_what_this_crate_owns_the_ttl_attribute_and_what_nobody_declared() {
+    let (engine, table, key) = sessions();
+    table.create(&key, &session(None), &call()).await.expect("a free key");
+    let stranger = json!({
+        "TableName": TABLE,
+        "Key": {"sessionId": {"S": "s-1"}},
+        "UpdateExpression": "SET stranger = :s, #v = #v + :one",
+        "ExpressionAttributeNames": {"#v": "_version"},
+        "ExpressionAttributeValues": {":s": {"S": "of another program"}, ":one": {"N": "1"}},
+    });
+    engine.raw("UpdateItem", &stranger);
+    let token = table.store().leases("Leases").token("k", 7);
+    table.fenced_by(&token).delete(&key, &call()).await.expect("a session");
+    let row = engine.row(TABLE, Session::PARTITION_KEY, "s-1");
+    let mut names: Vec<_> = row.as_object().expect("a row").keys().map(String::as_str).collect();
+    names.sort_unstable();
+    let left = ["_fence", "_incarnation", "_purgeAt", "_version", "_writes", "expiresAt", "sessionId", "stranger"];
+    assert_eq!(names, left, "the user is gone");
+}
+
 #[tokio::test]
 async fn a_value_that_takes_the_place_of_a_tombstone_has_its_own_end_or_none() {
     for expires_at in [Some(NOW + 60), None] {

@@ -11,6 +11,7 @@ pub mod events;
 pub mod faults;
 pub mod functions;
 pub mod permissions;
+pub mod restore;
 pub mod runtime_api;
 pub mod seeds;
 pub mod server;

@@ -51,6 +51,11 @@ impl<F: Functions> World<F> {
         Self::under(&self.engine, self.clock.clone(), &self.clock.store(client))
     }
 
+    /// Newly started on another engine with the same clock, as after its tables were replaced.
+    pub fn moved_to(&self, engine: &Engine) -> Self {
+        Self::under(engine, self.clock.clone(), &self.clock.store(&engine.client()))
+    }
+
     /// Newly started on a network, whose randomness it shares, under a clock that runs since `start`.
     pub fn over(network: &Arc<Network>, start: Instant) -> Self {
         let clock = Clock::running_since(start);

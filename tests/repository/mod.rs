@@ -2,6 +2,7 @@
 
 mod alarms;
 mod contract;
+mod costs;
 mod deployments;
 mod files;
 mod idempotency_keys;

@@ -161,6 +161,11 @@ impl Engine {
         self.keys.get(table).unwrap_or_else(|| panic!("the test has no table {table}"))
     }
 
+    /// The tables, each with its partition key.
+    pub fn tables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.keys.iter().map(|(table, key)| (table.as_str(), key.as_str()))
+    }
+
     /// What was asked since the last time, oldest first.
     pub fn take_log(&self) -> Vec<Asked> {
         std::mem::take(&mut self.log.lock().expect("no panic while logging"))

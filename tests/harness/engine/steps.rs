@@ -23,12 +23,12 @@ const ACTIONS: &[(&str, &str)] = &[
     ("Get", "GetItem"),
 ];
 
-/// The operations on one row, each of which is its own permission.
-const SINGLE: &[&str] = &["GetItem", "PutItem", "UpdateItem", "DeleteItem"];
+/// The operations on one row or one table, each of which is its own permission.
+const SINGLE: &[&str] = &["GetItem", "PutItem", "UpdateItem", "DeleteItem", "Scan", "DescribeTable"];
 
 /// Whether an operation only reads.
 pub fn is_read(operation: &str) -> bool {
-    ["GetItem", "BatchGetItem", "TransactGetItems"].contains(&operation)
+    ["GetItem", "BatchGetItem", "TransactGetItems", "Scan", "DescribeTable"].contains(&operation)
 }
 
 /// The action of a transaction's step and what it is applied to.

@@ -11,5 +11,5 @@ pub(crate) use lease::{
     ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
 pub(crate) use newest::{Ordering, put_if_newer, put_unless_newer};
-pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, update_at};
+pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, restamp_at, update_at};
 pub(crate) use write::{Action, ConditionalWrite, Remember, fenced};

@@ -3,7 +3,7 @@
 use super::write::{Action, ConditionalWrite, IS_ABSENT, MAX_EXPRESSION, MAX_NAME, Remember};
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::row::{INCARNATION, PURGE_AT, VERSION, WRITES, bytes, number};
-use crate::version::ItemVersion;
+use crate::version::{Incarnation, ItemVersion};
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -103,6 +103,14 @@ fn update(
         values,
         returning: None,
     })
+}
+
+/// Gives the row another incarnation, if it is still at `at`. Changes nothing else of an item or a tombstone.
+pub(crate) fn restamp_at(key: Attributes, at: ItemVersion, incarnation: Incarnation) -> ConditionalWrite {
+    let (names, mut values) = placeholders_of(at);
+    values.insert(":new".to_owned(), bytes(*incarnation.as_bytes()));
+    let action = Action::Update { key, expression: "SET #incarnation = :new".to_owned() };
+    ConditionalWrite { action, condition: IS_AT.into(), names, values, returning: None }
 }
 
 /// Checks that the key has no row.

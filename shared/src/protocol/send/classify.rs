@@ -9,6 +9,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
 use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::scan::ScanError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use hyper_util::client::legacy;
 use std::error::Error;
@@ -47,8 +48,8 @@ macro_rules! classify_write {
 classify_write!(classify_update_item, UpdateItemError);
 classify_write!(classify_put_item, PutItemError);
 
-/// Defines a function that says what to do about the error of a read. The error enums of `GetItem` and `BatchGetItem`
-/// name the same exceptions and share no type.
+/// Defines a function that says what to do about the error of a read. The error enums of `GetItem`, `BatchGetItem`
+/// and `Scan` name the same exceptions and share no type.
 macro_rules! classify_read {
     ($name:ident, $errors:ident) => {
         pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> ReadOutcome<A> {
@@ -77,6 +78,7 @@ macro_rules! classify_read {
 
 classify_read!(classify_get_item, GetItemError);
 classify_read!(classify_batch_get_item, BatchGetItemError);
+classify_read!(classify_scan, ScanError);
 
 /// The meaning of an error that the model of the service does not name.
 #[derive(PartialEq, Debug)]

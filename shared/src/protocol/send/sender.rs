@@ -1,7 +1,9 @@
 //! [`Sender`]: sends one request once, and records when the client was last answered.
 #![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
-use super::classify::{classify_batch_get_item, classify_get_item, classify_put_item, classify_update_item, is_broken};
+use super::classify::{
+    classify_batch_get_item, classify_get_item, classify_put_item, classify_scan, classify_update_item, is_broken,
+};
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
 use super::span::record_request;
 use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_write_items, unprocessed};
@@ -33,6 +35,14 @@ pub(crate) struct Sender {
     pub(crate) policy: RetryPolicy,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
+}
+
+/// One page of a table.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub rows: Vec<Attributes>,
+    /// The key after which the next page begins. `None` on the last page.
+    pub last: Option<Attributes>,
 }
 
 /// What the answers to a client tell about its connections.
@@ -165,6 +175,20 @@ impl Sender {
             }
             Some(Ok(output)) => ReadOutcome::Read(Batch::new(output)),
             Some(Err(error)) => classify_batch_get_item(error),
+        }
+    }
+
+    /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB of them.
+    pub(crate) async fn scan(&self, table: &str, after: Option<Attributes>, timeout: Duration) -> ReadOutcome<Page> {
+        record_request("Scan", Some(table));
+        let request = self.client.scan().table_name(table).set_exclusive_start_key(after).consistent_read(true);
+        match self.within(timeout, Box::pin(request.send())).await {
+            None => ReadOutcome::Again(no_answer(timeout)),
+            Some(Ok(output)) => ReadOutcome::Read(Page {
+                rows: output.items.unwrap_or_default(),
+                last: output.last_evaluated_key.filter(|key| !key.is_empty()),
+            }),
+            Some(Err(error)) => classify_scan(error),
         }
     }
 

@@ -1,0 +1,170 @@
+//! Tags, late writes and idempotency keys of devices, after a restore.
+
+use crate::harness::engine::{Engine, number};
+use crate::harness::events::{Event, load};
+use crate::harness::functions::{DEVICES, Devices, RECORDS};
+use crate::harness::restore::{Moment, SentWrites, restamp};
+use crate::harness::world::World;
+use serde_json::{Value, json};
+
+type Lamps = World<Devices>;
+
+/// `lamp-1` with brightness 50, at version 1.
+async fn lamp() -> Lamps {
+    let world = Lamps::new();
+    world.send(&load("device-state-create")).await.shows(201, 1);
+    world
+}
+
+fn get() -> Event {
+    load("device-state-get")
+}
+
+fn delete() -> Event {
+    load("device-state-delete").without_header("if-match")
+}
+
+fn brightness(value: u64) -> Event {
+    load("device-state-patch-state").json(&json!({"brightness": value}))
+}
+
+fn brighter() -> Event {
+    load("device-state-adjust").text(r#"{"attribute":"brightness","by":1}"#)
+}
+
+fn row(engine: &Engine) -> Value {
+    engine.row(DEVICES, "deviceId", "lamp-1")
+}
+
+/// A client sees version 2. Everything goes back to version 1, and another client makes another version 2. Then the first
+/// one deletes the version that it saw.
+async fn deletes_a_state_that_it_never_saw(runbook: bool) -> bool {
+    let world = lamp().await;
+    let moment = Moment::of(&world.engine);
+    let seen = world.send(&brightness(70)).await;
+    seen.shows(200, 2);
+    moment.restore_all(&world.engine);
+    if runbook {
+        moment.follow_runbook(&world.engine).await;
+    }
+    let world = Lamps::on(&world.engine);
+    world.send(&brightness(10)).await.shows(200, 2);
+    let answer = world.send(&delete().header("if-match", seen.etag())).await;
+    if answer.status == 204 {
+        return true;
+    }
+    assert_eq!(answer.says(412, "version_conflict")["currentVersion"], 2);
+    world.send(&get()).await.shows(200, 2);
+    false
+}
+
+#[tokio::test]
+async fn an_old_tag_matches_another_state_after_a_restore_and_412_with_the_runbook() {
+    assert!(deletes_a_state_that_it_never_saw(false).await, "the rehearsal shows nothing");
+    assert!(!deletes_a_state_that_it_never_saw(true).await);
+}
+
+#[tokio::test]
+async fn a_tag_from_before_the_moment_is_old_too_and_the_next_read_gives_one_that_works() {
+    let world = lamp().await;
+    let before = world.send(&get()).await;
+    let moment = Moment::of(&world.engine);
+    moment.restore_all(&world.engine);
+    moment.follow_runbook(&world.engine).await;
+    let world = Lamps::on(&world.engine);
+    world.refused(&brightness(70).header("if-match", before.etag()), 412, "version_conflict").await;
+    let now = world.send(&get().header("if-none-match", before.etag())).await;
+    assert_eq!(now.shows(200, 1), before.json(), "the item and its version are those of the moment");
+    world.send(&brightness(70).header("if-match", now.etag())).await.shows(200, 2);
+}
+
+/// A change of the state that the moment shows is applied. After the restore, a copy of it arrives.
+async fn late_copy_is_applied(event: &Event, runbook: bool) -> bool {
+    let world = lamp().await;
+    let moment = Moment::of(&world.engine);
+    let sent = SentWrites::default();
+    let answer = world.reached_by(&sent.client(&world.engine)).send(event).await;
+    assert!(answer.status < 300, "{answer:?}");
+    moment.restore_all(&world.engine);
+    if runbook {
+        moment.follow_runbook(&world.engine).await;
+    }
+    let before = row(&world.engine);
+    let applied = sent.deliver_last(&world.engine);
+    assert_eq!(row(&world.engine) != before, applied);
+    applied
+}
+
+#[tokio::test]
+async fn a_late_copy_of_any_change_is_applied_after_a_restore_and_refused_with_the_runbook() {
+    let keyed = brightness(70).key("k-1");
+    for event in [brightness(70), brighter(), delete().header("if-match", "*"), keyed] {
+        assert!(late_copy_is_applied(&event, false).await, "the rehearsal shows nothing: {event:?}");
+        assert!(!late_copy_is_applied(&event, true).await, "{event:?}");
+    }
+}
+
+/// New incarnations cannot end a create: its condition is that there is no row. The restored table has another name, and a
+/// copy names the old one.
+#[tokio::test]
+async fn a_late_copy_of_a_create_finds_the_key_free_in_a_table_of_the_same_name_and_not_in_a_new_one() {
+    let world = Lamps::new();
+    let moment = Moment::of(&world.engine);
+    let sent = SentWrites::default();
+    world.reached_by(&sent.client(&world.engine)).send(&load("device-state-create")).await.shows(201, 1);
+
+    let elsewhere = moment.elsewhere(&[(DEVICES, "deviceId"), (RECORDS, "recordId")]);
+    moment.follow_runbook(&elsewhere).await;
+    assert!(!sent.deliver_last(&world.engine), "the old table has it already");
+    assert_eq!(row(&elsewhere), Value::Null);
+
+    moment.restore_all(&world.engine);
+    moment.follow_runbook(&world.engine).await;
+    assert!(sent.deliver_last(&world.engine), "rows that are put back under the old name need the 15 minutes");
+}
+
+#[tokio::test]
+async fn a_key_from_before_the_moment_is_answered_again_with_its_old_tag_and_a_later_key_applies_again() {
+    let world = lamp().await;
+    let first = world.send(&brighter().key("before")).await;
+    first.shows(200, 2);
+    let moment = Moment::of(&world.engine);
+    world.send(&brighter().key("after")).await.shows(200, 3);
+    let restored = moment.elsewhere(&[(DEVICES, "deviceId"), (RECORDS, "recordId")]);
+    moment.follow_runbook(&restored).await;
+    let world = world.moved_to(&restored);
+
+    let again = world.send(&brighter().key("before")).await;
+    assert_eq!((again.status, &again.body, again.etag(), again.is_replay()), (200, &first.body, first.etag(), true));
+    world.refused(&brightness(70).header("if-match", again.etag()), 412, "version_conflict").await;
+
+    let applied = world.send(&brighter().key("after")).await;
+    assert_eq!((applied.shows(200, 3)["state"]["brightness"].as_u64(), applied.is_replay()), (Some(52), false));
+    assert!(world.send(&brighter().key("after")).await.is_replay());
+}
+
+#[tokio::test]
+async fn a_key_lies_where_its_record_is_not_restored_to_the_same_second_as_its_item() {
+    let world = lamp().await;
+    let moment = Moment::of(&world.engine);
+    world.send(&brighter().key("after")).await.shows(200, 2);
+    moment.restore(&world.engine, &[DEVICES]);
+    restamp(&world.engine, DEVICES).await;
+    let world = Lamps::on(&world.engine);
+    assert!(world.send(&brighter().key("after")).await.is_replay(), "it says that it was applied");
+    assert_eq!(number(&row(&world.engine), "_version"), 1, "and it is not");
+}
+
+#[tokio::test]
+async fn a_deleted_device_stays_deleted_and_its_next_create_takes_the_place_of_the_tombstone() {
+    let world = lamp().await;
+    assert_eq!(world.send(&delete().header("if-match", "*")).await.status, 204);
+    let moment = Moment::of(&world.engine);
+    world.send(&load("device-state-create")).await.shows(201, 3);
+    moment.restore_all(&world.engine);
+    let restamped = restamp(&world.engine, DEVICES).await;
+    assert_eq!((restamped.live, restamped.tombstones), (0, 1));
+    let world = Lamps::on(&world.engine);
+    world.send(&get()).await.says(404, "device_not_found");
+    world.send(&load("device-state-create")).await.shows(201, 3);
+}

@@ -1,0 +1,257 @@
+//! The run that gives each row a new incarnation: what it counts, what it leaves alone, and what it survives.
+
+use crate::harness::clients::{client_whose, error, lost};
+use crate::harness::engine::Engine;
+use crate::harness::functions::LEASES;
+use crate::harness::restore::rows;
+use fencepost::error::{CreateError, UpdateError};
+use fencepost::table::{RestampError, Restamped};
+use fencepost::{Call, Deadline, Decision, Failure, Key, Record, Store, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const TABLE: &str = "Notes";
+const KEY: &str = "noteId";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Note {
+    text: String,
+}
+
+impl Record for Note {
+    const PARTITION_KEY: &'static str = KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["text"];
+}
+
+fn call() -> Call {
+    Call::new(Deadline::within(Duration::from_secs(30)))
+}
+
+fn note(text: &str) -> Note {
+    Note { text: text.to_owned() }
+}
+
+/// So many notes, of which the first is deleted, and a row of another program.
+async fn notes(count: usize, length: usize) -> (Engine, Table<Note>) {
+    let engine = Engine::with_tables(&[(TABLE, KEY)]);
+    let table = Store::new(&engine.client()).table(TABLE);
+    for number in 0..count {
+        let key = Key::from(format!("n-{number}"));
+        table.create(&key, &note(&"x".repeat(length)), &call()).await.expect("a free key");
+    }
+    table.delete(&Key::from("n-0"), &call()).await.expect("a note");
+    let other = json!({KEY: {"S": "other"}, "_version": {"S": "seven"}, "version": {"N": "7"}});
+    engine.raw("PutItem", &json!({"TableName": TABLE, "Item": other}));
+    (engine, table)
+}
+
+/// The incarnation of each row, by its key.
+fn incarnations(engine: &Engine) -> BTreeMap<String, Value> {
+    let id = |row: &Value| row[KEY]["S"].as_str().expect("a key").to_owned();
+    rows(engine, TABLE).into_iter().map(|row| (id(&row), row["_incarnation"].clone())).collect()
+}
+
+/// Runs to the end, whoever answers.
+async fn run(store: &Store) -> Result<Restamped, RestampError> {
+    let mut run = store.restamp(TABLE, [KEY]);
+    while run.next_page().await? {}
+    Ok(run.so_far())
+}
+
+fn counted(found: Restamped) -> (u64, u64, u64, u64) {
+    (found.live, found.tombstones, found.unversioned, found.changed_meanwhile)
+}
+
+#[tokio::test]
+async fn each_row_gets_an_incarnation_of_its_own_and_rows_of_others_are_left_alone() {
+    let (engine, _) = notes(40, 10).await;
+    let before = incarnations(&engine);
+    let client = engine.client();
+    let counted_only = dev::restamp::restamp(&client, TABLE, false, |_| {}).await.expect("a dry run");
+    assert_eq!((counted(counted_only), incarnations(&engine)), ((39, 1, 1, 0), before.clone()));
+
+    for _ in 0..2 {
+        let before = incarnations(&engine);
+        let found = dev::restamp::restamp(&client, TABLE, true, |_| {}).await.expect("a run");
+        assert_eq!(counted(found), (39, 1, 1, 0), "a second run is as good as the first");
+        let mut after = incarnations(&engine);
+        assert_eq!(after.remove("other"), Some(Value::Null));
+        assert!(after.iter().all(|(id, incarnation)| *incarnation != before[id] && incarnation["B"].is_string()));
+        let mut distinct: Vec<_> = after.values().map(Value::to_string).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 40);
+    }
+}
+
+#[tokio::test]
+async fn a_table_of_many_pages_is_read_page_by_page() {
+    let (engine, _) = notes(9, 300_000).await;
+    let mut pages = 0;
+    let found = dev::restamp::restamp(&engine.client(), TABLE, true, |_| pages += 1).await.expect("a run");
+    assert_eq!(counted(found), (8, 1, 1, 0));
+    assert!(pages > 1, "{pages}");
+}
+
+#[tokio::test]
+async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
+    let (engine, table) = notes(2, 10).await;
+    let key = Key::from("n-1");
+    let old = table.get(&key, &call()).await.expect("an answer").expect("a note");
+    run(table.store()).await.expect("a run");
+    let table = Store::new(&engine.client()).table::<Note>(TABLE);
+    let put = |_: &Note| Decision::<_, ()>::Put(note("new"));
+    table.update_at_version(&key, old.at, &call(), put).await.expect_err("stale");
+    table.delete_at_version(&key, old.at, &call()).await.expect_err("stale");
+    let new = table.get(&key, &call()).await.expect("an answer").expect("a note");
+    assert_eq!((new.version(), &new.value), (old.version(), &old.value));
+    let changed = table.update_at_version(&key, new.at, &call(), put).await.expect("current");
+    assert_eq!(changed.version(), old.version().next());
+    // A tombstone is a row too: its next item goes on from its version.
+    let created = table.create(&Key::from("n-0"), &note("again"), &call()).await.expect("only a tombstone");
+    assert_eq!(created.version().get(), 3);
+}
+
+/// Somebody writes although nobody should: the change stays, and the row is read again.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_comes_between_is_not_overwritten() {
+    let (engine, _) = notes(2, 10).await;
+    let client = client_whose(&engine, |engine, writes, operation, body| {
+        let body_text = String::from_utf8_lossy(body);
+        if writes < 2 && operation == "UpdateItem" && body_text.contains("n-1") {
+            let rival = json!({
+                "TableName": TABLE,
+                "Key": {KEY: {"S": "n-1"}},
+                "UpdateExpression": "SET #text = :text, #v = #v + :one",
+                "ExpressionAttributeNames": {"#text": "text", "#v": "_version"},
+                "ExpressionAttributeValues": {":text": {"S": "changed"}, ":one": {"N": "1"}},
+            });
+            engine.raw("UpdateItem", &rival);
+        }
+        engine.answer(operation, body)
+    });
+    let before = incarnations(&engine);
+    let found = run(&Store::new(&client)).await.expect("a run");
+    assert_eq!(counted(found), (1, 1, 1, 1));
+    let row = engine.row(TABLE, KEY, "n-1");
+    assert_eq!(row["text"]["S"], "changed");
+    assert_ne!(row["_incarnation"], before["n-1"]);
+}
+
+/// Why nobody may write meanwhile: a create is known by the incarnation of its row, and an update by what the row of that
+/// incarnation remembers.
+#[tokio::test(start_paused = true)]
+async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong_or_nothing() {
+    let (engine, table) = notes(2, 10).await;
+    let restamped_after_its_first_write = |id: &'static str| {
+        let client = client_whose(&engine, move |engine, writes, operation, body| {
+            let answer = engine.answer(operation, body);
+            if writes > 0 || operation == "GetItem" {
+                return answer;
+            }
+            let stamp = json!({
+                "TableName": TABLE,
+                "Key": {KEY: {"S": id}},
+                "UpdateExpression": "SET #i = :new",
+                "ExpressionAttributeNames": {"#i": "_incarnation"},
+                "ExpressionAttributeValues": {":new": {"B": "AAAAAAAAAAA="}},
+            });
+            engine.raw("UpdateItem", &stamp);
+            lost()
+        });
+        Store::new(&client).table::<Note>(TABLE)
+    };
+    let put = |_: &Note| Decision::<_, ()>::Put(note("new"));
+    let updated = restamped_after_its_first_write("n-1").update_with_retry(&Key::from("n-1"), &call(), put).await;
+    assert!(matches!(&updated, Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown()), "{updated:?}");
+    let created = restamped_after_its_first_write("n-2").create(&Key::from("n-2"), &note("mine"), &call()).await;
+    assert!(matches!(created, Err(CreateError::Exists(_))), "it was applied, and its caller is told that it was not");
+    assert_eq!(table.get(&Key::from("n-2"), &call()).await.expect("an answer").expect("a note").value, note("mine"));
+}
+
+/// An answer that is lost is followed by the same write, which finds its own incarnation.
+#[tokio::test(start_paused = true)]
+async fn lost_answers_and_throttling_cost_sends_and_change_no_count() {
+    let (engine, _) = notes(5, 10).await;
+    let client = client_whose(&engine, |engine, writes, operation, body| {
+        let answer = engine.answer(operation, body);
+        match (operation, writes) {
+            ("UpdateItem", 0 | 3) => lost(),
+            _ => answer,
+        }
+    });
+    assert_eq!(counted(run(&Store::new(&client)).await.expect("a run")), (4, 1, 1, 0));
+    let client = client_whose(&engine, |engine, writes, operation, body| match (operation, writes) {
+        ("UpdateItem", 0 | 1) => error(400, "ThrottlingException"),
+        _ => engine.answer(operation, body),
+    });
+    assert_eq!(counted(run(&Store::new(&client)).await.expect("a run")), (4, 1, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_ended_early_is_made_again() {
+    let (engine, table) = notes(5, 10).await;
+    let denied = client_whose(&engine, |engine, writes, operation, body| {
+        if operation == "UpdateItem" && writes == 2 {
+            error(400, "AccessDeniedException")
+        } else {
+            engine.answer(operation, body)
+        }
+    });
+    let failed = run(&Store::new(&denied)).await.expect_err("denied");
+    assert!(matches!(failed, RestampError::Failed(Failure::Rejected { .. })), "{failed:?}");
+    assert_eq!(counted(run(table.store()).await.expect("a run")), (4, 1, 1, 0));
+}
+
+#[tokio::test]
+async fn a_table_of_leases_is_refused_with_what_to_do_instead() {
+    let engine = Engine::with_tables(&[(LEASES, "leaseKey")]);
+    let terms = fencepost::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
+    Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms, &call()).await.expect("free");
+    let before = rows(&engine, LEASES);
+    for apply in [false, true] {
+        let refused = dev::restamp::restamp(&engine.client(), LEASES, apply, |_| {}).await.expect_err("leases");
+        assert!(refused.to_string().contains("start with an empty table"), "{refused}");
+    }
+    assert_eq!(rows(&engine, LEASES), before);
+}
+
+#[tokio::test]
+async fn a_table_that_is_not_there_is_named() {
+    let engine = Engine::with_tables(&[]);
+    let refused = dev::restamp::restamp(&engine.client(), "Nots", true, |_| {}).await.expect_err("none");
+    assert!(refused.to_string().contains("Nots"), "{refused}");
+}
+
+/// A table with a sort key: both parts of the key say which row.
+#[tokio::test]
+async fn rows_with_a_sort_key_are_told_apart() {
+    #[derive(Clone, Serialize, Deserialize)]
+    struct Page {
+        text: String,
+    }
+    impl Record for Page {
+        const PARTITION_KEY: &'static str = "book";
+        const SORT_KEY: Option<&'static str> = Some("page");
+        const ATTRIBUTES: &'static [&'static str] = &["text"];
+    }
+    let engine = Engine::with_tables(&[]);
+    let attribute = |name: &str, kind: &str| json!({"AttributeName": name, "AttributeType": kind});
+    let part = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
+    let table = json!({
+        "TableName": "Pages",
+        "KeySchema": [part("book", "HASH"), part("page", "RANGE")],
+        "AttributeDefinitions": [attribute("book", "S"), attribute("page", "N")],
+        "BillingMode": "PAY_PER_REQUEST",
+    });
+    engine.raw("CreateTable", &table);
+    let pages: Table<Page> = Store::new(&engine.client()).table("Pages");
+    for number in 1..=3 {
+        let page = Page { text: number.to_string() };
+        pages.create(&Key::with_sort("b", number), &page, &call()).await.expect("a free key");
+    }
+    let found = dev::restamp::restamp(&engine.client(), "Pages", true, |_| {}).await.expect("a run");
+    assert_eq!(counted(found), (3, 0, 0, 0));
+}
