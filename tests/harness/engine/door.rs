@@ -50,7 +50,6 @@ impl Door {
                 "BatchGetItem" => run(body, |request| db.batch_get_item(request)),
                 "TransactGetItems" => run(body, |request| db.transact_get_items(request)),
                 "TransactWriteItems" => run(body, |request| db.transact_write_items(request)),
-                "Scan" => run(body, |request| db.scan(request)),
                 "CreateTable" => run(body, |request| db.create_table(request)),
                 "DescribeTable" => run(body, |request| db.describe_table(request)),
                 "DeleteTable" => run(body, |request| db.delete_table(request)),
