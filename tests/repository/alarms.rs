@@ -13,7 +13,7 @@ use dev::yaml::{self, Place};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-const NAMESPACE: &str = "Tests";
+pub const NAMESPACE: &str = "Tests";
 const OPERATIONS: &str = "docs/operations.md";
 
 /// One line of a real function, with metrics.
@@ -220,8 +220,17 @@ async fn every_metric_is_documented_and_every_alarm_watches_metrics_that_are_wri
     found.report();
 }
 
+/// A line of a widget.
+pub struct Drawn {
+    pub name: String,
+    /// The names of the dimensions.
+    pub dimensions: Vec<String>,
+    /// `Sum`, `Maximum` or `p99`.
+    pub statistic: String,
+}
+
 /// The widgets of the dashboard. The references in `${}` are replaced by their own names, and the namespace by ours.
-fn widgets() -> Vec<Value> {
+pub fn widgets() -> Vec<Value> {
     let text = read(FILE);
     let body =
         text.split("DashboardBody: !Sub |").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("a dashboard");
@@ -236,8 +245,8 @@ fn widgets() -> Vec<Value> {
     dashboard["widgets"].as_array().expect("widgets").clone()
 }
 
-/// Our own metrics that a widget draws, each with the names of its dimensions. Draws nothing of another namespace.
-fn drawn(widget: &Value) -> Vec<(String, Vec<String>)> {
+/// Our own metrics that a widget draws. Draws nothing of another namespace.
+pub fn drawn(widget: &Value) -> Vec<Drawn> {
     let mut drawn = Vec::new();
     let mut namespace = "";
     for row in widget["properties"]["metrics"].as_array().expect("metrics") {
@@ -246,8 +255,10 @@ fn drawn(widget: &Value) -> Vec<(String, Vec<String>)> {
             let schema = search.split(['{', '}']).nth(1).expect("a schema").split(',').map(str::to_owned);
             let schema: Vec<_> = schema.collect();
             if schema[0] == NAMESPACE {
-                let name = search.split('"').nth(1).expect("a name in quotes");
-                drawn.push((name.to_owned(), schema[1..].to_vec()));
+                let name = search.split('"').nth(1).expect("a name in quotes").to_owned();
+                let statistic = search.rsplit("', '").next().and_then(|end| end.split('\'').next());
+                let statistic = statistic.expect("a statistic").to_owned();
+                drawn.push(Drawn { name, dimensions: schema[1..].to_vec(), statistic });
             }
             continue;
         }
@@ -255,7 +266,9 @@ fn drawn(widget: &Value) -> Vec<(String, Vec<String>)> {
         let first = row[0].as_str().expect("a namespace");
         namespace = if first == "." { namespace } else { first };
         if namespace == NAMESPACE {
-            drawn.push((row[1].as_str().expect("a name").to_owned(), Vec::new()));
+            let own = row.as_array().and_then(|row| row.last()?["stat"].as_str());
+            let statistic = own.or(widget["properties"]["stat"].as_str()).expect("a statistic").to_owned();
+            drawn.push(Drawn { name: row[1].as_str().expect("a name").to_owned(), dimensions: Vec::new(), statistic });
         }
     }
     drawn
@@ -267,7 +280,7 @@ async fn every_widget_draws_metrics_that_are_written_with_its_dimensions() {
     let recorded = Metrics::read(std::slice::from_ref(&line), NAMESPACE);
     let widgets = widgets();
     for widget in &widgets {
-        for (name, dimensions) in drawn(widget) {
+        for Drawn { name, dimensions, .. } in drawn(widget) {
             let dimensions: Vec<_> = dimensions
                 .iter()
                 .map(|name| (name.as_str(), line[name.as_str()].as_str().unwrap_or_default()))

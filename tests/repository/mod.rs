@@ -3,6 +3,7 @@
 mod alarms;
 mod contract;
 mod costs;
+mod dashboard;
 mod deployments;
 mod files;
 mod idempotency_keys;
