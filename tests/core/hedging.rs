@@ -308,6 +308,17 @@ async fn a_hedge_that_has_to_open_a_connection_is_awaited_for_twice_as_long_as_o
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_send_that_was_given_up_closes_its_connection_and_the_hedge_of_the_next_one_waits_for_another() {
+    let world = World::connected(2).await;
+    world.pool.next(&[Fate::Dropped, Fate::Dropped]);
+    let short = Call::new(Deadline::within(millis(900)));
+    world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &short).await.expect_err("no answer");
+    world.forget_counts();
+    world.table.get(&world.key, &call()).await.expect("an answer");
+    assert_eq!(world.sent(), (1, 1), "one handshake and no other beside it");
+}
+
+#[tokio::test(start_paused = true)]
 async fn throttling_or_a_denial_of_one_send_does_not_end_the_race() {
     // After throttling, a third send may find out sooner. After a denial, nothing is sent any more.
     for (error, most) in [("ThrottlingException", 3), ("AccessDeniedException", 2)] {
