@@ -26,7 +26,8 @@ pub fn bridge() -> Result<Option<IpAddr>, Failure> {
     match addresses.next() {
         Some(address) => Ok(Some(address.into())),
         None => Err(Failure::new(format!(
-            "Containers cannot be answered, because there is no interface {BRIDGE}: start Docker, or leave --containers out."
+            "Containers cannot be answered, because there is no interface {BRIDGE}: start Docker Engine (neither \
+             Docker Desktop nor a rootless Docker has one on Linux), or leave --containers out."
         ))),
     }
 }

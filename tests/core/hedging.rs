@@ -1,95 +1,13 @@
 //! What is sent a second time while the first send is still awaited, and what the two answers prove together.
-//!
-//! Connections are simulated: each takes a handshake to open, and is closed when its request is dropped.
 
 use super::accounts::{Account, TABLE, call, rival};
-use crate::harness::engine::Engine;
-use bench::pool::{Counts, Fate, Pool};
+use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
+use bench::pool::Fate;
 use fencepost::error::{CreateError, DeleteError};
-use fencepost::{Call, Clock, Deadline, Decision, Failure, ItemVersion, Key, LeaseTerms, Plan, Reads, Store, Table};
+use fencepost::{Call, Clock, Deadline, Decision, Failure, ItemVersion, Key, LeaseTerms, Plan, Reads};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
-
-const HANDSHAKE: Duration = Duration::from_millis(800);
-const HOP: Duration = Duration::from_millis(5);
-const LATE: Fate = Fate::Late(Duration::from_millis(200));
-const LEASES: &str = "Leases";
-/// What a hedge comes after.
-const HEDGE_AFTER: Duration = Duration::from_millis(150);
-
-/// A store over simulated connections, and an account `a-1` at version 1.
-struct World {
-    engine: Engine,
-    pool: Pool,
-    store: Store,
-    table: Table<Account>,
-    key: Key,
-    at: ItemVersion,
-}
-
-impl World {
-    /// A client that has had no answer and has no connection.
-    async fn cold() -> Self {
-        Self::cold_with(HANDSHAKE).await
-    }
-
-    async fn cold_with(handshake: Duration) -> Self {
-        let engine = Engine::with_tables(&[(TABLE, "accountId"), (LEASES, "leaseKey")]);
-        let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
-        let key = Key::from("a-1");
-        let at = direct.create(&key, &Account { balance: 50 }, &call()).await.expect("a free key").at;
-        let answering = engine.clone();
-        let pool = Pool::new(handshake, HOP, move |operation, body| answering.answer(operation, body));
-        let store = Store::new(&pool.client());
-        let world = World { table: store.table(TABLE), engine, pool, store, key, at };
-        world.forget_counts();
-        world
-    }
-
-    /// A client that has just had its first answer, after a handshake, and has so many idle connections.
-    async fn connected(connections: usize) -> Self {
-        Self::connected_with(HANDSHAKE, connections).await
-    }
-
-    async fn connected_with(handshake: Duration, connections: usize) -> Self {
-        let world = Self::cold_with(handshake).await;
-        world.table.get(&world.key, &call()).await.expect("an answer");
-        world.pool.open(connections - 1);
-        world.forget_counts();
-        world
-    }
-
-    fn forget_counts(&self) {
-        let _ = self.pool.take_counts();
-        self.engine.take_log();
-    }
-
-    /// Requests that left, and connections that were opened.
-    fn sent(&self) -> (u32, u32) {
-        let Counts { requests, opened, .. } = self.pool.take_counts();
-        (requests, opened)
-    }
-
-    /// The version and the balance of the account.
-    fn stored(&self) -> (i64, i64) {
-        let row = self.engine.row(TABLE, "accountId", "a-1");
-        let number = |name: &str| row[name]["N"].as_str().and_then(|n| n.parse().ok()).expect("a number");
-        (number("_version"), number("balance"))
-    }
-
-    /// Adds one. Gives the lost answers, and how long it took.
-    async fn add_one(&self) -> (u32, Duration) {
-        let (began, call) = (Instant::now(), call());
-        let add = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
-        self.table.update_with_retry(&self.key, &call, add).await.expect("a live account");
-        (call.tally().lost_answers, began.elapsed())
-    }
-}
-
-fn millis(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
 
 #[tokio::test(start_paused = true)]
 async fn an_uncontended_update_is_one_read_and_one_write_even_if_each_answer_is_a_little_late() {

@@ -16,6 +16,7 @@ mod hedging;
 mod https;
 mod idempotency;
 mod limits;
+mod pooled;
 mod properties;
 mod remembered;
 mod sort_keys;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{DefaultGuard, set_default};
-use tracing::{Level, Subscriber};
+use tracing::{Instrument, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
@@ -56,8 +56,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Closed {
 impl Closed {
     /// Listens on this thread until the guard is dropped.
     fn listen() -> (Self, DefaultGuard) {
+        Self::listen_to("fencepost::send")
+    }
+
+    /// Listens to the spans with this target only.
+    fn listen_to(target: &str) -> (Self, DefaultGuard) {
         let closed = Closed::default();
-        let filter = Targets::new().with_target("fencepost::send", Level::DEBUG);
+        let filter = Targets::new().with_target(target, Level::DEBUG);
         let guard = set_default(tracing_subscriber::registry().with(closed.clone().with_filter(filter)));
         (closed, guard)
     }
@@ -146,6 +151,15 @@ async fn a_hedge_says_so_and_the_send_that_nobody_awaits_any_more_has_no_outcome
         spans,
         ["GetItem Accounts 0 first read", "UpdateItem Accounts 1 first -", "UpdateItem Accounts 1 hedge applied",]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_span_of_the_caller_is_left_as_it_is() {
+    let (table, key) = table(&client_by_script(&engine(), &[])).await;
+    let (closed, _guard) = Closed::listen_to("caller");
+    let span = tracing::info_span!(target: "caller", "work", operation = "nightly", table = "users");
+    deposit(&table, &key).instrument(span).await;
+    assert_eq!(closed.take(), ["nightly users - - -"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -44,8 +44,8 @@ async fn every_send_of_a_sampled_invocation_is_a_subsegment_of_its_trace() {
         let id = text(&sent["id"]);
         assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{sent:#}");
         assert!(ids.insert(id), "two have one id: {sent:#}");
-        // On a busy machine a late answer is hedged.
-        if sent["annotations"]["why"] != "hedge" {
+        // On a busy machine a late answer is hedged, and a very late one makes the function send again.
+        if sent["annotations"]["why"] == "first" {
             operations.push(text(&sent["aws"]["operation"]));
         }
     }

@@ -1,4 +1,4 @@
-//! What a function needs outside its folder: its tables, its logical id, its events in the emulator, its pages.
+//! What a function needs outside its folder: its tables, its logical id, its events in CI, its pages.
 
 use super::files::{
     Complaints, events, files, functions, has_row, read, relative, root, routes_in_template, sources, strings, template,
