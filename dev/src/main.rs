@@ -53,13 +53,13 @@ async fn run(args: &Args) -> Result<(), Failure> {
     let template = Template::load(workspace)?;
     let environment = template.environment()?;
     watch::check_port(args.port).await?;
+    page::start(args.page_port, args.port).await?;
 
     let dynamodb = DynamoDb::start(&args.engine).await?;
     tables::create(&dynamodb, &template.tables).await?;
     let cargo_lambda = cargo_lambda::find_or_get(&dev::tools()).await?;
     build::functions(workspace, &template.functions).await?;
 
-    page::start(args.page_port, args.port).await?;
     let mut watch = Watch::start(&cargo_lambda, workspace, args.port, &environment, &dynamodb)?;
     watch.serving().await?;
     say_what_is_there(args, &dynamodb, &template, &cargo_lambda::invocation(&cargo_lambda));

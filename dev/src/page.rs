@@ -19,9 +19,7 @@ use utoipa_swagger_ui::{Config, serve};
 
 use crate::failure::Failure;
 use crate::openapi;
-
-/// The page answers on this machine only.
-const LOCALHOST: &str = "127.0.0.1";
+use crate::watch::LOCALHOST;
 
 #[derive(Clone)]
 struct Page {

@@ -21,7 +21,7 @@ use crate::{dynamodb::DynamoDb, failure::Failure, process::Group};
 const LOG_LEVEL: &str = "info,lambda_runtime::runtime=error";
 
 /// The functions answer on this machine only.
-const HOST: &str = "127.0.0.1";
+pub(crate) const LOCALHOST: &str = "127.0.0.1";
 
 /// A running `cargo lambda watch`. Dropping it stops it and the functions.
 pub struct Watch {
@@ -34,7 +34,7 @@ pub struct Watch {
 /// # Errors
 /// The port is taken.
 pub async fn check_port(port: u16) -> Result<(), Failure> {
-    match TcpListener::bind((HOST, port)).await {
+    match TcpListener::bind((LOCALHOST, port)).await {
         Ok(_free) => Ok(()),
         Err(error) => Err(Failure::new(format!(
             "The functions cannot have port {port} ({error}): stop what listens there or choose another with --port."
@@ -57,7 +57,7 @@ impl Watch {
         let mut command = Command::new(program);
         command
             .current_dir(workspace)
-            .args(["lambda", "watch", "--invoke-address", HOST, "--invoke-port", &port.to_string()])
+            .args(["lambda", "watch", "--invoke-address", LOCALHOST, "--invoke-port", &port.to_string()])
             .envs(functions_environment)
             .envs(dynamodb.environment())
             .stdin(Stdio::null());
@@ -87,7 +87,7 @@ impl Watch {
     pub async fn serving(&mut self) -> Result<(), Failure> {
         let port = self.port;
         let answers = async {
-            while TcpStream::connect((HOST, port)).await.is_err() {
+            while TcpStream::connect((LOCALHOST, port)).await.is_err() {
                 sleep(Duration::from_millis(50)).await;
             }
         };

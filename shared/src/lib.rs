@@ -113,8 +113,9 @@
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
 //!    rows that the client saw last.
 //! 3. [`Store`]: one client, and the settings for its requests.
-//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]; and all rows, after a restore. [`transact`]: many items.
-//!    [`idempotency`]: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]: the newest instance wins.
+//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]; and all rows, after a restore.
+//!    [`transact`]: many items. [`idempotency`]: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]:
+//!    the newest instance wins.
 //! 5. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!
 //! Dependencies point in one direction only: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} ->

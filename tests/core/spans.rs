@@ -1,7 +1,8 @@
 //! The span of each send: a subscriber sees what was sent, why, and what the answer proved.
 
 use super::accounts::{Account, TABLE, call, engine, rival};
-use crate::harness::clients::{Way, client_by_script, client_that, client_whose, error};
+use crate::harness::clients::{Way, client_by_script, client_that, client_whose};
+use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::{Decision, Failure, Key, Plan, Reads, Store, Table};
 use std::collections::BTreeMap;
@@ -73,10 +74,11 @@ impl Closed {
 }
 
 /// A table with the account `a-1`, over this client.
-async fn table(client: &Client) -> (Table<Account>, Key) {
-    let (table, key) = (Store::new(client).table::<Account>(TABLE), Key::from("a-1"));
-    table.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
-    (table, key)
+async fn table(engine: &Engine, client: &Client) -> (Table<Account>, Key) {
+    let key = Key::from("a-1");
+    let direct = Store::new(&engine.client()).table::<Account>(TABLE);
+    direct.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+    (Store::new(client).table(TABLE), key)
 }
 
 async fn deposit(table: &Table<Account>, key: &Key) {
@@ -84,27 +86,21 @@ async fn deposit(table: &Table<Account>, key: &Key) {
     table.update_with_retry(key, &call(), decide).await.expect("applied");
 }
 
+/// The spans of a deposit over this client.
+async fn spans_of_a_deposit(engine: &Engine, client: &Client) -> Vec<String> {
+    let (table, key) = table(engine, client).await;
+    let (closed, _guard) = Closed::listen();
+    deposit(&table, &key).await;
+    closed.take()
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_resend_says_what_became_of_the_send_before_it() {
     let engine = engine();
-    // The first write creates the account.
-    let client = client_whose(&engine, {
-        let script = [(500, "InternalServerError", true), (400, "ThrottlingException", false)];
-        move |engine, writes, operation, body| match writes.checked_sub(1).and_then(|index| script.get(index)) {
-            Some(&(status, code, applied)) if operation != "GetItem" => {
-                if applied {
-                    engine.answer(operation, body);
-                }
-                error(status, code)
-            }
-            _ => engine.answer(operation, body),
-        }
-    });
-    let (table, key) = table(&client).await;
-    let (closed, _guard) = Closed::listen();
-    deposit(&table, &key).await;
+    let script = [(500, "InternalServerError", true), (400, "ThrottlingException", false)];
+    let spans = spans_of_a_deposit(&engine, &client_by_script(&engine, &script)).await;
     assert_eq!(
-        closed.take(),
+        spans,
         [
             "GetItem Accounts 0 first read",
             "UpdateItem Accounts 1 first answer_lost",
@@ -118,16 +114,13 @@ async fn a_resend_says_what_became_of_the_send_before_it() {
 async fn the_next_attempt_says_that_the_last_one_lost_a_race() {
     let engine = engine();
     let client = client_whose(&engine, |engine, writes, operation, body| {
-        if writes == 1 && operation == "UpdateItem" {
+        if writes == 0 && operation == "UpdateItem" {
             rival(engine, "a-1");
         }
         engine.answer(operation, body)
     });
-    let (table, key) = table(&client).await;
-    let (closed, _guard) = Closed::listen();
-    deposit(&table, &key).await;
     assert_eq!(
-        closed.take(),
+        spans_of_a_deposit(&engine, &client).await,
         [
             "GetItem Accounts 0 first read",
             "UpdateItem Accounts 1 first refused",
@@ -139,13 +132,9 @@ async fn the_next_attempt_says_that_the_last_one_lost_a_race() {
 #[tokio::test(start_paused = true)]
 async fn a_hedge_says_so_and_the_send_that_nobody_awaits_any_more_has_no_outcome() {
     let engine = engine();
-    // The create, the read, a write whose answer is late, and its hedge.
-    let ways = [Way::Answered(2), Way::Answered(2), Way::Answered(900)];
-    let client = client_that(&engine, move |request| ways.get(request).copied().unwrap_or(Way::Answered(2)));
-    let (table, key) = table(&client).await;
-    let (closed, _guard) = Closed::listen();
-    deposit(&table, &key).await;
-    let mut spans = closed.take();
+    // The read, a write whose answer is late, and its hedge.
+    let client = client_that(&engine, |request| Way::Answered(if request == 1 { 900 } else { 2 }));
+    let mut spans = spans_of_a_deposit(&engine, &client).await;
     spans.sort();
     assert_eq!(
         spans,
@@ -155,7 +144,8 @@ async fn a_hedge_says_so_and_the_send_that_nobody_awaits_any_more_has_no_outcome
 
 #[tokio::test(start_paused = true)]
 async fn a_span_of_the_caller_is_left_as_it_is() {
-    let (table, key) = table(&client_by_script(&engine(), &[])).await;
+    let engine = engine();
+    let (table, key) = table(&engine, &engine.client()).await;
     let (closed, _guard) = Closed::listen_to("caller");
     let span = tracing::info_span!(target: "caller", "work", operation = "nightly", table = "users");
     deposit(&table, &key).instrument(span).await;
@@ -164,7 +154,8 @@ async fn a_span_of_the_caller_is_left_as_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_about_several_tables_names_none() {
-    let (table, key) = table(&client_by_script(&engine(), &[])).await;
+    let engine = engine();
+    let (table, key) = table(&engine, &engine.client()).await;
     let (closed, _guard) = Closed::listen();
     let mut reads = Reads::new();
     let item = reads.later("account", &table, &key);

@@ -23,6 +23,14 @@ pub fn assert_described(event: &Event, answer: &Answer) {
     }
 }
 
+/// A node of the document, or what it refers to.
+pub fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
+    match node["$ref"].as_str() {
+        Some(reference) => document.pointer(reference.trim_start_matches('#')).expect("a target"),
+        None => node,
+    }
+}
+
 impl Contract {
     pub fn of(document: Value) -> Self {
         Contract { document, schemas: Mutex::default() }
@@ -37,14 +45,14 @@ impl Contract {
         let (method, path) = self.route(event).ok_or_else(|| format!("no path describes {}", event.0["rawPath"]))?;
         let route = format!("{method} {path}");
         let operation = &self.document["paths"][path][method.to_lowercase()];
-        let described = self.resolve(&operation["responses"][&status]);
+        let described = resolve(&self.document, &operation["responses"][&status]);
         let wrong = |what: String| Err(format!("{route}, {status}: {what}"));
         if described.is_null() {
             return wrong("the status is not described".to_owned());
         }
         let described_headers = described["headers"].as_object().cloned().unwrap_or_default();
         for (name, header) in &described_headers {
-            if self.resolve(header)["required"] == true && answer.header(&name.to_lowercase()).is_none() {
+            if resolve(&self.document, header)["required"] == true && answer.header(&name.to_lowercase()).is_none() {
                 return wrong(format!("the header {name} is missing"));
             }
         }
@@ -81,13 +89,6 @@ impl Contract {
             parts.len() == raw.len() && parts.iter().zip(&raw).all(|(part, raw)| part.starts_with('{') || part == raw)
         };
         Some((event.0["requestContext"]["http"]["method"].as_str()?, paths.keys().find(is_meant)?))
-    }
-
-    fn resolve<'a>(&'a self, node: &'a Value) -> &'a Value {
-        match node["$ref"].as_str() {
-            Some(reference) => self.document.pointer(reference.trim_start_matches('#')).unwrap_or(&Value::Null),
-            None => node,
-        }
     }
 
     fn schema(&self, name: &str, schema: &Value) -> Result<Arc<Validator>, String> {

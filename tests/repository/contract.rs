@@ -4,7 +4,7 @@ use super::files::{Complaints, events, routes_in_template, template};
 use super::idempotency_keys::HONOURED;
 use crate::devices::world::World;
 use crate::harness::answers::Answer;
-use crate::harness::contract::Contract;
+use crate::harness::contract::{Contract, resolve};
 use crate::harness::events::Event;
 use dev::openapi;
 use serde_json::{Value, json};
@@ -18,19 +18,12 @@ fn operations(document: &Value) -> Vec<(String, Value)> {
             let mut operation = operation.clone();
             let of_path = item["parameters"].as_array().cloned().unwrap_or_default();
             let own = operation["parameters"].as_array().cloned().unwrap_or_default();
-            let all: Vec<_> = of_path.iter().chain(&own).map(|node| resolved(document, node)).collect();
+            let all: Vec<_> = of_path.iter().chain(&own).map(|node| resolve(document, node).clone()).collect();
             operation["parameters"] = json!(all);
             operations.push((format!("{} {path}", method.to_uppercase()), operation));
         }
     }
     operations
-}
-
-fn resolved(document: &Value, node: &Value) -> Value {
-    match node["$ref"].as_str() {
-        Some(reference) => document.pointer(reference.trim_start_matches('#')).expect("a target").clone(),
-        None => node.clone(),
-    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! <https://docs.aws.amazon.com/xray/latest/devguide/xray-api-segmentdocuments.html>
 
 use crate::clock::{Clock, Rng};
+use crate::protocol::send::SEND_TARGET;
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 use std::net::{SocketAddr, UdpSocket};
@@ -21,7 +22,6 @@ use tracing_subscriber::registry::LookupSpan;
 const DAEMON_VARIABLE: &str = "AWS_XRAY_DAEMON_ADDRESS";
 
 const INVOCATION: &str = "fencepost::invocation";
-const SEND: &str = "fencepost::send";
 
 /// Creates the span of an invocation. The sends within it belong to this trace.
 pub(super) fn invocation_span(trace_id: Option<&str>) -> Span {
@@ -52,7 +52,7 @@ impl XRay {
 
     /// The spans that it needs, at any log level.
     pub(super) fn filter() -> Targets {
-        Targets::new().with_targets([(INVOCATION, Level::DEBUG), (SEND, Level::DEBUG)])
+        Targets::new().with_targets([(INVOCATION, Level::DEBUG), (SEND_TARGET, Level::DEBUG)])
     }
 
     /// The subsegment of a send. `None` if the trace is not sampled. `header` has the form
@@ -104,7 +104,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for XRay {
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let Some(send) = context.span(&id).filter(|span| span.metadata().target() == SEND) else { return };
+        let Some(send) = context.span(&id).filter(|span| span.metadata().target() == SEND_TARGET) else { return };
         let Some(invocation) = send.scope().find(|span| span.metadata().target() == INVOCATION) else { return };
         let (send, invocation) = (send.extensions(), invocation.extensions());
         if let (Some(send), Some(invocation)) = (send.get::<Noted>(), invocation.get::<Noted>())

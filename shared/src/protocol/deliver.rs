@@ -22,8 +22,6 @@ pub(crate) struct Delivery<'a> {
     call: &'a Call,
     window: DualClockDeadline,
     attempts: u32,
-    /// Whether a send has left.
-    has_sent: bool,
     conflicts: Conflicts,
 }
 
@@ -72,7 +70,7 @@ impl Refusal<Option<Attributes>> {
 impl<'a> Delivery<'a> {
     pub(crate) fn new(sender: &'a Sender, call: &'a Call) -> Self {
         let window = DualClockDeadline::within(SEND_WINDOW, sender.clock.now());
-        Delivery { sender, call, window, attempts: 0, has_sent: false, conflicts: Conflicts::default() }
+        Delivery { sender, call, window, attempts: 0, conflicts: Conflicts::default() }
     }
 
     /// Sends one write until an answer proves the outcome. If the previous attempt lost a race, waits first.
@@ -95,7 +93,7 @@ impl<'a> Delivery<'a> {
         self.call.count_attempt();
         let mut race = Race::new();
         let mut sends = Sends::default();
-        let mut why = Why::new(if self.attempts == 1 { "first" } else { "conflict" });
+        let mut why = Why::new(if self.attempts == 1 { FIRST } else { "conflict" });
         loop {
             let (outcome, sent) = match race.next().await {
                 Turn::Ended(outcome, sent) => (outcome, sent),
@@ -103,10 +101,11 @@ impl<'a> Delivery<'a> {
                     let is_pending = sends.pending.is_some() || race.is_in_flight();
                     match self.time_to_send(is_pending, &sends.patience) {
                         Some(timeout) => {
-                            if !std::mem::replace(&mut self.has_sent, true) {
+                            let why = why.next();
+                            if why == FIRST {
                                 self.call.count_change();
                             }
-                            let span = send_span(self.attempts, why.next());
+                            let span = send_span(self.attempts, why);
                             let request = send(Send { timeout, mismatches: sends.mismatches }).instrument(span.clone());
                             let at = self.call.deadline().remaining();
                             let sent = Sent { at, signed_again: sends.signed_again, span };
@@ -220,6 +219,9 @@ struct Sent {
     span: Span,
 }
 
+/// The reason of the first send of a change or of a read.
+const FIRST: &str = "first";
+
 /// Why the next send of a request leaves, in one word for its span.
 struct Why(&'static str);
 
@@ -297,7 +299,7 @@ where
     let mut race = Race::<Instrumented<S>, _>::new();
     let mut patience = Patience::default();
     let mut signed_again = false;
-    let mut why = Why::new("first");
+    let mut why = Why::new(FIRST);
     loop {
         let (outcome, was_signed_again) = match race.next().await {
             Turn::Ended(outcome, (was_signed_again, span)) => {

@@ -90,9 +90,8 @@ pub fn judge(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
 }
 
 /// A row keeps the id of the create that made it for its whole life. (A restamp changes it, while nobody writes.) So this
-/// verdict is exact after any number of later
-/// writes. A row that refuses a create does not vanish while a copy of the create can still arrive, because deletes
-/// leave tombstones.
+/// verdict is exact after any number of later writes. A row that refuses a create does not vanish while a copy of the
+/// create can still arrive, because deletes leave tombstones.
 fn judge_create(id: WriteId, row: &SeenRow) -> Verdict {
     if row.incarnation == id.as_incarnation() { Verdict::Landed(Version::ABSENT.next()) } else { Verdict::NeverApplied }
 }

@@ -8,5 +8,7 @@ mod transaction;
 
 pub(crate) use outcome::{ReadOutcome, SendOutcome};
 pub(crate) use sender::Sender;
+#[cfg(feature = "lambda")]
+pub(crate) use span::SEND_TARGET;
 pub(crate) use span::send_span;
 pub(crate) use transaction::{Address, Reason, step};

@@ -1,0 +1,48 @@
+"""Processes that a check of CI starts, and the ports that they get."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = ROOT / "target" / "ci"
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def started(name, command, environment=None):
+    """A process with its output in target/ci/NAME.log; it and all that it started end with the block."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    path = LOGS / f"{name}.log"
+    with path.open("wb") as log:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=subprocess.STDOUT, start_new_session=True)
+    process.log = path
+    try:
+        yield process
+    finally:
+        for sign in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, sign)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+
+
+def wait_until(ready, process, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if result := ready():
+            return result
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise SystemExit(f"{process.args[0]} does not start:\n{process.log.read_text()}")
