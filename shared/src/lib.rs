@@ -132,6 +132,7 @@ pub mod idempotency;
 pub mod json;
 #[cfg(feature = "lambda")]
 pub mod lambda;
+mod layout;
 pub mod lease;
 pub mod lww;
 pub mod number;
@@ -153,6 +154,7 @@ pub use error::{
 };
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim};
+pub use layout::{Deletes, Names, OtherWriters, Regions};
 pub use lease::{Lease, LeaseTerms, Leases};
 pub use lww::{LwwRecord, LwwTable};
 pub use number::Number;

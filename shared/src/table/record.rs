@@ -1,6 +1,7 @@
 //! [`Record`]: converts a value to an item and back.
 
 use crate::error::Source;
+use crate::layout::{Deletes, Names, OtherWriters, Regions};
 use crate::protocol::item::Attributes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -50,6 +51,17 @@ pub trait Record: Serialize + DeserializeOwned {
     /// Take more than the commits per second times the age of what the writer saw, and at most
     /// [`Record::REMEMBERED_WRITES`] less the commits in the time that a lost answer takes to be noticed.
     const ADD_WINDOW: u64 = 8;
+
+    /// The names of this crate's attributes in the table.
+    const NAMES: Names = Names::DEFAULT;
+    /// The version that a create makes: at least 1. Take the one with which the other writers of the table begin.
+    const FIRST_VERSION: u64 = 1;
+    /// Which other programs write the table.
+    const OTHER_WRITERS: OtherWriters = OtherWriters::Nobody;
+    /// How items are deleted.
+    const DELETES: Deletes = Deletes::Expire;
+    /// In which Regions the table is written.
+    const REGIONS: Regions = Regions::One;
 
     /// Encodes the value as attributes.
     ///
