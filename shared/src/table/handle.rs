@@ -120,10 +120,7 @@ impl<T: Record> Table<T> {
         let sender = self.sender();
         match token {
             None => sender.write(&self.name, write, send.timeout).await,
-            Some(token) => {
-                let token = format!("{token}{:02}", send.mismatches);
-                sender.write_as_transaction(&self.name, write, token, send.timeout).await
-            }
+            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send.timeout).await,
         }
     }
 

@@ -119,9 +119,9 @@ pub(super) fn of_one_step(
         SendOutcome::NotApplied(source) => SendOutcome::NotApplied(source),
         SendOutcome::Expired(source) => SendOutcome::Expired(source),
         SendOutcome::Rejected(source) => SendOutcome::Rejected(source),
-        SendOutcome::Unknown(source) => SendOutcome::Unknown(source),
+        // No other token may be taken: under it, a copy would be applied again where the values have come back.
+        SendOutcome::Unknown(source) | SendOutcome::Mismatch(source) => SendOutcome::Unknown(source),
         SendOutcome::Broken(source) => SendOutcome::Broken(source),
-        SendOutcome::Mismatch(source) => SendOutcome::Mismatch(source),
     }
 }
 
