@@ -127,7 +127,6 @@ fn check(operation: &Operation, states: &[State<'_>]) -> Option<String> {
         return fail(APPLIED_TWICE);
     }
     match (operation.told, certain.first()) {
-        (Told::Unknown, _) => None,
         (Told::Applied(_), None) if mine.is_empty() => fail(NEVER_APPLIED),
         (Told::Applied(version), Some(state)) if version_of(state.row) != version => {
             fail("told a version that it did not make")
@@ -135,7 +134,7 @@ fn check(operation: &Operation, states: &[State<'_>]) -> Option<String> {
         (Told::Applied(_), Some(state)) if state.time < operation.began || state.time > operation.ended => {
             fail("applied outside its call, and told so")
         }
-        (Told::Applied(_), _) => None,
+        (Told::Applied(_) | Told::Unknown, _) => None,
         (_, Some(_)) => fail(DENIED),
         (told, None) => {
             let is_true = match told {

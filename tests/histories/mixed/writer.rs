@@ -141,9 +141,9 @@ impl<const OTHERS: u8> Writer<OTHERS> {
             }
             "delete at version" => {
                 let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
-                self.deleted(self.table.delete_at_version(&key, known, call).await)
+                Self::deleted(self.table.delete_at_version(&key, known, call).await)
             }
-            _ => self.deleted(self.table.delete(&key, call).await),
+            _ => Self::deleted(self.table.delete(&key, call).await),
         }
     }
 
@@ -157,7 +157,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         Told::Saw(at.version)
     }
 
-    fn deleted(&self, result: Result<Version, DeleteError<Tally<OTHERS>>>) -> Told {
+    fn deleted(result: Result<Version, DeleteError<Tally<OTHERS>>>) -> Told {
         match result {
             Ok(version) => Told::Applied(version),
             Err(DeleteError::NotFound) => Told::SawNothing,
