@@ -36,6 +36,8 @@ pub struct Dynamo {
 struct Story {
     seed: u64,
     begun: Instant,
+    /// Whether the environment can give the test this seed again.
+    is_chosen: bool,
 }
 
 /// A test that fails says how to play it again.
@@ -43,7 +45,12 @@ impl Drop for Story {
     #[expect(clippy::print_stderr, reason = "a test that fails prints its seed")]
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("{SEED}={} plays this test again", self.seed);
+            let seed = self.seed;
+            if self.is_chosen {
+                eprintln!("{SEED}={seed} plays this test again");
+            } else {
+                eprintln!("the seed of this test is {seed}");
+            }
         }
     }
 }
@@ -64,7 +71,12 @@ impl Dynamo {
     /// An empty one whose seed is that of `FENCEPOST_SEED`, or else a new one. If the test fails, it prints the seed.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_seed(asked(SEED).unwrap_or_else(|| fastrand::Rng::new().u64(0..1_000_000)))
+        Self::chosen(asked(SEED).unwrap_or_else(|| fastrand::Rng::new().u64(0..1_000_000)))
+    }
+
+    /// An empty one with a seed that `FENCEPOST_SEED` can give again.
+    pub(crate) fn chosen(seed: u64) -> Self {
+        Self::told(seed, true, Rates::default(), ())
     }
 
     /// An empty one with this seed. All chance of the network comes from it, and the jitter of the SDK's retries too, as
@@ -77,11 +89,15 @@ impl Dynamo {
     /// The same, with faults that are drawn for each request, and a seam of your own before the engine.
     #[must_use]
     pub fn with_seam(seed: u64, rates: Rates, seam: impl Seam + 'static) -> Self {
+        Self::told(seed, false, rates, seam)
+    }
+
+    fn told(seed: u64, is_chosen: bool, rates: Rates, seam: impl Seam + 'static) -> Self {
         fastrand::seed(seed); // the generator of the SDK's retries
         let begun = Instant::now();
         let engine = Engine::embedded_at(move || time_since(begun));
         let network = Network::through(&engine, rates, fastrand::Rng::with_seed(seed), seam);
-        Dynamo { network, story: Arc::new(Story { seed, begun }) }
+        Dynamo { network, story: Arc::new(Story { seed, begun, is_chosen }) }
     }
 
     /// Creates an empty table whose key is one text. A program may also create its tables itself, through its client.

@@ -25,6 +25,6 @@ pub fn for_each_seed(sample: u64, test: impl AsyncFn(Dynamo)) {
     };
     for seed in seeds {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        runtime.expect("a runtime").block_on(async { test(Dynamo::with_seed(seed)).await });
+        runtime.expect("a runtime").block_on(async { test(Dynamo::chosen(seed)).await });
     }
 }

@@ -170,9 +170,8 @@ impl Engine {
 
     /// Learns the key of a table from the request that created it.
     fn learn(&self, created: &Value) {
-        let mut schema: Vec<_> = created["KeySchema"].as_array().into_iter().flatten().collect();
-        schema.sort_by_key(|member| member["KeyType"] != "HASH");
-        let names = schema.iter().filter_map(|member| member["AttributeName"].as_str()).map(ToOwned::to_owned);
+        let schema = created["KeySchema"].as_array().into_iter().flatten(); // the partition key comes first
+        let names = schema.filter_map(|member| member["AttributeName"].as_str()).map(ToOwned::to_owned);
         let table = created["TableName"].as_str().unwrap_or_default().to_owned();
         self.keys.lock().expect("no panic while learning").insert(table, names.collect());
     }
