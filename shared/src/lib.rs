@@ -41,9 +41,14 @@
 //! because a [`Store`] switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`]
 //! counts them.
 //!
-//! Other writers of a table must keep three rules. They raise `_version` by one with each write. They leave the other
-//! attributes of this crate alone. They never create, replace or delete a row. Programs that use this crate on one
-//! table must have the same stored format (2) and the same [`Record::REMEMBERED_WRITES`].
+//! # A table that is there already
+//!
+//! A table may have rows that another program wrote, its own names, and programs that go on writing. [`Record::NAMES`],
+//! [`Record::OTHER_WRITERS`] and [`Record::DELETES`] say so. Rows of other programs are read, tagged, and adopted by the
+//! first change. `docs/adoption.md` says which settings a library needs, and what holds beside it.
+//!
+//! Programs that use this crate on one table must have the same stored format (2) and the same settings in their
+//! `Record`s.
 //!
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see
 //! [`table::Restamp`] and the section "Restore" of `docs/operations.md`.

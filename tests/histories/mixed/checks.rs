@@ -41,7 +41,7 @@ impl State<'_> {
 
 impl Ended {
     pub fn of(scene: &Arc<Scene>, style: Style) -> Self {
-        let applied = scene.network.applied.lock().expect("no panic").clone();
+        let applied = scene.network.applied().clone();
         let done = std::mem::take(&mut *scene.done.lock().expect("no panic"));
         let row = scene.network.engine.row(TABLE, KEY, &scene.key);
         Ended { style, applied, done, key: scene.key.clone(), row }

@@ -6,7 +6,7 @@
 use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
-use crate::harness::faults::{Broken, Network, Rates};
+use crate::harness::faults::{Network, Rates};
 use checks::Ended;
 use neighbour::Style;
 use record::{ANY, KEY, NOBODY, TABLE, VERSIONED};
@@ -70,7 +70,7 @@ async fn play<const OTHERS: u8>(engine: &Engine, seed: u64, style: Style, create
     let (writers, neighbours, turns) = (rng.u64(1..=4), rng.u64(1..=3), rng.u64(3..=9));
     let (hours, begins_foreign) = (rng.u32(..4) == 0, !creates || rng.bool());
     let scene = Arc::new(Scene {
-        network: Network::new(engine, rates, Broken::Nothing, rng),
+        network: Network::new(engine, rates, rng),
         key: format!("tally-{seed}-{OTHERS}-{style:?}-{creates}"),
         hours,
         creates,

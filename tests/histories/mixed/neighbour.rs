@@ -2,7 +2,6 @@
 
 use super::record::{FOREIGN, KEY, SWEEP, Stored, TABLE, version_of};
 use super::writer::Scene;
-use crate::harness::engine::Step;
 use crate::harness::faults::{Applied, Touched};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -151,11 +150,11 @@ fn send(scene: &Scene, number: u64, operation: &'static str, mut request: Value)
     let (status, answer) = network.engine.answer(operation, request.to_string().as_bytes());
     assert!(status == 200 || answer.contains("ConditionalCheckFailed"), "{request}: {answer}");
     if status == 200 {
-        let step = Step { action: operation, table: TABLE.to_owned(), id: scene.key.clone() };
         let row = network.engine.row(TABLE, KEY, &scene.key);
-        let rows = vec![Touched { step, row }];
+        let steps = network.engine.steps_of(operation, &request).into_iter();
+        let rows = steps.map(|step| Touched { step, row: row.clone() }).collect();
         let applied = Applied { op: number, time: Instant::now(), rows, is_copy_of_refused: false };
-        network.applied.lock().expect("no panic").push(applied);
+        network.applied().push(applied);
     }
 }
 

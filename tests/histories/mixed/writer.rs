@@ -1,7 +1,7 @@
 //! One client of Fencepost, over a wire of its own, which is subject to every fault.
 
 use super::record::{Stored, TABLE, Tally};
-use crate::harness::faults::{Freezing, Network, Wire};
+use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use fencepost::error::{AddError, CreateError, DeleteError, UpdateError, VersionedUpdateError};
 use fencepost::{Add, Call, Deadline, Decision, Failure, ItemVersion, Key, RetryPolicy, Table, Version};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -66,7 +66,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let mut policy = RetryPolicy::default();
         policy.max_attempts = 12;
         let clock = scene.clone();
-        let store = scene.network.store(&wire.client(), move || clock.now()).with_policy(policy);
+        let store = store_on(&scene.network, &wire.client(), move || clock.now()).with_policy(policy);
         let table = store.table(TABLE).with_tombstone_retention(Duration::from_hours(1));
         let table = if scene.network.below(2) == 0 { table.remembering_items() } else { table };
         Writer { scene: scene.clone(), wire, table, known: None }
