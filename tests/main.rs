@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests set the clock and write behind the crate's back")]
 #![allow(clippy::print_stdout, reason = "a random test prints its seed, a history what it was made of")]
 
+mod adoption;
 mod core;
 mod devices;
 mod harness;

@@ -247,6 +247,7 @@ impl<'a, T: Record> AddChange<'a, T> {
         let seen = item.as_ref().and_then(|item| seen(self.table, item));
         match (judge(sent, seen.as_ref()), pending) {
             (Verdict::Landed(version), _) => Ok(Settled::Landed(version, item)),
+            (Verdict::Corrupt, None) if Table::<T>::LAYOUT.versions_may_fall() => Ok(Settled::NotApplied(item)),
             // A version that was read never goes down. One that a caller made up is no state to start from either.
             (Verdict::Corrupt, None) => Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
             (Verdict::NeverApplied, _) | (_, None) => Ok(Settled::NotApplied(item)),
@@ -311,6 +312,8 @@ impl<'a, T: Record> AddChange<'a, T> {
             let (seen, own) = (seen.row.at, sight.at);
             seen.incarnation == own.incarnation && seen.version > own.version
         });
+        // Where values are demanded, a row without them is no state to start from.
+        let later = later.filter(|seen| seen.has_item || Demand::at(Table::<T>::LAYOUT, seen.row.at).is_some());
         self.is_stale = later.is_none();
         Ok(later.map_or(sight, |seen| Sight::of_row(&seen.row, seen.has_item)))
     }

@@ -33,6 +33,7 @@ pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
                     all = Verdict::NeverApplied;
                 }
             }
+            Verdict::Corrupt if layout.versions_may_fall() => {}
             verdict @ (Verdict::Open | Verdict::Corrupt) if all == Verdict::Unproved => all = verdict,
             Verdict::Open | Verdict::Corrupt | Verdict::Unproved => {}
         }

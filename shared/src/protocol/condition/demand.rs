@@ -156,7 +156,7 @@ impl Expression {
         }
     }
 
-    /// Demands that the row is no tombstone: it has no mark, or one that is older than its version.
+    /// Demands that the row is no tombstone: it has no mark, or that of another version.
     pub(super) fn demand_life(&mut self, layout: &Layout) {
         let Names { version, purge_at, buried, .. } = layout.names;
         let mut unmarked = Vec::new();
@@ -171,7 +171,7 @@ impl Expression {
         let unmarked = unmarked.join(" AND ");
         if layout.marks_by_version() {
             self.name("#version", version);
-            self.demand(format!("(#buried < #version OR ({unmarked}))"));
+            self.demand(format!("((attribute_exists(#buried) AND #buried <> #version) OR ({unmarked}))"));
         } else {
             self.demand(unmarked);
         }

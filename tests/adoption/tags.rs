@@ -1,0 +1,165 @@
+//! Tags of rows that other programs write: each refuses after a change that it does not know.
+
+use super::adopting::VERSIONS;
+use super::world::{
+    Account, Alone, Setup, Shared, accounts, call, deposit, foreign, foreign_save, foreign_update, get, key, put, row,
+    set, update, with_foreign,
+};
+use crate::harness::engine::Engine;
+use fencepost::error::{DeleteError, VersionedUpdateError};
+use fencepost::http::{ChangeRequest, DeleteRequest, IfMatch, IfNoneMatch, Items, Preconditions, Problem, Validator};
+use fencepost::{ItemVersion, Table};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// What another program does to the row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Foreign {
+    Updates,
+    Saves,
+    /// It replaces the value, and the version stays what it is.
+    ChangesTheContent,
+}
+
+impl Foreign {
+    fn does(self, engine: &Engine) {
+        match self {
+            Foreign::Updates => foreign_update(engine, 10),
+            Foreign::Saves => foreign_save(engine, 10),
+            Foreign::ChangesTheContent => {
+                set(engine, &[("note", json!({"S": "of another program"}))]);
+            }
+        }
+    }
+}
+
+async fn tag<S: Setup>(table: &Table<Account<S>>) -> ItemVersion {
+    get(table).await.expect("an account").at
+}
+
+/// A change and a delete at an old tag are conflicts with the current item, and cost no write more than allowed.
+async fn is_refused<S: Setup>(engine: &Engine, table: &Table<Account<S>>, old: ItemVersion) {
+    let (before, current) = (row(engine), get(table).await.expect("an account"));
+    engine.take_log();
+    let changed = table.update_at_version(&key(), old, &call(), deposit(1)).await.expect_err("an old tag");
+    assert!(matches!(changed, VersionedUpdateError::Conflict(now) if *now == current));
+    assert_eq!(engine.take_counts(), (1, 0));
+    let deleted = table.delete_at_version(&key(), old, &call()).await.expect_err("an old tag");
+    assert!(matches!(deleted, DeleteError::Conflict(now) if *now == current));
+    assert_eq!(engine.take_counts(), if old.incarnation.is_foreign() { (1, 0) } else { (0, 1) });
+    assert_eq!(row(engine), before);
+}
+
+#[tokio::test]
+async fn a_tag_of_a_foreign_row_refuses_after_each_change_of_another_program() {
+    for at in VERSIONS {
+        for change in [Foreign::Updates, Foreign::Saves, Foreign::ChangesTheContent] {
+            let engine = with_foreign(at);
+            let table = accounts::<Shared>(&engine);
+            let old = tag(&table).await;
+            change.does(&engine);
+            is_refused(&engine, &table, old).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tag_of_an_adopted_row_refuses_after_an_update_and_after_a_save_of_another_program() {
+    for change in [Foreign::Updates, Foreign::Saves] {
+        let engine = with_foreign(Some(7));
+        let table = accounts::<Shared>(&engine);
+        let old = update(&table, 7).await.expect("an account").at;
+        assert_eq!(old, tag(&table).await);
+        change.does(&engine);
+        is_refused(&engine, &table, old).await;
+    }
+}
+
+/// The adoption itself is a change. Only the tag that it returned matches afterwards.
+#[tokio::test]
+async fn a_tag_of_a_foreign_row_refuses_after_its_adoption() {
+    for at in VERSIONS {
+        let engine = with_foreign(at);
+        let table = accounts::<Alone>(&engine);
+        let old = tag(&table).await;
+        update(&table, 0).await.expect("an account");
+        is_refused(&engine, &table, old).await;
+    }
+}
+
+/// The row between a read and the write that adopts it: only the condition on the version stands in the way.
+#[tokio::test]
+async fn a_change_at_a_tag_loses_to_a_write_of_another_program_after_the_read() {
+    for change in [Foreign::Updates, Foreign::Saves] {
+        let engine = with_foreign(Some(7));
+        let table = accounts::<Shared>(&engine);
+        let at = tag(&table).await;
+        let decide = |account: &Account<Shared>| {
+            change.does(&engine);
+            deposit(1)(account)
+        };
+        let lost = table.update_at_version(&key(), at, &call(), decide).await.expect_err("it came first");
+        assert!(matches!(lost, VersionedUpdateError::Conflict(now) if now.value.balance == 60));
+        assert_eq!(row(&engine)["balance"]["N"], "60");
+    }
+}
+
+#[tokio::test]
+async fn states_of_a_foreign_row_have_different_tags_and_what_is_not_declared_has_no_part_in_them() {
+    let mut tags = BTreeSet::new();
+    for (balance, version) in [(50, None), (50, Some(0)), (50, Some(1)), (50, Some(7)), (51, Some(7)), (51, None)] {
+        let engine = with_foreign(None);
+        put(&engine, &foreign(balance, version));
+        let table = accounts::<Alone>(&engine);
+        let tag = tag(&table).await;
+        assert_eq!(tag, self::tag(&table).await, "the same state has the same tag");
+        set(&engine, &[("stranger", json!({"S": "another"}))]);
+        assert_eq!(tag, self::tag(&table).await);
+        let etag = tag.etag();
+        let (number, digest) = etag.trim_matches('"').split_once('.').expect("two parts");
+        assert_eq!((number, digest.len()), (version.unwrap_or(0).to_string().as_str(), 22), "{etag}");
+        assert_eq!(ItemVersion::from_etag(&etag), Some(tag));
+        tags.insert(etag);
+    }
+    assert_eq!(tags.len(), 6, "{tags:?}");
+}
+
+fn at(tag: ItemVersion) -> ChangeRequest {
+    ChangeRequest { if_match: IfMatch::Tag(tag), claim: None }
+}
+
+fn status(answer: Result<fencepost::http::Response, Problem>) -> u16 {
+    answer.unwrap_or_else(Problem::into_response).status()
+}
+
+/// Over HTTP: the tag of an answer is good for one change, and for none after a change of another program.
+#[tokio::test]
+async fn if_match_answers_412_after_a_change_of_another_program_and_200_before_it() {
+    for change in [Foreign::Updates, Foreign::Saves, Foreign::ChangesTheContent] {
+        for is_adopted in [false, true] {
+            // At the same version, only the tag of a foreign row tells another content.
+            if is_adopted && change == Foreign::ChangesTheContent {
+                continue;
+            }
+            let engine = with_foreign(Some(7));
+            let items = Items::new(accounts::<Shared>(&engine));
+            if is_adopted {
+                update(items.table(), 0).await.expect("an account");
+            }
+            let deposit = |account: &Account<Shared>| deposit(1)(account).map_refusal(|()| Problem::key_reused());
+            let preconditions = Preconditions { if_match: IfMatch::None, if_none_match: IfNoneMatch::None };
+            let shown = items.get("a-1", &preconditions, &call()).await.expect("an account");
+            let etag = shown.headers().iter().find(|(name, _)| name.eq_ignore_ascii_case("etag")).expect("a tag");
+            let tag = ItemVersion::from_etag(&etag.1).expect("a tag of this crate");
+            assert_eq!(tag.incarnation.is_foreign(), !is_adopted);
+
+            change.does(&engine);
+            assert_eq!(status(items.change("a-1", &at(tag), &call(), deposit).await), 412);
+            let delete = DeleteRequest { if_match: IfMatch::Tag(tag) };
+            assert_eq!(status(items.delete("a-1", delete, &call()).await), 412);
+            let current = self::tag(items.table()).await;
+            assert_eq!(status(items.change("a-1", &at(current), &call(), deposit).await), 200);
+            assert_eq!(status(items.change("a-1", &at(current), &call(), deposit).await), 412);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Accounts of a bank whose other programs keep the version in `version`, and what those programs do.
+
+use crate::harness::clients::{client_whose, lost};
+use crate::harness::engine::{Engine, is_read};
+use aws_sdk_dynamodb::Client;
+use fencepost::http::Resource;
+use fencepost::{
+    Call, Deadline, Decision, Deletes, ItemVersion, Key, Names, OtherWriters, Record, Regions, Store, Table,
+    UpdateError, Versioned,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::fmt::Debug;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+pub const TABLE: &str = "Accounts";
+pub const KEY: &str = "accountId";
+
+/// How a table of accounts is set up.
+pub trait Setup: Clone + Debug + PartialEq + Send + Sync + 'static {
+    const NAMES: Names = Names::DEFAULT.version("version");
+    const FIRST_VERSION: u64 = 1;
+    const OTHER_WRITERS: OtherWriters = OtherWriters::Nobody;
+    const DELETES: Deletes = Deletes::Sweep;
+    const REGIONS: Regions = Regions::One;
+}
+
+macro_rules! setups {
+    ($($(#[$doc:meta])* $name:ident { $($setting:ident: $type:ty = $value:expr;)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name;
+
+        impl Setup for $name {
+            $(const $setting: $type = $value;)*
+        }
+    )*};
+}
+
+setups! {
+    /// The other programs are gone. TTL removes tombstones.
+    Alone { DELETES: Deletes = Deletes::Expire; }
+    /// The other programs are gone. A sweep removes tombstones.
+    Swept {}
+    /// The other programs are gone. Deletes are physical.
+    Removed { DELETES: Deletes = Deletes::Remove; }
+    /// The other programs demand the version and raise it.
+    Shared { OTHER_WRITERS: OtherWriters = OtherWriters::Versioned; }
+    /// The same, and tombstones stay for ever.
+    Kept {
+        OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
+        DELETES: Deletes = Deletes::Keep;
+    }
+    /// The same, and deletes are physical.
+    SharedRemoved {
+        OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
+        DELETES: Deletes = Deletes::Remove;
+    }
+    /// The other programs write as they like.
+    Anybody { OTHER_WRITERS: OtherWriters = OtherWriters::Any; }
+    /// Every attribute of this crate has another name, and versions begin at 5.
+    Renamed {
+        NAMES: Names = Names::DEFAULT.version("v").incarnation("i").writes("w").purge_at("p").buried("b").fence("f");
+        FIRST_VERSION: u64 = 5;
+        OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
+    }
+    /// Two Regions write the table.
+    Regional { REGIONS: Regions = Regions::Strong; }
+}
+
+/// An account in a table that is set up so.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Account<S> {
+    pub balance: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(skip)]
+    pub of: PhantomData<S>,
+}
+
+impl<S: Setup> Record for Account<S> {
+    const PARTITION_KEY: &'static str = KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["balance", "note"];
+    const NAMES: Names = S::NAMES;
+    const FIRST_VERSION: u64 = S::FIRST_VERSION;
+    const OTHER_WRITERS: OtherWriters = S::OTHER_WRITERS;
+    const DELETES: Deletes = S::DELETES;
+    const REGIONS: Regions = S::REGIONS;
+}
+
+pub fn account<S>(balance: i64) -> Account<S> {
+    Account { balance, note: None, of: PhantomData }
+}
+
+/// Deposits so much.
+pub fn deposit<S: Setup>(amount: i64) -> impl Fn(&Account<S>) -> Decision<Account<S>, ()> {
+    move |account| Decision::Put(Account { balance: account.balance + amount, ..account.clone() })
+}
+
+pub fn call() -> Call {
+    Call::new(Deadline::within(Duration::from_mins(1)))
+}
+
+pub fn key() -> Key {
+    Key::from("a-1")
+}
+
+pub fn engine() -> Engine {
+    Engine::with_tables(&[(TABLE, KEY)])
+}
+
+/// The accounts of a new client, which knows nothing yet.
+pub fn accounts<S: Setup>(engine: &Engine) -> Table<Account<S>> {
+    Store::new(&engine.client()).table(TABLE)
+}
+
+/// An engine with an account of 50 that another program wrote, with an attribute that no `Record` declares.
+pub fn with_foreign(version: Option<u64>) -> Engine {
+    let engine = engine();
+    put(&engine, &foreign(50, version));
+    engine
+}
+
+/// The row of an account as another program writes it. It may have no version.
+pub fn foreign(balance: i64, version: Option<u64>) -> Value {
+    let mut row = json!({KEY: {"S": "a-1"}, "balance": number(balance), "stranger": {"S": "kept"}});
+    if let Some(version) = version {
+        row["version"] = number(version);
+    }
+    row
+}
+
+pub fn number(number: impl Into<i128>) -> Value {
+    json!({"N": number.into().to_string()})
+}
+
+/// Another program replaces the row, whatever it was.
+pub fn put(engine: &Engine, row: &Value) {
+    engine.raw("PutItem", &json!({"TableName": TABLE, "Item": row}));
+}
+
+/// Another program removes the row, whatever it was.
+pub fn remove(engine: &Engine) {
+    engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {KEY: {"S": "a-1"}}}));
+}
+
+/// Another program sets attributes of the row, whatever it was.
+pub fn set(engine: &Engine, attributes: &[(&str, Value)]) {
+    let parts: Vec<_> = (0..attributes.len()).map(|index| format!("#{index} = :{index}")).collect();
+    let names = attributes.iter().enumerate().map(|(index, (name, _))| (format!("#{index}"), json!(name)));
+    let values = attributes.iter().enumerate().map(|(index, (_, value))| (format!(":{index}"), value.clone()));
+    let request = json!({
+        "TableName": TABLE,
+        "Key": {KEY: {"S": "a-1"}},
+        "UpdateExpression": format!("SET {}", parts.join(", ")),
+        "ExpressionAttributeNames": names.collect::<serde_json::Map<_, _>>(),
+        "ExpressionAttributeValues": values.collect::<serde_json::Map<_, _>>(),
+    });
+    engine.raw("UpdateItem", &request);
+}
+
+/// Another program adds to the balance as most libraries update: it demands the version, raises it, and names no other
+/// attribute.
+pub fn foreign_update(engine: &Engine, by: i64) {
+    let request = json!({
+        "TableName": TABLE,
+        "Key": {KEY: {"S": "a-1"}},
+        "UpdateExpression": "SET balance = if_not_exists(balance, :zero) + :by, #v = if_not_exists(#v, :zero) + :one",
+        "ExpressionAttributeNames": {"#v": "version"},
+        "ExpressionAttributeValues": {":by": number(by), ":one": number(1), ":zero": number(0)},
+    });
+    engine.raw("UpdateItem", &request);
+}
+
+/// Another program adds to the balance as `PynamoDB` saves: it demands the version, raises it, and puts the attributes
+/// that it knows. Those of this crate are gone.
+pub fn foreign_save(engine: &Engine, by: i64) {
+    let row = row(engine);
+    let of = |name: &str| row[name]["N"].as_str().and_then(|number| number.parse::<i64>().ok()).unwrap_or_default();
+    let item = json!({KEY: {"S": "a-1"}, "balance": number(of("balance") + by), "version": number(of("version") + 1)});
+    put(engine, &item);
+}
+
+pub fn row(engine: &Engine) -> Value {
+    engine.row(TABLE, KEY, "a-1")
+}
+
+/// The name in the memory of a row of the write that made or adopted it.
+pub fn name_of(incarnation: &Value) -> String {
+    let bytes = incarnation["B"].as_str().unwrap_or_else(|| panic!("bytes: {incarnation}"));
+    bytes.trim_end_matches('=').replace('+', "-").replace('/', "_")
+}
+
+/// What a row that was adopted at this version has beside the other attributes, which are given.
+pub fn adopted(engine: &Engine, at: Option<u64>, rest: Value) -> Value {
+    let incarnation = row(engine)["_incarnation"].take();
+    let (at, name, mut expected) = (at.unwrap_or(0), name_of(&incarnation), rest);
+    assert_eq!(name.len(), 11, "8 bytes: {incarnation}");
+    expected["version"] = number(at + 1);
+    expected["_writes"] = json!({"M": {name: number(at)}});
+    expected["_incarnation"] = incarnation;
+    expected
+}
+
+/// The item as this client reads it.
+pub async fn get<S: Setup>(table: &Table<Account<S>>) -> Option<Versioned<Account<S>>> {
+    table.get(&key(), &call()).await.expect("a row that can be read")
+}
+
+/// Deposits so much, by a decision.
+pub async fn update<S: Setup>(
+    table: &Table<Account<S>>,
+    amount: i64,
+) -> Result<Versioned<Account<S>>, UpdateError<()>> {
+    table.update_with_retry(&key(), &call(), deposit(amount)).await
+}
+
+impl<S: Setup> Resource for Account<S> {
+    const NOT_FOUND: (&'static str, &'static str) = ("account_not_found", "there is no account with this id");
+
+    fn location(&self, id: &str) -> String {
+        format!("/accounts/{id}")
+    }
+
+    fn to_json(&self, id: &str, at: ItemVersion) -> Value {
+        json!({"accountId": id, "balance": self.balance, "version": at.version.get()})
+    }
+}
+
+/// A client whose first write is lost: applied or not. After it, `meanwhile` happens.
+pub fn client_that_loses_the_first(
+    engine: &Engine,
+    applied: bool,
+    meanwhile: impl Fn(&Engine) + Send + Sync + 'static,
+) -> Client {
+    client_whose(engine, move |engine, writes, operation, body| {
+        if is_read(operation) || writes > 0 {
+            return engine.answer(operation, body);
+        }
+        if applied {
+            let (status, answer) = engine.answer(operation, body);
+            assert_eq!(status, 200, "{answer}");
+        }
+        engine.forget_tokens();
+        meanwhile(engine);
+        lost()
+    })
+}
