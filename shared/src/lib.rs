@@ -109,6 +109,9 @@
 //! | `lambda` | [`lambda`]: functions behind an HTTP API or a queue; implies `http` |
 //! | `testing` | the pure parts of the protocol, for property tests; not covered by semantic versioning |
 //!
+//! To test your own program against lost answers, throttling and conflicts, use the crate
+//! [`fencepost-test`](https://docs.rs/fencepost-test). It needs no feature.
+//!
 //! # Contents, in reading order
 //!
 //! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`], `layout`: small files that

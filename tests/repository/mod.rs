@@ -8,6 +8,7 @@ mod deployments;
 mod files;
 mod idempotency_keys;
 mod imports;
+mod kit;
 mod metric_math;
 pub mod permissions;
 mod protection;

@@ -1,6 +1,7 @@
 //! Each fate of a transaction and of a batch does to it what it says.
 
-use super::broken::{Broken, network_that_breaks};
+use super::broken::Broken;
+use super::seam::network_that_breaks;
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;

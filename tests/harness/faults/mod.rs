@@ -6,6 +6,7 @@ mod breaking;
 mod broken;
 mod checks;
 mod forgetting;
+mod seam;
 
 use super::engine::store;
 use aws_sdk_dynamodb::Client;
@@ -13,9 +14,10 @@ use fencepost::Store;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-pub use broken::{Broken, ONE_PAYLOAD, is_burn, network_that_breaks};
+pub use broken::Broken;
 pub use fencepost_test::{Applied, Freezing, Network, Rates, Touched, Wire};
 pub use forgetting::without_rule as leave_out;
+pub use seam::{ONE_PAYLOAD, is_burn, network_that_breaks};
 
 /// A store over this client, under this clock, whose random numbers are those of the network.
 pub fn store_on(

@@ -7,7 +7,9 @@ fn scene() -> Dynamo {
     let db = Dynamo::new();
     db.create_table("Counters", "id");
     db.put("Counters", &json!({"id": {"S": "naive"}, "n": {"N": "0"}, "version": {"N": "1"}}));
-    ["naive", "table"].map(|id| db.lose_answer().of("UpdateItem").about(id).once());
+    for id in ["naive", "table"] {
+        db.lose_answer().of("UpdateItem").about(id).once();
+    }
     db
 }
 
