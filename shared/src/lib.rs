@@ -136,6 +136,7 @@ mod layout;
 pub mod lease;
 pub mod lww;
 pub mod number;
+pub mod operate;
 mod protocol;
 pub mod retry;
 mod store;
