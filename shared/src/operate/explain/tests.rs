@@ -16,6 +16,7 @@ fn text(text: &str) -> Value {
     Value::S(text.to_owned())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a number is copied")]
 fn number(number: impl ToString) -> Value {
     Value::N(number.to_string())
 }

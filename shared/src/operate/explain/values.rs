@@ -57,8 +57,7 @@ pub(super) fn in_words(value: &AttributeValue) -> String {
         AttributeValue::Null(_) => "null".to_owned(),
         AttributeValue::M(map) => count("a map", map.len()),
         AttributeValue::L(list) => count("a list", list.len()),
-        AttributeValue::Ss(set) => count("a set", set.len()),
-        AttributeValue::Ns(set) => count("a set", set.len()),
+        AttributeValue::Ss(set) | AttributeValue::Ns(set) => count("a set", set.len()),
         AttributeValue::Bs(set) => count("a set", set.len()),
         _ => "a value of a type that this build does not know".to_owned(),
     }
