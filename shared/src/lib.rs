@@ -46,7 +46,7 @@
 //! table must have the same stored format (2) and the same [`Record::REMEMBERED_WRITES`].
 //!
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see
-//! [`table::Restamp`] and the section "Restore" of `docs/operations.md`.
+//! [`operate::Task::Restamp`] and the section "Restore" of `docs/operations.md`.
 //!
 //! # Example
 //!

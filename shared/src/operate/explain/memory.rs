@@ -10,18 +10,18 @@ const MOST_REMEMBERED: usize = 128 + 4;
 /// How many of the writes that it remembers are named.
 const NAMED: usize = 5;
 
-/// Explains the memory of a row at `version`. Returns whether this crate can read it.
-pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option<u64>, told: &mut Explanation) -> bool {
+/// Explains the memory of a row at `version`.
+pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option<u64>, told: &mut Explanation) {
     let AttributeValue::M(map) = value else {
         told.problems.push(format!("`{name}` is {}, and must be a map of write ids.", in_words(value)));
-        return false;
+        return;
     };
     if map.values().any(AttributeValue::is_b) {
         told.problems.push(format!(
             "`{name}` has the numbered slots of stored format 1, which this build does not read: stop all writers, then \
              set `{name}` to an empty map."
         ));
-        return false;
+        return;
     }
     let (mut traces, mut wrong) = (Vec::new(), Vec::new());
     for (id, value) in map {
@@ -30,7 +30,6 @@ pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option
             Err(what) => wrong.push(format!("`{name}` has {what}.")),
         }
     }
-    let is_readable = wrong.is_empty();
     let more = wrong.len().saturating_sub(NAMED);
     wrong.sort_unstable();
     told.problems.extend(wrong.into_iter().take(NAMED));
@@ -39,7 +38,6 @@ pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option
     }
     traces.sort_unstable_by(|one, other| other.version.cmp(&one.version).then_with(|| one.id.cmp(&other.id)));
     explain_traces(name, &traces, version, told);
-    is_readable
 }
 
 /// Explains the writes that a row remembers, newest first.

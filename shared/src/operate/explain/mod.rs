@@ -4,8 +4,10 @@ mod memory;
 mod others;
 mod values;
 
-use crate::layout::Names;
+use crate::error::Failure;
+use crate::layout::{Deletes, Layout, Names};
 use crate::protocol::item::Attributes;
+use crate::protocol::row::Row;
 use crate::timestamp::Timestamp;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -93,124 +95,141 @@ impl Explanation {
     }
 }
 
-/// Explains a row from its attributes, in a table whose attributes of this crate have these names.
+/// Explains a row from its attributes, in a table that is set up like this.
 ///
 /// It takes any attributes: what is missing, malformed or absurd becomes a sentence.
 ///
 /// ```
 /// use aws_sdk_dynamodb::types::AttributeValue;
-/// use fencepost::Names;
 /// use fencepost::operate::{Kind, explain};
 /// use fencepost::timestamp::Timestamp;
+/// use fencepost::{Deletes, Names};
 /// use std::collections::HashMap;
 ///
 /// let names = Names::DEFAULT.version("version");
 /// let row = HashMap::from([("version".to_owned(), AttributeValue::N("7".to_owned()))]);
-/// let told = explain(&row, &names, Timestamp::from_rfc3339("2026-03-07T10:00:00Z")?);
+/// let told = explain(&row, names, Deletes::Sweep, Timestamp::from_rfc3339("2026-03-07T10:00:00Z")?);
 /// assert_eq!(told.kind, Kind::Foreign);
 /// assert_eq!(told.sentences[0], "Another program wrote this row. Its version `version` is 7.");
 /// # Ok::<(), fencepost::timestamp::InvalidTimestamp>(())
 /// ```
 #[must_use]
-pub fn explain(attributes: &Attributes, names: &Names, now: Timestamp) -> Explanation {
-    if attributes.contains_key(names.incarnation) {
-        return explain_own(attributes, names, now);
+pub fn explain(attributes: &Attributes, names: Names, deletes: Deletes, now: Timestamp) -> Explanation {
+    let (kind, row) = kind_of(attributes, Layout { names, deletes, ..Layout::of_key("") });
+    match kind {
+        Kind::Lease => explain_lease(attributes, now),
+        Kind::Mapping => explain_mapping(attributes, now),
+        _ => explain_row(attributes, &names, kind, row, now),
     }
-    if is_lease(attributes) {
-        return explain_lease(attributes, now);
-    }
-    if is_mapping(attributes) && !attributes.contains_key(names.version) {
-        return explain_mapping(attributes, names, now);
-    }
-    explain_foreign(attributes, names, now)
 }
 
-/// A row that has an incarnation.
-fn explain_own(attributes: &Attributes, names: &Names, now: Timestamp) -> Explanation {
-    let mut told = Explanation::new(Kind::Live);
-    told.version = Whole::read(attributes, names.version, 1, MAX_VERSION).unless_wrong(&mut told.problems);
-    told.incarnation = incarnation_of(attributes, names, &mut told.problems);
-    for name in [names.version, names.writes].iter().filter(|name| !attributes.contains_key(**name)) {
-        told.problems.push(format!("`{name}` is missing, though the row has an incarnation."));
+/// What a row is, and the row as the operations of this crate read it. They can read neither leases and mappings nor
+/// damaged rows.
+pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<Row, Failure>) {
+    let has = |name: &str| attributes.contains_key(name);
+    let Names { incarnation, buried, .. } = layout.names;
+    // A mark counts wherever there is one. So the tables in which deletes leave marks need no setting.
+    let deletes = if has(buried) && layout.deletes == Deletes::Expire { Deletes::Sweep } else { layout.deletes };
+    let row = Row::read(&Layout { deletes, ..layout }, attributes.clone());
+    let kind = match &row {
+        _ if !has(incarnation) && is_lease(attributes) => Kind::Lease,
+        _ if !has(incarnation) && is_mapping(attributes, &layout.names) => Kind::Mapping,
+        Err(_) => Kind::Damaged,
+        Ok(row) if row.at.incarnation.is_foreign() => Kind::Foreign,
+        Ok(row) if row.is_tombstone => Kind::Tombstone,
+        Ok(_) => Kind::Live,
+    };
+    (kind, row)
+}
+
+fn explain_row(
+    attributes: &Attributes,
+    names: &Names,
+    kind: Kind,
+    row: Result<Row, Failure>,
+    now: Timestamp,
+) -> Explanation {
+    let mut told = Explanation::new(kind);
+    let is_own = attributes.contains_key(names.incarnation);
+    let version = Whole::read(attributes, names.version, u64::from(is_own), MAX_VERSION);
+    told.version = version.unless_wrong(&mut told.problems);
+    if is_own {
+        explain_identity(attributes, names, &mut told);
+    } else {
+        explain_foreign(attributes, names, &mut told);
     }
-    let purge_at = Whole::read(attributes, names.purge_at, 0, u64::MAX).unless_wrong(&mut told.problems);
-    let is_damaged = !told.problems.is_empty();
-    explain_life(attributes, names, purge_at, now, &mut told);
-    match (told.version, &told.incarnation) {
-        (Some(version), Some(incarnation)) => told.sentences.push(format!("Its ETag is \"{version}.{incarnation}\".")),
-        _ => told.sentences.push("This crate has written it, and does not change it as it is.".to_owned()),
+    explain_tombstone(attributes, names, now, &mut told);
+    if let Some(memory) = attributes.get(names.writes) {
+        explain_memory(names.writes, memory, told.version, &mut told);
     }
-    let memory = attributes.get(names.writes);
-    let is_readable = memory.is_some_and(|memory| explain_memory(names.writes, memory, told.version, &mut told));
-    explain_fence(attributes, names, &mut told);
-    if is_damaged || !is_readable {
-        told.kind = Kind::Damaged;
+    if let Some(fence) = Whole::read(attributes, names.fence, 0, u64::MAX).unless_wrong(&mut told.problems) {
+        told.sentences.push(format!("It refuses writes under a fencing token below {fence}."));
+    }
+    if let (Err(failure), true) = (row, told.problems.is_empty()) {
+        told.problems.push(format!("{failure}."));
     }
     told
 }
 
-/// A row that has no incarnation, and is no lease and no mapping.
-fn explain_foreign(attributes: &Attributes, names: &Names, now: Timestamp) -> Explanation {
-    let mut told = Explanation::new(Kind::Foreign);
-    let name = names.version;
-    let version = Whole::read(attributes, name, 0, MAX_VERSION - 1);
-    let sentences: &[String] = match &version {
-        Whole::Is(version) => &[
-            format!("Another program wrote this row. Its version `{name}` is {version}."),
-            format!("The first change adopts it and makes version {}.", version + 1),
-        ],
-        Whole::Absent => &[
-            format!("Another program wrote this row. It has no version `{name}`."),
-            "The first change adopts it and gives it one.".to_owned(),
-            "Rows of a table where the newest instance wins have none either.".to_owned(),
-        ],
-        Whole::Wrong(_) => {
-            told.kind = Kind::Damaged;
-            &["Another program wrote this row. It cannot be adopted as it is.".to_owned()]
+/// The version and the incarnation of a row that has an incarnation.
+fn explain_identity(attributes: &Attributes, names: &Names, told: &mut Explanation) {
+    for name in [names.version, names.writes].iter().filter(|name| !attributes.contains_key(**name)) {
+        told.problems.push(format!("`{name}` is missing, though the row has an incarnation."));
+    }
+    if let Some(value) = attributes.get(names.incarnation) {
+        let bytes = value.as_b().ok().and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
+        if bytes.is_none() {
+            let what = in_words(value);
+            told.problems.push(format!("`{}` is {what}, and must be 8 bytes.", names.incarnation));
         }
-    };
-    told.sentences.extend_from_slice(sentences);
-    told.version = version.unless_wrong(&mut told.problems);
+        told.incarnation = bytes.map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
+    }
+    let at = told.version.map_or_else(|| "an unreadable version".to_owned(), |version| format!("version {version}"));
+    told.sentences.push(match told.kind {
+        Kind::Damaged => format!("This crate wrote this row, at {at}. It does not change the row as it is."),
+        Kind::Tombstone => format!("A tombstone: a delete made {at}."),
+        _ => format!("A live item at {at}."),
+    });
+    if let (Some(version), Some(incarnation), true) = (told.version, &told.incarnation, told.kind == Kind::Live) {
+        told.sentences.push(format!("Its ETag is \"{version}.{incarnation}\"."));
+    }
+}
+
+/// The version of a row without an incarnation.
+fn explain_foreign(attributes: &Attributes, names: &Names, told: &mut Explanation) {
+    let name = names.version;
+    told.sentences.push(match told.version {
+        Some(version) => format!("Another program wrote this row. Its version `{name}` is {version}."),
+        None if attributes.contains_key(name) => "Another program wrote this row.".to_owned(),
+        None => format!("Another program wrote this row. It has no version `{name}`."),
+    });
+    told.sentences.push(match (told.kind, told.version) {
+        (Kind::Damaged, _) => "It cannot be adopted as it is.".to_owned(),
+        (_, version) => format!("The first change adopts it and makes version {}.", version.unwrap_or(0) + 1),
+    });
     for (name, what) in [(names.writes, "a memory"), (names.buried, "the mark of a tombstone")] {
         if attributes.contains_key(name) {
             told.problems.push(format!("It has {what} `{name}` and no incarnation: another program dropped that."));
         }
     }
-    let name = names.purge_at;
-    if let Some(purge_at) = Whole::read(attributes, name, 0, u64::MAX).unless_wrong(&mut told.problems) {
-        let when = when(purge_at, now);
-        told.sentences.push(format!("If `{name}` is the TTL attribute, TTL may remove it at {when}."));
-    }
-    explain_fence(attributes, names, &mut told);
-    told
 }
 
-fn incarnation_of(attributes: &Attributes, names: &Names, problems: &mut Vec<String>) -> Option<String> {
-    let value = attributes.get(names.incarnation)?;
-    let bytes = value.as_b().ok().and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
-    if bytes.is_none() {
-        problems.push(format!("`{}` is {}, and must be 8 bytes.", names.incarnation, in_words(value)));
-    }
-    bytes.map(|bytes| URL_SAFE_NO_PAD.encode(bytes))
-}
-
-/// Whether a row of this crate is an item or a tombstone, and until when.
-fn explain_life(attributes: &Attributes, names: &Names, purge_at: Option<u64>, now: Timestamp, told: &mut Explanation) {
-    let buried = Whole::read(attributes, names.buried, 1, MAX_VERSION).unless_wrong(&mut told.problems);
-    let at = told.version.map_or_else(|| "an unreadable version".to_owned(), |version| format!("version {version}"));
-    let has = |name: &str| attributes.contains_key(name);
-    // Older builds left no mark.
-    let is_tombstone = if has(names.buried) { buried.is_some() && buried == told.version } else { has(names.purge_at) };
-    if !is_tombstone {
-        told.sentences.push(format!("A live item at {at}."));
-        if let Some(buried) = buried {
+/// The mark and the time of a tombstone, also where another program made it an item again.
+fn explain_tombstone(attributes: &Attributes, names: &Names, now: Timestamp, told: &mut Explanation) {
+    let purge_at = Whole::read(attributes, names.purge_at, 0, u64::MAX).unless_wrong(&mut told.problems);
+    let buried = Whole::read(attributes, names.buried, 0, u64::MAX).unless_wrong(&mut told.problems);
+    if told.kind != Kind::Tombstone {
+        if let Some(buried) = buried.filter(|_| told.kind == Kind::Live) {
             let sentence = format!("A delete made version {buried}, and another program wrote to the row after that.");
             told.sentences.push(sentence);
         }
+        if let Some(purge_at) = purge_at {
+            let (name, when) = (names.purge_at, when(purge_at, now));
+            told.sentences.push(format!("If `{name}` is the TTL attribute, TTL may remove the row at {when}."));
+        }
         return;
     }
-    (told.kind, told.purge_at) = (Kind::Tombstone, purge_at);
-    told.sentences.push(format!("A tombstone: a delete made {at}."));
+    told.purge_at = purge_at;
     let has_passed = |time: u64| now.epoch_millis().is_some_and(|now| time <= now / 1000);
     told.sentences.push(match purge_at {
         Some(time) if has_passed(time) => {
@@ -220,12 +239,6 @@ fn explain_life(attributes: &Attributes, names: &Names, purge_at: Option<u64>, n
         None => "It has no time, so nothing removes it.".to_owned(),
     });
     told.sentences.push("A create goes on from its version.".to_owned());
-}
-
-fn explain_fence(attributes: &Attributes, names: &Names, told: &mut Explanation) {
-    if let Some(fence) = Whole::read(attributes, names.fence, 0, u64::MAX).unless_wrong(&mut told.problems) {
-        told.sentences.push(format!("It refuses writes under a fencing token below {fence}."));
-    }
 }
 
 #[cfg(test)]

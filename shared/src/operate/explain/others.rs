@@ -19,9 +19,14 @@ pub(super) fn is_lease(attributes: &Attributes) -> bool {
         && OF_A_LEASE.iter().filter(|name| attributes.contains_key(**name)).count() + 1 >= OF_A_LEASE.len()
 }
 
-/// Whether this is a mapping, perhaps a damaged one.
-pub(super) fn is_mapping(attributes: &Attributes) -> bool {
-    OF_A_MAPPING.iter().all(|name| attributes.contains_key(*name))
+/// Whether this is a mapping, perhaps a damaged one, or the tombstone of any row of which the newest instance wins: it has
+/// a time, and nothing else of this crate.
+pub(super) fn is_mapping(attributes: &Attributes, names: &Names) -> bool {
+    let has = |name: &str| attributes.contains_key(name);
+    let is_named = OF_A_MAPPING.iter().all(|name| has(name)) && !has(names.version);
+    let is_tombstone =
+        has(Names::DEFAULT.purge_at) && ![names.version, names.writes, names.buried].into_iter().any(has);
+    is_named || is_tombstone
 }
 
 pub(super) fn explain_lease(attributes: &Attributes, now: Timestamp) -> Explanation {
@@ -58,16 +63,18 @@ pub(super) fn explain_lease(attributes: &Attributes, now: Timestamp) -> Explanat
     told.if_damaged()
 }
 
-pub(super) fn explain_mapping(attributes: &Attributes, names: &Names, now: Timestamp) -> Explanation {
+pub(super) fn explain_mapping(attributes: &Attributes, now: Timestamp) -> Explanation {
     let mut told = Explanation::new(Kind::Mapping);
     let [_, order] = OF_A_MAPPING;
+    let purge = Names::DEFAULT.purge_at;
     let created = Whole::read(attributes, order, 0, u64::MAX).unless_wrong(&mut told.problems);
-    let created = created.map_or_else(|| "an unreadable time".to_owned(), |created| when_millis(created, now));
-    let purge_at = Whole::read(attributes, names.purge_at, 0, u64::MAX).unless_wrong(&mut told.problems);
-    let kind = if attributes.contains_key(names.purge_at) { "The tombstone of a mapping" } else { "A mapping" };
-    told.sentences.push(format!("{kind} of an instance that was created at {created}."));
-    told.sentences.push("The newest instance wins, so the row has no version.".to_owned());
-    if let Some(purge_at) = purge_at {
+    told.purge_at = Whole::read(attributes, purge, 0, u64::MAX).unless_wrong(&mut told.problems);
+    let what = if attributes.contains_key(purge) { "The tombstone of a mapping" } else { "A mapping" };
+    told.sentences.push(format!("{what}: the newest instance wins, so the row has no version."));
+    if let Some(created) = created {
+        told.sentences.push(format!("Its instance was created at {}.", when_millis(created, now)));
+    }
+    if let Some(purge_at) = told.purge_at {
         told.sentences.push(format!("TTL may remove it at {}.", when(purge_at, now)));
     }
     told.if_damaged()
