@@ -8,6 +8,7 @@ mod devices;
 mod harness;
 mod histories;
 mod leases;
+mod listings;
 mod mappings;
 mod repository;
 mod restore;

@@ -24,11 +24,11 @@ const ACTIONS: &[(&str, &str)] = &[
 ];
 
 /// The operations on one row or one table, each of which is its own permission.
-const SINGLE: &[&str] = &["GetItem", "PutItem", "UpdateItem", "DeleteItem", "Scan", "DescribeTable"];
+const SINGLE: &[&str] = &["GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "DescribeTable"];
 
 /// Whether an operation only reads.
 pub fn is_read(operation: &str) -> bool {
-    ["GetItem", "BatchGetItem", "TransactGetItems", "Scan", "DescribeTable"].contains(&operation)
+    ["GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan", "DescribeTable"].contains(&operation)
 }
 
 /// The action of a transaction's step and what it is applied to.
@@ -62,9 +62,10 @@ fn parts_of<'a>(operation: &str, body: &'a Value) -> Vec<(&'static str, &'a str,
     }
 }
 
-/// The action of each step of a request, and its table.
-pub fn tables_of(operation: &str, body: &Value) -> Vec<(&'static str, String)> {
-    parts_of(operation, body).into_iter().map(|(action, table, _)| (action, table.to_owned())).collect()
+/// The action of each step of a request, and its table, or the index of a table as a policy names it.
+pub fn resources_of(operation: &str, body: &Value) -> Vec<(&'static str, String)> {
+    let index = body["IndexName"].as_str().map(|index| format!("/index/{index}")).unwrap_or_default();
+    parts_of(operation, body).into_iter().map(|(action, table, _)| (action, format!("{table}{index}"))).collect()
 }
 
 /// Each step of a request, where `key_of` says the partition key of a table.
