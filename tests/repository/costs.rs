@@ -133,6 +133,7 @@ async fn of_shop() -> (Vec<String>, BTreeSet<String>) {
     till.prepare(&order.clone().key("k-1")).await;
     let id = till.count(", two lines", &order.key("k-2")).await.json()["orderId"].as_str().expect("an id").to_owned();
     till.count("", &load("place-order-get").of("orderId", &id)).await;
+    till.count(", two orders", &load("place-order-list")).await;
     let cancel = load("place-order-cancel").of("orderId", &id);
     till.count(", two lines", &cancel).await;
     till.count(", again", &cancel).await;

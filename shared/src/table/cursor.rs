@@ -84,9 +84,7 @@ impl Origin<'_> {
     fn digest(&self, key: &[u8]) -> [u8; DIGEST] {
         let direction: &[u8] = if self.is_descending { b"descending" } else { b"ascending" };
         let mut values = Vec::new();
-        for name in [":partition", ":sort", ":end"] {
-            self.range.values.get(name).iter().for_each(|value| write(&mut values, value));
-        }
+        self.range.bounds().for_each(|value| write(&mut values, value));
         let index = self.index.unwrap_or_default();
         let condition = self.range.condition.as_bytes();
         let mut hash = Sha256::new();

@@ -57,9 +57,9 @@ impl Sort {
         Sort(SortBound::Between(first.into().into_value(), last.into().into_value()))
     }
 
-    /// The sort key begins with this text, or with these bytes. In a table with several kinds of items, the beginning of
+    /// The sort key starts with this text, or with these bytes (`begins_with`). In a table with several kinds of items, the start of
     /// the sort key often names the kind.
-    pub fn begins_with(prefix: impl Into<KeyPart>) -> Self {
+    pub fn starts_with(prefix: impl Into<KeyPart>) -> Self {
         Sort(SortBound::BeginsWith(prefix.into().into_value()))
     }
 }

@@ -9,12 +9,13 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, S
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
+use dev::template::{KeyAttribute, Template};
 use door::{Door, ENDPOINT, Endpoint};
 use dynoxide::Database;
 use fencepost::{Clock, Rng, Store};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::SystemTime;
 
 mod door;
@@ -92,13 +93,7 @@ impl Engine {
         let engine =
             Engine { door, keys: Arc::new(keys), tokens: Arc::default(), log: Arc::default(), uses: Arc::default() };
         for (table, key) in tables {
-            let request = json!({
-                "TableName": table,
-                "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
-                "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
-                "BillingMode": "PAY_PER_REQUEST",
-            });
-            engine.raw("CreateTable", &request);
+            engine.raw("CreateTable", &description(table, key));
         }
         engine
     }
@@ -208,6 +203,35 @@ impl Engine {
     pub fn client(&self) -> Client {
         client_over(Direct(self.clone()))
     }
+}
+
+/// A table with this partition key, and with the indexes that template.yaml gives the table of this name.
+fn description(table: &str, key: &str) -> Value {
+    static TEMPLATE: LazyLock<Template> =
+        LazyLock::new(|| Template::load(dev::workspace()).unwrap_or_else(|failure| panic!("{failure}")));
+    let part = |attribute: &KeyAttribute| json!({"AttributeName": attribute.name, "KeyType": attribute.role});
+    let mut attributes = BTreeMap::from([(key, "S")]);
+    let mut indexes = Vec::new();
+    for index in TEMPLATE.tables.iter().filter(|own| own.name == table).flat_map(|own| &own.indexes) {
+        attributes.extend(index.key.iter().map(|attribute| (attribute.name.as_str(), attribute.kind.as_str())));
+        let mut projection = json!({"ProjectionType": index.projection});
+        if !index.includes.is_empty() {
+            projection["NonKeyAttributes"] = json!(index.includes);
+        }
+        let schema: Vec<_> = index.key.iter().map(part).collect();
+        indexes.push(json!({"IndexName": index.name, "KeySchema": schema, "Projection": projection}));
+    }
+    let attribute = |(name, kind): (&str, &str)| json!({"AttributeName": name, "AttributeType": kind});
+    let mut description = json!({
+        "TableName": table,
+        "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
+        "AttributeDefinitions": attributes.into_iter().map(attribute).collect::<Vec<_>>(),
+        "BillingMode": "PAY_PER_REQUEST",
+    });
+    if !indexes.is_empty() {
+        description["GlobalSecondaryIndexes"] = json!(indexes);
+    }
+    description
 }
 
 /// A number of a stored row.

@@ -30,7 +30,7 @@ impl SortBound {
     }
 
     /// The values that it names. Only `Between` has two.
-    pub(crate) fn values(&self) -> (&AttributeValue, Option<&AttributeValue>) {
+    fn values(&self) -> (&AttributeValue, Option<&AttributeValue>) {
         match self {
             SortBound::EqualTo(value)
             | SortBound::LessThan(value)
@@ -49,6 +49,13 @@ pub(crate) struct KeyRange {
     pub condition: String,
     pub names: HashMap<String, String>,
     pub values: HashMap<String, AttributeValue>,
+}
+
+impl KeyRange {
+    /// The values of the partition key and of the bound, in a fixed order.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = &AttributeValue> {
+        [":partition", ":sort", ":end"].into_iter().filter_map(|name| self.values.get(name))
+    }
 }
 
 /// The rows whose partition key has this value, and whose sort key keeps the bound, if there is one.
