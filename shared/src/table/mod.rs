@@ -1,7 +1,8 @@
 //! Typed tables: [`Record`], [`Key`], [`Table`], and the operations on one item.
 //!
 //! `update.rs` changes an item by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any version.
-//! `query.rs` lists the items of a partition, and `get_many.rs` reads items by their keys. `restamp.rs` gives every row of a restored table a new incarnation.
+//! `query.rs` names the items of a partition, `pages.rs` lists them, and `get_many.rs` reads items by their keys.
+//! `restamp.rs` gives every row of a restored table a new incarnation.
 
 pub(crate) mod add;
 mod adding;
@@ -11,6 +12,7 @@ mod get_many;
 mod handle;
 mod index;
 mod key;
+mod pages;
 pub(crate) mod prepare;
 mod query;
 mod record;
@@ -22,7 +24,8 @@ pub use cursor::Cursor;
 pub use handle::Table;
 pub use index::{Index, IndexScope, Projection};
 pub use key::{Key, KeyPart};
-pub use query::{Listed, Page, Pages, Query, Sort};
+pub use pages::{Listed, Page, PageStream, Pages};
+pub use query::{Query, Sort};
 pub use record::Record;
 pub use restamp::{Restamp, RestampError, Restamped};
 pub use update::Decision;
