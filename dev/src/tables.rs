@@ -180,3 +180,6 @@ pub(crate) fn reason(error: &dyn Error) -> String {
     }
     cause.to_string()
 }
+
+#[cfg(test)]
+mod tests;

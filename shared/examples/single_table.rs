@@ -139,7 +139,8 @@ impl Shop {
         let mut reads = Reads::new();
         let owner = reads.item("customer", &self.customers, &customer_key(customer));
         let order = reads.item("order", &self.orders, &order_key(customer, day, number));
-        let placed = self.orders.store().transactions().transact_with_retry(reads, call, |attempt| {
+        let transactions = self.orders.store().transactions();
+        let placed = transactions.transact_with_retry(reads, call, |attempt| {
             if attempt.get(order)?.is_some() {
                 return Ok(Plan::Keep(()));
             }
