@@ -13,7 +13,6 @@
 //! Each kind is a `Record` of its own over the same table. Their keys are made in one place, so that no two kinds share
 //! one. A transaction changes several kinds together, a query lists one kind, and another one lists all.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
-#![expect(clippy::disallowed_methods, reason = "it creates its table with the bare SDK")]
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::{

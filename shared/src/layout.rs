@@ -125,3 +125,98 @@ pub enum Regions {
     /// A global table with multi-Region strong consistency (MRSC). Such a table has no transactions and no TTL.
     Strong,
 }
+
+/// All that the protocol needs to know of a [`Record`](crate::Record).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub partition_key: &'static str,
+    pub sort_key: Option<&'static str>,
+    /// Every top-level attribute that a value may have.
+    pub attributes: &'static [&'static str],
+    pub expires_at: Option<&'static str>,
+    /// How many commits a row remembers an id: R.
+    pub remembered: u64,
+    /// How many versions an add may be late: W.
+    pub window: u64,
+    pub names: Names,
+    pub first_version: u64,
+    pub other_writers: OtherWriters,
+    pub deletes: Deletes,
+    pub regions: Regions,
+}
+
+impl Layout {
+    /// A table of which only the partition key is known. Its names and all settings are the defaults.
+    pub(crate) const fn of_key(partition_key: &'static str) -> Self {
+        Layout {
+            partition_key,
+            sort_key: None,
+            attributes: &[],
+            expires_at: None,
+            remembered: 16,
+            window: 1,
+            names: Names::DEFAULT,
+            first_version: 1,
+            other_writers: OtherWriters::Nobody,
+            deletes: Deletes::Expire,
+            regions: Regions::One,
+        }
+    }
+
+    /// Refuses settings that cannot hold, when the program is compiled.
+    pub(crate) const fn checked(self) -> Self {
+        assert!(1 <= self.window && self.window <= self.remembered, "ADD_WINDOW is 1 to REMEMBERED_WRITES");
+        assert!(self.remembered <= 128, "a row remembers at most 128 writes");
+        assert!(self.first_version >= 1, "FIRST_VERSION is at least 1");
+        assert!(self.first_version < 1 << 52, "FIRST_VERSION leaves no room for later versions");
+        let expires = matches!(self.deletes, Deletes::Expire);
+        assert!(
+            matches!(self.other_writers, OtherWriters::Nobody) || !expires,
+            "TTL could remove a row that another program changed after its delete: choose other DELETES than Expire"
+        );
+        if matches!(self.regions, Regions::Strong) {
+            assert!(
+                !expires,
+                "a table with multi-Region strong consistency has no TTL: choose other DELETES than Expire"
+            );
+            assert!(
+                !self.demands_values(),
+                "OtherWriters::Any needs transactions, which a table with multi-Region strong consistency has not"
+            );
+            assert!(
+                self.expires_at.is_none(),
+                "a table with multi-Region strong consistency has no TTL: drop EXPIRES_AT"
+            );
+        }
+        self
+    }
+
+    /// Whether a row may be removed at any time, by another program or by a delete of this crate. Then a row that
+    /// refuses a create proves nothing about a copy that is still on its way.
+    pub(crate) const fn rows_may_vanish(&self) -> bool {
+        !matches!(self.other_writers, OtherWriters::Nobody) || matches!(self.deletes, Deletes::Remove)
+    }
+
+    /// Whether versions may repeat. A write then demands every attribute of the value too, and its copies share the
+    /// token of a transaction.
+    pub(crate) const fn demands_values(&self) -> bool {
+        matches!(self.other_writers, OtherWriters::Any)
+    }
+
+    /// Whether the version that a delete made marks its tombstone. With [`Deletes::Expire`], the time alone marks it, because
+    /// nobody else writes the row.
+    pub(crate) fn marks_by_version(&self) -> bool {
+        self.deletes != Deletes::Expire
+    }
+
+    /// Whether a time marks a tombstone that has no other mark. Tables that were set up otherwise before may have such
+    /// tombstones, under the default name.
+    pub(crate) fn marks_by_time(&self) -> bool {
+        !self.marks_by_version() || self.names.purge_at == Names::DEFAULT.purge_at
+    }
+
+    /// The attribute at which TTL looks, beside the end of a tombstone.
+    pub(crate) fn ttl_of_values(&self) -> Option<&'static str> {
+        self.expires_at.filter(|_| self.deletes == Deletes::Expire)
+    }
+}

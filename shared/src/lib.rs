@@ -108,8 +108,8 @@
 //!
 //! # Contents, in reading order
 //!
-//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`]: small files that depend
-//!    on no later part.
+//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`], `layout`: small files that
+//!    depend on no later part. `layout` is how a table is set up beside its values.
 //! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define what is stored, and `condition` has all
 //!    expression text. `send` sends one request and says what its answer proves. `judge` finds out what became of a
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the

@@ -10,10 +10,11 @@
 
 use crate::call::Call;
 use crate::error::{Failure, Source};
+use crate::layout::{Deletes, OtherWriters};
 use crate::protocol::condition::{self, ConditionalWrite, Ordering as OrderedBy};
 use crate::protocol::deliver::{Delivery, Send, WriteOutcome, until_read};
 use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, PURGE_AT, check_size};
+use crate::protocol::row::{self, check_size};
 use crate::store::Store;
 use crate::table::prepare::is_soon;
 use crate::table::{Key, Record, Table};
@@ -124,7 +125,8 @@ impl Deletion {
 
 /// A table that holds the newest instance of each key. [`Store::lww_table`] makes it.
 ///
-/// Its rows have no versions, so never write to it through a [`Table`]. Its TTL attribute is `_purgeAt`.
+/// Its rows have no versions, so never write to it through a [`Table`]. Its TTL attribute is that of
+/// [`Names::purge_at`](crate::Names::purge_at): `_purgeAt` by default.
 pub struct LwwTable<T> {
     table: Table<T>,
 }
@@ -132,7 +134,11 @@ pub struct LwwTable<T> {
 impl Store {
     /// The last-writer-wins table with this name. Sends nothing.
     pub fn lww_table<T: LwwRecord>(&self, name: impl Into<String>) -> LwwTable<T> {
-        const { assert!(T::EXPIRES_AT.is_none(), "instances do not expire: the TTL attribute of an LwwTable is _purgeAt") }
+        const {
+            assert!(T::EXPIRES_AT.is_none(), "instances do not expire: an LwwTable has no EXPIRES_AT");
+            let is_alone = matches!((T::OTHER_WRITERS, T::DELETES), (OtherWriters::Nobody, Deletes::Expire));
+            assert!(is_alone, "an LwwTable has no other writers, and TTL removes its tombstones");
+        }
         LwwTable { table: self.table(name).with_tombstone_retention(LwwTable::<T>::TOMBSTONE_RETENTION) }
     }
 }
@@ -184,7 +190,7 @@ impl<T: LwwRecord> LwwTable<T> {
             Failure::InvalidRecord { reason }
         })?;
         item.extend(Table::<T>::key_attributes(key)?);
-        check_size(&item)?;
+        check_size(&T::NAMES, &item)?;
         match self.put(condition::put_if_newer(Self::ordering(), item), call).await? {
             Put::Applied(_) => Ok(Registration::New),
             Put::Refused(stored, pending) => {
@@ -209,13 +215,13 @@ impl<T: LwwRecord> LwwTable<T> {
         let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.tombstone_retention);
         let mut tombstone = Table::<T>::key_attributes(key)?;
         tombstone.insert(T::ORDERED_BY.to_owned(), row::number(order_key.order));
-        tombstone.insert(PURGE_AT.to_owned(), row::number(purge_at));
+        tombstone.insert(T::NAMES.purge_at.to_owned(), row::number(purge_at));
         if let Some(name) = &order_key.name {
             tombstone.insert(T::NAMED_BY.to_owned(), AttributeValue::S(name.clone()));
         }
         match self.put(condition::put_unless_newer(Self::ordering(), tombstone), call).await? {
             Put::Applied(replaced) => {
-                let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(PURGE_AT));
+                let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::NAMES.purge_at));
                 Ok(if was_live { Deletion::Deleted } else { Deletion::AlreadyGone })
             }
             Put::Refused(stored, _) => Ok(Deletion::Superseded { by: stored.order_key }),
@@ -268,7 +274,7 @@ impl<T: LwwRecord> Stored<T> {
     fn read(attributes: &Attributes) -> Result<Self, Failure> {
         let order_key = order_key_of::<T>(attributes)
             .ok_or_else(|| corrupt(&format!("{} or {} is missing or malformed", T::ORDERED_BY, T::NAMED_BY)))?;
-        let purge_at = row::purge_at(attributes)?;
+        let purge_at = row::purge_at(&T::NAMES, attributes)?;
         let live = if purge_at.is_none() { Some(Table::<T>::value_in(attributes)?) } else { None };
         Ok(Stored { order_key, live, purge_at })
     }

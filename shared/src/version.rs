@@ -39,25 +39,51 @@ impl fmt::Display for Version {
     }
 }
 
-/// The identity of a row: the write id of the create that made it on a free key.
+/// The identity of a row: the write id of the create that made it on a free key, or of the change that adopted it.
 ///
 /// Versions alone are not enough. TTL may remove a row, and a new row under the same key may reach an old version
 /// number again. An old reader would take the new row for the one it knew. The incarnation tells them apart. A row of a
 /// restored table gets a new incarnation for the same reason ([`Restamp`](crate::table::Restamp)).
+///
+/// A row that another program wrote has no incarnation. A digest of its value takes the place of one, so that a state of
+/// such a row is told from others as well. The first change by this crate adopts the row and gives it an incarnation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Incarnation([u8; 8]);
+pub struct Incarnation(Identity);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Identity {
+    /// The stored incarnation of a row of this crate.
+    Row([u8; 8]),
+    /// The digest of the value in a row of another program.
+    Content([u8; 16]),
+}
 
 impl Incarnation {
     /// The incarnation with these 8 bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 8]) -> Self {
-        Incarnation(bytes)
+        Incarnation(Identity::Row(bytes))
     }
 
-    /// The 8 bytes as they are stored.
+    /// What takes the place of an incarnation in a row of another program: a digest of its value.
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 8] {
-        &self.0
+    pub const fn of_content(digest: [u8; 16]) -> Self {
+        Incarnation(Identity::Content(digest))
+    }
+
+    /// The bytes: 8 of a stored incarnation, 16 of a digest.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Identity::Row(bytes) => bytes,
+            Identity::Content(digest) => digest,
+        }
+    }
+
+    /// Whether the row was written by another program, and was not adopted yet.
+    #[must_use]
+    pub const fn is_foreign(&self) -> bool {
+        matches!(self.0, Identity::Content(_))
     }
 }
 

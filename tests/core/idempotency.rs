@@ -3,7 +3,7 @@
 use super::accounts::{Account, TABLE, call, engine};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
-use crate::harness::faults::{Broken, Network, Rates, Wire};
+use crate::harness::faults::{Broken, Rates, Wire, network_that_breaks, store_on};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::IdempotencyError;
 use fencepost::{Answer, Failure, Idempotency, IdempotencyClaim, Key, Plan, Reads, Store, Table};
@@ -109,10 +109,10 @@ async fn a_message_that_five_consumers_handle_at_once_while_answers_are_lost_cou
     };
     for seed in 0..10 {
         let engine = with_account().await;
-        let network = Network::new(&engine, rates, Broken::Nothing, fastrand::Rng::with_seed(seed));
+        let network = network_that_breaks(&engine, rates, Broken::Nothing, fastrand::Rng::with_seed(seed));
         let mut consumers = tokio::task::JoinSet::new();
         for _ in 0..5 {
-            let store = network.store(&Wire::new(&network).client(), SystemTime::now);
+            let store = store_on(&network, &Wire::new(&network).client(), SystemTime::now);
             consumers.spawn(settle(Consumer::on(&store)));
         }
         assert_eq!(consumers.join_all().await, [55; 5], "seed {seed}");

@@ -3,7 +3,7 @@
 use super::world::{TABLES, World};
 use crate::harness::engine::Engine;
 use crate::harness::events::Event;
-use crate::harness::faults::{Broken, Network, Rates};
+use crate::harness::faults::{Broken, Rates, network_that_breaks};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -36,7 +36,7 @@ async fn of_a_hundred_adjustments_at_most_one_stays_unknown_where_one_answer_in_
     }
     // Half of the lost answers are a 500.
     let lossy = Rates { answer_lost: 25, applied_500: 25, ..Rates::default() };
-    let network = Network::new(&engine, lossy, Broken::Nothing, fastrand::Rng::with_seed(seed));
+    let network = network_that_breaks(&engine, lossy, Broken::Nothing, fastrand::Rng::with_seed(seed));
     let (start, mut writers) = (Instant::now(), JoinSet::new());
     for writer in 0..WRITERS {
         writers.spawn(brighten(World::over(&network, start), writer, LAMPS, TIMES));

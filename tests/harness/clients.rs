@@ -1,84 +1,23 @@
 //! Clients whose requests fare as the test says.
 
-use super::engine::{Engine, body_of, client_over, is_read, operation_of, response};
+use super::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-/// What becomes of a request.
-pub enum Reply {
-    /// It is answered at once, with this status and body.
-    Now(u16, String),
-    /// It is given to the engine after half of this time, and answered after the other half.
-    After(Duration),
-    /// Nobody hears an answer.
-    Never,
-}
-
-impl From<(u16, String)> for Reply {
-    fn from((status, body): (u16, String)) -> Self {
-        Reply::Now(status, body)
-    }
-}
+pub use fencepost_test::{Reply, client_answered_by as client_whose};
 
 /// An error of the service that says nothing but its name, and is answered with this status.
 pub fn error(status: u16, code: &str) -> (u16, String) {
-    let body = json!({"__type": format!("com.amazonaws.dynamodb.v20120810#{code}"), "message": "on purpose"});
-    (status, body.to_string())
+    (status, fencepost_test::error(status, code).body.to_string())
 }
 
 /// An answer that says nothing of what became of the request.
 pub fn lost() -> (u16, String) {
     error(500, "InternalServerError")
-}
-
-/// A client whose requests are answered by the test. It learns how many writes came before, the operation and its body.
-pub fn client_whose<R: Into<Reply> + 'static>(
-    engine: &Engine,
-    answer: impl Fn(&Engine, usize, &str, &[u8]) -> R + Send + Sync + 'static,
-) -> Client {
-    let writes = AtomicUsize::new(0);
-    let answer = move |engine: &Engine, operation: &str, body: &[u8]| {
-        let before = writes.fetch_add(usize::from(!is_read(operation)), SeqCst);
-        answer(engine, before, operation, body).into()
-    };
-    client_over(Answering { engine: engine.clone(), answer })
-}
-
-struct Answering<F> {
-    engine: Engine,
-    answer: F,
-}
-
-impl<F> fmt::Debug for Answering<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Answering")
-    }
-}
-
-impl<F: Fn(&Engine, &str, &[u8]) -> Reply + Send + Sync> HttpConnector for Answering<F> {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (operation, body) = (operation_of(&request), body_of(&request));
-        match (self.answer)(&self.engine, &operation, &body) {
-            Reply::Now(status, body) => HttpConnectorFuture::ready(response(status, body)),
-            Reply::Never => HttpConnectorFuture::new(std::future::pending()),
-            Reply::After(time) => {
-                let engine = self.engine.clone();
-                HttpConnectorFuture::new(async move {
-                    tokio::time::sleep(time / 2).await;
-                    let (status, body) = engine.answer(&operation, &body);
-                    tokio::time::sleep(time / 2).await;
-                    response(status, body)
-                })
-            }
-        }
-    }
 }
 
 /// A cancellation in which the second step met another transaction.

@@ -13,6 +13,7 @@ pub mod functions;
 pub mod permissions;
 pub mod restore;
 pub mod runtime_api;
-pub mod seeds;
 pub mod server;
 pub mod world;
+
+pub use fencepost_test::seeds;

@@ -1,7 +1,7 @@
 //! A restore to an earlier moment, as point-in-time recovery makes it, and what the runbook does with the tables.
 
 use super::clients::client_whose;
-use super::engine::{Engine, is_read};
+use super::engine::{Engine, is_read, with_indexed_tables};
 use super::functions::LEASES;
 use aws_sdk_dynamodb::Client;
 use fencepost::table::Restamped;
@@ -15,12 +15,12 @@ pub struct Moment(BTreeMap<String, Vec<Value>>);
 impl Moment {
     /// Copies all rows.
     pub fn of(engine: &Engine) -> Self {
-        Moment(engine.tables().map(|(table, _)| (table.to_owned(), rows(engine, table))).collect())
+        Moment(engine.tables().into_iter().map(|(table, _)| (table.clone(), rows(engine, &table))).collect())
     }
 
     /// Puts the rows back: each of these tables then has exactly what it had at the moment.
     pub fn restore(&self, engine: &Engine, tables: &[&str]) {
-        for (table, key) in engine.tables().filter(|(table, _)| tables.contains(table)) {
+        for (table, key) in engine.tables().iter().filter(|(table, _)| tables.contains(&table.as_str())) {
             empty(engine, table, key);
             for row in &self.0[table] {
                 engine.raw("PutItem", &json!({"TableName": table, "Item": row}));
@@ -30,20 +30,21 @@ impl Moment {
 
     /// The same for all tables.
     pub fn restore_all(&self, engine: &Engine) {
-        let tables: Vec<_> = engine.tables().map(|(table, _)| table).collect();
+        let tables = engine.tables();
+        let tables: Vec<_> = tables.iter().map(|(table, _)| table.as_str()).collect();
         self.restore(engine, &tables);
     }
 
     /// The tables under other names, as point-in-time recovery restores them. The old ones stay where they are.
     pub fn elsewhere(&self, tables: &[(&str, &str)]) -> Engine {
-        let engine = Engine::with_tables(tables);
+        let engine = with_indexed_tables(tables);
         self.restore_all(&engine);
         engine
     }
 
     /// What the runbook does with restored tables: new incarnations, and no leases.
     pub async fn follow_runbook(&self, engine: &Engine) {
-        for (table, key) in engine.tables() {
+        for (table, key) in &engine.tables() {
             if table == LEASES {
                 empty(engine, table, key);
             } else {

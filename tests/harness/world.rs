@@ -3,9 +3,9 @@
 use super::answers::Answer;
 use super::clock::Clock;
 use super::contract::assert_described;
-use super::engine::{Asked, Engine, Use, is_read};
+use super::engine::{Asked, Engine, Use, is_read, with_indexed_tables};
 use super::events::Event;
-use super::faults::{Network, Wire};
+use super::faults::{Network, Wire, store_on};
 use super::functions::Functions;
 use super::permissions::assert_allowed;
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
@@ -32,7 +32,7 @@ pub struct World<F> {
 impl<F: Functions> World<F> {
     /// Nothing is stored.
     pub fn new() -> Self {
-        Self::on(&Engine::with_tables(F::TABLES))
+        Self::on(&with_indexed_tables(F::TABLES))
     }
 
     /// Newly started on this engine, under a clock of its own.
@@ -59,7 +59,7 @@ impl<F: Functions> World<F> {
     /// Newly started on a network, whose randomness it shares, under a clock that runs since `start`.
     pub fn over(network: &Arc<Network>, start: Instant) -> Self {
         let clock = Clock::running_since(start);
-        let store = network.store(&Wire::new(network).client(), clock.looks());
+        let store = store_on(network, &Wire::new(network).client(), clock.looks());
         Self::under(&network.engine, clock, &store)
     }
 

@@ -4,5 +4,6 @@ mod devices;
 mod history;
 mod leases;
 mod mappings;
+mod mixed;
 mod orders;
 mod total;

@@ -1,8 +1,8 @@
 //! What the indexes of a table show, and how they are read.
 
 use super::messages::{
-    Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, all, all_numbers, call, engine, fill, key,
-    message, place, table,
+    Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, RankByNumber, all, all_numbers, call, engine,
+    fill, key, message, place, table,
 };
 use fencepost::Decision;
 use fencepost::table::Sort;
@@ -73,4 +73,7 @@ async fn a_deleted_item_leaves_every_index() {
     let of_number = all(table.query_index::<ByNumber>(2)).await.expect("pages");
     let rooms: Vec<_> = of_number.iter().flat_map(|page| page.items.iter().map(|item| place(item).0)).collect();
     assert_eq!(rooms, ["b"], "the tombstone is in the index and is not shown");
+    let ranked = all(table.query_index::<RankByNumber>(2)).await.expect("pages").remove(0);
+    let [item] = &ranked.items[..] else { panic!("one item, not {ranked:?}") };
+    assert_eq!((place(item).0.as_str(), item.value.rank, item.at), ("b", 98, None));
 }

@@ -93,6 +93,24 @@ index!(
     ByNumber, Message, "byNumber", "number", Some("room"), Global, Projection::All
 );
 
+/// A message's rank alone.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ranked {
+    pub rank: i64,
+}
+
+impl Record for Ranked {
+    const PARTITION_KEY: &'static str = "room";
+    const SORT_KEY: Option<&'static str> = Some("number");
+    const ATTRIBUTES: &'static [&'static str] = &["rank"];
+}
+
+index!(
+    /// The ranks of the messages with one number. Tombstones are in it, with their marks and without their incarnation.
+    RankByNumber, Ranked, "rankByNumber", "number", Some("room"), Global,
+    Projection::Include(&["rank", "_version", "_purgeAt", "_buried"])
+);
+
 fn schema(partition: &str, sort: Option<&str>) -> Value {
     let part = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
     let sort = sort.map(|name| part(name, "RANGE"));
@@ -124,6 +142,7 @@ pub fn create_table(engine: &Engine) {
         "AttributeDefinitions": attributes,
         "GlobalSecondaryIndexes": [
             described::<ByAuthor>(), described::<Headlines>(), described::<Keys>(), described::<ByNumber>(),
+            described::<RankByNumber>(),
         ],
         "LocalSecondaryIndexes": [described::<ByRank>()],
         "BillingMode": "PAY_PER_REQUEST",

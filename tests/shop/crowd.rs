@@ -2,7 +2,7 @@
 
 use super::world::{Shop, TABLES, cancellation, order, order_id};
 use crate::harness::engine::{Engine, number};
-use crate::harness::faults::{Broken, Network, Rates};
+use crate::harness::faults::{Broken, Network, Rates, network_that_breaks};
 use crate::harness::functions::{ORDERS, PRODUCTS};
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -35,14 +35,14 @@ async fn network(rates: Rates, seed: u64, stocks: &[(&str, i64)]) -> Arc<Network
     println!("seed {seed}");
     let engine = Engine::embedded(TABLES);
     Shop::on(&engine).stock_up(stocks).await;
-    Network::new(&engine, rates, Broken::Nothing, Rng::with_seed(seed))
+    network_that_breaks(&engine, rates, Broken::Nothing, Rng::with_seed(seed))
 }
 
 /// Looks at these products and orders in one moment after each write, as long as it runs.
 async fn watch(network: &Network, products: &[String], orders: &[String], check: impl Fn(&[Value], &[Value])) {
     let mut seen = 0;
     loop {
-        let written = network.applied.lock().expect("no panic").len();
+        let written = network.applied().len();
         if written > seen {
             seen = written;
             let (products, orders) = snapshot(&network.engine, products, orders);

@@ -5,7 +5,7 @@ use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, number};
 use crate::harness::events::Event;
-use crate::harness::faults::{Broken, Network, Rates};
+use crate::harness::faults::{Broken, Rates, network_that_breaks};
 use crate::harness::functions::PRODUCTS;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -148,7 +148,7 @@ async fn ten_at_once(deed: Deed, rates: Rates, seed: u64) {
     println!("{deed:?}, seed {seed}");
     let engine = Engine::embedded(TABLES);
     let event = deed.prepare(&engine).await;
-    let network = Network::new(&engine, rates, Broken::Nothing, fastrand::Rng::with_seed(seed));
+    let network = network_that_breaks(&engine, rates, Broken::Nothing, fastrand::Rng::with_seed(seed));
     let (start, mut clients) = (Instant::now(), JoinSet::new());
     for _ in 0..10 {
         let (shop, event) = (Shop::over(&network, start), event.clone());

@@ -17,7 +17,7 @@ pub trait Validator: Copy + PartialEq {
     fn number(self) -> u64;
 }
 
-/// `"<version>.<incarnation>"`.
+/// `"<version>.<incarnation>"`, with a digest of the value in place of the incarnation if another program wrote the row.
 impl Validator for ItemVersion {
     fn etag(self) -> String {
         format!("\"{}.{}\"", self.version, URL_SAFE_NO_PAD.encode(self.incarnation.as_bytes()))
@@ -25,9 +25,15 @@ impl Validator for ItemVersion {
 
     fn from_etag(tag: &str) -> Option<Self> {
         let (version, incarnation) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
-        let version = Version::new(version.parse().ok()?).filter(|version| *version > Version::ABSENT)?;
-        let incarnation = URL_SAFE_NO_PAD.decode(incarnation).ok()?;
-        let at = ItemVersion { version, incarnation: Incarnation::from_bytes(incarnation.try_into().ok()?) };
+        let bytes = URL_SAFE_NO_PAD.decode(incarnation).ok()?;
+        let incarnation = match bytes.len() {
+            16 => Incarnation::of_content(bytes.try_into().ok()?),
+            _ => Incarnation::from_bytes(bytes.try_into().ok()?),
+        };
+        // A row that another program wrote may have no version yet, or 0.
+        let is_version = |version: &Version| *version > Version::ABSENT || incarnation.is_foreign();
+        let version = Version::new(version.parse().ok()?).filter(is_version)?;
+        let at = ItemVersion { version, incarnation };
         (at.etag() == tag).then_some(at)
     }
 

@@ -1,6 +1,7 @@
 //! [`Attributes`]: an item as attributes, its size, and the difference between two items.
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// An item, or a part of one, in the form of `DynamoDB`: a map from attribute name to value.
@@ -52,5 +53,101 @@ fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::Bs(set) => set.iter().map(|bytes| bytes.as_ref().len()).sum(),
         // Bool, Null, and types that a later SDK adds, which this crate does not store.
         _ => 1,
+    }
+}
+
+/// A digest of the attributes with these names: the same if and only if they have the same values. A missing attribute
+/// differs from every value.
+pub(crate) fn digest(attributes: &Attributes, names: &[&str]) -> [u8; 16] {
+    let mut names = names.to_vec();
+    names.sort_unstable();
+    let mut hash = Sha256::new();
+    for name in names {
+        let value = attributes.get(name);
+        add_text(&mut hash, if value.is_some() { b'+' } else { b'-' }, name.as_bytes());
+        if let Some(value) = value {
+            add_value(&mut hash, value);
+        }
+    }
+    let whole = hash.finalize();
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&whole[..16]);
+    digest
+}
+
+fn add_value(hash: &mut Sha256, value: &AttributeValue) {
+    match value {
+        AttributeValue::S(text) => add_text(hash, b'S', text.as_bytes()),
+        AttributeValue::N(number) => add_text(hash, b'N', number.as_bytes()),
+        AttributeValue::B(bytes) => add_text(hash, b'B', bytes.as_ref()),
+        AttributeValue::Bool(is) => add_text(hash, b'Z', &[u8::from(*is)]),
+        AttributeValue::L(list) => {
+            add_text(hash, b'L', &list.len().to_be_bytes());
+            for value in list {
+                add_value(hash, value);
+            }
+        }
+        AttributeValue::M(map) => {
+            add_text(hash, b'M', &map.len().to_be_bytes());
+            for (name, value) in map.iter().collect::<BTreeMap<_, _>>() {
+                add_text(hash, b'K', name.as_bytes());
+                add_value(hash, value);
+            }
+        }
+        // The members of a set have no order.
+        AttributeValue::Ss(set) => add_set(hash, b's', set.iter().map(String::as_bytes)),
+        AttributeValue::Ns(set) => add_set(hash, b'n', set.iter().map(String::as_bytes)),
+        AttributeValue::Bs(set) => add_set(hash, b'b', set.iter().map(AsRef::as_ref)),
+        // Null, and types that a later SDK adds, which this crate does not store.
+        _ => add_text(hash, b'0', &[]),
+    }
+}
+
+fn add_set<'a>(hash: &mut Sha256, kind: u8, members: impl Iterator<Item = &'a [u8]>) {
+    let members: BTreeSet<_> = members.collect();
+    add_text(hash, kind, &members.len().to_be_bytes());
+    for member in members {
+        add_text(hash, kind, member);
+    }
+}
+
+/// Adds bytes with their kind and length, so that two different lists of values never look alike.
+fn add_text(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
+    hash.update([kind]);
+    hash.update(bytes.len().to_be_bytes());
+    hash.update(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(value: AttributeValue) -> [u8; 16] {
+        digest(&Attributes::from([("a".to_owned(), value)]), &["a"])
+    }
+
+    #[test]
+    fn a_digest_tells_values_types_and_missing_attributes_apart_and_leaves_out_what_is_not_named() {
+        use AttributeValue as V;
+        let text = |text: &str| V::S(text.to_owned());
+        let set = |members: &[&str]| V::Ss(members.iter().map(|&member| member.to_owned()).collect());
+        let all = [
+            of(text("1")),
+            of(V::N("1".to_owned())),
+            of(V::Bool(true)),
+            of(V::Null(true)),
+            of(V::L(vec![text("1")])),
+            of(V::L(vec![text("1"), text("")])),
+            of(V::M([("1".to_owned(), text(""))].into())),
+            of(set(&["1"])),
+            of(set(&["1", "2"])),
+            digest(&Attributes::new(), &["a"]),
+        ];
+        let different: BTreeSet<_> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
+        assert_eq!(of(set(&["2", "1"])), of(set(&["1", "2"])), "a set has no order");
+        let more = Attributes::from([("a".to_owned(), text("1")), ("b".to_owned(), text("2"))]);
+        assert_eq!(digest(&more, &["a"]), of(text("1")));
+        assert_eq!(digest(&more, &["a", "b"]), digest(&more, &["b", "a"]));
     }
 }

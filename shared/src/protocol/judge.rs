@@ -14,14 +14,17 @@ pub struct SentWrite {
     pub remembered: u64,
     /// Its fencing token, if it has one. A row that has seen a higher token refuses the write.
     pub fence: Option<u64>,
+    /// Whether rows of its table may vanish at any time.
+    pub rows_may_vanish: bool,
 }
 
 /// The state of the row that a conditional write demands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base {
-    /// No row: the write is a create.
-    NoRow,
-    /// A row of this incarnation at one of the versions of a window.
+    /// No row: the write is a create, and makes this version.
+    NoRow(Version),
+    /// A row of this incarnation at one of the versions of a window. A write to a foreign row adopts it: it has a window
+    /// of one version, and its id becomes the incarnation.
     Row {
         /// The lowest version: the one that the writer saw.
         version: Version,
@@ -75,25 +78,32 @@ pub enum Verdict {
 
 /// Judges a refused write by the row that refused it. `None` means that there was no row.
 ///
-/// The verdict is exact if every writer raises the version by one, leaves the ids of others in the memory for R
-/// commits, and deletes by leaving a tombstone. The argument: the write is applied at a version `c` with `v <= c < v + W`
-/// only, and then its id stands in the memory until the row is at least at `c + R`. So on a row at `w < v + R` a missing
-/// id proves that the write was not applied. At `w >= v + W`, it never will be.
+/// The verdict is exact if every writer raises the version by one or more, if a row keeps the ids of others for R commits
+/// or loses its incarnation with them, and if deletes leave tombstones or `rows_may_vanish` says that they do not. The
+/// argument: the write is applied at a version `c` with `v <= c < v + W` only, and then its id stands in the memory until
+/// the row is at least at `c + R`. So on a row at `w < v + R` a missing id proves that the write was not applied. At
+/// `w >= v + W`, it never will be.
 #[must_use]
 pub fn judge(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     let Some(row) = seen else { return Verdict::Unproved };
+    let is_mine = row.incarnation == write.id.as_incarnation();
     match write.on {
-        Base::NoRow => judge_create(write.id, row),
+        Base::NoRow(version) if is_mine => Verdict::Landed(version),
+        // A row that refuses a create does not vanish while a copy of the create can still arrive, because deletes leave
+        // tombstones. Where they do not, the create may have been applied before this row, or may still be.
+        Base::NoRow(_) if write.rows_may_vanish => Verdict::Unproved,
+        Base::NoRow(_) => Verdict::NeverApplied,
+        Base::Row { version, incarnation, .. } if incarnation.is_foreign() => {
+            // The memory shows the adoption until it is pruned, and the incarnation shows it for the life of the row.
+            match row.memory.as_ref().and_then(|memory| memory.get(write.id)) {
+                Some(Trace::Burned(_)) => Verdict::NeverApplied,
+                None if !is_mine => Verdict::Unproved,
+                Some(Trace::Applied(_)) | None => Verdict::Landed(version.next()),
+            }
+        }
         Base::Row { incarnation, .. } if row.incarnation != incarnation => Verdict::Unproved,
         Base::Row { version, window, .. } => judge_update(write, version, window, row),
     }
-}
-
-/// A row keeps the id of the create that made it for its whole life. (A restamp changes it, while nobody writes.) So this
-/// verdict is exact after any number of later writes. A row that refuses a create does not vanish while a copy of the
-/// create can still arrive, because deletes leave tombstones.
-fn judge_create(id: WriteId, row: &SeenRow) -> Verdict {
-    if row.incarnation == id.as_incarnation() { Verdict::Landed(Version::ABSENT.next()) } else { Verdict::NeverApplied }
 }
 
 fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Verdict {
@@ -120,7 +130,8 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
 #[must_use]
 pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     match (judge(write, seen), write.on, seen) {
-        (Verdict::Open, ..) | (_, Base::NoRow, None) => Verdict::NeverApplied,
+        (Verdict::Open, ..) => Verdict::NeverApplied,
+        (_, Base::NoRow(_), None) if !write.rows_may_vanish => Verdict::NeverApplied,
         (verdict, ..) => verdict,
     }
 }
@@ -150,11 +161,22 @@ mod tests {
 
     fn write(id: WriteId, at: u64, window: u64) -> SentWrite {
         let on = Base::Row { version: version(at), window, incarnation: ROW };
-        SentWrite { id, on, remembered: R, fence: None }
+        SentWrite { id, on, remembered: R, fence: None, rows_may_vanish: false }
     }
 
     fn create(id: WriteId) -> SentWrite {
-        SentWrite { id, on: Base::NoRow, remembered: R, fence: None }
+        SentWrite { on: Base::NoRow(version(1)), ..write(id, 1, 1) }
+    }
+
+    /// A row of another program with this content.
+    fn foreign(at: u64, content: u8) -> SeenRow {
+        SeenRow { incarnation: Incarnation::of_content([content; 16]), memory: None, ..row_at(at) }
+    }
+
+    /// A write that adopts such a row.
+    fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
+        let on = Base::Row { version: version(at), window: 1, incarnation: Incarnation::of_content([content; 16]) };
+        SentWrite { on, rows_may_vanish: true, ..write(id, at, 1) }
     }
 
     #[test]
@@ -218,6 +240,36 @@ mod tests {
         }
         assert_eq!(judge(&create(id(5)), Some(&row_at(1))), Verdict::NeverApplied);
         assert_eq!(judge(&create(id(5)), None), Verdict::Unproved);
+    }
+
+    #[test]
+    fn an_adoption_is_recognised_by_the_incarnation_and_is_otherwise_unproved() {
+        let mine = WriteId::from_bytes([7; 8]);
+        for latest in [6, 1000] {
+            assert_eq!(judge(&adoption(mine, 5, 1), Some(&row_at(latest))), Verdict::Landed(version(6)));
+        }
+        let adopted_by_another = SeenRow { incarnation: Incarnation::from_bytes([8; 8]), ..row_at(6) };
+        for row in [None, Some(&foreign(5, 1)), Some(&foreign(5, 2)), Some(&foreign(6, 2)), Some(&adopted_by_another)] {
+            assert_eq!(judge(&adoption(mine, 5, 1), row), Verdict::Unproved, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_lost_its_incarnation_to_another_program_proves_nothing() {
+        for write in [write(id(41), 40, 1), write(id(999), 40, W)] {
+            assert_eq!(judge(&write, Some(&foreign(41, 1))), Verdict::Unproved);
+        }
+    }
+
+    #[test]
+    fn where_rows_may_vanish_a_create_that_finds_another_row_is_unproved() {
+        let create = SentWrite { rows_may_vanish: true, ..create(id(5)) };
+        for row in [None, Some(&row_at(1)), Some(&foreign(1, 1))] {
+            assert_eq!(judge(&create, row), Verdict::Unproved);
+            assert_eq!(judge_without_copies(&create, row), Verdict::Unproved);
+        }
+        let mine = SentWrite { id: WriteId::from_bytes([7; 8]), ..create };
+        assert_eq!(judge(&mine, Some(&row_at(3))), Verdict::Landed(version(1)));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The attributes of this crate beside those of the caller, and [`Row`], which reads them.
 
 use crate::error::Failure;
-use crate::protocol::item::{Attributes, size_of_attributes};
+use crate::layout::{Layout, Names};
+use crate::protocol::item::{Attributes, digest, size_of_attributes};
 use crate::protocol::judge::{SeenRow, is_fenced};
 use crate::protocol::memory::{Memory, Trace, WriteId};
 use crate::version::{Incarnation, ItemVersion, Version};
@@ -9,27 +10,17 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
-/// Number: the version of the last committed write.
-pub(crate) const VERSION: &str = "_version";
-/// Binary: the incarnation of the row.
-pub(crate) const INCARNATION: &str = "_incarnation";
-/// Map of write id to number: the version of the row before each recent write; negative if the write was burned.
-pub(crate) const WRITES: &str = "_writes";
-/// Number, epoch seconds: marks a tombstone, and says when TTL may remove it. By default the TTL attribute of the
-/// table.
-pub(crate) const PURGE_AT: &str = "_purgeAt";
-
-/// Number: the highest fencing token of all writes that had one.
-pub(crate) const FENCE: &str = "_fence";
-
-/// The attributes of this crate. A value of the caller must not have them.
-pub(crate) const OWNED: [&str; 5] = [VERSION, INCARNATION, WRITES, PURGE_AT, FENCE];
-
 /// A row that was read, or that a refusal returned.
+///
+/// A *foreign* row was written by another program, and was not adopted yet: it has no incarnation and no memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub at: ItemVersion,
-    /// The time after which TTL may remove the row. `Some` makes the row a tombstone, for as long as the row exists.
+    /// Whether the row has a version. Only a foreign row may have none, and is then at version 0.
+    pub has_version: bool,
+    /// Whether the item was deleted.
+    pub is_tombstone: bool,
+    /// The time after which the tombstone may be removed, in epoch seconds.
     pub purge_at: Option<u64>,
     /// The highest fencing token that the row has seen.
     pub fence: Option<u64>,
@@ -43,14 +34,25 @@ impl Row {
     /// Reads the attributes of this crate.
     ///
     /// # Errors
-    /// [`Failure::CorruptItem`] if one is missing or malformed, so that another program or an older build wrote the row.
-    /// Repair the row.
-    pub(crate) fn read(attributes: Attributes) -> Result<Self, Failure> {
+    /// [`Failure::CorruptItem`] if they contradict each other, or if one is malformed. Repair the row.
+    pub(crate) fn read(layout: &Layout, attributes: Attributes) -> Result<Self, Failure> {
+        let names = &layout.names;
         let SeenRow { version, incarnation, memory, fence } =
-            seen(&attributes).ok_or_else(|| corrupt(VERSION, INCARNATION))?;
-        let memory = memory.ok_or_else(|| corrupt_memory(&attributes))?;
-        let purge_at = purge_at(&attributes)?;
-        Ok(Row { at: ItemVersion { version, incarnation }, purge_at, fence, memory, attributes })
+            seen(layout, &attributes).ok_or_else(|| corrupt_version(names, &attributes))?;
+        let memory = match memory {
+            None if incarnation.is_foreign() && !attributes.contains_key(names.writes) => Memory::default(),
+            memory => memory.ok_or_else(|| corrupt_memory(names, &attributes))?,
+        };
+        let is_tombstone = is_tombstone(layout, &attributes, version)?;
+        if is_tombstone && incarnation.is_foreign() {
+            let Names { purge_at, incarnation, .. } = names;
+            let reason = format!("it has {purge_at}, which marks a tombstone here, but no {incarnation}");
+            return Err(Failure::CorruptItem { reason });
+        }
+        let purge_at = if is_tombstone { purge_at(names, &attributes)? } else { None };
+        let has_version = attributes.contains_key(names.version);
+        let at = ItemVersion { version, incarnation };
+        Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, attributes })
     }
 
     /// Checks that the row has not seen a higher token than this one.
@@ -67,45 +69,82 @@ impl Row {
     }
 }
 
-/// The time after which TTL may remove the row, in epoch seconds. `None` if the row is not a tombstone.
+/// Whether a row of this crate is a tombstone: it was deleted, and nobody has written it since.
+///
+/// The mark of a tombstone is the version that the delete made. Another program that writes the row raises the version,
+/// and the row is alive again. Where nobody else writes, the time of a tombstone is mark enough.
+pub(crate) fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Version) -> Result<bool, Failure> {
+    let Names { buried, purge_at, .. } = layout.names;
+    match attributes.get(buried).filter(|_| layout.marks_by_version()) {
+        Some(value) => Ok(read_number(value).ok_or_else(|| malformed(buried))? == version.get()),
+        None => Ok(layout.marks_by_time() && attributes.contains_key(purge_at)),
+    }
+}
+
+/// The time after which the row may be removed, in epoch seconds. `None` if it has none.
 ///
 /// # Errors
 /// [`Failure::CorruptItem`] if the attribute is malformed.
-pub(crate) fn purge_at(attributes: &Attributes) -> Result<Option<u64>, Failure> {
-    let Some(value) = attributes.get(PURGE_AT) else { return Ok(None) };
-    read_number(value).map(Some).ok_or_else(|| corrupt(PURGE_AT, PURGE_AT))
+pub(crate) fn purge_at(names: &Names, attributes: &Attributes) -> Result<Option<u64>, Failure> {
+    let Some(value) = attributes.get(names.purge_at) else { return Ok(None) };
+    read_number(value).map(Some).ok_or_else(|| malformed(names.purge_at))
 }
 
-fn corrupt(one: &str, other: &str) -> Failure {
-    let names = if one == other { one.to_owned() } else { format!("{one} or {other}") };
-    Failure::CorruptItem { reason: format!("{names} is missing or malformed, so it was not written by this crate") }
+fn malformed(name: &str) -> Failure {
+    Failure::CorruptItem { reason: format!("{name} is malformed, so this crate did not write it") }
+}
+
+/// The error for a row whose version or incarnation cannot be read.
+fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
+    let Names { version, incarnation, .. } = names;
+    let reason = match (attributes.get(*version), attributes.get(*incarnation)) {
+        (Some(number), _) if read_version(number).is_none() => {
+            format!("{version} is not a whole number from 0 to 2^53 - 1")
+        }
+        (_, Some(bytes)) if read_id(bytes).is_none() => format!("{incarnation} does not have 8 bytes"),
+        _ => format!("it has {incarnation} but no {version} of 1 or more"),
+    };
+    Failure::CorruptItem { reason }
 }
 
 /// The error for a row whose memory cannot be read. Rows of stored format 1, in which 16 numbered slots held the ids of
 /// recent writes, say so.
-fn corrupt_memory(attributes: &Attributes) -> Failure {
+fn corrupt_memory(names: &Names, attributes: &Attributes) -> Failure {
+    let Names { writes, incarnation, .. } = names;
     let is_slot = |value: &AttributeValue| value.is_b();
-    match attributes.get(WRITES) {
-        Some(AttributeValue::M(slots)) if slots.values().any(is_slot) => Failure::CorruptItem {
-            reason: format!(
-                "an older build wrote it (stored format 1, this build reads 2): stop all writers, then set {WRITES} to an empty map"
-            ),
-        },
-        _ => corrupt(WRITES, WRITES),
-    }
+    let reason = match attributes.get(*writes) {
+        Some(AttributeValue::M(slots)) if slots.values().any(is_slot) => format!(
+            "an older build wrote it (stored format 1, this build reads 2): stop all writers, then set {writes} to an empty map"
+        ),
+        Some(_) if !attributes.contains_key(*incarnation) => format!("it has {writes} but no {incarnation}"),
+        Some(_) => format!("{writes} is malformed, so this crate did not write it"),
+        None => format!("it has {incarnation} but no {writes}"),
+    };
+    Failure::CorruptItem { reason }
 }
 
 /// Reads the parts of a row that the judge needs. `None` if the version or the incarnation cannot be read.
-pub(crate) fn seen(attributes: &Attributes) -> Option<SeenRow> {
-    let version = Version::new(read_number(attributes.get(VERSION)?)?).filter(|v| *v != Version::ABSENT)?;
-    let incarnation = Incarnation::from_bytes(read_id(attributes.get(INCARNATION)?)?);
-    let memory = attributes.get(WRITES).and_then(read_memory);
-    let fence = attributes.get(FENCE).and_then(read_number);
-    Some(SeenRow { version, incarnation, memory, fence })
+pub(crate) fn seen(layout: &Layout, attributes: &Attributes) -> Option<SeenRow> {
+    let names = &layout.names;
+    let version = attributes.get(names.version).map_or(Some(Version::ABSENT), read_version)?;
+    let fence = attributes.get(names.fence).and_then(read_number);
+    let Some(incarnation) = attributes.get(names.incarnation) else {
+        // The digest covers the version too. So it tells version 0 from a missing one.
+        let all: Vec<_> = layout.attributes.iter().copied().chain([names.version]).collect();
+        let incarnation = Incarnation::of_content(digest(attributes, &all));
+        return Some(SeenRow { version, incarnation, memory: None, fence });
+    };
+    let incarnation = Incarnation::from_bytes(read_id(incarnation)?);
+    let memory = attributes.get(names.writes).and_then(read_memory);
+    (version != Version::ABSENT).then_some(SeenRow { version, incarnation, memory, fence })
 }
 
 pub(crate) fn read_number(value: &AttributeValue) -> Option<u64> {
     value.as_n().ok()?.parse().ok()
+}
+
+fn read_version(value: &AttributeValue) -> Option<Version> {
+    Version::new(read_number(value)?)
 }
 
 fn read_id(value: &AttributeValue) -> Option<[u8; 8]> {
@@ -127,27 +166,35 @@ pub(crate) fn number(value: u64) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-pub(crate) fn bytes(value: [u8; 8]) -> AttributeValue {
+pub(crate) fn bytes(value: &[u8]) -> AttributeValue {
     AttributeValue::B(Blob::new(value))
 }
 
+/// A memory that holds one write: applied when the row was at the version `before`.
+pub(crate) fn first_memory(id: WriteId, before: u64) -> AttributeValue {
+    AttributeValue::M(HashMap::from([(id.name(), number(before))]))
+}
+
 /// The attributes of this crate in a row that the write `id` creates on a free key.
-pub(crate) fn first_attributes(id: WriteId) -> Attributes {
-    let before = Version::ABSENT;
-    let trace = (id.name(), number(before.get()));
+pub(crate) fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
+    let Layout { names, first_version, .. } = layout;
     HashMap::from([
-        (VERSION.to_owned(), number(before.next().get())),
-        (INCARNATION.to_owned(), bytes(*id.as_bytes())),
-        (WRITES.to_owned(), AttributeValue::M(HashMap::from([trace]))),
+        (names.version.to_owned(), number(*first_version)),
+        (names.incarnation.to_owned(), bytes(id.as_bytes())),
+        (names.writes.to_owned(), first_memory(id, first_version - 1)),
     ])
 }
 
 /// Updates the attributes of this crate in a whole item that replaces the row: raises the version, stores the id in the
-/// memory, removes the ids in `prune` from it, and makes the row live.
-pub(crate) fn advance(item: &mut Attributes, at: ItemVersion, id: WriteId, prune: &[WriteId]) {
-    item.insert(VERSION.to_owned(), number(at.version.next().get()));
-    item.remove(PURGE_AT);
-    if let Some(AttributeValue::M(traces)) = item.get_mut(WRITES) {
+/// memory, removes the ids in `prune` from it, and makes the row live. Adopts a foreign row.
+pub(crate) fn advance(names: &Names, item: &mut Attributes, at: ItemVersion, id: WriteId, prune: &[WriteId]) {
+    item.insert(names.version.to_owned(), number(at.version.next().get()));
+    item.remove(names.purge_at);
+    item.remove(names.buried);
+    if at.incarnation.is_foreign() {
+        item.insert(names.incarnation.to_owned(), bytes(id.as_bytes()));
+        item.insert(names.writes.to_owned(), first_memory(id, at.version.get()));
+    } else if let Some(AttributeValue::M(traces)) = item.get_mut(names.writes) {
         traces.retain(|name, _| !prune.iter().any(|old| old.name() == *name));
         traces.insert(id.name(), number(at.version.get()));
     }
@@ -158,9 +205,9 @@ pub(crate) fn advance(item: &mut Attributes, at: ItemVersion, id: WriteId, prune
 pub(crate) const MAX_ITEM: usize = 400 * 1024 - 4096;
 
 /// Refuses an item that would be too large, before anything is sent. Does not count the attributes of this crate.
-pub(crate) fn check_size(item: &Attributes) -> Result<(), Failure> {
-    let ours = |name: &String| OWNED.contains(&name.as_str());
-    let bytes = size_of_attributes(item.iter().filter(|(name, _)| !ours(name)));
+pub(crate) fn check_size(names: &Names, item: &Attributes) -> Result<(), Failure> {
+    let ours = names.all();
+    let bytes = size_of_attributes(item.iter().filter(|(name, _)| !ours.contains(&name.as_str())));
     if bytes > MAX_ITEM {
         return Err(Failure::TooLarge { bytes, limit: MAX_ITEM });
     }

@@ -119,6 +119,7 @@ fn address(table: &str, key: &Attributes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Layout;
     use crate::protocol::memory::WriteId;
     use crate::protocol::row;
     use aws_sdk_dynamodb::types::AttributeValue;
@@ -128,9 +129,10 @@ mod tests {
     }
 
     fn row_at(version: u64, by: u64) -> Row {
-        let mut attributes = row::first_attributes(WriteId::from_random(by));
+        const LAYOUT: Layout = Layout::of_key("id");
+        let mut attributes = row::first_attributes(&LAYOUT, WriteId::from_random(by));
         attributes.insert("_version".to_owned(), AttributeValue::N(version.to_string()));
-        Row::read(attributes).expect("a row")
+        Row::read(&LAYOUT, attributes).expect("a row")
     }
 
     fn version(rows: &SeenRows, number: usize) -> Option<u64> {

@@ -4,12 +4,12 @@ use super::add::{Add, Added, Stand};
 use super::commit::RowChange;
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::Observed;
+use super::prepare::{Observed, committed, made, prunable, sent_write};
 use super::record::Record;
 use super::update::Decision;
 use crate::call::Call;
 use crate::error::{AddError, Failure, Source, UpdateError};
-use crate::protocol::condition::{self, Addition, Remember, Window};
+use crate::protocol::condition::{self, Addition, Demand, Remember};
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
@@ -157,25 +157,24 @@ impl<'a, T: Record> AddChange<'a, T> {
         };
         loop {
             let addition = add.resolve::<T>(sight.item())?;
-            let sent = self.sent(&sight);
+            let sent = self.sent(&sight)?;
             let write = self.prepare(&sight, &addition)?;
-            let send = |send: Send| table.sender().write(&table.name, write.clone(), send.timeout);
+            let token = table.new_token();
+            let send = |send: Send| table.send(write.clone(), token.as_deref(), send);
             let refusal = match self.delivery.until_proved(send).await? {
-                WriteOutcome::Applied(new) => {
-                    let at = ItemVersion { version: sight.at.version.next(), ..sight.at };
-                    let at = new.as_ref().and_then(row::seen).map_or(at, |seen| version_of(&seen));
-                    return Ok(Ended::Added(self.added(at, new)));
+                WriteOutcome::Applied(None) => return Ok(Ended::Added(self.added_unseen(key, &sent).await?)),
+                WriteOutcome::Applied(Some(new)) => {
+                    let at = seen(table, &new).map_or(committed(&sent), |seen| version_of(&seen));
+                    return Ok(Ended::Added(self.added(at, Some(new))));
                 }
                 WriteOutcome::Refused(refusal) => refusal,
             };
             let round_trip = refusal.round_trip;
             let item = match self.settle(&sight, &sent, refusal).await? {
-                Settled::Landed(version, item) => {
-                    return Ok(Ended::Added(self.added(ItemVersion { version, ..sight.at }, item)));
-                }
+                Settled::Landed(version, item) => return Ok(Ended::Added(self.added(made(&sent, version), item))),
                 Settled::NotApplied(item) => item,
             };
-            let row = item.map(Row::read).transpose()?;
+            let row = item.map(|row| Row::read(Table::<T>::LAYOUT, row)).transpose()?;
             let live = row.map(|row| Ok::<_, Failure>((Table::<T>::decode(&row)?, row))).transpose()?;
             if let Some((_, row)) = &live {
                 row.check_fence(table.fence)?;
@@ -197,10 +196,11 @@ impl<'a, T: Record> AddChange<'a, T> {
 
     /// Where the add starts from without a read: the row that this client saw last, or the state that the caller names.
     fn known_sight(&self) -> Option<Sight> {
-        match self.table.sender().seen_rows.get(&self.table.name, &self.key) {
-            Some(seen) => Some(Sight::of_row(&seen.row, seen.has_item)),
-            None => self.add.seen_at().map(|at| Sight { at, row: None, has_item: false }),
-        }
+        let sight = match self.table.sender().seen_rows.get(&self.table.name, &self.key) {
+            Some(seen) => Sight::of_row(&seen.row, seen.has_item),
+            None => self.add.seen_at().map(|at| Sight { at, row: None, has_item: false })?,
+        };
+        (sight.has_item || Demand::at(Table::<T>::LAYOUT, sight.at).is_some()).then_some(sight)
     }
 
     fn remember(&self, row: &Row) {
@@ -212,26 +212,28 @@ impl<'a, T: Record> AddChange<'a, T> {
         Ended::Refused(Box::new(RefusedAdd { stand, row, current, change }))
     }
 
-    fn sent(&self, sight: &Sight) -> SentWrite {
-        let ItemVersion { version, incarnation } = sight.at;
-        let on = Base::Row { version, window: T::ADD_WINDOW, incarnation };
-        SentWrite { id: self.id, on, remembered: T::REMEMBERED_WRITES, fence: self.table.fence }
+    /// The window of the next send.
+    fn demand(sight: &Sight) -> Result<Demand<'_>, Failure> {
+        let layout = Table::<T>::LAYOUT;
+        let demand = sight.row.as_ref().map(|row| Demand::of(layout, row)).or_else(|| Demand::at(layout, sight.at));
+        demand.map(Demand::in_window).ok_or_else(too_long)
     }
 
-    fn window(sight: &Sight) -> Window {
-        Window { from: sight.at, size: T::ADD_WINDOW }
+    fn sent(&self, sight: &Sight) -> Result<SentWrite, Failure> {
+        Ok(sent_write(Table::<T>::LAYOUT, self.id, self.table.fence, Self::demand(sight)?.base()))
     }
 
     fn prepare(&self, sight: &Sight, addition: &Addition) -> Result<condition::ConditionalWrite, Failure> {
+        let layout = Table::<T>::LAYOUT;
         let mut prune = Vec::new();
         if let Some(row) = &sight.row {
             row.check_fence(self.table.fence)?;
-            prune = row.memory.prunable(row.at.version, T::REMEMBERED_WRITES, self.id);
+            prune = prunable(layout, row, self.id);
         }
         let remember = Remember { id: self.id, prune: &prune };
-        condition::add_within(self.key.clone(), Self::window(sight), remember, addition)
-            .and_then(|write| condition::fenced(write, self.table.fence))
-            .ok_or_else(|| Failure::InvalidRecord { reason: "the add names too many attributes".to_owned() })
+        condition::add_within(self.key.clone(), &Self::demand(sight)?, &remember, addition)
+            .and_then(|write| condition::fenced(write, &layout.names, self.table.fence))
+            .ok_or_else(too_long)
     }
 
     /// Finds out what became of a refused add. Burns it if an answer was lost and a copy may still be applied.
@@ -242,26 +244,39 @@ impl<'a, T: Record> AddChange<'a, T> {
         refusal: Refusal<Option<Attributes>>,
     ) -> Result<Settled, Failure> {
         let Refusal { by: item, pending, .. } = refusal;
-        let seen = item.as_ref().and_then(row::seen);
+        let seen = item.as_ref().and_then(|item| seen(self.table, item));
         match (judge(sent, seen.as_ref()), pending) {
             (Verdict::Landed(version), _) => Ok(Settled::Landed(version, item)),
             // A version that was read never goes down. One that a caller made up is no state to start from either.
             (Verdict::Corrupt, None) => Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
             (Verdict::NeverApplied, _) | (_, None) => Ok(Settled::NotApplied(item)),
-            (Verdict::Open, Some(source)) => self.burn(sight, sent, source).await,
+            (Verdict::Open, Some(source)) => {
+                let row = item.and_then(|item| Row::read(Table::<T>::LAYOUT, item).ok());
+                self.burn(sight, sent, row.is_some_and(|row| row.is_tombstone), source).await
+            }
             (Verdict::Unproved | Verdict::Corrupt, Some(source)) => Err(Failure::OutcomeUnknown { source }),
         }
     }
 
-    /// Makes sure that no copy of the add is applied any more. `lost` is the answer that makes this necessary.
-    async fn burn(&mut self, sight: &Sight, sent: &SentWrite, lost: Source) -> Result<Settled, Failure> {
+    /// Makes sure that no copy of the add is applied any more. `is_tombstone` says how the row was seen last, and `lost` is
+    /// the answer that makes this necessary.
+    async fn burn(
+        &mut self,
+        sight: &Sight,
+        sent: &SentWrite,
+        is_tombstone: bool,
+        lost: Source,
+    ) -> Result<Settled, Failure> {
         let table = self.table;
-        let burn = condition::burn(self.key.clone(), Self::window(sight), self.id);
+        let remember = Remember { id: self.id, prune: &[] };
+        let Some(burn) = condition::burn(self.key.clone(), &Self::demand(sight)?, &remember, is_tombstone) else {
+            return Err(Failure::OutcomeUnknown { source: lost });
+        };
         let send = |send: Send| table.sender().write(&table.name, burn.clone(), send.timeout);
         let settled = match self.delivery.until_proved(send).await {
             Ok(WriteOutcome::Applied(new)) => Settled::NotApplied(new),
             Ok(WriteOutcome::Refused(refusal)) => {
-                let seen = refusal.by.as_ref().and_then(row::seen);
+                let seen = refusal.by.as_ref().and_then(|item| seen(table, item));
                 match judge(sent, seen.as_ref()) {
                     Verdict::Landed(version) => Settled::Landed(version, refusal.by),
                     Verdict::NeverApplied => Settled::NotApplied(refusal.by),
@@ -300,14 +315,37 @@ impl<'a, T: Record> AddChange<'a, T> {
         Ok(later.map_or(sight, |seen| Sight::of_row(&seen.row, seen.has_item)))
     }
 
+    /// The answer to an add whose answer shows no row: a transaction returns none. Reads the row.
+    async fn added_unseen(&self, key: &Key, sent: &SentWrite) -> Result<Added<T>, Failure> {
+        let item = match self.table.observe(key, self.call).await {
+            Ok(Observed::Live(row, current)) => {
+                self.remember(&row);
+                Some(current)
+            }
+            Ok(Observed::Absent | Observed::Tombstone(_)) => None,
+            // The add was applied. Only the item is not known.
+            Err(failure) => return Err(Failure::OutcomeUnknown { source: failure.into() }),
+        };
+        Ok(Added { at: committed(sent), item })
+    }
+
     /// The answer to an add that made the version `at`, by the row that shows it.
     fn added(&self, at: ItemVersion, item: Option<Attributes>) -> Added<T> {
-        let row = item.and_then(|item| Row::read(item).ok());
+        let row = item.and_then(|item| Row::read(Table::<T>::LAYOUT, item).ok());
         if let Some(row) = &row {
             self.remember(row);
         }
         Added { at, item: row.and_then(|row| Table::<T>::decode(&row).ok().flatten()) }
     }
+}
+
+/// What the judge must know of a row.
+fn seen<T: Record>(_: &Table<T>, attributes: &Attributes) -> Option<SeenRow> {
+    row::seen(Table::<T>::LAYOUT, attributes)
+}
+
+fn too_long() -> Failure {
+    Failure::InvalidRecord { reason: "the add names too many attributes".to_owned() }
 }
 
 fn version_of(seen: &SeenRow) -> ItemVersion {
@@ -316,7 +354,7 @@ fn version_of(seen: &SeenRow) -> ItemVersion {
 
 fn is_in_window(sent: &SentWrite, at: ItemVersion) -> bool {
     match sent.on {
-        Base::NoRow => false,
+        Base::NoRow(_) => false,
         Base::Row { version, window, incarnation } => {
             let (first, now) = (version.get(), at.version.get());
             at.incarnation == incarnation && (first..first + window).contains(&now)

@@ -54,10 +54,11 @@ impl<'a, T: Record> RowChange<'a, T> {
         if table.remembers_items {
             request.show_new_row();
         }
-        let send = |send: Send| table.sender().write(&table.name, request.clone(), send.timeout);
+        let token = table.new_token();
+        let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
         match delivery.until_proved(send).await? {
             WriteOutcome::Applied(new) => {
-                table.saw(key, request.new_row(new).and_then(|row| Row::read(row).ok()).as_ref());
+                table.saw(key, request.new_row(new).and_then(|row| Row::read(Table::<T>::LAYOUT, row).ok()).as_ref());
                 Ok(Committed::Applied(committed(&sent)))
             }
             WriteOutcome::Refused(refusal) => self.refused(&sent, refusal, matches!(write, Write::Delete(..))),
@@ -73,19 +74,20 @@ impl<'a, T: Record> RowChange<'a, T> {
         named_by_client: bool,
     ) -> Result<Committed<T>, Failure> {
         let Refusal { by: item, round_trip, pending } = refusal;
-        let seen = item.as_ref().and_then(row::seen);
+        let layout = Table::<T>::LAYOUT;
+        let seen = item.as_ref().and_then(|item| row::seen(layout, item));
         let verdict = judge(sent, seen.as_ref());
         if let Verdict::Landed(_) = verdict {
             return Ok(Committed::Applied(committed(sent)));
         }
-        let current = item.map(Row::read).transpose();
+        let current = item.map(|item| Row::read(layout, item)).transpose();
         self.table.saw(&self.key, current.as_ref().ok().and_then(Option::as_ref));
         // Only a pending send can make the outcome unknown. With nothing pending, a row that does not show our id is a
         // conflict.
         if let Some(source) = pending {
             let refused_by = current.as_ref().ok().and_then(Option::as_ref);
             let proved = verdict == Verdict::NeverApplied
-                && !soon_purged(sent, refused_by, T::EXPIRES_AT, self.table.sender().clock.now());
+                && !soon_purged(layout, sent, refused_by, self.table.sender().clock.now());
             if !proved {
                 return Err(Failure::OutcomeUnknown { source });
             }

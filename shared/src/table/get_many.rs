@@ -33,7 +33,8 @@ impl<T: Record> Table<T> {
                 }
             }
             let found = read_rows(self.sender(), call, &rows).await?;
-            let found = found.into_iter().map(|item| item.map(Row::read).transpose()).collect::<Result<Vec<_>, _>>()?;
+            let read = |item: Option<_>| item.map(|item| Row::read(Self::LAYOUT, item)).transpose();
+            let found = found.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
             for (row, item) in rows.iter().zip(&found) {
                 self.saw(&row.key, item.as_ref());
             }

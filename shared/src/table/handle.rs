@@ -4,9 +4,12 @@ use super::key::Key;
 use super::record::Record;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
+use crate::layout::Layout;
+use crate::protocol::condition::ConditionalWrite;
+use crate::protocol::deliver::Send;
 use crate::protocol::item::Attributes;
-use crate::protocol::row::{OWNED, Row};
-use crate::protocol::send::Sender;
+use crate::protocol::row::Row;
+use crate::protocol::send::{SendOutcome, Sender};
 use crate::store::Store;
 use crate::version::Versioned;
 use std::fmt;
@@ -27,13 +30,7 @@ pub struct Table<T> {
 impl Store {
     /// The table with this name, whose items hold values of type `T`. Sends nothing.
     pub fn table<T: Record>(&self, name: impl Into<String>) -> Table<T> {
-        const {
-            assert!(
-                1 <= T::ADD_WINDOW && T::ADD_WINDOW <= T::REMEMBERED_WRITES,
-                "ADD_WINDOW is 1 to REMEMBERED_WRITES"
-            );
-            assert!(T::REMEMBERED_WRITES <= 128, "a row remembers at most 128 writes");
-        }
+        const { assert!(Table::<T>::LAYOUT.window >= 1) } // Evaluates the layout, and with it its checks.
         Table {
             store: self.clone(),
             name: name.into(),
@@ -46,6 +43,22 @@ impl Store {
 }
 
 impl<T: Record> Table<T> {
+    /// What the `Record` says of the table. Settings that cannot hold do not compile.
+    pub(crate) const LAYOUT: &'static Layout = &Layout {
+        partition_key: T::PARTITION_KEY,
+        sort_key: T::SORT_KEY,
+        attributes: T::ATTRIBUTES,
+        expires_at: T::EXPIRES_AT,
+        remembered: T::REMEMBERED_WRITES,
+        window: T::ADD_WINDOW,
+        names: T::NAMES,
+        first_version: T::FIRST_VERSION,
+        other_writers: T::OTHER_WRITERS,
+        deletes: T::DELETES,
+        regions: T::REGIONS,
+    }
+    .checked();
+
     /// How long a tombstone is kept by default: 7 days. To change it, use [`Table::with_tombstone_retention`].
     pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(7 * 24);
 
@@ -96,6 +109,26 @@ impl<T: Record> Table<T> {
         self.store.sender()
     }
 
+    /// Sends a write of one item. Where versions may repeat, it goes as a transaction of one step: `DynamoDB` then applies
+    /// no copy with the same token again.
+    pub(crate) async fn send(
+        &self,
+        write: ConditionalWrite,
+        token: Option<&str>,
+        send: Send,
+    ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
+        let sender = self.sender();
+        match token {
+            None => sender.write(&self.name, write, send.timeout).await,
+            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send.timeout).await,
+        }
+    }
+
+    /// A new token for the sends of one decision, if this table needs tokens.
+    pub(crate) fn new_token(&self) -> Option<String> {
+        Self::LAYOUT.demands_values().then(|| self.sender().new_token())
+    }
+
     /// Remembers the row that was seen at this key, or that none was, if this table remembers items.
     pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>) {
         match row {
@@ -127,12 +160,12 @@ impl<T: Record> Table<T> {
 
     /// Checks what the `Record` says of itself.
     pub(crate) fn check_record() -> Result<(), Failure> {
-        check_declared(T::ATTRIBUTES, [Some(T::PARTITION_KEY), T::SORT_KEY], T::EXPIRES_AT).map_err(invalid)
+        check_declared(Self::LAYOUT).map_err(invalid)
     }
 
     /// Decodes a row: a value, or `None` for a tombstone.
     pub(crate) fn decode(row: &Row) -> Result<Option<Versioned<T>>, Failure> {
-        if row.purge_at.is_some() {
+        if row.is_tombstone {
             return Ok(None);
         }
         Ok(Some(Versioned { value: Self::value_in(&row.attributes)?, at: row.at }))
@@ -164,11 +197,13 @@ impl<T> fmt::Debug for Table<T> {
 }
 
 /// Checks that declared attributes are not the key's or this crate's, and that the one that expires is declared.
-fn check_declared(declared: &[&str], keys: [Option<&str>; 2], expires_at: Option<&str>) -> Result<(), String> {
-    if let Some(name) = declared.iter().find(|name| OWNED.contains(name) || keys.contains(&Some(name))) {
+fn check_declared(layout: &Layout) -> Result<(), String> {
+    let Layout { attributes, partition_key, sort_key, expires_at, names, .. } = layout;
+    let is_taken = |name: &&str| names.all().contains(name) || partition_key == name || *sort_key == Some(*name);
+    if let Some(name) = attributes.iter().find(|name| is_taken(name)) {
         return Err(format!("its Record declares {name}, which is the key's or this crate's"));
     }
-    match expires_at.filter(|name| !declared.contains(name)) {
+    match expires_at.filter(|name| !attributes.contains(name)) {
         Some(name) => Err(format!("its Record lets {name} expire, which is not among its attributes")),
         None => Ok(()),
     }

@@ -1,7 +1,7 @@
 //! [`Index`]: describes a secondary index of a table, and what its rows can show.
 
 use super::record::Record;
-use crate::layout::Names;
+use crate::layout::{Deletes, Names};
 
 /// A secondary index of the table of a [`Record`]. Queries name it as a type.
 ///
@@ -10,8 +10,9 @@ use crate::layout::Names;
 /// - [`Index::Shown`] may have only attributes that the index has: its own keys, those of the table, and what it
 ///   projects. If the index does not project the whole item, write a second `Record` with the attributes that it has.
 /// - Tombstones must be recognizable. They are if the index projects everything, or if one of its keys is an attribute
-///   of the `Record`: a delete removes that attribute, so the row leaves the index. Otherwise the index must project the
-///   version, the end and the mark of a tombstone ([`Names`]).
+///   of the `Record`: a delete removes that attribute, so the row leaves the index. There are none if deletes
+///   [remove](crate::Deletes::Remove) the row. Otherwise the index must project the version, the end and the mark of a
+///   tombstone ([`Names`]).
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
@@ -143,7 +144,8 @@ pub(super) const fn shows_tombstones<I: Index>() -> bool {
     let Names { version, purge_at, buried, .. } = <I::Record as Record>::NAMES;
     let all_marks =
         I::PROJECTION.has(keys, version) && I::PROJECTION.has(keys, purge_at) && I::PROJECTION.has(keys, buried);
-    all_marks || leaves_on_delete::<I::Record>(keys[0]) || leaves_on_delete::<I::Record>(keys[1])
+    let leaves_none = matches!(<I::Record as Record>::DELETES, Deletes::Remove);
+    leaves_none || all_marks || leaves_on_delete::<I::Record>(keys[0]) || leaves_on_delete::<I::Record>(keys[1])
 }
 
 /// Whether a delete removes this key of an index. A tombstone keeps the attribute that holds the expiry time.

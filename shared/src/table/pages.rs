@@ -7,6 +7,7 @@ use super::query::Query;
 use super::record::Record;
 use crate::call::Call;
 use crate::error::{Failure, QueryError};
+use crate::layout::Layout;
 use crate::protocol::condition::KeyRange;
 use crate::protocol::deliver::until_read;
 use crate::protocol::item::Attributes;
@@ -232,7 +233,8 @@ impl<T: Record> Query<T> {
     /// Decodes a row: an item, or `None` for a tombstone.
     fn item(&self, attributes: Attributes) -> Result<Option<Listed<T>>, Failure> {
         let key = Key::of(&attributes, T::PARTITION_KEY, T::SORT_KEY).ok_or_else(|| without_key(T::PARTITION_KEY))?;
-        let decoded = if self.place.is_whole { whole(attributes) } else { part::<T>(&attributes) };
+        let layout = self.place.layout;
+        let decoded = if self.place.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
         match decoded {
             Ok(item) => Ok(item.map(|(value, at)| Listed { key, value, at })),
             Err(Failure::CorruptItem { reason }) => {
@@ -243,18 +245,24 @@ impl<T: Record> Query<T> {
     }
 }
 
-/// Decodes a whole row.
-fn whole<T: Record>(attributes: Attributes) -> Result<Option<(T, Option<ItemVersion>)>, Failure> {
-    let item = Table::<T>::decode(&Row::read(attributes)?)?;
-    Ok(item.map(|item| (item.value, Some(item.at))))
-}
-
-/// Decodes what an index projects of a row. Its version is known only if that is projected.
-fn part<T: Record>(attributes: &Attributes) -> Result<Option<(T, Option<ItemVersion>)>, Failure> {
-    if row::purge_at(attributes)?.is_some() {
+/// Decodes a whole row of a table with this layout.
+fn whole<T: Record>(layout: &Layout, attributes: Attributes) -> Result<Option<(T, Option<ItemVersion>)>, Failure> {
+    let row = Row::read(layout, attributes)?;
+    if row.is_tombstone {
         return Ok(None);
     }
-    let at = row::seen(attributes).map(|row| ItemVersion { version: row.version, incarnation: row.incarnation });
+    Ok(Some((Table::<T>::value_in(&row.attributes)?, Some(row.at))))
+}
+
+/// Decodes what an index projects of a row. The state of the row is known only if its version and incarnation are
+/// projected. The tag of a row that another program wrote covers all its attributes, so it is never known.
+fn part<T: Record>(layout: &Layout, attributes: &Attributes) -> Result<Option<(T, Option<ItemVersion>)>, Failure> {
+    let seen =
+        row::seen(layout, attributes).map(|row| ItemVersion { version: row.version, incarnation: row.incarnation });
+    if row::is_tombstone(layout, attributes, seen.map_or(Version::ABSENT, |at| at.version))? {
+        return Ok(None);
+    }
+    let at = seen.filter(|_| attributes.contains_key(layout.names.incarnation));
     Ok(Some((Table::<T>::value_in(attributes)?, at)))
 }
 

@@ -3,10 +3,11 @@
 use super::handle::Table;
 use super::record::Record;
 use crate::error::Failure;
-use crate::protocol::condition::{self, ConditionalWrite, Remember};
+use crate::layout::{Deletes, Layout};
+use crate::protocol::condition::{self, ConditionalWrite, Demand, Remember};
 use crate::protocol::item::{Attributes, Diff, diff};
 use crate::protocol::judge::{Base, SentWrite};
-use crate::protocol::memory::{Memory, WriteId};
+use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row, check_size};
 use crate::timestamp::epoch_seconds;
 use crate::version::{ItemVersion, Version, Versioned};
@@ -45,8 +46,8 @@ pub(crate) enum Write<'a, T> {
     Revive(&'a Row, &'a T),
     /// Replaces the first value with the second.
     Update(&'a Row, &'a T, &'a T),
-    /// Puts a tombstone in place of the item at this version. The row remembered these writes, if it was read.
-    Delete(ItemVersion, Option<&'a Memory>),
+    /// Deletes the item at this version. Holds the row, if it was read.
+    Delete(ItemVersion, Option<&'a Row>),
 }
 
 /// The parts of a row that a write sets beside the value.
@@ -54,7 +55,7 @@ pub(crate) enum Write<'a, T> {
 pub(crate) struct Stamp {
     /// The id of the logical change.
     pub id: WriteId,
-    /// The time after which TTL may remove the tombstone that the write leaves.
+    /// The time after which the tombstone that the write leaves may be removed.
     pub purge_at: SystemTime,
     /// The fencing token of the write.
     pub fence: Option<u64>,
@@ -66,69 +67,86 @@ impl<T: Record> Write<'_, T> {
     /// # Errors
     /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
     pub(crate) fn prepare(&self, key: &Attributes, stamp: Stamp) -> Result<(ConditionalWrite, SentWrite), Failure> {
-        let Stamp { id, fence, .. } = stamp;
-        let prune = |at: ItemVersion, memory: &Memory| memory.prunable(at.version, T::REMEMBERED_WRITES, id);
+        let layout = Table::<T>::LAYOUT;
         if let Write::Revive(row, _) | Write::Update(row, ..) = self {
-            row.check_fence(fence)?;
+            row.check_fence(stamp.fence)?;
         }
         let (request, on) = match *self {
-            Write::Create(value) => (create(value, key, stamp)?, Base::NoRow),
-            Write::Revive(row, value) => (
-                change_row(
-                    row,
-                    &leftovers(row, [Some(T::PARTITION_KEY), T::SORT_KEY]),
-                    &Table::<T>::encode(value)?,
-                    key,
-                    stamp,
-                    &prune(row.at, &row.memory),
-                )?,
-                base(row.at),
-            ),
-            Write::Update(row, old, new) => {
-                let (old, new) = (Table::<T>::encode(old)?, Table::<T>::encode(new)?);
-                (change_row(row, &old, &new, key, stamp, &prune(row.at, &row.memory))?, base(row.at))
+            Write::Create(value) => (create(value, key, stamp)?, Base::NoRow(first_version(layout))),
+            Write::Revive(row, value) => {
+                let change = diff(&leftovers(layout, row), &Table::<T>::encode(value)?);
+                (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
-            Write::Delete(at, memory) => {
+            Write::Update(row, old, new) => {
+                let change = diff(&Table::<T>::encode(old)?, &Table::<T>::encode(new)?);
+                (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
+            }
+            Write::Delete(at, row) => {
                 Table::<T>::check_record()?;
-                let prune = memory.map(|memory| prune(at, memory)).unwrap_or_default();
-                (delete(at, key, stamp, &prune, T::ATTRIBUTES, T::EXPIRES_AT)?, base(at))
+                let demand = row.map(|row| Demand::of(layout, row)).or_else(|| Demand::at(layout, at));
+                let demand = demand.ok_or_else(too_long)?;
+                (delete(layout, &demand, row, key, stamp)?, demand.base())
             }
         };
-        Ok((request, SentWrite { id, on, remembered: T::REMEMBERED_WRITES, fence }))
+        Ok((request, sent_write(layout, stamp.id, stamp.fence, on)))
     }
 }
 
+/// What the judge must know of a write.
+pub(crate) fn sent_write(layout: &Layout, id: WriteId, fence: Option<u64>, on: Base) -> SentWrite {
+    SentWrite { id, on, remembered: layout.remembered, fence, rows_may_vanish: layout.rows_may_vanish() }
+}
+
+/// The version that a create makes.
+pub(crate) fn first_version(layout: &Layout) -> Version {
+    Version::new(layout.first_version).unwrap_or(Version::ABSENT.next())
+}
+
+/// The ids that a write by `id` removes from the memory of this row.
+pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId) -> Vec<WriteId> {
+    row.memory.prunable(row.at.version, layout.remembered, id)
+}
+
 /// A tombstone on a free key, as the write `id` leaves it.
-pub(crate) fn tombstone(
-    key: &Attributes,
-    id: WriteId,
-    purge_at: SystemTime,
-    expires_at: Option<&'static str>,
-) -> Attributes {
+pub(crate) fn tombstone(layout: &Layout, key: &Attributes, id: WriteId, purge_at: SystemTime) -> Attributes {
     let mut item = key.clone();
-    item.extend(row::first_attributes(id));
-    let purge_at = row::number(epoch_seconds(purge_at));
-    item.extend([row::PURGE_AT].into_iter().chain(expires_at).map(|name| (name.to_owned(), purge_at.clone())));
+    item.extend(row::first_attributes(layout, id));
+    if layout.marks_by_version() {
+        item.insert(layout.names.buried.to_owned(), row::number(layout.first_version));
+    }
+    if let Some(seconds) = end_of_tombstone(layout, purge_at) {
+        let ends = [layout.names.purge_at].into_iter().chain(layout.ttl_of_values());
+        item.extend(ends.map(|name| (name.to_owned(), row::number(seconds))));
+    }
     item
+}
+
+/// When a tombstone may be removed, in epoch seconds. `None` if it is kept for ever.
+fn end_of_tombstone(layout: &Layout, purge_at: SystemTime) -> Option<u64> {
+    (layout.deletes != Deletes::Keep).then(|| epoch_seconds(purge_at))
 }
 
 /// The state of the row after the write is applied.
 pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
     match sent.on {
-        Base::NoRow => ItemVersion { version: Version::ABSENT.next(), incarnation: sent.id.as_incarnation() },
-        Base::Row { version, incarnation, .. } => ItemVersion { version: version.next(), incarnation },
+        Base::NoRow(version) => ItemVersion { version, incarnation: sent.id.as_incarnation() },
+        Base::Row { version, .. } => made(sent, version.next()),
+    }
+}
+
+/// The state of the row after the write was applied and made this version.
+pub(crate) fn made(sent: &SentWrite, version: Version) -> ItemVersion {
+    match sent.on {
+        Base::Row { incarnation, .. } if !incarnation.is_foreign() => ItemVersion { version, incarnation },
+        // The write made the row, or adopted it.
+        Base::Row { .. } | Base::NoRow(_) => ItemVersion { version, incarnation: sent.id.as_incarnation() },
     }
 }
 
 /// Whether the row that refused a create may vanish while a copy of the create can still arrive.
-pub(crate) fn soon_purged(
-    sent: &SentWrite,
-    refusal: Option<&Row>,
-    expires_at: Option<&'static str>,
-    now: SystemTime,
-) -> bool {
-    let purge_at = refusal.and_then(|row| row.purge_at.or_else(|| row.epoch_seconds(expires_at?)));
-    sent.on == Base::NoRow && is_soon(purge_at, now)
+pub(crate) fn soon_purged(layout: &Layout, sent: &SentWrite, refusal: Option<&Row>, now: SystemTime) -> bool {
+    let purge_at = refusal.and_then(|row| row.purge_at.or_else(|| row.epoch_seconds(layout.expires_at?)));
+    matches!(sent.on, Base::NoRow(_)) && is_soon(purge_at, now)
 }
 
 /// Whether TTL may remove a row at this time (epoch seconds) while a request can still arrive.
@@ -137,57 +155,66 @@ pub(crate) fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
 }
 
 fn create<T: Record>(value: &T, key: &Attributes, stamp: Stamp) -> Result<ConditionalWrite, Failure> {
+    let layout = Table::<T>::LAYOUT;
     let mut item = Table::<T>::encode(value)?;
     item.extend(key.clone());
-    check_size(&item)?;
-    item.extend(row::first_attributes(stamp.id));
-    condition::fenced(condition::put_if_absent(T::PARTITION_KEY, item), stamp.fence).ok_or_else(too_long)
+    check_size(&layout.names, &item)?;
+    item.extend(row::first_attributes(layout, stamp.id));
+    condition::fenced(condition::put_if_absent(layout, item), &layout.names, stamp.fence).ok_or_else(too_long)
 }
 
-/// Changes the attributes of the value from `old` to `new`. Leaves all other attributes alone.
+/// Changes these attributes of the value. Leaves all others alone, but the row is live afterwards.
 fn change_row(
+    layout: &Layout,
     row: &Row,
-    old: &Attributes,
-    new: &Attributes,
+    mut diff: Diff,
     key: &Attributes,
     stamp: Stamp,
-    prune: &[WriteId],
 ) -> Result<ConditionalWrite, Failure> {
-    let diff = diff(old, new);
+    let names = &layout.names;
+    let marks = [names.purge_at, names.buried].into_iter().filter(|name| row.attributes.contains_key(*name));
+    if !row.at.incarnation.is_foreign() {
+        diff.remove.extend(marks.map(str::to_owned));
+    }
     let mut item = row.attributes.clone();
     diff.apply(&mut item);
-    check_size(&item)?;
-    let update = condition::update_at(key.clone(), row.at, Remember { id: stamp.id, prune }, &diff);
-    let write = update.and_then(|update| condition::fenced(update, stamp.fence)).or_else(|| {
-        row::advance(&mut item, row.at, stamp.id, prune);
-        condition::fenced(condition::put_at(row.at, item), stamp.fence)
+    check_size(names, &item)?;
+    let demand = Demand::of(layout, row);
+    let prune = prunable(layout, row, stamp.id);
+    let update = condition::update_at(key.clone(), &demand, &Remember { id: stamp.id, prune: &prune }, &diff);
+    let write = update.and_then(|update| condition::fenced(update, names, stamp.fence)).or_else(|| {
+        row::advance(names, &mut item, row.at, stamp.id, &prune);
+        condition::fenced(condition::put_at(&demand, item)?, names, stamp.fence)
     });
     write.ok_or_else(too_long)
 }
 
 fn delete(
-    at: ItemVersion,
+    layout: &Layout,
+    demand: &Demand<'_>,
+    row: Option<&Row>,
     key: &Attributes,
     stamp: Stamp,
-    prune: &[WriteId],
-    attributes: &[&str],
-    expires_at: Option<&str>,
 ) -> Result<ConditionalWrite, Failure> {
-    let purge_at = epoch_seconds(stamp.purge_at);
+    let fenced = |write| condition::fenced(write, &layout.names, stamp.fence);
+    if layout.deletes == Deletes::Remove {
+        return condition::remove_at(key.clone(), demand).and_then(fenced).ok_or_else(too_long);
+    }
+    let purge_at = end_of_tombstone(layout, stamp.purge_at);
     // If values have a TTL attribute of their own, TTL looks at no other attribute. So the tombstone needs it too.
     let mut diff = Diff::default();
-    if let Some(name) = expires_at {
-        diff.set.insert(name.to_owned(), row::number(purge_at));
+    if let (Some(name), Some(seconds)) = (layout.ttl_of_values(), purge_at) {
+        diff.set.insert(name.to_owned(), row::number(seconds));
     }
-    diff.remove.extend(attributes.iter().filter(|&&name| expires_at != Some(name)).map(|&name| name.to_owned()));
-    let bury = condition::bury_at(key.clone(), at, Remember { id: stamp.id, prune }, &diff, purge_at);
-    let bury = bury.and_then(|bury| condition::fenced(bury, stamp.fence));
-    match bury {
-        Some(bury) => Ok(bury),
-        // What a row may forget, it may also keep.
-        None if !prune.is_empty() => delete(at, key, stamp, &[], attributes, expires_at),
-        None => Err(too_long()),
-    }
+    let removed = layout.attributes.iter().filter(|name| !diff.set.contains_key(**name));
+    diff.remove = removed.map(|&name| name.to_owned()).collect();
+    let prune = row.map(|row| prunable(layout, row, stamp.id)).unwrap_or_default();
+    let bury = |prune| {
+        let remember = Remember { id: stamp.id, prune };
+        condition::bury_at(key.clone(), demand, &remember, &diff, purge_at).and_then(fenced)
+    };
+    // What a row may forget, it may also keep.
+    bury(&prune).or_else(|| bury(&[])).ok_or_else(too_long)
 }
 
 /// The error for a delete with too many attributes. Any other write that is too long for an update is sent as a whole
@@ -196,14 +223,11 @@ fn too_long() -> Failure {
     Failure::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
 }
 
-fn base(at: ItemVersion) -> Base {
-    Base::Row { version: at.version, window: 1, incarnation: at.incarnation }
-}
-
 /// The attributes of a tombstone beside the key and those of this crate. None of them may come back to life with the
 /// next value.
-fn leftovers(row: &Row, keys: [Option<&str>; 2]) -> Attributes {
+fn leftovers(layout: &Layout, row: &Row) -> Attributes {
+    let (ours, keys) = (layout.names.all(), [Some(layout.partition_key), layout.sort_key]);
     let mut attributes = row.attributes.clone();
-    attributes.retain(|name, _| !row::OWNED.contains(&name.as_str()) && !keys.contains(&Some(name.as_str())));
+    attributes.retain(|name, _| !ours.contains(&name.as_str()) && !keys.contains(&Some(name.as_str())));
     attributes
 }

@@ -5,6 +5,7 @@ use super::index::{Index, IndexScope, Projection, has_the_keys_of_its_table, sho
 use super::key::KeyPart;
 use super::record::Record;
 use crate::error::Failure;
+use crate::layout::Layout;
 use crate::protocol::condition::{KeyRange, SortBound, key_range};
 use crate::store::Store;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -101,7 +102,7 @@ pub struct Query<T> {
 }
 
 /// What is queried: a table or an index.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) index: Option<&'static str>,
     pub(super) partition_key: &'static str,
@@ -109,6 +110,8 @@ pub(super) struct Place {
     pub(super) is_consistent: bool,
     /// Whether its rows have all attributes.
     pub(super) is_whole: bool,
+    /// The layout of the table, by the `Record` of the table.
+    pub(super) layout: &'static Layout,
 }
 
 impl<T: Record> Table<T> {
@@ -122,6 +125,7 @@ impl<T: Record> Table<T> {
                 sort_key: T::SORT_KEY,
                 is_consistent: true,
                 is_whole: true,
+                layout: Self::LAYOUT,
             },
         )
     }
@@ -147,6 +151,7 @@ impl<T: Record> Table<T> {
                 sort_key: I::SORT_KEY,
                 is_consistent: I::SCOPE == IndexScope::Local,
                 is_whole: I::PROJECTION == Projection::All,
+                layout: Self::LAYOUT,
             },
         )
     }
@@ -230,6 +235,6 @@ impl<T> Clone for Query<T> {
 
 impl<T> fmt::Debug for Query<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Query").field("table", &self.table).field("place", &self.place).finish_non_exhaustive()
+        f.debug_struct("Query").field("table", &self.table).field("index", &self.place.index).finish_non_exhaustive()
     }
 }

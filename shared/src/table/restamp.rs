@@ -2,11 +2,12 @@
 
 use crate::call::Call;
 use crate::error::{Failure, Source};
+use crate::layout::{Layout, Names};
 use crate::protocol::condition::{self, ACQUIRE_ID, EXPIRES_AT, LEASE_KEY, RENEWALS, TOKEN};
 use crate::protocol::deliver::{Delivery, Send, WriteOutcome, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
-use crate::protocol::row::{PURGE_AT, seen};
+use crate::protocol::row::Row;
 use crate::retry::Deadline;
 use crate::store::Store;
 use crate::version::ItemVersion;
@@ -50,6 +51,7 @@ pub struct Restamp {
     store: Store,
     table: String,
     key: Vec<String>,
+    layout: Layout,
     writes: bool,
     position: Position,
     so_far: Restamped,
@@ -104,6 +106,7 @@ impl Store {
             store: self.clone(),
             table: table.into(),
             key: key.into_iter().map(Into::into).collect(),
+            layout: Layout::of_key(""),
             writes: true,
             position: Position::Start,
             so_far: Restamped::default(),
@@ -112,6 +115,12 @@ impl Store {
 }
 
 impl Restamp {
+    /// Sets the names that this crate's attributes have in the table. Without this, they are the default names.
+    #[must_use]
+    pub fn with_names(self, names: Names) -> Self {
+        Restamp { layout: Layout { names, ..self.layout }, ..self }
+    }
+
     /// Makes it a run that only counts and writes nothing.
     #[must_use]
     pub fn counting_only(self) -> Self {
@@ -144,19 +153,17 @@ impl Restamp {
         let mut found = self.so_far;
         let mut stamps = JoinSet::new();
         for row in page.rows {
-            let Some(at) = seen(&row).map(|row| ItemVersion { version: row.version, incarnation: row.incarnation })
-            else {
+            let Some(Row { at, is_tombstone, attributes, .. }) = stamped_row(&self.layout, row) else {
                 found.unversioned += 1;
                 continue;
             };
-            let is_tombstone = row.contains_key(PURGE_AT);
             if !self.writes {
                 found.count(is_tombstone, &Stamped::default());
                 continue;
             }
-            let key = row.into_iter().filter(|(name, _)| self.key.contains(name)).collect();
-            let (store, table) = (self.store.clone(), self.table.clone());
-            stamps.spawn(async move { (is_tombstone, stamp(&store, &table, key, at).await) });
+            let key = attributes.into_iter().filter(|(name, _)| self.key.contains(name)).collect();
+            let (store, table, layout) = (self.store.clone(), self.table.clone(), self.layout);
+            stamps.spawn(async move { (is_tombstone, stamp(&store, &table, &layout, key, at).await) });
             if stamps.len() >= IN_FLIGHT {
                 found.join(&mut stamps).await?;
             }
@@ -209,34 +216,45 @@ struct Stamped {
 ///
 /// Every send of one call carries the same new incarnation. So a refusal by a row that has it is an echo of a send
 /// whose answer was lost.
-async fn stamp(store: &Store, table: &str, key: Attributes, read: ItemVersion) -> Result<Stamped, Failure> {
+async fn stamp(
+    store: &Store,
+    table: &str,
+    layout: &Layout,
+    key: Attributes,
+    read: ItemVersion,
+) -> Result<Stamped, Failure> {
     let (sender, call) = (store.sender(), Call::new(Deadline::within(PATIENCE)));
     let incarnation = WriteId::from_random(sender.rng.next_u64()).as_incarnation();
     let mut delivery = Delivery::new(sender, &call);
     let (mut at, mut stamped) = (read, Stamped::default());
     loop {
-        let write = condition::restamp_at(key.clone(), at, incarnation);
+        let write = condition::restamp_at(key.clone(), &layout.names, at, incarnation);
         let send = |send: Send| sender.write(table, write.clone(), send.timeout);
         let refusal = match delivery.until_proved(send).await? {
             WriteOutcome::Applied(_) => return Ok(stamped),
             WriteOutcome::Refused(refusal) => refusal,
         };
         let Some(row) = refusal.by else { return Ok(Stamped { removed: true, ..stamped }) };
-        let Some(now) = seen(&row) else {
+        let Some(Row { at: now, is_tombstone, .. }) = stamped_row(layout, row) else {
             return Err(Failure::CorruptItem { reason: "a row lost its version while it was restamped".to_owned() });
         };
         if now.incarnation == incarnation {
             return Ok(stamped);
         }
         let behind = now.version.get().saturating_sub(at.version.get());
-        at = ItemVersion { version: now.version, incarnation: now.incarnation };
-        stamped = Stamped { changed: true, tombstone: Some(row.contains_key(PURGE_AT)), removed: false };
+        at = now;
+        stamped = Stamped { changed: true, tombstone: Some(is_tombstone), removed: false };
         delivery.conflict(behind, refusal.round_trip);
     }
+}
+
+/// The row, if it has an incarnation.
+fn stamped_row(layout: &Layout, attributes: Attributes) -> Option<Row> {
+    Row::read(layout, attributes).ok().filter(|row| !row.at.incarnation.is_foreign())
 }
 
 /// Whether this is the row of a lease. Leases have tokens instead of versions.
 fn is_lease(row: &Attributes) -> bool {
     [LEASE_KEY, TOKEN, RENEWALS, EXPIRES_AT, ACQUIRE_ID].iter().all(|name| row.contains_key(*name))
-        && seen(row).is_none()
+        && !row.contains_key(Names::DEFAULT.version)
 }

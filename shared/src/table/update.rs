@@ -11,6 +11,7 @@ use super::prepare::{Observed, Write};
 use super::record::Record;
 use crate::call::Call;
 use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
+use crate::protocol::condition::Demand;
 use crate::protocol::deliver::until_read;
 use crate::protocol::row::Row;
 use crate::version::{ItemVersion, Version, Versioned};
@@ -164,23 +165,32 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Deletes the item if it is still at this version. Sends one write and no read. Leaves a tombstone, and returns
-    /// the version of the tombstone.
+    /// Deletes the item if it is still at this version. Sends one write. Reads first only if another program wrote the
+    /// row, or if versions may repeat ([`OtherWriters::Any`](crate::OtherWriters::Any)). Leaves what
+    /// [`Record::DELETES`] says, and returns the version that the delete made.
     ///
     /// # Errors
     /// [`DeleteError::NotFound`]: the item is gone already. [`DeleteError::Conflict`]: the item is at another version;
     /// the error holds the current item. [`DeleteError::Failed`]: see [`Failure`].
     pub async fn delete_at_version(&self, key: &Key, at: ItemVersion, call: &Call) -> Result<Version, DeleteError<T>> {
         let mut change = RowChange::new(self, key, call)?;
-        match change.commit(Write::Delete(at, None)).await? {
+        let committed = if Demand::at(Self::LAYOUT, at).is_some() {
+            change.commit(Write::Delete(at, None)).await?
+        } else {
+            match self.observe(key, call).await? {
+                Observed::Live(row, _) if row.at == at => change.commit(Write::Delete(at, Some(&row))).await?,
+                observed => Committed::Conflict(observed),
+            }
+        };
+        match committed {
             Committed::Applied(at) => Ok(at.version),
             Committed::Conflict(Observed::Live(_, current)) => Err(DeleteError::Conflict(Box::new(current))),
             Committed::Conflict(Observed::Absent | Observed::Tombstone(_)) => Err(DeleteError::NotFound),
         }
     }
 
-    /// Deletes the item at any version. Sends one read, then one write per attempt. Returns the version of the
-    /// tombstone.
+    /// Deletes the item at any version. Sends one read, then one write per attempt. Returns the version that the delete
+    /// made.
     ///
     /// # Errors
     /// [`DeleteError::NotFound`]: the key has no item. [`DeleteError::Failed`]: see [`Failure`].
@@ -190,7 +200,7 @@ impl<T: Record> Table<T> {
         let mut observed = self.observe(key, call).await?;
         loop {
             let Observed::Live(row, _) = observed else { return Err(DeleteError::NotFound) };
-            match change.commit(Write::Delete(row.at, Some(&row.memory))).await? {
+            match change.commit(Write::Delete(row.at, Some(&row))).await? {
                 Committed::Applied(at) => return Ok(at.version),
                 Committed::Conflict(current) => observed = current,
             }
@@ -201,7 +211,8 @@ impl<T: Record> Table<T> {
     pub(super) async fn observe(&self, key: &Key, call: &Call) -> Result<Observed<T>, Failure> {
         let key = Self::key_attributes(key)?;
         let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
-        let row = until_read(self.sender(), call, read).await?.map(Row::read).transpose()?;
+        let row = until_read(self.sender(), call, read).await?;
+        let row = row.map(|row| Row::read(Self::LAYOUT, row)).transpose()?;
         self.saw(&key, row.as_ref());
         row.map_or(Ok(Observed::Absent), Observed::of)
     }

@@ -2,14 +2,15 @@
 
 use super::reads::{Item, Known, KnownRow, Learn, Required, invalid};
 use crate::error::Failure;
-use crate::protocol::condition::{self, Action, ConditionalWrite, Remember, Window};
-use crate::protocol::item::size_of_attributes;
+use crate::layout::Layout;
+use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remember};
+use crate::protocol::item::{Attributes, size_of_attributes};
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::protocol::seen_rows::SeenRows;
 use crate::protocol::send::{Address, step};
-use crate::table::prepare::{Observed, Stamp, Write, committed, tombstone};
+use crate::table::prepare::{Observed, Stamp, Write, committed, first_version, prunable, sent_write, tombstone};
 use crate::table::{Add, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 use aws_sdk_dynamodb::types::TransactWriteItem;
@@ -76,8 +77,8 @@ impl Role {
 pub(super) struct Step {
     pub(super) row: usize,
     pub(super) role: Role,
-    /// The attribute with the time after which TTL may remove the row, if the table has one.
-    pub(super) expires_at: Option<&'static str>,
+    /// What the record of the row says of its table.
+    pub(super) layout: &'static Layout,
     request: TransactWriteItem,
     bytes: usize,
     /// The same add as an anchor: in a window, and with the write id.
@@ -87,7 +88,14 @@ pub(super) struct Step {
 impl Step {
     #[cfg(test)]
     pub(super) fn for_test(role: Role) -> Self {
-        Step { row: 0, role, expires_at: None, request: TransactWriteItem::builder().build(), bytes: 0, anchor: None }
+        Step {
+            row: 0,
+            role,
+            layout: const { &Layout::of_key("id") },
+            request: TransactWriteItem::builder().build(),
+            bytes: 0,
+            anchor: None,
+        }
     }
 
     pub(super) fn request(&self) -> TransactWriteItem {
@@ -145,8 +153,24 @@ impl Attempt {
     /// The tombstone that burns a step which would create this row.
     pub(super) fn burning_tombstone(&self, step: &Step, id: WriteId) -> ConditionalWrite {
         let known = &self.rows[step.row];
-        let item = tombstone(&known.address.key, id, self.now + known.retention, step.expires_at);
-        condition::put_if_absent(known.partition_key, item)
+        let item = tombstone(step.layout, &known.address.key, id, self.now + known.retention);
+        condition::put_if_absent(step.layout, item)
+    }
+
+    /// The burn of a step that writes to a row: from the state that it was prepared for. `None` if there is none.
+    pub(super) fn burn(&self, step: &Step, sent: SentWrite, key: Attributes) -> Option<ConditionalWrite> {
+        let Base::Row { version, incarnation, .. } = sent.on else { return None };
+        let Known::Row(row) = &self.rows[step.row].known else { return None };
+        if row.at != (ItemVersion { version, incarnation }) {
+            return None;
+        }
+        let demand = Demand::of(step.layout, row);
+        let demand = if matches!(sent.on, Base::Row { window: 1, .. }) { demand } else { demand.in_window() };
+        condition::burn(key, &demand, &Remember { id: sent.id, prune: &[] }, row.is_tombstone)
+    }
+
+    pub(super) fn layout(&self, row: usize) -> &'static Layout {
+        self.rows[row].layout
     }
 
     pub(super) fn address(&self, row: usize) -> &Address {
@@ -233,7 +257,7 @@ impl Attempt {
     pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Version {
         match &self.rows[item.row].known {
             Known::Row(row) => row.at.version.next(),
-            Known::Nothing | Known::Absent | Known::Lost => Version::ABSENT.next(),
+            Known::Nothing | Known::Absent | Known::Lost => first_version(Table::<T>::LAYOUT),
         }
     }
 
@@ -255,7 +279,7 @@ impl Attempt {
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
         let (row, _) = self.live(item)?;
-        Ok(self.write(item, &Write::<T>::Delete(row.at, Some(&row.memory)))?.version)
+        Ok(self.write(item, &Write::<T>::Delete(row.at, Some(&row)))?.version)
     }
 
     /// Adds a step that writes nothing, but demands that the key is still in the observed state: at that version, or
@@ -296,22 +320,27 @@ impl Attempt {
         let KnownRow { address, known, fence, .. } = &self.rows[item.row];
         let row = if let Known::Row(row) = known { Some(row) } else { None };
         let addition = add.resolve::<T>(row.map(|row| &row.attributes))?;
+        let layout = Table::<T>::LAYOUT;
         let too_long = || invalid("an add is too long".to_owned());
-        let fenced = |write| condition::fenced(write, *fence);
-        let bare = condition::add_anywhere(address.key.clone(), &addition).and_then(fenced).ok_or_else(too_long)?;
+        let fenced = |write| condition::fenced(write, &layout.names, *fence);
         let mut anchor = None;
-        if let Some(Row { at, memory, .. }) = row {
-            let prune = memory.prunable(at.version, T::REMEMBERED_WRITES, self.id);
-            let (window, remember) =
-                (Window { from: *at, size: T::ADD_WINDOW }, Remember { id: self.id, prune: &prune });
-            let anchored = condition::add_within(address.key.clone(), window, remember, &addition);
+        if let Some(row) = row {
+            let demand = Demand::of(layout, row).in_window();
+            let remember = Remember { id: self.id, prune: &prunable(layout, row, self.id) };
+            let anchored = condition::add_within(address.key.clone(), &demand, &remember, &addition);
             let anchored = anchored.and_then(fenced).ok_or_else(too_long)?;
-            let on = Base::Row { version: at.version, window: T::ADD_WINDOW, incarnation: at.incarnation };
-            let sent = SentWrite { id: self.id, on, remembered: T::REMEMBERED_WRITES, fence: *fence };
-            let anchored = step(&address.table, anchored).map_err(|source| invalid(source.to_string()))?;
-            anchor = Some((anchored, sent));
+            let sent = sent_write(layout, self.id, *fence, demand.base());
+            if layout.demands_values() {
+                self.add_step(item.row, anchored, Role::Writes(sent))?;
+                return Ok(());
+            }
+            anchor = Some((step(&address.table, anchored).map_err(|source| invalid(source.to_string()))?, sent));
+        } else if layout.demands_values() {
+            return Err(invalid(format!("{} must be read before an add", self.rows[item.row].name)));
         }
-        self.add_step(item.row, bare, Role::Adds, T::EXPIRES_AT)?;
+        let bare = condition::add_anywhere(address.key.clone(), layout, &addition);
+        let bare = bare.and_then(fenced).ok_or_else(too_long)?;
+        self.add_step(item.row, bare, Role::Adds)?;
         if let Some(step) = self.steps.last_mut() {
             step.anchor = anchor;
         }
@@ -337,7 +366,7 @@ impl Attempt {
             (Known::Nothing, Some(token)) => {
                 let check = condition::check_held(address.key.clone(), *token);
                 let requires = Role::Requires(*token);
-                self.add_step(lease.row, check, requires, None)
+                self.add_step(lease.row, check, requires)
             }
             _ => Err(Failure::Fenced),
         }
@@ -358,7 +387,7 @@ impl Attempt {
         let known = &self.rows[item.row];
         let stamp = Stamp { id: self.id, purge_at: self.now + known.retention, fence: known.fence };
         let (request, sent) = write.prepare(&known.address.key, stamp)?;
-        self.add_step(item.row, request, Role::Writes(sent), T::EXPIRES_AT)?;
+        self.add_step(item.row, request, Role::Writes(sent))?;
         Ok(committed(&sent))
     }
 
@@ -367,29 +396,24 @@ impl Attempt {
         let key = known.address.key.clone();
         let (request, base) = match &known.known {
             Known::Nothing | Known::Lost => return Err(invalid(format!("{} was not read", known.name))),
-            Known::Absent => (condition::check_absent(known.partition_key, key), Base::NoRow),
+            Known::Absent => (condition::check_absent(known.layout, key), Base::NoRow(first_version(known.layout))),
             Known::Row(row) => {
-                let ItemVersion { version, incarnation } = row.at;
-                (condition::check_at(key, row.at), Base::Row { version, window: 1, incarnation })
+                let demand = Demand::of(known.layout, row);
+                let check = condition::check_at(key, &demand);
+                (check.ok_or_else(|| invalid("a check is too long".to_owned()))?, demand.base())
             }
         };
-        self.add_step(row, request, Role::Checks(base), None)
+        self.add_step(row, request, Role::Checks(base))
     }
 
-    fn add_step(
-        &mut self,
-        row: usize,
-        write: ConditionalWrite,
-        role: Role,
-        expires_at: Option<&'static str>,
-    ) -> Result<(), Failure> {
+    fn add_step(&mut self, row: usize, write: ConditionalWrite, role: Role) -> Result<(), Failure> {
         let known = &self.rows[row];
         if self.steps.iter().any(|step| step.row == row) {
             return Err(invalid(format!("{} has two steps; a transaction takes one of each item", known.name)));
         }
         let bytes = size(&write, &known.known);
         let request = step(&known.address.table, write).map_err(|source| invalid(source.to_string()))?;
-        self.steps.push(Step { row, role, expires_at, request, bytes, anchor: None });
+        self.steps.push(Step { row, role, layout: known.layout, request, bytes, anchor: None });
         Ok(())
     }
 }
@@ -402,7 +426,7 @@ fn size(write: &ConditionalWrite, known: &Known) -> usize {
     };
     match &write.action {
         Action::Put { item } => size_of_attributes(item),
-        Action::Check { .. } => kept(&|_| true),
+        Action::Delete { .. } | Action::Check { .. } => kept(&|_| true),
         Action::Update { .. } => {
             let is_named = |name: &String| write.names.values().any(|named| named == name);
             kept(&|name| !is_named(name)) + size_of_attributes(&write.values)

@@ -1,6 +1,7 @@
 //! Judges a cancelled transaction: what it proves about every send (pure).
 
 use super::attempt::{Role, Step};
+use crate::layout::Layout;
 use crate::protocol::condition::{HOLDER, TOKEN};
 use crate::protocol::judge::{Verdict, judge};
 use crate::protocol::row::{self, Row};
@@ -12,8 +13,8 @@ use std::time::SystemTime;
 pub(super) struct Cancelled<'a> {
     pub role: &'a Role,
     pub reason: &'a Reason,
-    /// The attribute with the time after which TTL may remove the row, if the table has one.
-    pub expires_at: Option<&'static str>,
+    /// What the record of the row says of its table.
+    pub layout: &'static Layout,
 }
 
 /// Judges all steps by each. Steps are applied together or not at all. So if one step landed, all did, and if one step
@@ -22,13 +23,13 @@ pub(super) struct Cancelled<'a> {
 /// Steps that only check or add leave no id, and prove nothing. Their rows may have moved on before or after.
 pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>, now: SystemTime) -> Verdict {
     let mut all = Verdict::Unproved;
-    for Cancelled { role, reason, expires_at } in steps {
+    for Cancelled { role, reason, layout } in steps {
         let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { continue };
-        match judge(sent, item.as_ref().and_then(row::seen).as_ref()) {
+        match judge(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
             landed @ Verdict::Landed(_) => return landed,
             Verdict::NeverApplied => {
-                let row = item.clone().and_then(|item| Row::read(item).ok());
-                if !soon_purged(sent, row.as_ref(), expires_at, now) {
+                let row = item.clone().and_then(|item| Row::read(layout, item).ok());
+                if !soon_purged(layout, sent, row.as_ref(), now) {
                     all = Verdict::NeverApplied;
                 }
             }
@@ -64,11 +65,12 @@ mod tests {
 
     const OURS: WriteId = WriteId::from_bytes([1; 8]);
     const THEIRS: WriteId = WriteId::from_bytes([2; 8]);
+    const LAYOUT: Layout = Layout { expires_at: Some("expiresAt"), ..Layout::of_key("id") };
     const LANDED: Verdict = Verdict::Landed(Version::ABSENT.next());
 
     /// A row that `by` created and wrote last, at version `at`.
     fn row_of(by: WriteId, at: u64) -> Attributes {
-        let mut row = row::first_attributes(by);
+        let mut row = row::first_attributes(&LAYOUT, by);
         row.insert("_version".to_owned(), AttributeValue::N(at.to_string()));
         let trace = (by.name(), AttributeValue::N((at - 1).to_string()));
         row.insert("_writes".to_owned(), AttributeValue::M([trace].into()));
@@ -82,16 +84,22 @@ mod tests {
             on: Base::Row { version, window: 1, incarnation: THEIRS.as_incarnation() },
             remembered: 16,
             fence: None,
+            rows_may_vanish: false,
         })
     }
 
     fn create() -> Role {
-        Role::Writes(SentWrite { id: OURS, on: Base::NoRow, remembered: 16, fence: None })
+        Role::Writes(SentWrite {
+            id: OURS,
+            on: Base::NoRow(Version::ABSENT.next()),
+            remembered: 16,
+            fence: None,
+            rows_may_vanish: false,
+        })
     }
 
     fn judged(steps: &[(Role, Reason)]) -> Verdict {
-        let expires_at = Some("expiresAt");
-        let steps = steps.iter().map(|(role, reason)| Cancelled { role, reason, expires_at });
+        let steps = steps.iter().map(|(role, reason)| Cancelled { role, reason, layout: &LAYOUT });
         judge_cancellation(steps, UNIX_EPOCH + Duration::from_hours(1))
     }
 

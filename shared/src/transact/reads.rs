@@ -2,6 +2,7 @@
 
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
+use crate::layout::{Layout, Regions};
 use crate::protocol::condition;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 /// The most steps of a transaction, and the most rows that are read for it (`DynamoDB` quota).
 const MAX_STEPS: usize = 100;
+
+/// A table of leases. Only its key is of interest here.
+static LEASES: Layout = Layout::of_key(condition::LEASE_KEY);
 
 /// The items that a decision sees, with their names. At most 100.
 #[derive(Debug, Default)]
@@ -57,7 +61,7 @@ impl Reads {
         self.rows.push(KnownRow {
             name: name.into(),
             address: Address { table: token.table.clone(), key: condition::lease_key(&token.key) },
-            partition_key: condition::LEASE_KEY,
+            layout: &LEASES,
             retention: Duration::ZERO,
             fence: Some(token.token),
             learn: Learn::Never,
@@ -76,7 +80,7 @@ impl Reads {
                 self.rows.push(KnownRow {
                     name,
                     address,
-                    partition_key: T::PARTITION_KEY,
+                    layout: Table::<T>::LAYOUT,
                     retention: table.tombstone_retention,
                     fence: table.fence,
                     learn,
@@ -102,6 +106,12 @@ impl Reads {
         }
         if self.rows.len() > MAX_STEPS {
             return Err(invalid(format!("it names {} items, at most {MAX_STEPS} can be", self.rows.len())));
+        }
+        if let Some(row) = self.rows.iter().find(|row| row.layout.regions == Regions::Strong) {
+            let name = &row.name;
+            return Err(invalid(format!(
+                "{name} is in a table with multi-Region strong consistency, which has no transactions: change its items one by one"
+            )));
         }
         for (index, row) in self.rows.iter().enumerate() {
             if let Some(twin) = self.rows[..index].iter().find(|twin| twin.address == row.address) {
@@ -152,8 +162,8 @@ pub(super) enum Known {
 }
 
 impl Known {
-    pub(super) fn of(item: Option<Attributes>) -> Result<Self, Failure> {
-        Ok(item.map(Row::read).transpose()?.map_or(Known::Absent, Known::Row))
+    pub(super) fn of(layout: &Layout, item: Option<Attributes>) -> Result<Self, Failure> {
+        Ok(item.map(|row| Row::read(layout, row)).transpose()?.map_or(Known::Absent, Known::Row))
     }
 
     pub(super) fn version(&self) -> Option<u64> {
@@ -165,7 +175,7 @@ impl Known {
 pub(super) struct KnownRow {
     pub(super) name: String,
     pub(super) address: Address,
-    pub(super) partition_key: &'static str,
+    pub(super) layout: &'static Layout,
     pub(super) retention: Duration,
     pub(super) fence: Option<u64>,
     pub(super) learn: Learn,

@@ -5,7 +5,7 @@ use super::cancellation::{Cancelled, is_lease_lost, judge_cancellation};
 use super::reads::{Known, Reads};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::protocol::condition::{self, Window};
+use crate::layout::Deletes;
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome, pause_before_read, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict, judge, judge_without_copies};
@@ -14,7 +14,6 @@ use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Address, Reason, Sender};
 use crate::store::Store;
 use crate::table::prepare::soon_purged;
-use crate::version::ItemVersion;
 use std::sync::Arc;
 use tracing::debug;
 
@@ -151,7 +150,7 @@ impl TransactionChange<'_> {
         if steps.is_empty() {
             return Ok(true);
         }
-        let token = format!("{:016x}{:016x}", self.sender.rng.next_u64(), self.sender.rng.next_u64());
+        let token = self.sender.new_token();
         let (sender, requests) = (self.sender, &steps);
         let send = |send: Send| {
             let (token, items) =
@@ -177,7 +176,7 @@ impl TransactionChange<'_> {
         let judged = steps.iter().zip(&reasons).map(|(step, reason)| Cancelled {
             role: &step.role,
             reason,
-            expires_at: step.expires_at,
+            layout: step.layout,
         });
         let mut burned = None;
         let verdict = match judge_cancellation(judged, self.sender.clock.now()) {
@@ -212,9 +211,9 @@ impl TransactionChange<'_> {
                         attempt.learn(step.row, Known::Lost);
                         continue;
                     }
-                    let known = Known::of(item)?;
+                    let known = Known::of(step.layout, item)?;
                     match step.role.base() {
-                        Some(Base::NoRow) => taken |= matches!(step.role, Role::Writes(_)),
+                        Some(Base::NoRow(_)) => taken |= matches!(step.role, Role::Writes(_)),
                         Some(Base::Row { version, window, .. }) => {
                             let moved = known.version().map_or(0, |now| now.saturating_sub(version.get()));
                             // An add that is refused within its window has not lost a race.
@@ -246,29 +245,29 @@ impl TransactionChange<'_> {
         let anchor =
             steps.iter().find_map(|step| if let Role::Writes(sent) = step.role { Some((step, sent)) } else { None });
         let Some((step, sent)) = anchor else { return Ok(Verdict::Unproved) };
-        let Address { table, key } = attempt.address(step.row).clone();
+        let (layout, Address { table, key }) = (step.layout, attempt.address(step.row).clone());
         let fresh_id = || WriteId::from_random(self.sender.rng.next_u64());
         let burn = match sent.on {
-            Base::NoRow => attempt.burning_tombstone(step, fresh_id()),
-            Base::Row { version, window, incarnation } => {
-                let from = ItemVersion { version, incarnation };
-                condition::burn(key, Window { from, size: window }, sent.id)
-            }
+            // A table that keeps no tombstones has none to burn with.
+            Base::NoRow(_) if layout.deletes == Deletes::Remove => None,
+            Base::NoRow(_) => Some(attempt.burning_tombstone(step, fresh_id())),
+            Base::Row { .. } => attempt.burn(step, sent, key),
         };
+        let Some(burn) = burn else { return Ok(Verdict::Unproved) };
         let sender = self.sender;
         let write = |send: Send| sender.write(&table, burn.clone(), send.timeout);
         let (verdict, row) = match self.delivery.until_proved(write).await? {
             WriteOutcome::Applied(new) => (Verdict::NeverApplied, burn.new_row(new)),
             WriteOutcome::Refused(refusal) => {
-                let row = refusal.by.clone().and_then(|item| Row::read(item).ok());
-                let soon = soon_purged(&sent, row.as_ref(), step.expires_at, sender.clock.now());
-                match judge(&sent, refusal.by.as_ref().and_then(row::seen).as_ref()) {
+                let row = refusal.by.clone().and_then(|item| Row::read(layout, item).ok());
+                let soon = soon_purged(layout, &sent, row.as_ref(), sender.clock.now());
+                match judge(&sent, refusal.by.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
                     Verdict::NeverApplied if soon => (Verdict::Unproved, refusal.by),
                     verdict => (verdict, refusal.by),
                 }
             }
         };
-        attempt.learn(step.row, Known::of(row)?);
+        attempt.learn(step.row, Known::of(layout, row)?);
         // The row refuses the burned id. What follows is a new write.
         attempt.renew_id(fresh_id());
         Ok(verdict)
@@ -277,11 +276,14 @@ impl TransactionChange<'_> {
     /// Judges a transaction whose lease is lost, by the rows that it would have written. No copy of it can be applied
     /// any more, so these rows show whether an earlier copy was.
     async fn judge_after_loss(&self, attempt: &Attempt, steps: &[Step]) -> Result<Verdict, Failure> {
-        let sent = |step: &Step| if let Role::Writes(sent) = step.role { Some((step.row, sent)) } else { None };
+        let sent = |step: &Step| {
+            if let Role::Writes(sent) = step.role { Some((step.row, (sent, step.layout))) } else { None }
+        };
         let (rows, writes): (Vec<_>, Vec<_>) = steps.iter().filter_map(sent).unzip();
         let mut all = Verdict::Unproved;
         for (at, item) in self.read_batch(attempt, &rows).await? {
-            match judge_without_copies(&writes[at], item.as_ref().and_then(row::seen).as_ref()) {
+            let (sent, layout) = &writes[at];
+            match judge_without_copies(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
                 landed @ Verdict::Landed(_) => return Ok(landed),
                 Verdict::NeverApplied => all = Verdict::NeverApplied,
                 Verdict::Open | Verdict::Unproved | Verdict::Corrupt => {}
@@ -293,7 +295,7 @@ impl TransactionChange<'_> {
     /// Reads these rows again, and teaches the attempt their current state.
     async fn read(&self, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
         for (at, item) in self.read_batch(attempt, &rows).await? {
-            attempt.learn(rows[at], Known::of(item)?);
+            attempt.learn(rows[at], Known::of(attempt.layout(rows[at]), item)?);
         }
         Ok(())
     }

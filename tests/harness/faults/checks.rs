@@ -1,7 +1,6 @@
 //! Each fate of a transaction and of a batch does to it what it says.
 
-use super::network::{Broken, Network, Rates};
-use super::wire::Wire;
+use super::broken::{Broken, network_that_breaks};
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
@@ -12,6 +11,7 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, ConditionCheck, KeysAndAttributes, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
     Update,
 };
+use fencepost_test::{Network, Rates, Wire};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_secs(10);
 
 fn network(rates: Rates, broken: Broken) -> Arc<Network> {
     let engine = Engine::embedded(&[("Products", "productId"), ("Orders", "orderId")]);
-    Network::new(&engine, rates, broken, fastrand::Rng::with_seed(7))
+    network_that_breaks(&engine, rates, broken, fastrand::Rng::with_seed(7))
 }
 
 fn text(text: &str) -> AttributeValue {
@@ -62,7 +62,7 @@ fn codes(refused: Box<Refused>) -> Vec<String> {
 }
 
 fn count(network: &Network) -> usize {
-    network.applied.lock().expect("no panic").len()
+    network.applied().len()
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,7 +79,7 @@ async fn an_applied_transaction_is_noted_once_with_every_row_and_its_replay_is_n
         transact(&client, "t-1", &steps).await.expect("the condition holds");
         assert_eq!(count(&network), applied);
     }
-    let applied = network.applied.lock().expect("no panic")[0].clone();
+    let applied = network.applied()[0].clone();
     let touched: Vec<_> = applied.rows.iter().map(|row| (row.step.action, row.step.id.as_str())).collect();
     assert_eq!(touched, [("ConditionCheckItem", "p-1"), ("PutItem", "o-1"), ("PutItem", "o-2")]);
     assert_eq!(applied.left_in("Orders", "o-2"), Some(&json!({"orderId": {"S": "o-2"}})));

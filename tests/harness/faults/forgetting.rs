@@ -1,7 +1,8 @@
 //! What requests, rows and answers look like when a rule of adds, of burns or of the memory of a row is broken on purpose.
 
 use super::breaking::{drop_unused, items_of, memory_of, steps_of, version_of};
-use super::network::{Broken, Network};
+use super::broken::Broken;
+use fencepost_test::{Engine, Network, Step};
 use serde_json::{Value, json};
 
 const IS_NEW: &str = "attribute_not_exists(#writes.#id)";
@@ -39,37 +40,36 @@ pub fn without_rule(request: &mut Value, broken: Broken) {
 }
 
 /// Gives a write another id on every send but the first.
-pub fn with_fresh_id(update: &mut Value, network: &Network) {
+pub fn with_fresh_id(update: &mut Value, network: &Network, was_sent: impl Fn(&str) -> bool) {
     if let Some(id) = update.get_mut("ExpressionAttributeNames").and_then(|names| names.get_mut("#id"))
-        && network.was_sent(id.as_str().unwrap_or_default())
+        && was_sent(id.as_str().unwrap_or_default())
     {
         *id = json!(format!("F{:09}A", network.below(1_000_000_000)));
     }
 }
 
 /// Makes a row that a commit has just left forget what it should remember.
-pub fn forget(network: &Network, table: &str, id: &str, before: &Value) {
-    let key = network.engine.key_of(table);
-    let mut row = network.engine.row(table, key, id);
+pub fn forget(engine: &Engine, broken: Broken, step: &Step, before: &Value) {
+    let mut row = engine.row_at(&step.table, &step.key);
     let (version, was_deleted) = (version_of(&row), before.get("_purgeAt").is_some());
     let Some(memory) = memory_of(&mut row) else { return };
     let trace = |trace: &Value| {
         let version = trace["N"].as_str().and_then(|version| version.parse::<i64>().ok());
         version.unwrap_or_default().unsigned_abs()
     };
-    memory.retain(|_, left| match network.broken {
+    memory.retain(|_, left| match broken {
         Broken::Forgets { after } => trace(left) + after > version,
         Broken::RevivedWithoutMemory => !was_deleted || trace(left) == version - 1,
         _ => true,
     });
     let request = json!({
-        "TableName": table,
-        "Key": {key: {"S": id}},
+        "TableName": step.table,
+        "Key": step.key,
         "UpdateExpression": "SET #writes = :left",
         "ExpressionAttributeNames": {"#writes": "_writes"},
         "ExpressionAttributeValues": {":left": row["_writes"]},
     });
-    network.engine.raw("UpdateItem", &request);
+    engine.raw("UpdateItem", &request);
 }
 
 /// Shows burned writes as applied ones.

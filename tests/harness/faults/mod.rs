@@ -1,17 +1,28 @@
-//! The fault seam: a connector between the real SDK and the embedded engine that loses, delays and doubles.
+//! The faults of the test kit between the real SDK and the engine, and the rules of Fencepost that a test can break there.
 //!
-//! Every fate is drawn from a seeded generator, and time is tokio's paused clock, so a seed replays exactly.
-//! Deliveries run in tasks of their own: what a client gives up on may still arrive.
+//! All chance is drawn from a seeded generator, and time is tokio's paused clock, so a seed replays exactly.
 
-mod answers;
 mod breaking;
+mod broken;
 mod checks;
 mod forgetting;
-mod freezing;
-mod network;
-mod wire;
 
+use super::engine::store;
+use aws_sdk_dynamodb::Client;
+use fencepost::Store;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+pub use broken::{Broken, ONE_PAYLOAD, is_burn, network_that_breaks};
+pub use fencepost_test::{Applied, Freezing, Network, Rates, Touched, Wire};
 pub use forgetting::without_rule as leave_out;
-pub use freezing::Freezing;
-pub use network::{Applied, Broken, Network, ONE_PAYLOAD, Rates, Touched};
-pub use wire::Wire;
+
+/// A store over this client, under this clock, whose random numbers are those of the network.
+pub fn store_on(
+    network: &Arc<Network>,
+    client: &Client,
+    now: impl Fn() -> SystemTime + Send + Sync + 'static,
+) -> Store {
+    let chance = network.clone();
+    store(client, now, move || chance.rng.lock().expect("no panic while drawing").u64(..))
+}

@@ -7,7 +7,7 @@
 use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine, Step};
-use crate::harness::faults::{Applied, Broken, Network, Rates, Touched};
+use crate::harness::faults::{Applied, Broken, Rates, Touched, network_that_breaks};
 use fencepost::Record;
 use record::{Ended, Ledger, NOTES, Note, TABLE, TTL};
 use serde_json::{Value, json};
@@ -55,7 +55,7 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
     let rates = rates(&mut rng);
     let (writers, operations, hours) = (rng.u64(2..=8), rng.u64(2..=9), rng.u32(..4) == 0);
     let scene = Arc::new(Scene {
-        network: Network::new(engine, rates, broken, rng),
+        network: network_that_breaks(engine, rates, broken, rng),
         key: format!("ledger-{seed}-{broken:?}"),
         hours,
         numbers: AtomicU64::new(1),
@@ -73,7 +73,7 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
     // Until the last copy that was held has arrived.
     sleep(Duration::from_secs(700)).await;
     ttl.abort();
-    let applied = scene.network.applied.lock().expect("no panic").clone();
+    let applied = scene.network.applied().clone();
     let done = std::mem::take(&mut *scene.done.lock().expect("no panic"));
     let row = engine.row(TABLE, Ledger::PARTITION_KEY, &scene.key);
     Ended { key: scene.key.clone(), applied, done, row }
@@ -110,11 +110,12 @@ async fn remove_what_has_ended(scene: Arc<Scene>) {
         let row = engine.row(TABLE, Ledger::PARTITION_KEY, &id);
         let now = scene.now().duration_since(SystemTime::UNIX_EPOCH).expect("after it").as_secs();
         if row["_purgeAt"]["N"].as_str().and_then(|at| at.parse().ok()).is_some_and(|at: u64| at < now) {
-            engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {Ledger::PARTITION_KEY: {"S": &id}}}));
-            let step = Step { action: "DeleteItem", table: TABLE.to_owned(), id };
+            let key = json!({Ledger::PARTITION_KEY: {"S": &id}});
+            engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": key}));
+            let step = Step { action: "DeleteItem", table: TABLE.to_owned(), id, key };
             let rows = vec![Touched { step, row: Value::Null }];
             let purged = Applied { op: TTL, time: Instant::now(), rows, is_copy_of_refused: false };
-            scene.network.applied.lock().expect("no panic").push(purged);
+            scene.network.applied().push(purged);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The states that the row went through, and what may never be seen in them.
 
 use super::record::{Ended, Ledger, Operation, TABLE, TTL, effect, state_of};
+use crate::harness::faults::is_burn;
 use fencepost::ItemVersion;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -26,7 +27,7 @@ impl<'a> Timeline<'a> {
         for applied in &ended.applied {
             let Some(row) = applied.left_in(TABLE, &ended.key) else { continue };
             let is_effect = Ledger::stored(before) != Ledger::stored(row);
-            let (is_burn, is_copy_of_refused) = (applied.is_burn(), applied.is_copy_of_refused);
+            let (is_burn, is_copy_of_refused) = (is_burn(applied), applied.is_copy_of_refused);
             states.push(State { op: applied.op, time: applied.time, row, is_effect, is_copy_of_refused, is_burn });
             before = row;
         }

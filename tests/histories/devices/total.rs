@@ -3,7 +3,7 @@
 use super::record::Ended;
 use super::record::{NOTES, Operation, Told};
 use super::timeline::Timeline;
-use crate::harness::faults::Applied;
+use crate::harness::faults::{Applied, is_burn};
 use crate::histories::total::Total;
 
 /// What a history that holds was made of.
@@ -14,7 +14,7 @@ pub fn total(ended: &Ended) -> Total {
     let has_landed = |operation: &Operation| timeline.effects_of(operation.number).next().is_some();
     let is_applied = |told: &Told| matches!(told, Told::Applied(_) | Told::Landed);
     let is_unknown = |operation: &Operation| operation.told == Told::Unknown;
-    let is_burned_note = |applied: &Applied| applied.rows[0].step.table == NOTES && applied.is_burn();
+    let is_burned_note = |applied: &Applied| applied.rows[0].step.table == NOTES && is_burn(applied);
     let passed = ended.done.iter().filter(|operation| operation.what == "add").map(|operation| operation.conflicts);
     Total::of(&[
         ("commits", ended.applied.len()),

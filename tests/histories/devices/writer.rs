@@ -1,7 +1,7 @@
 //! One client that adds, changes, deletes and creates, over a wire of its own.
 
 use super::record::{Ledger, NOTES, Note, Operation, TABLE, Told, add, amount, at, by_failure, state_of};
-use crate::harness::faults::{Freezing, Network, Wire};
+use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
 use fencepost::{Call, Deadline, Decision, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -160,7 +160,7 @@ impl Writer {
     }
 
     fn incarnation_of(&self, number: u64, version: u64) -> fencepost::Incarnation {
-        let applied = self.scene.network.applied.lock().expect("no panic");
+        let applied = self.scene.network.applied();
         let of_delete = applied.iter().filter(|applied| applied.op == number);
         let mut states = of_delete.filter_map(|applied| state_of(applied.left_in(TABLE, &self.scene.key)?));
         let same = states.find(|at| at.version.get() == version);
@@ -187,7 +187,7 @@ fn table(scene: &Arc<Scene>, wire: &Wire) -> Table<Ledger> {
     let mut policy = RetryPolicy::default();
     policy.max_attempts = 12;
     let clock = scene.clone();
-    let store = scene.network.store(&wire.client(), move || clock.now()).with_policy(policy);
+    let store = store_on(&scene.network, &wire.client(), move || clock.now()).with_policy(policy);
     store.table(TABLE).with_tombstone_retention(Duration::from_hours(1))
 }
 

@@ -4,7 +4,7 @@
 
 use super::scene::EPOCH;
 use crate::harness::engine::Engine;
-use crate::harness::faults::{Broken, Freezing, Network, Rates, Wire};
+use crate::harness::faults::{Broken, Freezing, Network, Rates, Wire, network_that_breaks, store_on};
 use crate::harness::functions::LEASES;
 use crate::harness::seeds::asked;
 use aws_sdk_dynamodb::Client;
@@ -46,7 +46,7 @@ impl Leader {
     fn new(network: &Arc<Network>, start: Instant, name: &str, ahead: u64) -> Self {
         let ahead = Duration::from_millis(ahead);
         let client = Wire::new(network).client();
-        let store = network.store(&client, move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed());
+        let store = store_on(network, &client, move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed());
         let leases = store.leases(LEASES);
         let app = App::new(store.table(CHILDREN), leases.clone());
         let network = network.clone();
@@ -146,7 +146,7 @@ async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
     };
     let ahead = [rng.u64(0..=1000), rng.u64(0..=1000)];
     let (blocked, at_once) = (rng.u64(0..3_000), rng.u32(..4) == 0);
-    let network = Network::new(engine, rates, Broken::Nothing, rng);
+    let network = network_that_breaks(engine, rates, Broken::Nothing, rng);
     let start = Instant::now();
     let [mut first, mut second] =
         [("leader-1", ahead[0]), ("leader-2", ahead[1])].map(|(name, ahead)| Leader::new(&network, start, name, ahead));
@@ -171,7 +171,7 @@ async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
     };
     // Until the last copy that was held has arrived.
     sleep(Duration::from_secs(700)).await;
-    let applied = network.applied.lock().expect("no panic");
+    let applied = network.applied();
     let written = applied.iter().flat_map(|applied| &applied.rows).filter(|touched| touched.step.table == CHILDREN);
     let ids: BTreeSet<_> = written.map(|touched| touched.step.id.clone()).collect();
     let rows = ids.iter().map(|id| engine.row(CHILDREN, "childId", id));

@@ -2,7 +2,7 @@
 
 use super::record::{Belief, Done, Told, What};
 use super::scene::{EPOCH, REPORTS, Rule, Scene, name};
-use crate::harness::faults::{Freezing, Network, Wire};
+use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::functions::LEASES;
 use fencepost::IdempotencyClaim;
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError};
@@ -66,8 +66,8 @@ impl Leader {
         let now = move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed();
         let (lease_wire, wire) = (Wire::new(network), Wire::new(network));
         let skew = if scene.rule == Rule::NoSkew { Duration::ZERO } else { Leases::CLOCK_SKEW };
-        let leases = network.store(&lease_wire.client(), now).leases(LEASES).with_clock_skew(skew);
-        let store = network.store(&wire.client(), now);
+        let leases = store_on(network, &lease_wire.client(), now).leases(LEASES).with_clock_skew(skew);
+        let store = store_on(network, &wire.client(), now);
         let reports = store.table(REPORTS);
         let transactions = store.transactions();
         let (scene, network) = (scene.clone(), network.clone());

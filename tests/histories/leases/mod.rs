@@ -7,7 +7,7 @@
 use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine, Step};
-use crate::harness::faults::{Applied, Broken, Network, Rates, Touched};
+use crate::harness::faults::{Applied, Broken, Network, Rates, Touched, network_that_breaks};
 use crate::harness::functions::LEASES;
 use checks::Ended;
 use leader::Leader;
@@ -75,7 +75,7 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
     });
     let broken = if let Rule::Wire(broken) = rule { broken } else { Broken::Nothing };
     let turns = rng.u64(2..=3);
-    let storm = Network::new(engine, rates, broken, rng);
+    let storm = network_that_breaks(engine, rates, broken, rng);
     let service = tokio::spawn(serve(scene.clone(), storm.clone()));
     let mut working = tokio::task::JoinSet::new();
     for index in 0..leaders {
@@ -86,8 +86,8 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
     sleep(if scene.days { fencepost::Leases::RETENTION + Duration::from_hours(30) } else { Duration::from_secs(700) })
         .await;
     service.abort();
-    let landed = storm.applied.lock().expect("no panic").clone();
-    let calm = Network::new(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));
+    let landed = storm.applied().clone();
+    let calm = network_that_breaks(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));
     let newest = Leader::new(&scene, &calm, retired.first().map_or(0, |leader| leader.index));
     let mut wrong = newest.takes_over().await;
     // What is broken has to show before.
@@ -96,7 +96,7 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
         wrong.extend(leader.wakes_up(&calm).await);
     }
     let mut applied = landed.clone();
-    applied.extend(calm.applied.lock().expect("no panic").iter().cloned());
+    applied.extend(calm.applied().iter().cloned());
     let landed = landed.iter().map(|applied| applied.op).collect();
     Ended { scene, applied, landed, wrong }
 }
@@ -134,19 +134,19 @@ async fn serve(scene: Arc<Scene>, network: Arc<Network>) {
         let now = (EPOCH + scene.start.elapsed()).as_secs();
         let rows = [(LEASES, scene.name.clone()), (REPORTS, scene.fenced()), (REPORTS, scene.required())];
         for (table, id) in rows {
-            let key = network.engine.key_of(table);
-            let row = network.engine.row(table, key, &id);
+            let key = json!({network.engine.key_of(table): {"S": &id}});
+            let row = network.engine.row_at(table, &key);
             let purge_at =
                 row.get("purgeAt").or_else(|| row.get("_purgeAt")).and_then(|at| at["N"].as_str()?.parse().ok());
             if purge_at.is_some_and(|at: u64| at < now) && network.below(2) == 0 {
-                network.engine.raw("DeleteItem", &json!({"TableName": table, "Key": {key: {"S": id}}}));
-                let step = Step { action: "DeleteItem", table: table.to_owned(), id };
+                network.engine.raw("DeleteItem", &json!({"TableName": table, "Key": key}));
+                let step = Step { action: "DeleteItem", table: table.to_owned(), id, key };
                 let rows = vec![Touched { step, row: Value::Null }];
                 let purged = Applied { op: TTL, time: Instant::now(), rows, is_copy_of_refused: false };
-                network.applied.lock().expect("no panic").push(purged);
+                network.applied().push(purged);
             }
         }
-        let last = network.applied.lock().expect("no panic").last().map(|applied| applied.time);
+        let last = network.applied().last().map(|applied| applied.time);
         if last.is_none_or(|last| last.elapsed() > TOKEN_LIFE) {
             network.engine.forget_tokens();
         }

@@ -2,7 +2,7 @@
 
 use super::scene::{EPOCH, TABLES};
 use crate::harness::engine::{Engine, store};
-use crate::harness::faults::{Broken, Network, Rates, Wire};
+use crate::harness::faults::{Broken, Network, Rates, Wire, network_that_breaks};
 use crate::harness::functions::LEASES;
 use fencepost::lease::LeaseError;
 use fencepost::{Call, Deadline, Failure, LeaseTerms, Leases};
@@ -21,7 +21,7 @@ async fn a_lease_whose_shorter_renewal_is_not_answered_is_believed_no_longer_tha
     let start = Instant::now();
     let engine = Engine::embedded(TABLES);
     let reached = |rates: Rates| {
-        let network = Network::new(&engine, rates, Broken::Nothing, fastrand::Rng::with_seed(7));
+        let network = network_that_breaks(&engine, rates, Broken::Nothing, fastrand::Rng::with_seed(7));
         leases(&network, start)
     };
     let (calm, lossy) = (reached(Rates::default()), reached(Rates { answer_lost: 1000, ..Rates::default() }));

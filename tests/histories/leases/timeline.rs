@@ -2,7 +2,7 @@
 
 use super::record::What;
 use super::scene::{Scene, TTL};
-use crate::harness::faults::{Applied, Touched};
+use crate::harness::faults::{Applied, Touched, is_burn};
 use crate::harness::functions::LEASES;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ impl<'a> Timeline<'a> {
         let tokens = scene.tokens.lock().expect("no panic");
         let mut timeline = Timeline { lease: Vec::new(), items: BTreeMap::new() };
         for write in applied {
-            let (Applied { op, time, rows, .. }, is_burn) = (write, write.is_burn());
+            let (Applied { op, time, rows, .. }, is_burn) = (write, is_burn(write));
             let written = rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");
             for Touched { step, row } in written {
                 if step.table == LEASES {

@@ -2,7 +2,7 @@
 
 use super::plan::{Ask, Change, Who};
 use super::scene::{EPOCH, Scene, Sent, Told, What};
-use crate::harness::faults::{Freezing, Network, Wire};
+use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::functions::MAPPINGS;
 use fencepost::http::{Body, Request};
 use fencepost::http::{Problem, Response};
@@ -30,7 +30,7 @@ impl Client {
         let wire = Wire::new(network);
         let client = wire.client();
         let start = scene.start;
-        let store = network.store(&client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
+        let store = store_on(network, &client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
         let mappings = host_mapping::App::new(store.lww_table(MAPPINGS));
         let deletes = delete_mapping::App::new(store.lww_table(MAPPINGS));
         Client { scene: scene.clone(), network: network.clone(), wire, mappings, deletes }

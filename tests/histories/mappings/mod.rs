@@ -6,7 +6,7 @@
 use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
-use crate::harness::faults::{Broken, Network, Rates};
+use crate::harness::faults::{Broken, Rates, network_that_breaks};
 use crate::harness::functions::{self, Functions};
 use checks::{Ended, violations};
 use client::Client;
@@ -67,7 +67,7 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
     rng.shuffle(&mut asks);
     let clients = rng.usize(2..=4);
     let readers = rng.usize(1..=2);
-    let storm = Network::new(engine, rates, broken, rng);
+    let storm = network_that_breaks(engine, rates, broken, rng);
     let scene = Arc::new(Scene {
         plan,
         start: Instant::now(),
@@ -89,13 +89,13 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
     // Until the last copy that was held has arrived.
     sleep(Duration::from_secs(700)).await;
     // With the seed of the storm, its write ids could come again.
-    let calm = Network::new(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));
+    let calm = network_that_breaks(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));
     let client = Client::new(&scene, &calm);
     let mut last = Vec::new();
     for address in 0..scene.plan.addresses.len() {
         last.push(client.look_up(address).await);
     }
-    let applied = storm.applied.lock().expect("no panic").clone();
+    let applied = storm.applied().clone();
     let sent = scene.sent.lock().expect("no panic").clone();
     Ended { scene, sent, applied, last }
 }

@@ -3,7 +3,7 @@
 use super::plan::{Plan, What};
 use super::scene::{EPOCH, Rule, Scene, Sent};
 use super::wrong::Wrong;
-use crate::harness::faults::{Freezing, Network, Wire};
+use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use fencepost::http::Problem;
 use fencepost::http::{Body, Request};
@@ -28,7 +28,7 @@ impl Clerk {
         let wire = Wire::new(network);
         let client = wire.client();
         let start = scene.start;
-        let store = network.store(&client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
+        let store = store_on(network, &client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
         let inventory = inventory::App::new(store.table(PRODUCTS), store.idempotency(RECORDS));
         let orders = place_order::App::new(store.table(ORDERS), store.table(PRODUCTS));
         let wrong = Wrong::new(&store);

@@ -6,7 +6,7 @@
 use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine, store};
-use crate::harness::faults::{Applied, Broken, Network, ONE_PAYLOAD, Rates};
+use crate::harness::faults::{Applied, Broken, Network, ONE_PAYLOAD, Rates, is_burn, network_that_breaks};
 use crate::harness::functions::{Functions, PRODUCTS, Shop};
 use checks::Ended;
 use clerk::Clerk;
@@ -58,7 +58,7 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
         stock_up(engine, product, *stock).await;
     }
     let broken = if let Rule::Wire(broken) = rule { broken } else { Broken::Nothing };
-    let storm = Network::new(engine, rates, broken, rng);
+    let storm = network_that_breaks(engine, rates, broken, rng);
     let (numbers, sent) = (AtomicU64::new(1), Mutex::default());
     let scene = Arc::new(Scene { plan, rule, start: Instant::now(), numbers, sent });
     let mut working = tokio::task::JoinSet::new();
@@ -71,7 +71,7 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
     let before = scene.sent.lock().expect("no panic").clone();
     let (mut burns, mut applied) = effects(&storm);
     // With the seed of the storm, its write ids could come again.
-    let calm = Network::new(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));
+    let calm = network_that_breaks(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));
     let clerk = Clerk::new(&scene, &calm);
     let mut repeats = Vec::new();
     for unknown in before.iter().filter(|sent| sent.is_unknown()) {
@@ -89,7 +89,7 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
 
 /// The burns, and all else that was applied.
 fn effects(network: &Network) -> (Vec<Applied>, Vec<Applied>) {
-    network.applied.lock().expect("no panic").iter().cloned().partition(Applied::is_burn)
+    network.applied().iter().cloned().partition(is_burn)
 }
 
 /// How often each thing happens: every fault of the wire, in a storm or in a breeze.

@@ -3,7 +3,7 @@
 use crate::harness::engine::Engine;
 use crate::harness::seeds::{Broke, explore, play};
 use crate::listings::messages::{
-    ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, all, call, engine, key, message, place, table,
+    ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, RankByNumber, all, call, engine, key, message, place, table,
 };
 use fencepost::table::{Page, Sort};
 use fencepost::{Decision, ItemVersion, Key, Query, Record, Table};
@@ -197,6 +197,9 @@ impl History {
             let by_room = |at: &(String, i64), _: &Message| at.0.clone();
             let query = self.table.query_index::<ByNumber>(number);
             self.check("by number", query, with_number, by_room, Clone::clone, true).await?;
+            let ranked = |m: &Message| crate::listings::messages::Ranked { rank: m.rank };
+            let query = self.table.query_index::<RankByNumber>(number);
+            self.check("ranks by number", query, with_number, by_room, ranked, false).await?;
         }
         self.check_many().await
     }

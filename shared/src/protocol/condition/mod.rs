@@ -1,17 +1,19 @@
 //! The writes, checks and queries that this crate sends. Only this folder has the text of expressions.
 
 mod add;
+mod demand;
 mod lease;
 mod newest;
 mod query;
 mod versioned;
 mod write;
 
-pub(crate) use add::{AddedNumber, Addition, Window, add_anywhere, add_within, burn};
+pub(crate) use add::{AddedNumber, Addition, add_anywhere, add_within, burn};
+pub(crate) use demand::Demand;
 pub(crate) use lease::{
     ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
 pub(crate) use newest::{Ordering, put_if_newer, put_unless_newer};
 pub(crate) use query::{KeyRange, SortBound, key_range};
-pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, restamp_at, update_at};
+pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, restamp_at, update_at};
 pub(crate) use write::{Action, ConditionalWrite, Remember, fenced};

@@ -1,8 +1,9 @@
 //! [`ConditionalWrite`]: one write with its condition, and the fencing token that it may be under.
 
+use crate::layout::Names;
 use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
-use crate::protocol::row::{FENCE, number};
+use crate::protocol::row::number;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -40,7 +41,7 @@ impl ConditionalWrite {
         match &self.action {
             Action::Put { item } => Some(item.clone()),
             Action::Update { .. } => returned,
-            Action::Check { .. } => None,
+            Action::Delete { .. } | Action::Check { .. } => None,
         }
     }
 }
@@ -52,6 +53,8 @@ pub(crate) enum Action {
     Put { item: Attributes },
     /// Changes the attributes that the expression names.
     Update { key: Attributes, expression: String },
+    /// Removes the whole item.
+    Delete { key: Attributes },
     /// Changes nothing. Only a transaction can have such a step.
     Check { key: Attributes },
 }
@@ -69,13 +72,14 @@ pub(crate) struct Remember<'a> {
 /// and an applied write stores its token in the row.
 ///
 /// Returns `None` if the expression would exceed a limit of `DynamoDB`.
-pub(crate) fn fenced(write: ConditionalWrite, token: Option<u64>) -> Option<ConditionalWrite> {
+pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>) -> Option<ConditionalWrite> {
     let Some(token) = token else { return Some(write) };
+    let fence = names.fence.to_owned();
     let ConditionalWrite { action, condition, mut names, mut values, returning } = write;
     let condition = if condition == IS_ABSENT { condition } else { format!("{condition} AND {IS_NOT_FENCED}").into() };
     let action = match action {
         Action::Put { mut item } => {
-            item.insert(FENCE.to_owned(), number(token));
+            item.insert(fence.clone(), number(token));
             Action::Put { item }
         }
         Action::Update { key, expression } => {
@@ -85,11 +89,11 @@ pub(crate) fn fenced(write: ConditionalWrite, token: Option<u64>) -> Option<Cond
             }
             Action::Update { key, expression }
         }
-        Action::Check { key } => Action::Check { key },
+        action @ (Action::Delete { .. } | Action::Check { .. }) => action,
     };
     // A row that does not exist has seen no token. DynamoDB refuses names and values that no expression uses.
     if condition != IS_ABSENT {
-        names.insert("#fence".to_owned(), FENCE.to_owned());
+        names.insert("#fence".to_owned(), fence);
         values.insert(":fence".to_owned(), number(token));
     }
     Some(ConditionalWrite { action, condition, names, values, returning })

@@ -8,6 +8,7 @@ use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::query::QueryError;
@@ -16,8 +17,8 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use hyper_util::client::legacy;
 use std::error::Error;
 
-/// Defines a function that says what the error of a write of one item proves. The error enums of `UpdateItem` and
-/// `PutItem` name the same exceptions and share no type.
+/// Defines a function that says what the error of a write of one item proves. The error enums of `UpdateItem`,
+/// `PutItem` and `DeleteItem` name the same exceptions and share no type.
 macro_rules! classify_write {
     ($name:ident, $errors:ident) => {
         pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> SendOutcome<A, Option<Attributes>> {
@@ -49,6 +50,7 @@ macro_rules! classify_write {
 
 classify_write!(classify_update_item, UpdateItemError);
 classify_write!(classify_put_item, PutItemError);
+classify_write!(classify_delete_item, DeleteItemError);
 
 /// Defines a function that says what to do about the error of a read. The error enums of `GetItem`, `BatchGetItem`,
 /// `Scan` and `Query` name the same exceptions and share no type.

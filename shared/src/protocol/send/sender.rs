@@ -2,12 +2,14 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
 use super::classify::{
-    classify_batch_get_item, classify_get_item, classify_put_item, classify_query, classify_scan, classify_update_item,
-    is_broken,
+    classify_batch_get_item, classify_delete_item, classify_get_item, classify_put_item, classify_query, classify_scan,
+    classify_update_item, is_broken,
 };
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
 use super::span::record_request;
-use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_write_items, unprocessed};
+use super::transaction::{
+    Address, Batch, Reason, batch_of, classify_transact_write_items, of_one_step, step, unprocessed,
+};
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite, KeyRange};
 use crate::protocol::item::Attributes;
@@ -160,8 +162,37 @@ impl Sender {
                 let answer = self.within(timeout, Box::pin(request.send())).await;
                 outcome_of(answer, timeout, |output| output.attributes, classify_update_item)
             }
+            Action::Delete { key } => {
+                record_request("DeleteItem", Some(table));
+                let request = self.client.delete_item().table_name(table).set_key(Some(key));
+                let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
+                let request = request.set_expression_attribute_values(values);
+                let request = request.return_values_on_condition_check_failure(AllOld);
+                let answer = self.within(timeout, Box::pin(request.send())).await;
+                outcome_of(answer, timeout, |_| None, classify_delete_item)
+            }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
         }
+    }
+
+    /// Sends one conditional write as a transaction of one step, once. `DynamoDB` applies no copy with the same token
+    /// again. An applied write returns nothing. A refused write returns the row that refused it, if there was one.
+    pub(crate) async fn write_as_transaction(
+        &self,
+        table: &str,
+        write: ConditionalWrite,
+        token: String,
+        timeout: Duration,
+    ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
+        match step(table, write) {
+            Ok(step) => of_one_step(self.transact(vec![step], token, timeout).await),
+            Err(source) => SendOutcome::Rejected(source),
+        }
+    }
+
+    /// A new token for the sends of one transaction, less the number of mismatches that follows it.
+    pub(crate) fn new_token(&self) -> String {
+        format!("{:016x}{:016x}", self.rng.next_u64(), self.rng.next_u64())
     }
 
     /// Sends one transaction, once. A refusal has one reason per step, in the order of the steps.

@@ -10,7 +10,9 @@ use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-use aws_sdk_dynamodb::types::{CancellationReason, ConditionCheck, KeysAndAttributes, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{
+    CancellationReason, ConditionCheck, Delete, KeysAndAttributes, Put, TransactWriteItem, Update,
+};
 use std::collections::HashMap;
 
 /// The cancellation reason of one step of a transaction.
@@ -92,6 +94,11 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
             let update = update.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
             step.update(update.return_values_on_condition_check_failure(AllOld).build()?)
         }
+        Action::Delete { key } => {
+            let delete = Delete::builder().table_name(table).set_key(Some(key)).condition_expression(condition);
+            let delete = delete.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
+            step.delete(delete.return_values_on_condition_check_failure(AllOld).build()?)
+        }
         Action::Check { key } => {
             let check = ConditionCheck::builder().table_name(table).set_key(Some(key)).condition_expression(condition);
             let check = check.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
@@ -99,6 +106,23 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
         }
     };
     Ok(step.build())
+}
+
+/// What the outcome of a transaction of one step says of its write.
+pub(super) fn of_one_step(
+    outcome: SendOutcome<(), Vec<Reason>>,
+) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
+    let refused_by = |reason| if let Reason::Refused(item) = reason { item } else { None };
+    match outcome {
+        SendOutcome::Applied(()) => SendOutcome::Applied(None),
+        SendOutcome::Refused(reasons) => SendOutcome::Refused(reasons.into_iter().next().and_then(refused_by)),
+        SendOutcome::NotApplied(source) => SendOutcome::NotApplied(source),
+        SendOutcome::Expired(source) => SendOutcome::Expired(source),
+        SendOutcome::Rejected(source) => SendOutcome::Rejected(source),
+        // No other token may be taken: under it, a copy would be applied again where the values have come back.
+        SendOutcome::Unknown(source) | SendOutcome::Mismatch(source) => SendOutcome::Unknown(source),
+        SendOutcome::Broken(source) => SendOutcome::Broken(source),
+    }
 }
 
 /// Classifies the error of a `TransactWriteItems` by what it proves.

@@ -1,8 +1,14 @@
-//! Playing seeded histories: how many, which one again, and whether any shows the harm that a broken rule does.
+//! Playing seeded tests: how many, which one again, and whether any shows the harm that a broken rule does.
 
 use std::fmt::{Debug, Display};
 use std::ops::{AddAssign, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Names the one seed to play.
+pub const SEED: &str = "FENCEPOST_SEED";
+
+/// Says how many seeds to play.
+pub const HISTORIES: &str = "FENCEPOST_HISTORIES";
 
 /// A seed whose history broke, and how.
 pub type Broke = (u64, String);
@@ -13,6 +19,9 @@ pub fn asked(name: &str) -> Option<u64> {
 }
 
 /// The first of these seeds whose history breaks, and how; else what they were made of.
+///
+/// # Errors
+/// The seed, and what its history says or panics with.
 pub fn explore<T: Default + AddAssign>(seeds: Range<u64>, run: impl Fn(u64) -> Result<T, String>) -> Result<T, Broke> {
     let mut total = T::default();
     for seed in seeds {
@@ -25,15 +34,19 @@ pub fn explore<T: Default + AddAssign>(seeds: Range<u64>, run: impl Fn(u64) -> R
 
 /// Plays as many histories as `FENCEPOST_HISTORIES` says, or else this sample, on two threads; gives what they were made
 /// of. `None` where `FENCEPOST_SEED` had one of them replayed.
+///
+/// # Panics
+/// With the seed of a history that breaks.
+#[expect(clippy::print_stdout, reason = "a history that is replayed says what it was made of")]
 pub fn play<T: Default + AddAssign + Display + Debug + Send>(
     sample: u64,
     explore: impl Fn(Range<u64>) -> Result<T, Broke> + Sync,
 ) -> Option<T> {
-    if let Some(seed) = asked("FENCEPOST_SEED") {
+    if let Some(seed) = asked(SEED) {
         println!("{}", explore(seed..seed + 1).expect("this seed holds"));
         return None;
     }
-    let histories = asked("FENCEPOST_HISTORIES").unwrap_or(sample);
+    let histories = asked(HISTORIES).unwrap_or(sample);
     let half = histories.div_ceil(2);
     let explore = &explore;
     let mut total = T::default();
@@ -47,6 +60,10 @@ pub fn play<T: Default + AddAssign + Display + Debug + Send>(
 }
 
 /// Looks for the harm that a broken rule does among these seeds, which `explore` plays without the rule.
+///
+/// # Panics
+/// If no seed shows it.
+#[expect(clippy::print_stdout, reason = "a random test prints its seed")]
 pub fn is_noticed<T>(
     seeds: Range<u64>,
     explore: impl Fn(Range<u64>) -> Result<T, Broke>,

@@ -1,85 +1,16 @@
-//! What answers the requests of a test: the embedded engine, or a server with a prefix for this engine's tables.
+//! A server as the engine of a test, such as `DynamoDB` Local.
 
-use dynoxide::Database;
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value, json};
-use std::hash::{DefaultHasher, Hash, Hasher};
+#[cfg(test)]
+use serde_json::json;
+use serde_json::{Map, Value};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
-/// Names an engine of its own for the scenarios, the budgets and the properties, such as `http://127.0.0.1:8000`.
+/// Names an engine of its own for the tests that ask it, such as `http://127.0.0.1:8000`.
 pub const ENDPOINT: &str = "DYNAMODB_ENDPOINT";
-
-/// What takes a request of the service's JSON protocol and answers it.
-#[derive(Clone)]
-pub enum Door {
-    Embedded(Database),
-    Endpoint(Endpoint),
-}
-
-impl Door {
-    /// The token to give it for that of a transaction, after tokens were forgotten so many times: another one then, and
-    /// one that no other test has where a server is shared.
-    pub fn token_for(&self, token: &str, epoch: u64) -> String {
-        match self {
-            Door::Embedded(_) if epoch == 0 => token.to_owned(),
-            Door::Embedded(_) => token_in("", epoch, token),
-            Door::Endpoint(endpoint) => token_in(&endpoint.prefix, epoch, token),
-        }
-    }
-
-    /// Removes what has expired by the machine's clock, as TTL does some time later. Gives how many rows.
-    pub fn sweep(&self) -> usize {
-        match self {
-            Door::Embedded(db) => db.sweep_ttl().expect("a sweep"),
-            Door::Endpoint(_) => panic!("only the embedded engine is swept when a test says so"),
-        }
-    }
-
-    pub fn ask(&self, operation: &str, body: &[u8]) -> (u16, String) {
-        match self {
-            Door::Embedded(db) => match operation {
-                "GetItem" => run(body, |request| db.get_item(request)),
-                "PutItem" => run(body, |request| db.put_item(request)),
-                "Scan" => run(body, |request| db.scan(request)),
-                "Query" => run(body, |request| db.query(request)),
-                "UpdateItem" => run(body, |request| db.update_item(request)),
-                "DeleteItem" => run(body, |request| db.delete_item(request)),
-                "BatchGetItem" => run(body, |request| db.batch_get_item(request)),
-                "BatchWriteItem" => run(body, |request| db.batch_write_item(request)),
-                "TransactGetItems" => run(body, |request| db.transact_get_items(request)),
-                "TransactWriteItems" => run(body, |request| db.transact_write_items(request)),
-                "CreateTable" => run(body, |request| db.create_table(request)),
-                "DescribeTable" => run(body, |request| db.describe_table(request)),
-                "DeleteTable" => run(body, |request| db.delete_table(request)),
-                "UpdateTimeToLive" => run(body, |request| db.update_time_to_live(request)),
-                other => panic!("the tests do not speak {other} yet"),
-            },
-            Door::Endpoint(endpoint) => endpoint.ask(operation, body),
-        }
-    }
-}
-
-fn run<Q: DeserializeOwned, A: Serialize>(
-    body: &[u8],
-    operation: impl FnOnce(Q) -> Result<A, dynoxide::DynoxideError>,
-) -> (u16, String) {
-    let request = match serde_json::from_slice(body) {
-        Ok(request) => request,
-        Err(error) => {
-            let problem =
-                json!({"__type": "com.amazon.coral.validate#ValidationException", "message": error.to_string()});
-            return (400, problem.to_string());
-        }
-    };
-    match operation(request) {
-        Ok(answer) => (200, serde_json::to_string(&answer).expect("an answer")),
-        Err(error) => (error.status_code(), error.to_json()),
-    }
-}
 
 /// A server that many tests share. Each engine has a prefix for its tables; they are left behind when it is done.
 #[derive(Clone)]
@@ -89,6 +20,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
     pub fn new(url: &str) -> Self {
         static RUN: LazyLock<u128> =
             LazyLock::new(|| SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_nanos());
@@ -97,7 +32,7 @@ impl Endpoint {
         Endpoint { address, prefix: format!("{:x}-{}-", *RUN, NEXT.fetch_add(1, Relaxed)) }
     }
 
-    fn ask(&self, operation: &str, body: &[u8]) -> (u16, String) {
+    pub fn ask(&self, operation: &str, body: &[u8]) -> (u16, String) {
         let body = prefixed(serde_json::from_slice(body).expect("requests are JSON"), &self.prefix);
         let asked = self.post(operation, &body.to_string());
         let (status, answer) = asked.unwrap_or_else(|error| panic!("{ENDPOINT}={}: {error}", self.address));
@@ -133,17 +68,6 @@ impl Endpoint {
     }
 }
 
-/// Another token for the same transaction: no two in one `scope` are the same, and none is longer than the 36
-/// characters that it may have.
-fn token_in(scope: &str, epoch: u64, token: &str) -> String {
-    let half = |which: u8| {
-        let mut hasher = DefaultHasher::new();
-        (which, scope, epoch, token).hash(&mut hasher);
-        hasher.finish()
-    };
-    format!("{:016x}{:016x}", half(0), half(1))
-}
-
 /// A request with the prefix on every table that it names.
 fn prefixed(mut body: Value, prefix: &str) -> Value {
     let add = |name: &str| format!("{prefix}{name}");
@@ -161,7 +85,7 @@ fn prefixed(mut body: Value, prefix: &str) -> Value {
 fn unprefixed(mut answer: Value, prefix: &str) -> Value {
     let remove = |name: &str| name.strip_prefix(prefix).unwrap_or(name).to_owned();
     // TransactGetItems has a list there, which names none.
-    for member in ["Responses", "UnprocessedKeys", "ItemCollectionMetrics"] {
+    for member in ["Responses", "UnprocessedKeys", "UnprocessedItems", "ItemCollectionMetrics"] {
         rename_members(&mut answer, member, &remove);
     }
     match answer.get_mut("ConsumedCapacity") {

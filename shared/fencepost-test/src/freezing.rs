@@ -1,13 +1,17 @@
 //! A client that the machine stops now and then.
 
-use super::network::Network;
+use crate::network::Network;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 
-/// A client that stands still now and then: while it does, nothing of it runs, its timers included.
+/// A client that stands still now and then. While it does, nothing of it runs, its timers included.
+///
+/// It does so as often as [`Rates::frozen`](crate::Rates::frozen) says, and where
+/// [`Dynamo::freeze`](crate::Dynamo::freeze) planned it. What the client has spawned goes on.
+#[derive(Debug)]
 pub struct Freezing<F> {
     inner: Pin<Box<F>>,
     network: Arc<Network>,
@@ -15,6 +19,7 @@ pub struct Freezing<F> {
 }
 
 impl<F> Freezing<F> {
+    /// A client of this network, whose work is this future.
     pub fn new(network: &Arc<Network>, inner: F) -> Self {
         Freezing { inner: Box::pin(inner), network: network.clone(), frozen: None }
     }
@@ -29,12 +34,20 @@ impl<F: Future> Future for Freezing<F> {
             let millis = if this.network.below(4) == 0 { 420_000 } else { 2_000 };
             this.frozen = Some(Box::pin(sleep(Duration::from_millis(this.network.below(millis)))));
         }
-        if let Some(frozen) = &mut this.frozen {
-            if frozen.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
+        loop {
+            if let Some(frozen) = &mut this.frozen {
+                if frozen.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                this.frozen = None;
             }
-            this.frozen = None;
+            if let Poll::Ready(done) = this.inner.as_mut().poll(context) {
+                return Poll::Ready(done);
+            }
+            match this.network.take_freeze() {
+                Some(time) => this.frozen = Some(Box::pin(sleep(time))),
+                None => return Poll::Pending,
+            }
         }
-        this.inner.as_mut().poll(context)
     }
 }

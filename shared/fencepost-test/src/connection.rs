@@ -1,0 +1,51 @@
+//! The seam of the SDK: a connector in place of its HTTP client.
+
+use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region, retry::RetryConfig};
+use aws_sdk_dynamodb::{Client, Config};
+use aws_smithy_runtime_api::client::http::{HttpConnector, SharedHttpClient, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_types::body::SdkBody;
+
+/// What a client needs to be told before its retries and timeouts, which are the SDK's own.
+pub fn config() -> Builder {
+    Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
+        .endpoint_url("http://engine.invalid")
+}
+
+/// The HTTP client that sends everything over this connector.
+pub fn http_client(connector: impl HttpConnector + 'static) -> SharedHttpClient {
+    let connector = SharedHttpConnector::new(connector);
+    SharedHttpClient::new(http_client_fn(move |_, _| connector.clone()))
+}
+
+/// A client of the real SDK over any connector, with its own retries switched off.
+pub fn client_over(connector: impl HttpConnector + 'static) -> Client {
+    let config = config().retry_config(RetryConfig::disabled()).http_client(http_client(connector));
+    Client::from_conf(config.build())
+}
+
+/// The operation that a request names, without the service's prefix.
+pub fn operation_of(request: &HttpRequest) -> String {
+    let target = request.headers().get("x-amz-target").expect("the SDK names its target");
+    target.rsplit('.').next().expect("a name").to_owned()
+}
+
+/// The bytes of a request.
+pub fn body_of(request: &HttpRequest) -> Vec<u8> {
+    request.body().bytes().expect("requests are buffered").to_vec()
+}
+
+/// An answer in the service's clothes, as a connector gives it.
+///
+/// # Errors
+/// None. A connector's answer is a `Result`.
+pub fn response(status: u16, body: impl Into<String>) -> Result<HttpResponse, ConnectorError> {
+    let status = status.try_into().expect("a status");
+    let mut response = HttpResponse::new(status, SdkBody::from(body.into()));
+    response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+    Ok(response)
+}

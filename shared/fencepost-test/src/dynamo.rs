@@ -1,0 +1,244 @@
+//! The embedded `DynamoDB` of one test, with its clock, its faults and its log.
+
+use crate::connection::{config, http_client};
+use crate::engine::{Engine, number};
+use crate::fault::{Fault, Rates};
+use crate::freezing::Freezing;
+use crate::log::Log;
+use crate::network::{Network, Seam};
+use crate::plan::Plan;
+use crate::seeds::{SEED, asked};
+use crate::wire::Wire;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::{Client, config::Builder};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use serde_json::{Value, json};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+/// When the clock of each test begins: 10:00 on 7 March 2026, since 1970.
+const TEN_O_CLOCK: Duration = Duration::from_hours(492_466);
+
+/// An empty `DynamoDB` in the process of the test, and the network to it. Copies share everything.
+///
+/// Use it under paused time, as `#[tokio::test(start_paused = true)]` or [`for_each_seed`](crate::for_each_seed) gives
+/// it. Then a wait of minutes takes no time, and one seed always tells the same story. A request takes 1 ms to 10 ms in
+/// each direction.
+#[derive(Clone)]
+pub struct Dynamo {
+    network: Arc<Network>,
+    story: Arc<Story>,
+}
+
+/// Which seed the test has, and when its clock began.
+struct Story {
+    seed: u64,
+    begun: Instant,
+    /// Whether the environment can give the test this seed again.
+    is_chosen: bool,
+}
+
+/// A test that fails says how to play it again.
+impl Drop for Story {
+    #[expect(clippy::print_stderr, reason = "a test that fails prints its seed")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let seed = self.seed;
+            if self.is_chosen {
+                eprintln!("{SEED}={seed} plays this test again");
+            } else {
+                eprintln!("the seed of this test is {seed}");
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Dynamo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dynamo").field("seed", &self.seed()).finish_non_exhaustive()
+    }
+}
+
+impl Default for Dynamo {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Dynamo {
+    /// An empty one whose seed is that of `FENCEPOST_SEED`, or else a new one. If the test fails, it prints the seed.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::chosen(asked(SEED).unwrap_or_else(|| fastrand::Rng::new().u64(0..1_000_000)))
+    }
+
+    /// An empty one with a seed that `FENCEPOST_SEED` can give again.
+    pub(crate) fn chosen(seed: u64) -> Self {
+        Self::told(seed, true, Rates::default(), ())
+    }
+
+    /// An empty one with this seed. All chance of the network comes from it, and the jitter of the SDK's retries too, as
+    /// long as the test stays on one thread.
+    #[must_use]
+    pub fn with_seed(seed: u64) -> Self {
+        Self::with_seam(seed, Rates::default(), ())
+    }
+
+    /// The same, with faults that are drawn for each request, and a seam of your own before the engine.
+    #[must_use]
+    pub fn with_seam(seed: u64, rates: Rates, seam: impl Seam + 'static) -> Self {
+        Self::told(seed, false, rates, seam)
+    }
+
+    fn told(seed: u64, is_chosen: bool, rates: Rates, seam: impl Seam + 'static) -> Self {
+        fastrand::seed(seed); // the generator of the SDK's retries
+        let begun = Instant::now();
+        let engine = Engine::embedded_at(move || time_since(begun));
+        let network = Network::through(&engine, rates, fastrand::Rng::with_seed(seed), seam);
+        Dynamo { network, story: Arc::new(Story { seed, begun, is_chosen }) }
+    }
+
+    /// Creates an empty table whose key is one text. A program may also create its tables itself, through its client.
+    pub fn create_table(&self, table: &str, partition_key: &str) {
+        self.engine().create_table(table, partition_key);
+    }
+
+    /// Stores an item behind the back of every client, in `DynamoDB`'s JSON: `{"id": {"S": "a"}, "n": {"N": "0"}}`.
+    pub fn put(&self, table: &str, item: &Value) {
+        self.engine().raw("PutItem", &json!({"TableName": table, "Item": item}));
+    }
+
+    /// An item as it is stored, in `DynamoDB`'s JSON; `Null` where there is none. For a key that is one text.
+    pub fn row(&self, table: &str, id: &str) -> Value {
+        self.engine().row(table, &self.engine().key_of(table), id)
+    }
+
+    /// A whole number of a stored item.
+    pub fn number(&self, table: &str, id: &str, attribute: &str) -> i64 {
+        number(&self.row(table, id), attribute)
+    }
+
+    /// A client of the real SDK, with the retries that it has by default: each request is sent up to three times.
+    pub fn client(&self) -> Client {
+        self.client_from(config())
+    }
+
+    /// A client of the real SDK that sends nothing again by itself.
+    pub fn client_without_retries(&self) -> Client {
+        self.client_from(config().retry_config(RetryConfig::disabled()))
+    }
+
+    /// A client with settings of your own. Only its HTTP client is replaced.
+    pub fn client_from(&self, config: Builder) -> Client {
+        Client::from_conf(config.http_client(self.http_client()).build())
+    }
+
+    /// The HTTP client that leads to this engine, for a program that makes its clients itself.
+    pub fn http_client(&self) -> SharedHttpClient {
+        http_client(self.wire())
+    }
+
+    /// A connection of its own. See [`Wire::works_on`].
+    pub fn wire(&self) -> Wire {
+        Wire::new(&self.network)
+    }
+
+    /// The answer is lost: the request is executed, and then the connection is reset.
+    ///
+    /// A client cannot tell this from [`reset_connection`](Self::reset_connection).
+    pub fn lose_answer(&self) -> Plan {
+        self.fault(Fault::AnswerLost)
+    }
+
+    /// The request is lost: the connection is reset before the request arrives.
+    pub fn reset_connection(&self) -> Plan {
+        self.fault(Fault::Dropped)
+    }
+
+    /// The request is held for so long before it arrives. A client that gives up meanwhile does not stop it. After five
+    /// minutes its signature has ended, and it is refused.
+    pub fn delay(&self, time: Duration) -> Plan {
+        self.fault(Fault::Delayed(time))
+    }
+
+    /// A second copy of the request arrives, so long after the answer to the first.
+    pub fn duplicate(&self, after: Duration) -> Plan {
+        self.fault(Fault::CopiedAfter(after))
+    }
+
+    /// The request is refused with `ThrottlingException`.
+    pub fn throttle(&self) -> Plan {
+        self.fault(Fault::Throttled)
+    }
+
+    /// A conditional write loses a race: it is answered as if another writer had been first, though the item is
+    /// unchanged. [`Plan::to`] lets another writer really be first.
+    pub fn conflict_next(&self) -> Plan {
+        self.fault(Fault::Conflict).of_conditional_writes()
+    }
+
+    /// The client that sends the request stands still for so long, as soon as it is sent. For work that runs in
+    /// [`freezing`](Self::freezing).
+    pub fn freeze(&self, time: Duration) -> Plan {
+        self.fault(Fault::Frozen(time))
+    }
+
+    /// Any other fault.
+    pub fn fault(&self, fault: Fault) -> Plan {
+        Plan::new(&self.network, fault)
+    }
+
+    /// From now on, each transaction holds its items for so long, as on a busy table. What meets it there is refused: a
+    /// write with `TransactionConflictException`, a transaction as cancelled, and its own copy as in progress.
+    pub fn transaction_conflicts(&self, overlap: Duration) {
+        self.network.holds.set(overlap);
+    }
+
+    /// Work of a client that can be made to stand still.
+    pub fn freezing<F: Future>(&self, work: F) -> Freezing<F> {
+        Freezing::new(&self.network, work)
+    }
+
+    /// Waits until no request and no copy of one is on its way.
+    pub async fn settle(&self) {
+        while !self.network.is_quiet() {
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Every request that left a client, and what became of it.
+    pub fn log(&self) -> Log {
+        self.network.log()
+    }
+
+    /// The seed of this test.
+    pub fn seed(&self) -> u64 {
+        self.story.seed
+    }
+
+    /// A random number from the seed, for the parts of a program that take their chance as an argument.
+    pub fn random(&self) -> u64 {
+        self.network.rng.lock().expect("no panic while drawing").u64(..)
+    }
+
+    /// The time of day in this test. It runs with tokio's time, and the engine tells by it what has expired.
+    pub fn now(&self) -> SystemTime {
+        time_since(self.story.begun)
+    }
+
+    /// What answers the requests, for what a test does behind the backs of its clients.
+    pub fn engine(&self) -> &Engine {
+        &self.network.engine
+    }
+
+    /// The network that all clients share.
+    pub fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+}
+
+fn time_since(begun: Instant) -> SystemTime {
+    SystemTime::UNIX_EPOCH + TEN_O_CLOCK + begun.elapsed()
+}

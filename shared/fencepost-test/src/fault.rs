@@ -1,0 +1,139 @@
+//! What may become of a request, and how often each thing happens.
+
+use crate::engine::is_read;
+use crate::request::TRANSACTION;
+use std::fmt;
+use std::time::Duration;
+
+/// What becomes of a request that fares otherwise than it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// It never arrives.
+    Dropped,
+    /// It is executed, and its answer never arrives.
+    AnswerLost,
+    /// It is executed, and answered 500.
+    Applied500,
+    /// It is not executed, and answered 500.
+    Refused500,
+    /// It is held for up to five minutes and then executed. Nobody hears its answer.
+    Held,
+    /// It is held for so long, and then executed and answered.
+    Delayed(Duration),
+    /// After its answer, within 200 s, a second copy of it is executed.
+    SecondCopy,
+    /// So long after its answer, a second copy of it is executed.
+    CopiedAfter(Duration),
+    /// It is throttled.
+    Throttled,
+    /// It loses a race: its condition is answered as failed.
+    Conflict,
+    /// A transaction in flight refuses it. The reasons of a transaction say which of its steps met one.
+    TransactionConflict,
+    /// It is denied.
+    Denied,
+    /// The whole client stands still for so long, as soon as the request has left.
+    Frozen(Duration),
+    /// A transaction is said to be in progress, and is executed a little later.
+    InProgress,
+    /// A transaction is said to have come with another payload before, and is not executed.
+    Mismatch,
+    /// Before a transaction arrives, the tokens of all earlier ones are forgotten.
+    TokensForgotten,
+    /// If the engine cancels the transaction, some of its reasons show a transaction in flight instead.
+    MixedReasons,
+    /// A batch of reads comes back without some of its keys.
+    Unprocessed,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said = match self {
+            Fault::Dropped => "it never arrived",
+            Fault::AnswerLost => "its answer was lost",
+            Fault::Applied500 => "it was answered 500 after it was executed",
+            Fault::Refused500 => "it was answered 500 instead of being executed",
+            Fault::Held => "it was held, and its answer was lost",
+            Fault::Delayed(time) => return write!(f, "it was held for {time:?}"),
+            Fault::SecondCopy => "a second copy of it came later",
+            Fault::CopiedAfter(time) => return write!(f, "a second copy of it came {time:?} later"),
+            Fault::Throttled => "it was throttled",
+            Fault::Conflict => "it lost a race",
+            Fault::TransactionConflict => "it met a transaction",
+            Fault::Denied => "it was denied",
+            Fault::Frozen(time) => return write!(f, "its client then stood still for {time:?}"),
+            Fault::InProgress => "it was said to be in progress",
+            Fault::Mismatch => "its token was said to have come with another payload",
+            Fault::TokensForgotten => "the tokens of earlier transactions were forgotten",
+            Fault::MixedReasons => "some of its reasons show a transaction in flight",
+            Fault::Unprocessed => "some of its keys came back unprocessed",
+        };
+        f.write_str(said)
+    }
+}
+
+/// How often each thing happens to a request, in thousandths.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rates {
+    /// [`Fault::Dropped`].
+    pub dropped: u32,
+    /// [`Fault::AnswerLost`].
+    pub answer_lost: u32,
+    /// [`Fault::Applied500`].
+    pub applied_500: u32,
+    /// [`Fault::Refused500`].
+    pub refused_500: u32,
+    /// [`Fault::Held`]. Writes only.
+    pub held: u32,
+    /// [`Fault::SecondCopy`]. Writes only.
+    pub second_copy: u32,
+    /// [`Fault::Throttled`].
+    pub throttled: u32,
+    /// [`Fault::TransactionConflict`]. Writes only.
+    pub transaction_conflict: u32,
+    /// [`Fault::Denied`].
+    pub denied: u32,
+    /// At any of its steps, the whole client stands still for up to seven minutes. See [`Freezing`](crate::Freezing).
+    pub frozen: u32,
+    /// [`Fault::InProgress`]. Transactions only.
+    pub in_progress: u32,
+    /// [`Fault::Mismatch`]. Only transactions that were sent before.
+    pub mismatch: u32,
+    /// [`Fault::TokensForgotten`]. Transactions only.
+    pub tokens_forgotten: u32,
+    /// [`Fault::MixedReasons`]. Transactions only.
+    pub mixed_reasons: u32,
+    /// [`Fault::Unprocessed`]. `BatchGetItem` only.
+    pub unprocessed: u32,
+}
+
+impl Rates {
+    /// What this number below 1000 means for a request. `resent` for a transaction whose token came before.
+    pub fn fault(&self, mut drawn: u32, operation: &str, resent: bool) -> Option<Fault> {
+        let (write, transaction) = (!is_read(operation), operation == TRANSACTION);
+        let faults = [
+            (self.dropped, Fault::Dropped),
+            (self.answer_lost, Fault::AnswerLost),
+            (self.applied_500, Fault::Applied500),
+            (self.refused_500, Fault::Refused500),
+            (self.throttled, Fault::Throttled),
+            (self.denied, Fault::Denied),
+            (if write { self.held } else { 0 }, Fault::Held),
+            (if write { self.second_copy } else { 0 }, Fault::SecondCopy),
+            (if write { self.transaction_conflict } else { 0 }, Fault::TransactionConflict),
+            (if transaction { self.in_progress } else { 0 }, Fault::InProgress),
+            (if transaction && resent { self.mismatch } else { 0 }, Fault::Mismatch),
+            (if transaction { self.tokens_forgotten } else { 0 }, Fault::TokensForgotten),
+            (if transaction { self.mixed_reasons } else { 0 }, Fault::MixedReasons),
+            (if operation == "BatchGetItem" { self.unprocessed } else { 0 }, Fault::Unprocessed),
+        ];
+        for (rate, fault) in faults {
+            if drawn < rate {
+                return Some(fault);
+            }
+            drawn -= rate;
+        }
+        None
+    }
+}

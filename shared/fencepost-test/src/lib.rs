@@ -1,0 +1,36 @@
+#![doc = include_str!("../README.md")]
+#![allow(clippy::missing_panics_doc, reason = "a test kit panics where the test is wrong, and says how")]
+#![allow(clippy::disallowed_methods, reason = "this is the clock of tests, and the README shows the bare SDK")]
+
+mod answering;
+mod answers;
+mod changes;
+mod connection;
+mod dynamo;
+mod each_seed;
+mod engine;
+mod fault;
+mod freezing;
+mod holds;
+mod log;
+mod network;
+mod plan;
+mod request;
+mod rule;
+pub mod seeds;
+mod wire;
+
+pub use answering::{Reply, client_answered_by};
+pub use answers::error;
+pub use changes::{Changes, Contradiction};
+pub use connection::{body_of, client_over, http_client, operation_of, response};
+pub use dynamo::Dynamo;
+pub use each_seed::for_each_seed;
+pub use engine::{Asked, Engine, Step, Use, action_of, is_read, number};
+pub use fault::{Fault, Rates};
+pub use freezing::Freezing;
+pub use log::{Log, Outcome, Sent};
+pub use network::{Applied, Network, Seam, Touched};
+pub use plan::{Plan, Planned};
+pub use request::{Answer, Request};
+pub use wire::Wire;

@@ -1,0 +1,196 @@
+//! What was sent, and what became of it.
+
+use crate::engine::{Step, is_read};
+use crate::fault::Fault;
+use crate::request::{Answer, Request};
+use serde_json::Value;
+use std::fmt;
+use std::time::Duration;
+
+/// One request that left a client, and what became of it.
+///
+/// Each send is one: a request that the SDK sends again by itself is two of them. Times are counted from the moment at
+/// which the network was made.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// When it left.
+    pub at: Duration,
+    /// The request as it went over the wire.
+    pub request: Request,
+    /// What it does to which rows.
+    pub steps: Vec<Step>,
+    /// What happened to it on purpose.
+    pub fault: Option<Fault>,
+    /// When it arrived, and how it was answered then. A second copy is another arrival.
+    pub arrivals: Vec<(Duration, Outcome)>,
+    /// What its client heard, and when. `None` if nothing came yet, or if nobody was waiting any more.
+    pub heard: Option<(Duration, Outcome)>,
+}
+
+/// How a request was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// It was executed.
+    Done,
+    /// It was answered with this status, and this error.
+    Error(u16, String),
+    /// The connection was reset.
+    Reset,
+}
+
+impl Outcome {
+    pub(crate) fn of(answer: &Answer) -> Self {
+        if answer.is_success() {
+            Outcome::Done
+        } else {
+            Outcome::Error(answer.status, answer.code().unwrap_or_default().to_owned())
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Done => f.write_str("done"),
+            Outcome::Error(status, code) => write!(f, "{status} {code}"),
+            Outcome::Reset => f.write_str("connection reset"),
+        }
+    }
+}
+
+impl Sent {
+    /// `GetItem`, `UpdateItem` …
+    pub fn operation(&self) -> &str {
+        &self.request.operation
+    }
+
+    /// Whether it only reads.
+    pub fn is_read(&self) -> bool {
+        is_read(self.operation())
+    }
+
+    /// How often it was executed: 2 where a second copy of it was.
+    pub fn executed(&self) -> usize {
+        self.arrivals.iter().filter(|(_, outcome)| *outcome == Outcome::Done).count()
+    }
+
+    /// Whether its client was told that it was done.
+    pub fn is_acknowledged(&self) -> bool {
+        self.heard.as_ref().is_some_and(|(_, outcome)| *outcome == Outcome::Done)
+    }
+
+    /// The error that its client was told, such as `ConditionalCheckFailedException`.
+    pub fn error(&self) -> Option<&str> {
+        match &self.heard {
+            Some((_, Outcome::Error(_, code))) => Some(code),
+            _ => None,
+        }
+    }
+
+    fn touches(&self, is_wanted: impl Fn(&Step) -> bool) -> bool {
+        self.steps.iter().any(is_wanted)
+    }
+}
+
+/// One line: when, what, and what became of it.
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>9} ms  {}", millis(self.at), self.operation())?;
+        for Step { table, key, .. } in &self.steps {
+            write!(f, " {table}")?;
+            for (name, value) in key.as_object().into_iter().flatten() {
+                let value = value.as_object().and_then(|value| value.values().next()).and_then(Value::as_str);
+                write!(f, " {name}={}", value.unwrap_or_default())?;
+            }
+        }
+        for (at, outcome) in &self.arrivals {
+            write!(f, "; arrived at {} ms: {outcome}", millis(*at))?;
+        }
+        match &self.heard {
+            Some((at, outcome)) => write!(f, "; heard at {} ms: {outcome}", millis(*at))?,
+            None => f.write_str("; nothing heard")?,
+        }
+        self.fault.iter().try_for_each(|fault| write!(f, " ({fault})"))
+    }
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.3}", time.as_secs_f64() * 1000.0)
+}
+
+/// Requests in the order in which they left, to be narrowed down and counted.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Vec<Sent>);
+
+impl Log {
+    pub(crate) fn new(sent: Vec<Sent>) -> Self {
+        Log(sent)
+    }
+
+    /// Those of this operation, such as `UpdateItem`.
+    #[must_use]
+    pub fn of(self, operation: &str) -> Self {
+        self.with(|sent| sent.operation() == operation)
+    }
+
+    /// Those that touch this table.
+    #[must_use]
+    pub fn on(self, table: &str) -> Self {
+        self.with(|sent| sent.touches(|step| step.table == table))
+    }
+
+    /// Those that touch a row with this partition key.
+    #[must_use]
+    pub fn about(self, id: &str) -> Self {
+        self.with(|sent| sent.touches(|step| step.id == id))
+    }
+
+    /// Those for which this holds.
+    #[must_use]
+    pub fn with(mut self, holds: impl Fn(&Sent) -> bool) -> Self {
+        self.0.retain(holds);
+        self
+    }
+
+    /// Those that only read.
+    #[must_use]
+    pub fn reads(self) -> Self {
+        self.with(Sent::is_read)
+    }
+
+    /// Those that may change something.
+    #[must_use]
+    pub fn writes(self) -> Self {
+        self.with(|sent| !sent.is_read())
+    }
+
+    /// How often they were executed, second copies included.
+    pub fn executed(&self) -> usize {
+        self.0.iter().map(Sent::executed).sum()
+    }
+}
+
+impl std::ops::Deref for Log {
+    type Target = [Sent];
+
+    fn deref(&self) -> &[Sent] {
+        &self.0
+    }
+}
+
+impl IntoIterator for Log {
+    type Item = Sent;
+    type IntoIter = std::vec::IntoIter<Sent>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// One line for each request.
+impl fmt::Display for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|sent| writeln!(f, "{sent}"))
+    }
+}

@@ -1,0 +1,230 @@
+//! What the wires of one test share: how often each thing happens, what is planned, what was sent and applied.
+
+use crate::engine::{Engine, Step};
+use crate::fault::{Fault, Rates};
+use crate::holds::Holds;
+use crate::log::{Log, Outcome, Sent};
+use crate::request::{Answer, Request};
+use crate::rule::Rule;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Stands between the network and the engine, and may change what passes.
+///
+/// The methods do nothing special by default. Implement one to break a rule of your own program on purpose, to add a
+/// fault that this crate does not have, or to let something else than the engine answer.
+pub trait Seam: Send + Sync {
+    /// A request leaves its client. What is changed here is what goes over the wire.
+    fn leaves(&self, _network: &Network, _request: &mut Request) {}
+
+    /// Says what becomes of a request, in place of what was planned or drawn.
+    fn fault(&self, _network: &Network, _request: &Request) -> Option<Fault> {
+        None
+    }
+
+    /// A request arrives. The default lets the engine execute it.
+    fn arrives(&self, network: &Network, request: &Request) -> Answer {
+        network.engine.execute(request)
+    }
+
+    /// The engine has applied a write.
+    fn applied(&self, _network: &Network, _applied: &Applied) {}
+
+    /// The answer to a request was lost. Says what its client hears instead, if anything.
+    fn lost(&self, _request: &Request) -> Option<Answer> {
+        None
+    }
+}
+
+/// Changes nothing.
+impl Seam for () {}
+
+/// A write that the engine applied.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// Which operation of the test sent it.
+    pub op: u64,
+    /// When it was applied.
+    pub time: Instant,
+    /// One for each step, in their order.
+    pub rows: Vec<Touched>,
+    /// Whether it was a second copy of a request that was answered with a refusal.
+    pub is_copy_of_refused: bool,
+}
+
+/// A row that an applied write touched.
+#[derive(Clone, Debug)]
+pub struct Touched {
+    /// Of a transaction's `ConditionCheckItem` too, which leaves the row as it was.
+    pub step: Step,
+    /// The row right after it.
+    pub row: Value,
+}
+
+impl Applied {
+    /// What it left in a row; `None` where it did not write it.
+    pub fn left_in(&self, table: &str, id: &str) -> Option<&Value> {
+        let written = self.rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");
+        let mut of_row = written.filter(|touched| touched.step.table == table && touched.step.id == id);
+        of_row.next().map(|touched| &touched.row)
+    }
+}
+
+/// What the wires of one test share.
+pub struct Network {
+    /// What answers the requests that arrive.
+    pub engine: Engine,
+    /// How often each fault happens.
+    pub rates: Rates,
+    /// All chance of this test.
+    pub rng: Mutex<fastrand::Rng>,
+    pub(crate) seam: Box<dyn Seam>,
+    pub(crate) holds: Holds,
+    begun: Instant,
+    applied: Mutex<Vec<Applied>>,
+    sent: Mutex<Vec<Sent>>,
+    rules: Mutex<Vec<Arc<Rule>>>,
+    /// The tokens of the transactions that were sent.
+    tokens: Mutex<BTreeSet<String>>,
+    /// For how long the client that is running now is to stand still.
+    freeze: Mutex<Option<Duration>>,
+    under_way: AtomicUsize,
+}
+
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Network").field("rates", &self.rates).finish_non_exhaustive()
+    }
+}
+
+/// A request that is on its way, until this is dropped.
+pub(crate) struct UnderWay(Arc<Network>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, SeqCst);
+    }
+}
+
+impl Network {
+    /// A network whose faults happen this often, drawn from this generator.
+    pub fn new(engine: &Engine, rates: Rates, rng: fastrand::Rng) -> Arc<Self> {
+        Self::through(engine, rates, rng, ())
+    }
+
+    /// The same, with a seam before the engine.
+    pub fn through(engine: &Engine, rates: Rates, rng: fastrand::Rng, seam: impl Seam + 'static) -> Arc<Self> {
+        Arc::new(Network {
+            engine: engine.clone(),
+            rates,
+            rng: Mutex::new(rng),
+            seam: Box::new(seam),
+            holds: Holds::default(),
+            begun: Instant::now(),
+            applied: Mutex::default(),
+            sent: Mutex::default(),
+            rules: Mutex::default(),
+            tokens: Mutex::default(),
+            freeze: Mutex::default(),
+            under_way: AtomicUsize::new(0),
+        })
+    }
+
+    /// A number below this one, or 0.
+    pub fn below(&self, bound: u64) -> u64 {
+        self.rng.lock().expect("no panic while drawing").u64(0..bound.max(1))
+    }
+
+    /// Every write that the engine applied, oldest first. Nothing more is noted while the guard lives.
+    pub fn applied(&self) -> MutexGuard<'_, Vec<Applied>> {
+        self.applied.lock().expect("no panic while noting")
+    }
+
+    /// Every request that left a client, oldest first.
+    pub fn log(&self) -> Log {
+        Log::new(self.sent.lock().expect("no panic while logging").clone())
+    }
+
+    /// Plans a fault. Of two that strike the same request, the one that was planned first does.
+    pub(crate) fn plan(&self, rule: Rule) -> Arc<Rule> {
+        let rule = Arc::new(rule);
+        self.rules.lock().expect("no panic while planning").push(rule.clone());
+        rule
+    }
+
+    /// The planned fault that strikes this request.
+    pub(crate) fn planned(&self, request: &Request, steps: &[Step]) -> Option<Arc<Rule>> {
+        let rules = self.rules.lock().expect("no panic while planning");
+        let draw = || self.rng.lock().expect("no panic while drawing").f64();
+        rules.iter().find(|rule| rule.strikes(request, steps, draw)).cloned()
+    }
+
+    /// The fault that chance has for a request. `resent` for a transaction whose token came before.
+    pub(crate) fn drawn(&self, operation: &str, resent: bool) -> Option<Fault> {
+        let drawn = u32::try_from(self.below(1000)).expect("below 1000");
+        self.rates.fault(drawn, operation, resent)
+    }
+
+    /// Some of so many, and one at least.
+    pub(crate) fn some_of(&self, count: usize) -> Vec<bool> {
+        let mut some: Vec<_> = (0..count).map(|_| self.below(2) == 0).collect();
+        let one = usize::try_from(self.below(u64::try_from(count).expect("few"))).expect("few");
+        if let Some(chosen) = some.get_mut(one) {
+            *chosen = true;
+        }
+        some
+    }
+
+    /// Notes a transaction's token, and says whether it came before.
+    pub(crate) fn came_before(&self, request: &Request) -> bool {
+        let Some(token) = request.token() else { return false };
+        !self.tokens.lock().expect("no panic while noting").insert(token.to_owned())
+    }
+
+    /// How long a request is on its way in one direction.
+    pub(crate) fn hop(&self) -> Duration {
+        Duration::from_micros(1000 + self.below(9000))
+    }
+
+    /// Lets the client that is running now stand still, if it is [`Freezing`](crate::Freezing).
+    pub(crate) fn freeze(&self, time: Duration) {
+        *self.freeze.lock().expect("no panic while setting") = Some(time);
+    }
+
+    pub(crate) fn take_freeze(&self) -> Option<Duration> {
+        self.freeze.lock().expect("no panic while reading").take()
+    }
+
+    /// Notes a request that leaves its client. Gives its number in the log.
+    pub(crate) fn log_sent(&self, request: &Request, steps: Vec<Step>, fault: Option<Fault>) -> usize {
+        let mut sent = self.sent.lock().expect("no panic while logging");
+        let (at, request) = (self.begun.elapsed(), request.clone());
+        sent.push(Sent { at, request, steps, fault, arrivals: Vec::new(), heard: None });
+        sent.len() - 1
+    }
+
+    pub(crate) fn log_arrival(&self, number: usize, outcome: Outcome) {
+        let at = self.begun.elapsed();
+        self.sent.lock().expect("no panic while logging")[number].arrivals.push((at, outcome));
+    }
+
+    pub(crate) fn log_heard(&self, number: usize, outcome: Outcome) {
+        let at = self.begun.elapsed();
+        self.sent.lock().expect("no panic while logging")[number].heard = Some((at, outcome));
+    }
+
+    pub(crate) fn under_way(self: &Arc<Self>) -> UnderWay {
+        self.under_way.fetch_add(1, SeqCst);
+        UnderWay(self.clone())
+    }
+
+    /// Whether no request and no copy of one is on its way.
+    pub fn is_quiet(&self) -> bool {
+        self.under_way.load(SeqCst) == 0
+    }
+}

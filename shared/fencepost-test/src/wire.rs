@@ -1,0 +1,277 @@
+//! One client's connection to the engine, and what becomes of the requests on it.
+
+use crate::answers::{self, error};
+use crate::connection::client_over;
+use crate::engine::is_read;
+use crate::fault::Fault;
+use crate::log::Outcome;
+use crate::network::{Applied, Network, Touched};
+use crate::request::{Answer, Request, TRANSACTION};
+use crate::rule::Rival;
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use serde_json::Value;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+/// A request signed longer ago than this is refused unread.
+const SIGNATURE_LIFE: Duration = Duration::from_mins(5);
+
+/// How long a connection stays open on which nothing comes.
+const OPEN: Duration = Duration::from_hours(1);
+
+/// One client's connection to the engine. It is the HTTP connector of a client of the real SDK.
+///
+/// A request is delivered in a task of its own: what a client gives up on may still arrive.
+#[derive(Clone)]
+pub struct Wire {
+    network: Arc<Network>,
+    /// The operation that the client is working on.
+    op: Arc<Mutex<u64>>,
+}
+
+/// One request under way.
+#[derive(Clone)]
+struct Message {
+    request: Request,
+    /// Its number in the log.
+    number: usize,
+    is_copy_of_refused: bool,
+    rival: Option<Rival>,
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Wire")
+    }
+}
+
+impl Wire {
+    /// A connection of a client of its own.
+    pub fn new(network: &Arc<Network>) -> Self {
+        Wire { network: network.clone(), op: Arc::default() }
+    }
+
+    /// The real SDK over this wire, with its retries switched off.
+    pub fn client(&self) -> Client {
+        client_over(self.clone())
+    }
+
+    /// Says which operation of the test the next requests belong to.
+    pub fn works_on(&self, op: u64) {
+        *self.op.lock().expect("no panic while setting") = op;
+    }
+
+    /// What goes over the wire for a client's request, what becomes of it, and whether its client waits for ever if it
+    /// hears no answer.
+    fn take(&self, request: &HttpRequest) -> (Message, Option<Fault>, bool) {
+        let network = &self.network;
+        let op = *self.op.lock().expect("no panic while reading");
+        let mut request = Request { op, ..Request::read(request) };
+        network.seam.leaves(network, &mut request);
+        let resent = request.operation == TRANSACTION && network.came_before(&request);
+        let steps = network.engine.steps_of(&request.operation, &request.body);
+        let rule = network.planned(&request, &steps);
+        let fault = match &rule {
+            Some(rule) => Some(rule.fault),
+            None => network.drawn(&request.operation, resent),
+        };
+        let fault = network.seam.fault(network, &request).or(fault);
+        let is_silent = network.below(2) != 0;
+        let is_silent = rule.as_ref().map_or(is_silent, |rule| rule.silent);
+        let number = network.log_sent(&request, steps, fault);
+        let rival = rule.and_then(|rule| rule.rival.clone());
+        (Message { request, number, is_copy_of_refused: false, rival }, fault, is_silent)
+    }
+
+    /// Lets the engine do what it was asked, and notes what was applied.
+    fn deliver(&self, message: &Message) -> Answer {
+        let (network, Message { request, number, .. }) = (&self.network, message);
+        let steps = network.engine.steps_of(&request.operation, &request.body);
+        if let Some(refused) = network.holds.refuse(request, &steps) {
+            network.log_arrival(*number, Outcome::of(&refused));
+            return refused;
+        }
+        let replayed = request.token().is_some_and(|token| network.engine.remembers(token));
+        let answer = network.seam.arrives(network, request);
+        network.log_arrival(*number, Outcome::of(&answer));
+        if answer.is_success() && !is_read(&request.operation) && !replayed {
+            network.holds.hold(request, &steps);
+            self.note(message);
+        }
+        answer
+    }
+
+    fn note(&self, message: &Message) {
+        let (network, Message { request, is_copy_of_refused, .. }) = (&self.network, message);
+        let steps = network.engine.steps_of(&request.operation, &request.body).into_iter();
+        let rows = steps.filter(|step| step.key != Value::Null).map(|step| {
+            let row = network.engine.row_at(&step.table, &step.key);
+            Touched { step, row }
+        });
+        let (op, is_copy_of_refused) = (request.op, *is_copy_of_refused);
+        let applied = Applied { op, time: Instant::now(), rows: rows.collect(), is_copy_of_refused };
+        network.seam.applied(network, &applied);
+        network.applied().push(applied);
+    }
+
+    /// Delivers a copy after this time; nobody hears its answer.
+    fn deliver_after(&self, message: Message, time: impl FnOnce(&Network) -> Duration + Send + 'static) {
+        let (wire, under_way) = (self.clone(), self.network.under_way());
+        tokio::spawn(async move {
+            sleep(time(&wire.network)).await;
+            wire.deliver(&message);
+            drop(under_way);
+        });
+    }
+
+    /// The same within so many milliseconds.
+    fn deliver_within(&self, message: Message, millis: u64) {
+        self.deliver_after(message, move |network| Duration::from_millis(20 + network.below(millis)));
+    }
+
+    /// One request's way there and back; `None` when the client never hears of it.
+    async fn carry(self, message: Message, fault: Option<Fault>) -> Option<Answer> {
+        let network = self.network.clone();
+        let signed = Instant::now();
+        sleep(network.hop()).await;
+        match fault {
+            Some(Fault::Held) => sleep(Duration::from_millis(network.below(330_000))).await,
+            Some(Fault::Delayed(time)) => sleep(time).await,
+            _ => {}
+        }
+        if signed.elapsed() > SIGNATURE_LIFE {
+            return Some(error(400, "InvalidSignatureException"));
+        }
+        let held = network.holds.overlap();
+        let is_transaction = message.request.operation == TRANSACTION;
+        let lost = network.seam.lost(&message.request);
+        let answer = self.arrive(message, fault)?;
+        if is_transaction && answer.is_success() && held > Duration::ZERO {
+            sleep(held).await;
+        }
+        sleep(network.hop()).await;
+        if matches!(fault, Some(Fault::AnswerLost | Fault::Held)) { lost } else { Some(answer) }
+    }
+
+    /// What answers a request that has come as far as the service; `None` if it has not.
+    fn arrive(&self, message: Message, fault: Option<Fault>) -> Option<Answer> {
+        let network = &self.network;
+        Some(match fault {
+            Some(Fault::Dropped) => return None,
+            Some(Fault::Throttled) => error(400, "ThrottlingException"),
+            Some(Fault::Denied) => error(400, "AccessDeniedException"),
+            Some(Fault::TransactionConflict) => self.meet_transactions(&message.request),
+            Some(Fault::Conflict) => self.lose_race(&message),
+            Some(Fault::Mismatch) => error(400, "IdempotentParameterMismatchException"),
+            Some(Fault::Refused500) => error(500, "InternalServerError"),
+            Some(Fault::Applied500) => {
+                self.deliver(&message);
+                error(500, "InternalServerError")
+            }
+            Some(Fault::InProgress) => {
+                self.deliver_within(message, 5_000);
+                error(400, "TransactionInProgressException")
+            }
+            Some(Fault::TokensForgotten) => {
+                network.engine.forget_tokens();
+                self.deliver(&message)
+            }
+            Some(Fault::MixedReasons) => {
+                let mut answer = self.deliver(&message);
+                answers::mix_reasons(&mut answer.body, |count| network.some_of(count));
+                answer
+            }
+            Some(Fault::Unprocessed) => self.deliver_in_part(message),
+            Some(Fault::SecondCopy) => {
+                let answer = self.deliver(&message);
+                // After the answer is back, and within the life of the signature.
+                self.deliver_within(Message { is_copy_of_refused: !answer.is_success(), ..message }, 200_000);
+                answer
+            }
+            Some(Fault::CopiedAfter(time)) => {
+                let answer = self.deliver(&message);
+                let copy = Message { is_copy_of_refused: !answer.is_success(), ..message };
+                self.deliver_after(copy, move |_| time);
+                answer
+            }
+            None | Some(Fault::AnswerLost | Fault::Held | Fault::Delayed(_) | Fault::Frozen(_)) => {
+                self.deliver(&message)
+            }
+        })
+    }
+
+    fn meet_transactions(&self, request: &Request) -> Answer {
+        if request.operation != TRANSACTION {
+            return error(400, "TransactionConflictException");
+        }
+        let steps = request.body["TransactItems"].as_array().map_or(0, Vec::len);
+        answers::cancelled_by_conflict(&self.network.some_of(steps))
+    }
+
+    /// Lets another writer be first, and the engine judge the condition. Without one, the condition is said to fail.
+    fn lose_race(&self, message: &Message) -> Answer {
+        let engine = &self.network.engine;
+        if let Some(rival) = &message.rival {
+            rival(engine);
+            return self.deliver(message);
+        }
+        let steps = engine.steps_of(&message.request.operation, &message.request.body);
+        let refused = answers::refused(&message.request, |step| engine.row_at(&steps[step].table, &steps[step].key));
+        self.network.log_arrival(message.number, Outcome::of(&refused));
+        refused
+    }
+
+    /// Delivers some of the keys of a batch; the others come back as unprocessed. Where none is left, it is throttled.
+    fn deliver_in_part(&self, mut message: Message) -> Answer {
+        let left_out = answers::leave_out(&mut message.request.body, |count| self.network.some_of(count));
+        if message.request.body["RequestItems"].as_object().is_none_or(serde_json::Map::is_empty) {
+            return error(400, "ProvisionedThroughputExceededException");
+        }
+        let mut answer = self.deliver(&message);
+        if answer.is_success() {
+            answer.body["UnprocessedKeys"] = left_out;
+        }
+        answer
+    }
+}
+
+impl HttpConnector for Wire {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let (message, fault, is_silent) = self.take(&request);
+        if let Some(Fault::Frozen(time)) = fault {
+            self.network.freeze(time);
+        }
+        let (answered, answer) = oneshot::channel();
+        let (network, number) = (self.network.clone(), message.number);
+        let (carried, under_way) = (self.clone().carry(message, fault), self.network.under_way());
+        tokio::spawn(async move {
+            let carried = carried.await;
+            drop(under_way);
+            if let Some(answer) = carried {
+                let outcome = Outcome::of(&answer);
+                if answered.send(answer).is_ok() {
+                    network.log_heard(number, outcome);
+                }
+                return;
+            }
+            if is_silent {
+                sleep(OPEN).await; // nothing comes
+            }
+            if !answered.is_closed() {
+                network.log_heard(number, Outcome::Reset);
+            }
+        });
+        HttpConnectorFuture::new(async move {
+            match answer.await {
+                Ok(answer) => answer.into_response(),
+                Err(_) => Err(ConnectorError::io("connection reset".into())),
+            }
+        })
+    }
+}

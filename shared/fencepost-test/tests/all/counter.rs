@@ -1,0 +1,80 @@
+//! A table of counters, and what programs do with it on the bare SDK.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use fencepost_test::Dynamo;
+use serde_json::json;
+
+pub const TABLE: &str = "Counters";
+
+/// The counter `a` at 0 and version 1.
+pub fn scene(seed: u64) -> Dynamo {
+    let db = Dynamo::with_seed(seed);
+    db.create_table(TABLE, "id");
+    put(&db, "a");
+    db
+}
+
+pub fn put(db: &Dynamo, id: &str) {
+    db.put(TABLE, &json!({"id": {"S": id}, "n": {"N": "0"}, "version": {"N": "1"}}));
+}
+
+/// What the counter holds.
+pub fn held(db: &Dynamo, id: &str) -> i64 {
+    db.number(TABLE, id, "n")
+}
+
+fn one() -> AttributeValue {
+    AttributeValue::N("1".to_owned())
+}
+
+/// How a request failed: with an error of the service, or with no answer.
+#[derive(Debug, PartialEq)]
+pub enum Failed {
+    With(String),
+    WithoutAnswer(String),
+}
+
+fn failed<E: ProvideErrorMetadata>(error: SdkError<E>) -> Failed {
+    match error.code() {
+        Some(code) => Failed::With(code.to_owned()),
+        None => Failed::WithoutAnswer(error.to_string()),
+    }
+}
+
+/// Adds one, whatever the version is.
+pub async fn add(client: &Client, id: &str) -> Result<(), Failed> {
+    let write = client.update_item().table_name(TABLE).key("id", AttributeValue::S(id.to_owned()));
+    let write = write.update_expression("ADD n :one, version :one").expression_attribute_values(":one", one());
+    write.send().await.map(drop).map_err(failed)
+}
+
+/// Adds one to the counter at this version. Gives the item that a refusal shows.
+pub async fn add_at(client: &Client, id: &str, version: u64) -> Result<(), (Failed, Option<AttributeValue>)> {
+    let write = client
+        .update_item()
+        .table_name(TABLE)
+        .key("id", AttributeValue::S(id.to_owned()))
+        .update_expression("ADD n :one, version :one")
+        .condition_expression("version = :at")
+        .expression_attribute_values(":one", one())
+        .expression_attribute_values(":at", AttributeValue::N(version.to_string()))
+        .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+    write.send().await.map(drop).map_err(|error| {
+        let refused = error.as_service_error().and_then(|error| match error {
+            aws_sdk_dynamodb::operation::update_item::UpdateItemError::ConditionalCheckFailedException(refused) => {
+                refused.item()?.get("version").cloned()
+            }
+            _ => None,
+        });
+        (failed(error), refused)
+    })
+}
+
+/// The version of the counter.
+pub async fn read(client: &Client, id: &str) -> Result<u64, Failed> {
+    let read = client.get_item().table_name(TABLE).key("id", AttributeValue::S(id.to_owned())).consistent_read(true);
+    let item = read.send().await.map_err(failed)?.item.expect("it is there");
+    Ok(item["version"].as_n().expect("a number").parse().expect("a whole number"))
+}

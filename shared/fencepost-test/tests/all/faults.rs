@@ -1,0 +1,206 @@
+//! Each fault of one request.
+
+use crate::counter::{Failed, TABLE, add, add_at, held, read, scene};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
+use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_test::{Dynamo, Fault};
+use serde_json::json;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+fn with(code: &str) -> Failed {
+    Failed::With(code.to_owned())
+}
+
+/// A client that waits a second for each answer.
+fn impatient(db: &Dynamo, retries: RetryConfig) -> Client {
+    let config = Builder::new()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("a", "b", None, None, "test"))
+        .timeout_config(TimeoutConfig::builder().operation_attempt_timeout(Duration::from_secs(1)).build())
+        .retry_config(retries);
+    db.client_from(config)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_makes_the_sdk_repeat_a_write_that_was_applied() {
+    let db = scene(1);
+    let lost = db.lose_answer().of("UpdateItem").once();
+    add(&db.client(), "a").await.expect("the second send is answered");
+    assert_eq!((held(&db, "a"), lost.struck()), (2, 1), "the program asked for one");
+    assert_eq!(db.log().of("UpdateItem").len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_is_an_error_without_retries_though_the_write_was_applied() {
+    let db = scene(1);
+    db.lose_answer().once();
+    let failed = add(&db.client_without_retries(), "a").await.expect_err("nobody hears an answer");
+    assert!(matches!(failed, Failed::WithoutAnswer(_)), "{failed:?}");
+    assert_eq!(held(&db, "a"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_lost_answer_a_conditional_write_is_refused_because_of_itself() {
+    let db = scene(1);
+    db.lose_answer().of("UpdateItem").once();
+    let (failed, shown) = add_at(&db.client(), "a", 1).await.expect_err("the repeat is refused");
+    assert_eq!(failed, with("ConditionalCheckFailedException"));
+    assert_eq!((held(&db, "a"), shown), (1, Some(AttributeValue::N("2".to_owned()))), "it was applied all the same");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_reset_loses_the_request() {
+    let db = scene(1);
+    db.reset_connection().once();
+    add(&db.client_without_retries(), "a").await.expect_err("nobody hears an answer");
+    assert_eq!((held(&db, "a"), db.log().executed()), (0, 0));
+    db.reset_connection().once();
+    add(&db.client(), "a").await.expect("the second send arrives");
+    assert_eq!(held(&db, "a"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_cannot_tell_a_lost_answer_from_a_lost_request() {
+    let (lost, reset) = (scene(1), scene(1));
+    lost.lose_answer().once();
+    reset.reset_connection().once();
+    let failed = [&lost, &reset].map(|db| db.client_without_retries());
+    assert_eq!(add(&failed[0], "a").await, add(&failed[1], "a").await);
+    assert_eq!((held(&lost, "a"), held(&reset, "a")), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_ended_only_by_a_timeout_of_the_client() {
+    let db = scene(1);
+    let lost = db.lose_answer().silently().always();
+    let patient = db.client_without_retries();
+    assert!(timeout(Duration::from_mins(30), add(&patient, "a")).await.is_err(), "it waits for ever");
+    assert_eq!((held(&db, "a"), lost.struck()), (1, 1));
+    let begun = Instant::now();
+    add(&impatient(&db, RetryConfig::disabled()), "a").await.expect_err("no answer in time");
+    assert_eq!((held(&db, "a"), begun.elapsed().as_secs()), (2, 1));
+    add(&impatient(&db, RetryConfig::standard()), "a").await.expect_err("none of three answers in time");
+    assert_eq!((held(&db, "a"), lost.struck()), (5, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_write_is_applied_after_its_client_has_given_up() {
+    let db = scene(1);
+    db.delay(Duration::from_secs(60)).of("UpdateItem").once();
+    add(&impatient(&db, RetryConfig::disabled()), "a").await.expect_err("no answer in time");
+    assert_eq!(held(&db, "a"), 0);
+    db.settle().await;
+    assert_eq!(held(&db, "a"), 1);
+    assert_eq!(db.log()[0].heard, None, "nobody was waiting any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_without_a_timeout_waits_for_a_delayed_answer() {
+    let db = scene(1);
+    db.delay(Duration::from_secs(60)).once();
+    let begun = Instant::now();
+    add(&db.client(), "a").await.expect("an answer at last");
+    assert_eq!((held(&db, "a"), begun.elapsed().as_secs(), db.log().len()), (1, 60, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_is_older_than_five_minutes_is_refused() {
+    let db = scene(1);
+    db.delay(Duration::from_mins(6)).once();
+    let failed = add(&db.client_without_retries(), "a").await.expect_err("its signature has ended");
+    assert_eq!((failed, held(&db, "a")), (with("InvalidSignatureException"), 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_duplicate_is_applied_again_where_no_condition_stops_it() {
+    let db = scene(1);
+    db.duplicate(Duration::from_secs(30)).of_writes().times(2);
+    let client = db.client();
+    add(&client, "a").await.expect("an answer");
+    assert_eq!(held(&db, "a"), 1);
+    sleep(Duration::from_secs(31)).await;
+    assert_eq!(held(&db, "a"), 2);
+    add_at(&client, "a", 3).await.expect("the version is 3");
+    db.settle().await;
+    assert_eq!(held(&db, "a"), 3, "the copy found version 4");
+    let arrivals: Vec<_> = db.log().writes().iter().map(|sent| sent.arrivals.len()).collect();
+    assert_eq!((arrivals, db.log().executed()), (vec![2, 2], 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_throttled_request_is_not_executed_and_the_sdk_repeats_it() {
+    let db = scene(1);
+    db.throttle().once();
+    let failed = add(&db.client_without_retries(), "a").await.expect_err("throttled");
+    assert_eq!((failed, held(&db, "a")), (with("ThrottlingException"), 0));
+    db.throttle().times(2);
+    add(&db.client(), "a").await.expect("the third send is answered");
+    db.throttle().times(3);
+    assert_eq!(add(&db.client(), "a").await, Err(with("ThrottlingException")), "it sends three times and no more");
+    assert_eq!((held(&db, "a"), db.log().len()), (1, 7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_500_says_nothing_of_what_became_of_a_write() {
+    for (fault, applied) in [(Fault::Applied500, 1), (Fault::Refused500, 0)] {
+        let db = scene(1);
+        db.fault(fault).once();
+        let failed = add(&db.client_without_retries(), "a").await.expect_err("500");
+        assert_eq!((failed, held(&db, "a")), (with("InternalServerError"), applied));
+        db.fault(fault).once();
+        add(&db.client(), "a").await.expect("the second send is answered");
+        assert_eq!(held(&db, "a"), 2 * applied + 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_race_is_answered_with_the_item_and_not_repeated_by_the_sdk() {
+    let db = scene(1);
+    let conflict = db.conflict_next().on(TABLE).once();
+    let client = db.client();
+    assert_eq!(read(&client, "a").await, Ok(1), "a read is spared");
+    add(&client, "a").await.expect("a write without a condition is spared");
+    let (failed, shown) = add_at(&client, "a", 2).await.expect_err("it lost");
+    assert_eq!(failed, with("ConditionalCheckFailedException"));
+    assert_eq!((shown, held(&db, "a"), conflict.struck()), (Some(AttributeValue::N("2".to_owned())), 1, 1));
+    assert_eq!(db.log().len(), 3);
+    add_at(&client, "a", 2).await.expect("only the next one lost");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rival_is_really_first() {
+    let db = scene(1);
+    let rival = json!({
+        "TableName": TABLE, "Key": {"id": {"S": "a"}}, "UpdateExpression": "ADD n :ten, version :one",
+        "ExpressionAttributeValues": {":ten": {"N": "10"}, ":one": {"N": "1"}},
+    });
+    db.conflict_next().to(move |engine| drop(engine.raw("UpdateItem", &rival))).once();
+    let (failed, shown) = add_at(&db.client(), "a", 1).await.expect_err("the rival was first");
+    assert_eq!(failed, with("ConditionalCheckFailedException"));
+    assert_eq!((shown, held(&db, "a")), (Some(AttributeValue::N("2".to_owned())), 10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frozen_client_gives_up_late_and_the_world_goes_on_meanwhile() {
+    let db = scene(1);
+    db.freeze(Duration::from_mins(7)).of("UpdateItem").once();
+    let client = impatient(&db, RetryConfig::disabled());
+    let begun = Instant::now();
+    let work = async {
+        let added = add(&client, "a").await;
+        (added, begun.elapsed())
+    };
+    let meanwhile = async {
+        sleep(Duration::from_mins(1)).await;
+        held(&db, "a")
+    };
+    let ((added, after), held) = tokio::join!(db.freezing(work), meanwhile);
+    assert_eq!(held, 1, "the write has arrived, though its client stands still");
+    assert!(after >= Duration::from_mins(7), "{after:?}");
+    assert_eq!(added, Ok(()), "the answer was there before the client looked at the clock");
+}

@@ -1,0 +1,12 @@
+//! What each fault does to a client of the real SDK, with its own retries on and off.
+#![allow(missing_docs, reason = "what a test is called says what it shows")]
+#![allow(clippy::disallowed_methods, reason = "these are programs on the bare SDK")]
+
+mod counter;
+mod engine;
+mod faults;
+mod loops;
+mod plans;
+mod replay;
+mod seams;
+mod transactions;

@@ -1,0 +1,231 @@
+//! [`Demand`]: the state of a row that a write demands. [`Expression`]: the text that demands it.
+
+use super::write::{Action, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Remember};
+use crate::layout::{Layout, Names};
+use crate::protocol::item::Attributes;
+use crate::protocol::judge::Base;
+use crate::protocol::row::{Row, bytes, first_memory, number};
+use crate::version::ItemVersion;
+use aws_sdk_dynamodb::types::AttributeValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+/// The state of a row that a write demands: a version, or a window of versions, of one row.
+///
+/// A row of this crate is told by its incarnation. A foreign row is told by having none. Where versions may repeat, every
+/// attribute of the value is demanded too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Demand<'a> {
+    layout: &'a Layout,
+    at: ItemVersion,
+    /// The number of versions, from `at` on.
+    window: u64,
+    has_version: bool,
+    /// The attributes of the row, if they are demanded.
+    values: Option<&'a Attributes>,
+}
+
+impl<'a> Demand<'a> {
+    /// The row as it was read.
+    pub(crate) fn of(layout: &'a Layout, row: &'a Row) -> Self {
+        let values = layout.demands_values().then_some(&row.attributes);
+        Demand { layout, at: row.at, window: 1, has_version: row.has_version, values }
+    }
+
+    /// The row at this version, which a client named. `None` if a write to the row has to know more of it.
+    pub(crate) fn at(layout: &'a Layout, at: ItemVersion) -> Option<Self> {
+        let is_enough = !at.incarnation.is_foreign() && !layout.demands_values();
+        is_enough.then_some(Demand { layout, at, window: 1, has_version: true, values: None })
+    }
+
+    /// The same row, at any version in the window of adds. A foreign row, and one whose values are demanded, has no
+    /// window.
+    pub(crate) fn in_window(self) -> Self {
+        let is_exact = self.at.incarnation.is_foreign() || self.values.is_some();
+        Demand { window: if is_exact { 1 } else { self.layout.window }, ..self }
+    }
+
+    /// What the judge must know of it.
+    pub(crate) fn base(&self) -> Base {
+        Base::Row { version: self.at.version, window: self.window, incarnation: self.at.incarnation }
+    }
+
+    pub(super) fn at_version(&self) -> ItemVersion {
+        self.at
+    }
+
+    pub(super) fn layout(&self) -> &'a Layout {
+        self.layout
+    }
+
+    pub(super) fn names(&self) -> &'a Names {
+        &self.layout.names
+    }
+}
+
+/// The parts of the expressions of one write. Each rule adds its text, and the names and values that the text uses.
+#[derive(Default)]
+pub(super) struct Expression {
+    set: Vec<String>,
+    remove: Vec<String>,
+    conditions: Vec<String>,
+    names: HashMap<String, String>,
+    values: HashMap<String, AttributeValue>,
+}
+
+impl Expression {
+    pub(super) fn set(&mut self, clause: impl Into<String>) {
+        self.set.push(clause.into());
+    }
+
+    pub(super) fn remove(&mut self, path: impl Into<String>) {
+        self.remove.push(path.into());
+    }
+
+    pub(super) fn demand(&mut self, condition: impl Into<String>) {
+        self.conditions.push(condition.into());
+    }
+
+    /// Gives an attribute a placeholder. Returns the placeholder.
+    pub(super) fn name(&mut self, placeholder: impl Into<String>, name: &str) -> String {
+        let placeholder = placeholder.into();
+        self.names.insert(placeholder.clone(), name.to_owned());
+        placeholder
+    }
+
+    pub(super) fn value(&mut self, placeholder: impl Into<String>, value: AttributeValue) {
+        self.values.insert(placeholder.into(), value);
+    }
+
+    /// Demands one state of the row.
+    pub(super) fn demand_state(&mut self, demand: &Demand<'_>) {
+        self.demand_row(demand);
+        self.demand_values(demand);
+    }
+
+    /// Demands that the row is in its window, and that it does not remember the id yet.
+    pub(super) fn demand_window(&mut self, demand: &Demand<'_>, remember: &Remember<'_>) {
+        if demand.at.incarnation.is_foreign() {
+            return self.demand_state(demand);
+        }
+        let names = demand.names();
+        let (first, last) = (demand.at.version.get(), demand.at.version.get().saturating_add(demand.window - 1));
+        self.name("#version", names.version);
+        self.name("#incarnation", names.incarnation);
+        self.name("#writes", names.writes);
+        self.name("#id", &remember.id.name());
+        self.value(":incarnation", bytes(demand.at.incarnation.as_bytes()));
+        self.value(":first", number(first));
+        self.value(":last", number(last));
+        self.demand(
+            "#incarnation = :incarnation AND #version BETWEEN :first AND :last AND attribute_not_exists(#writes.#id)",
+        );
+        self.demand_values(demand);
+    }
+
+    fn demand_row(&mut self, demand: &Demand<'_>) {
+        let names = demand.names();
+        self.name("#version", names.version);
+        self.name("#incarnation", names.incarnation);
+        if demand.has_version {
+            self.value(":at", number(demand.at.version.get()));
+            self.demand("#version = :at");
+        } else {
+            self.demand("attribute_not_exists(#version)");
+        }
+        if demand.at.incarnation.is_foreign() {
+            self.name("#key", demand.layout.partition_key);
+            self.demand("attribute_not_exists(#incarnation) AND attribute_exists(#key)");
+        } else {
+            self.value(":incarnation", bytes(demand.at.incarnation.as_bytes()));
+            self.demand("#incarnation = :incarnation");
+        }
+    }
+
+    fn demand_values(&mut self, demand: &Demand<'_>) {
+        let Some(attributes) = demand.values else { return };
+        for (index, &attribute) in demand.layout.attributes.iter().enumerate() {
+            let name = self.name(format!("#d{index}"), attribute);
+            if let Some(value) = attributes.get(attribute) {
+                self.value(format!(":d{index}"), value.clone());
+                self.demand(format!("{name} = :d{index}"));
+            } else {
+                self.demand(format!("attribute_not_exists({name})"));
+            }
+        }
+    }
+
+    /// Demands that the row is no tombstone: it has no mark, or one that is older than its version.
+    pub(super) fn demand_life(&mut self, layout: &Layout) {
+        let Names { version, purge_at, buried, .. } = layout.names;
+        let mut unmarked = Vec::new();
+        if layout.marks_by_version() {
+            self.name("#buried", buried);
+            unmarked.push("attribute_not_exists(#buried)");
+        }
+        if layout.marks_by_time() {
+            self.name("#purge", purge_at);
+            unmarked.push("attribute_not_exists(#purge)");
+        }
+        let unmarked = unmarked.join(" AND ");
+        if layout.marks_by_version() {
+            self.name("#version", version);
+            self.demand(format!("(#buried < #version OR ({unmarked}))"));
+        } else {
+            self.demand(unmarked);
+        }
+    }
+
+    /// Demands a tombstone that its version marks.
+    pub(super) fn demand_mark(&mut self, names: &Names) {
+        self.name("#version", names.version);
+        self.name("#buried", names.buried);
+        self.demand("#buried = #version");
+    }
+
+    /// Raises the version of a row in a known state by one, and stores the id. Adopts a foreign row.
+    pub(super) fn commit_at(&mut self, demand: &Demand<'_>, remember: &Remember<'_>) {
+        let names = demand.names();
+        let at = demand.at.version;
+        self.name("#version", names.version);
+        self.name("#writes", names.writes);
+        self.value(":next", number(at.next().get()));
+        if demand.at.incarnation.is_foreign() {
+            self.name("#incarnation", names.incarnation);
+            self.value(":id", bytes(remember.id.as_bytes()));
+            self.value(":writes", first_memory(remember.id, at.get()));
+            self.set("#version = :next, #incarnation = :id, #writes = :writes");
+        } else {
+            self.name("#id", &remember.id.name());
+            self.set("#version = :next, #writes.#id = :at");
+        }
+        self.prune(remember);
+    }
+
+    /// Removes old ids from the memory.
+    pub(super) fn prune(&mut self, remember: &Remember<'_>) {
+        for (index, old) in remember.prune.iter().enumerate() {
+            let name = self.name(format!("#p{index}"), &old.name());
+            self.remove(format!("#writes.{name}"));
+        }
+    }
+
+    /// The update. `None` if it would exceed a limit of `DynamoDB`.
+    pub(super) fn update(self, key: Attributes) -> Option<ConditionalWrite> {
+        let mut text = format!("SET {}", self.set.join(", "));
+        if !self.remove.is_empty() {
+            let _ = write!(text, " REMOVE {}", self.remove.join(", "));
+        }
+        let fits = text.len() <= MAX_EXPRESSION;
+        fits.then(|| self.write(Action::Update { key, expression: text }))?
+    }
+
+    /// Any write with this condition. `None` if it would exceed a limit of `DynamoDB`.
+    pub(super) fn write(self, action: Action) -> Option<ConditionalWrite> {
+        let condition = self.conditions.join(" AND ");
+        let fits = condition.len() <= MAX_EXPRESSION && self.names.values().all(|name| name.len() <= MAX_NAME);
+        let (names, values) = (self.names, self.values);
+        fits.then(|| ConditionalWrite { action, condition: Cow::Owned(condition), names, values, returning: None })
+    }
+}

@@ -1,0 +1,172 @@
+//! The other program: it does not use Fencepost, and writes the same item in its own way.
+
+use super::record::{FOREIGN, KEY, SWEEP, Stored, TABLE, version_of};
+use super::writer::Scene;
+use crate::harness::engine::Step;
+use crate::harness::faults::{Applied, Touched};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+/// How the other program writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// It updates what it names, demands the version, and raises it by 1 to 3.
+    Updates,
+    /// It puts whole items of its own attributes, demands the version, and raises it by 1.
+    Puts,
+    /// It updates and deletes, and demands the version in both. It never creates.
+    Deletes,
+    /// It also deletes without a condition, and creates again at version 1.
+    Recreates,
+    /// It puts what it read, changed, and demands nothing.
+    Clobbers,
+    /// It puts the same item at version 1 again and again, and demands nothing.
+    PutsRaw,
+    /// It puts back all attributes that it read a while ago, those of Fencepost included, and demands nothing.
+    CopiesThrough,
+}
+
+impl Style {
+    pub const ALL: [Style; 7] = [
+        Style::Updates,
+        Style::Puts,
+        Style::Deletes,
+        Style::Recreates,
+        Style::Clobbers,
+        Style::PutsRaw,
+        Style::CopiesThrough,
+    ];
+
+    /// Whether each of its writes demands the version that it read.
+    pub fn is_checked(self) -> bool {
+        matches!(self, Style::Updates | Style::Puts | Style::Deletes)
+    }
+}
+
+/// Writes some times, with the pause between a read and its write that a program makes.
+pub async fn work(scene: Arc<Scene>, style: Style, turns: u64) {
+    for _ in 0..turns {
+        let network = &scene.network;
+        sleep(Duration::from_millis(network.below(80))).await;
+        let row = network.engine.row(TABLE, KEY, &scene.key);
+        let think = if style == Style::CopiesThrough { 300 } else { 25 };
+        sleep(Duration::from_millis(network.below(think))).await;
+        let number = FOREIGN + scene.numbers.fetch_add(1, Relaxed);
+        if let Some((operation, request)) = write(&scene, style, number, &row) {
+            send(&scene, number, operation, request);
+        }
+    }
+}
+
+/// Removes the tombstone after its time, as the operator's sweep does.
+pub async fn sweep(scene: Arc<Scene>) {
+    loop {
+        sleep(Duration::from_millis(scene.network.below(1_200_000))).await;
+        let now = scene.now().duration_since(SystemTime::UNIX_EPOCH).expect("after it").as_secs();
+        let request = json!({
+            "ConditionExpression": "version = #buried AND endsAt <= :now",
+            "ExpressionAttributeNames": {"#buried": "_buried"},
+            "ExpressionAttributeValues": {":now": {"N": now.to_string()}},
+        });
+        send(&scene, SWEEP, "DeleteItem", at_key(&scene, request));
+    }
+}
+
+/// The next write, by what was read. `None` if there is nothing to write to.
+fn write(scene: &Scene, style: Style, number: u64, row: &Value) -> Option<(&'static str, Value)> {
+    let network = &scene.network;
+    let (version, read) = (version_of(row).get(), Stored::of(row));
+    let next = read.unwrap_or(Stored { operations: Vec::new(), count: 0 }).changed(number);
+    let drawn = network.below(4);
+    if !row.is_object() {
+        let unchecked = json!({});
+        let free = json!({"ConditionExpression": "attribute_not_exists(id)"});
+        let condition = if style.is_checked() || style == Style::Recreates { free } else { unchecked };
+        let create = ("PutItem", put(scene, &Stored::new(number), 1, condition));
+        return (style != Style::Deletes).then_some(create);
+    }
+    Some(match style {
+        Style::Deletes if drawn == 0 => ("DeleteItem", at_key(scene, at_version(row))),
+        Style::Recreates if drawn <= 1 => ("DeleteItem", at_key(scene, json!({}))),
+        Style::Updates | Style::Deletes | Style::Recreates => {
+            let by = if style == Style::Updates { 1 + network.below(3) } else { 1 };
+            let mut request = at_version(row);
+            request["UpdateExpression"] = json!("SET operations = :operations, #count = :count, version = :next");
+            request["ExpressionAttributeNames"] = json!({"#count": "count"});
+            let values = &mut request["ExpressionAttributeValues"];
+            (values[":operations"], values[":count"]) = (operations(&next), count(&next));
+            values[":next"] = json!({"N": (version + by).to_string()});
+            ("UpdateItem", at_key(scene, request))
+        }
+        Style::Puts => ("PutItem", put(scene, &next, version + 1, at_version(row))),
+        Style::Clobbers => ("PutItem", put(scene, &next, version + 1, json!({}))),
+        Style::PutsRaw => ("PutItem", put(scene, &Stored { operations: Vec::new(), count: 0 }, 1, json!({}))),
+        Style::CopiesThrough => ("PutItem", json!({"TableName": TABLE, "Item": row})),
+    })
+}
+
+/// Demands the version that was read, or that there was none.
+fn at_version(row: &Value) -> Value {
+    if row.get("version").is_none() {
+        let condition = "attribute_exists(id) AND attribute_not_exists(version)";
+        return json!({"ConditionExpression": condition, "ExpressionAttributeValues": {}});
+    }
+    json!({"ConditionExpression": "version = :at", "ExpressionAttributeValues": {":at": row["version"]}})
+}
+
+fn at_key(scene: &Scene, mut request: Value) -> Value {
+    request["TableName"] = json!(TABLE);
+    request["Key"] = json!({KEY: {"S": scene.key}});
+    request
+}
+
+fn put(scene: &Scene, item: &Stored, version: u64, mut request: Value) -> Value {
+    request["TableName"] = json!(TABLE);
+    request["Item"] = json!({
+        KEY: {"S": scene.key},
+        "operations": operations(item),
+        "count": count(item),
+        "version": {"N": version.to_string()},
+    });
+    request
+}
+
+fn operations(item: &Stored) -> Value {
+    json!({"L": item.operations.iter().map(|number| json!({"N": number.to_string()})).collect::<Vec<_>>()})
+}
+
+fn count(item: &Stored) -> Value {
+    json!({"N": item.count.to_string()})
+}
+
+/// Sends a write past all faults, and notes it if it was applied.
+fn send(scene: &Scene, number: u64, operation: &'static str, mut request: Value) {
+    let network = &scene.network;
+    if request["ExpressionAttributeValues"].as_object().is_some_and(serde_json::Map::is_empty) {
+        request.as_object_mut().expect("a request").remove("ExpressionAttributeValues");
+    }
+    let (status, answer) = network.engine.answer(operation, request.to_string().as_bytes());
+    assert!(status == 200 || answer.contains("ConditionalCheckFailed"), "{request}: {answer}");
+    if status == 200 {
+        let step = Step { action: operation, table: TABLE.to_owned(), id: scene.key.clone() };
+        let row = network.engine.row(TABLE, KEY, &scene.key);
+        let rows = vec![Touched { step, row }];
+        let applied = Applied { op: number, time: Instant::now(), rows, is_copy_of_refused: false };
+        network.applied.lock().expect("no panic").push(applied);
+    }
+}
+
+/// Puts the first row: of the other program, without a version, at 0 or at 3.
+pub fn found(scene: &Scene) {
+    let number = FOREIGN + scene.numbers.fetch_add(1, Relaxed);
+    let mut request = put(scene, &Stored::new(number), 3, json!({}));
+    match scene.network.below(3) {
+        0 => request["Item"]["version"] = json!({"N": "0"}),
+        1 => drop(request["Item"].as_object_mut().expect("an item").remove("version")),
+        _ => {}
+    }
+    send(scene, number, "PutItem", request);
+}

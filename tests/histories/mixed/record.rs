@@ -1,0 +1,91 @@
+//! The item that Fencepost and another program write together, and what is read from its stored rows.
+
+use fencepost::{Deletes, Names, OtherWriters, Record, Version};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub const TABLE: &str = "Tallies";
+pub const KEY: &str = "id";
+/// The names of a table that another program made.
+pub const NAMES: Names = Names::DEFAULT.version("version").purge_at("endsAt");
+/// Operations from here on are those of the other program.
+pub const FOREIGN: u64 = 1 << 32;
+/// The operation that removes tombstones after their time.
+pub const SWEEP: u64 = u64::MAX;
+
+/// Who else may write, as the `Record` says.
+pub const NOBODY: u8 = 0;
+pub const VERSIONED: u8 = 1;
+pub const ANY: u8 = 2;
+
+/// Every change leaves the number of its operation and counts. An add only counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tally<const OTHERS: u8> {
+    pub operations: Vec<u64>,
+    pub count: i64,
+}
+
+impl<const OTHERS: u8> Record for Tally<OTHERS> {
+    const PARTITION_KEY: &'static str = KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["operations", "count"];
+    const REMEMBERED_WRITES: u64 = 12;
+    const ADD_WINDOW: u64 = 4;
+    const NAMES: Names = NAMES;
+    const OTHER_WRITERS: OtherWriters = match OTHERS {
+        NOBODY => OtherWriters::Nobody,
+        VERSIONED => OtherWriters::Versioned,
+        _ => OtherWriters::Any,
+    };
+    const DELETES: Deletes = Deletes::Sweep;
+}
+
+/// What a stored row holds, whoever wrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    pub operations: Vec<u64>,
+    pub count: i64,
+}
+
+impl Stored {
+    /// `None` if there is no row, or only a tombstone.
+    pub fn of(row: &Value) -> Option<Self> {
+        if !row.is_object() || row["_buried"]["N"].as_str().is_some_and(|at| row["version"]["N"] == at) {
+            return None;
+        }
+        let operations = row["operations"]["L"].as_array().into_iter().flatten();
+        let operations = operations.map(|number| number["N"].as_str().expect("a number").parse().expect("small"));
+        let count = row["count"]["N"].as_str().map_or(0, |count| count.parse().expect("small"));
+        Some(Stored { operations: operations.collect(), count })
+    }
+
+    pub fn new(number: u64) -> Self {
+        Stored { operations: vec![number], count: 0 }
+    }
+
+    pub fn changed(&self, number: u64) -> Self {
+        let operations = self.operations.iter().copied().chain([number]).collect();
+        Stored { operations, count: self.count + 1 }
+    }
+
+    pub fn added(&self) -> Self {
+        Stored { count: self.count + 1, ..self.clone() }
+    }
+}
+
+impl<const OTHERS: u8> From<Stored> for Tally<OTHERS> {
+    fn from(Stored { operations, count }: Stored) -> Self {
+        Tally { operations, count }
+    }
+}
+
+impl<const OTHERS: u8> From<&Tally<OTHERS>> for Stored {
+    fn from(Tally { operations, count }: &Tally<OTHERS>) -> Self {
+        Stored { operations: operations.clone(), count: *count }
+    }
+}
+
+/// The version of a stored row: 0 if it has none.
+pub fn version_of(row: &Value) -> Version {
+    let version = row["version"]["N"].as_str().map_or(0, |version| version.parse().expect("a version"));
+    Version::new(version).expect("small")
+}

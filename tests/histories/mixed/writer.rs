@@ -1,0 +1,185 @@
+//! One client of Fencepost, over a wire of its own, which is subject to every fault.
+
+use super::record::{Stored, TABLE, Tally};
+use crate::harness::faults::{Freezing, Network, Wire};
+use fencepost::error::{AddError, CreateError, DeleteError, UpdateError, VersionedUpdateError};
+use fencepost::{Add, Call, Deadline, Decision, Failure, ItemVersion, Key, RetryPolicy, Table, Version};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+/// What all writers of a history share.
+pub struct Scene {
+    pub network: Arc<Network>,
+    pub key: String,
+    /// Whether the writers rest for hours now and then, so that tombstones are swept.
+    pub hours: bool,
+    /// Whether the writers of Fencepost create the item where it is gone.
+    pub creates: bool,
+    pub numbers: AtomicU64,
+    pub start: Instant,
+    pub done: Mutex<Vec<Operation>>,
+}
+
+impl Scene {
+    pub fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_hours(500_000) + self.start.elapsed()
+    }
+}
+
+/// What an operation was told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Told {
+    /// Applied, and this is the version that it made.
+    Applied(Version),
+    /// Not applied, and nothing is claimed about the row.
+    NotApplied,
+    /// Not applied, or only read. The row was at this version at some moment of the call.
+    Saw(Version),
+    /// Not applied, or only read. At some moment of the call nothing was there.
+    SawNothing,
+    /// Nobody knows.
+    Unknown,
+}
+
+#[derive(Debug)]
+pub struct Operation {
+    pub number: u64,
+    pub what: &'static str,
+    pub began: Instant,
+    pub ended: Instant,
+    pub told: Told,
+}
+
+/// One client: its own SDK client, table handle and wire.
+pub struct Writer<const OTHERS: u8> {
+    scene: Arc<Scene>,
+    wire: Wire,
+    table: Table<Tally<OTHERS>>,
+    known: Option<ItemVersion>,
+}
+
+impl<const OTHERS: u8> Writer<OTHERS> {
+    pub fn new(scene: &Arc<Scene>) -> Self {
+        let wire = Wire::new(&scene.network);
+        let mut policy = RetryPolicy::default();
+        policy.max_attempts = 12;
+        let clock = scene.clone();
+        let store = scene.network.store(&wire.client(), move || clock.now()).with_policy(policy);
+        let table = store.table(TABLE).with_tombstone_retention(Duration::from_hours(1));
+        let table = if scene.network.below(2) == 0 { table.remembering_items() } else { table };
+        Writer { scene: scene.clone(), wire, table, known: None }
+    }
+
+    pub async fn work(mut self, turns: u64) {
+        let scene = self.scene.clone();
+        for _ in 0..turns {
+            sleep(Duration::from_millis(scene.network.below(60))).await;
+            if scene.hours && scene.network.below(6) == 0 {
+                sleep(Duration::from_mins(60 + scene.network.below(240))).await;
+            }
+            let what = match scene.network.below(16) {
+                0..=4 => "update",
+                5 => "update at version",
+                6 => "get",
+                7 if scene.creates => "delete at version",
+                8 if scene.creates => "delete",
+                9..=11 if scene.creates => "create",
+                _ => "add",
+            };
+            self.run(what).await;
+        }
+    }
+
+    async fn run(&mut self, what: &'static str) {
+        let scene = self.scene.clone();
+        let number = scene.numbers.fetch_add(1, Relaxed);
+        self.wire.works_on(number);
+        let began = Instant::now();
+        let call = Call::new(Deadline::within(Duration::from_millis(200 + scene.network.below(3000))));
+        let told = Freezing::new(&scene.network, self.perform(what, number, &call)).await;
+        let operation = Operation { number, what, began, ended: Instant::now(), told };
+        scene.done.lock().expect("no panic").push(operation);
+    }
+
+    async fn perform(&mut self, what: &str, number: u64, call: &Call) -> Told {
+        let key = Key::from(self.scene.key.as_str());
+        let change = |tally: &Tally<OTHERS>| Decision::<_, ()>::Put(Stored::from(tally).changed(number).into());
+        match what {
+            "update" => match self.table.update_with_retry(&key, call, change).await {
+                Ok(written) => self.applied(written.at),
+                Err(UpdateError::NotFound) => Told::SawNothing,
+                Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
+                Err(UpdateError::Failed(failure)) => by_failure(&failure),
+            },
+            "add" => match self.table.add(&key, &Add::to("count", 1), call).await {
+                Ok(added) => self.applied(added.at),
+                Err(AddError::NotFound) => Told::SawNothing,
+                Err(AddError::Failed(failure)) => by_failure(&failure),
+                Err(other) => panic!("no such thing happens here: {other}"),
+            },
+            "get" => match self.table.get(&key, call).await {
+                Ok(Some(current)) => self.saw(current.at),
+                Ok(None) => Told::SawNothing,
+                Err(failure) => by_failure(&failure),
+            },
+            "create" => match self.table.create(&key, &Stored::new(number).into(), call).await {
+                Ok(written) => self.applied(written.at),
+                Err(CreateError::Exists(current)) => self.saw(current.at),
+                Err(CreateError::Failed(failure)) => by_failure(&failure),
+            },
+            "update at version" => {
+                let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
+                match self.table.update_at_version(&key, known, call, change).await {
+                    Ok(written) => self.applied(written.at),
+                    Err(VersionedUpdateError::NotFound) => Told::SawNothing,
+                    Err(VersionedUpdateError::Conflict(current)) => self.saw(current.at),
+                    Err(VersionedUpdateError::Refused(())) => unreachable!("the decision never refuses"),
+                    Err(VersionedUpdateError::Failed(failure)) => by_failure(&failure),
+                }
+            }
+            "delete at version" => {
+                let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
+                Self::deleted(self.table.delete_at_version(&key, known, call).await)
+            }
+            _ => Self::deleted(self.table.delete(&key, call).await),
+        }
+    }
+
+    fn applied(&mut self, at: ItemVersion) -> Told {
+        self.known = Some(at);
+        Told::Applied(at.version)
+    }
+
+    fn saw(&mut self, at: ItemVersion) -> Told {
+        self.known = Some(at);
+        Told::Saw(at.version)
+    }
+
+    fn deleted(result: Result<Version, DeleteError<Tally<OTHERS>>>) -> Told {
+        match result {
+            Ok(version) => Told::Applied(version),
+            Err(DeleteError::NotFound) => Told::SawNothing,
+            Err(DeleteError::Conflict(current)) => Told::Saw(current.version()),
+            Err(DeleteError::Failed(failure)) => by_failure(&failure),
+        }
+    }
+
+    async fn known_version(&self, key: &Key, call: &Call) -> Option<ItemVersion> {
+        match self.known {
+            Some(known) => Some(known),
+            None => self.table.get(key, call).await.ok().flatten().map(|current| current.at),
+        }
+    }
+}
+
+fn by_failure(failure: &Failure) -> Told {
+    match failure {
+        Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
+        Failure::OutcomeUnknown { .. } => Told::Unknown,
+        // The other program put an old row back.
+        Failure::CorruptItem { reason } if reason == "its version went down" => Told::NotApplied,
+        _ => panic!("no such thing happens here: {failure}"),
+    }
+}

@@ -1,0 +1,55 @@
+//! A user's program, in the usual way and with `fencepost`. Its test is in `tests/`; `.ci/outside` runs it.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost::{Call, Deadline, Decision, Key, Record, Store, Table, UpdateError};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Adds one: reads, writes at the version that it read, and begins again if somebody else was first. Says whether it was
+/// added for certain.
+pub async fn increment(client: &Client, id: &str) -> bool {
+    let id = || AttributeValue::S(id.to_owned());
+    loop {
+        let read = client.get_item().table_name("Counters").key("id", id()).consistent_read(true).send().await;
+        let Ok(Some(counter)) = read.map(|read| read.item) else { return false };
+        let write = client.update_item().table_name("Counters").key("id", id());
+        let write = write.update_expression("ADD n :one, version :one").condition_expression("version = :version");
+        let write = write.expression_attribute_values(":one", AttributeValue::N("1".to_owned()));
+        match write.expression_attribute_values(":version", counter["version"].clone()).send().await {
+            Ok(_) => return true,
+            Err(error) if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Counter {
+    pub n: u64,
+}
+
+impl Record for Counter {
+    const PARTITION_KEY: &'static str = "id";
+    const ATTRIBUTES: &'static [&'static str] = &["n"];
+}
+
+fn call() -> Call {
+    Call::new(Deadline::within(Duration::from_secs(30)))
+}
+
+pub async fn counter_at_zero(client: &Client, id: &str) -> Table<Counter> {
+    let counters = Store::new(client).table::<Counter>("Counters");
+    counters.create(&Key::from(id), &Counter { n: 0 }, &call()).await.expect("a free key");
+    counters
+}
+
+/// The same with `Table`.
+pub async fn increment_with_table(counters: &Table<Counter>, id: &str) -> bool {
+    let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { n: counter.n + 1 });
+    match counters.update_with_retry(&Key::from(id), &call(), decide).await {
+        Ok(_) => true,
+        Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => false,
+        Err(other) => panic!("{other}"),
+    }
+}
