@@ -203,11 +203,6 @@ impl Layout {
         matches!(self.other_writers, OtherWriters::Any)
     }
 
-    /// Whether a row may be at a lower version than before. It is then another state like any other, and no damage.
-    pub(crate) const fn versions_may_fall(&self) -> bool {
-        matches!(self.other_writers, OtherWriters::Any)
-    }
-
     /// Whether the version that a delete made marks its tombstone. With [`Deletes::Expire`], the time alone marks it, because
     /// nobody else writes the row.
     pub(crate) fn marks_by_version(&self) -> bool {

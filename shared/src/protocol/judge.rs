@@ -16,6 +16,8 @@ pub struct SentWrite {
     pub fence: Option<u64>,
     /// Whether rows of its table may vanish at any time.
     pub rows_may_vanish: bool,
+    /// Whether versions of its table may repeat. Then only an id proves anything.
+    pub versions_may_repeat: bool,
 }
 
 /// The state of the row that a conditional write demands.
@@ -114,7 +116,9 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
         None => {}
     }
     let (v, w) = (v.get(), row.version.get());
-    if w < v {
+    if write.versions_may_repeat {
+        Verdict::Unproved
+    } else if w < v {
         Verdict::Corrupt
     } else if w < v + window {
         // A copy that is still on its way meets the higher token too.
@@ -161,7 +165,7 @@ mod tests {
 
     fn write(id: WriteId, at: u64, window: u64) -> SentWrite {
         let on = Base::Row { version: version(at), window, incarnation: ROW };
-        SentWrite { id, on, remembered: R, fence: None, rows_may_vanish: false }
+        SentWrite { id, on, remembered: R, fence: None, rows_may_vanish: false, versions_may_repeat: false }
     }
 
     fn create(id: WriteId) -> SentWrite {
@@ -259,6 +263,18 @@ mod tests {
         for write in [write(id(41), 40, 1), write(id(999), 40, W)] {
             assert_eq!(judge(&write, Some(&foreign(41, 1))), Verdict::Unproved);
         }
+    }
+
+    #[test]
+    fn where_versions_may_repeat_only_an_id_proves_something() {
+        let repeats = |write: SentWrite| SentWrite { versions_may_repeat: true, ..write };
+        for latest in [39, 40, 41, 50, 90] {
+            assert_eq!(judge(&repeats(write(id(999), 40, 1)), Some(&row_at(latest))), Verdict::Unproved, "{latest}");
+        }
+        assert_eq!(judge(&repeats(write(id(41), 40, 1)), Some(&row_at(45))), Verdict::Landed(version(41)));
+        let burned =
+            SeenRow { memory: Some([(id(999), Trace::Burned(version(40)))].into_iter().collect()), ..row_at(41) };
+        assert_eq!(judge(&repeats(write(id(999), 40, 1)), Some(&burned)), Verdict::NeverApplied);
     }
 
     #[test]

@@ -247,7 +247,6 @@ impl<'a, T: Record> AddChange<'a, T> {
         let seen = item.as_ref().and_then(|item| seen(self.table, item));
         match (judge(sent, seen.as_ref()), pending) {
             (Verdict::Landed(version), _) => Ok(Settled::Landed(version, item)),
-            (Verdict::Corrupt, None) if Table::<T>::LAYOUT.versions_may_fall() => Ok(Settled::NotApplied(item)),
             // A version that was read never goes down. One that a caller made up is no state to start from either.
             (Verdict::Corrupt, None) => Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
             (Verdict::NeverApplied, _) | (_, None) => Ok(Settled::NotApplied(item)),

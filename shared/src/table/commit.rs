@@ -95,9 +95,8 @@ impl<'a, T: Record> RowChange<'a, T> {
         if let Ok(Some(row)) = &current {
             row.check_fence(sent.fence)?;
         }
-        // A delete may name a version that its client made up. Every other write names a version that was read, which
-        // falls only where other programs do not keep to versions.
-        if verdict == Verdict::Corrupt && !named_by_client && !layout.versions_may_fall() {
+        // A delete may name a version that its client made up. Every other write names a version that was read.
+        if verdict == Verdict::Corrupt && !named_by_client {
             return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
         }
         // A create that finds the key taken has not lost a race. A write to a row that has moved on has lost one.

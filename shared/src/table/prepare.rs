@@ -94,7 +94,14 @@ impl<T: Record> Write<'_, T> {
 
 /// What the judge must know of a write.
 pub(crate) fn sent_write(layout: &Layout, id: WriteId, fence: Option<u64>, on: Base) -> SentWrite {
-    SentWrite { id, on, remembered: layout.remembered, fence, rows_may_vanish: layout.rows_may_vanish() }
+    SentWrite {
+        id,
+        on,
+        remembered: layout.remembered,
+        fence,
+        rows_may_vanish: layout.rows_may_vanish(),
+        versions_may_repeat: layout.demands_values(),
+    }
 }
 
 /// The version that a create makes.

@@ -33,7 +33,6 @@ pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
                     all = Verdict::NeverApplied;
                 }
             }
-            Verdict::Corrupt if layout.versions_may_fall() => {}
             verdict @ (Verdict::Open | Verdict::Corrupt) if all == Verdict::Unproved => all = verdict,
             Verdict::Open | Verdict::Corrupt | Verdict::Unproved => {}
         }
@@ -86,6 +85,7 @@ mod tests {
             remembered: 16,
             fence: None,
             rows_may_vanish: false,
+            versions_may_repeat: false,
         })
     }
 
@@ -96,6 +96,7 @@ mod tests {
             remembered: 16,
             fence: None,
             rows_may_vanish: false,
+            versions_may_repeat: false,
         })
     }
 

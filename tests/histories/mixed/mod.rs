@@ -31,6 +31,7 @@ const RECREATES: usize = 3;
 const CLOBBERS: usize = 4;
 const PUTS_RAW: usize = 5;
 const COPIES_THROUGH: usize = 6;
+const OVERWRITES: usize = 7;
 
 /// Whether the writers of Fencepost also create and delete the item.
 #[derive(Clone, Copy)]
@@ -145,6 +146,11 @@ fn with_values_demanded_nothing_is_applied_twice_beside_deletes_and_creates_at_t
 #[test]
 fn with_values_demanded_nothing_is_applied_twice_beside_puts_that_clobber() {
     Mixed::<ANY, CLOBBERS>::holds();
+}
+
+#[test]
+fn with_values_demanded_nothing_is_applied_twice_beside_updates_that_overwrite() {
+    Mixed::<ANY, OVERWRITES>::holds();
 }
 
 #[test]

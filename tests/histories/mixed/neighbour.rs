@@ -22,6 +22,8 @@ pub enum Style {
     Recreates,
     /// It puts what it read, changed, and demands nothing.
     Clobbers,
+    /// It updates what it names by what it read, and demands nothing. The version may fall.
+    Overwrites,
     /// It puts the same item at version 1 again and again, and demands nothing.
     PutsRaw,
     /// It puts back all attributes that it read a while ago, those of Fencepost included, and demands nothing.
@@ -29,7 +31,7 @@ pub enum Style {
 }
 
 impl Style {
-    pub const ALL: [Style; 7] = [
+    pub const ALL: [Style; 8] = [
         Style::Updates,
         Style::Puts,
         Style::Deletes,
@@ -37,6 +39,7 @@ impl Style {
         Style::Clobbers,
         Style::PutsRaw,
         Style::CopiesThrough,
+        Style::Overwrites,
     ];
 
     /// Whether each of its writes demands the version that it read.
@@ -90,9 +93,10 @@ fn write(scene: &Scene, style: Style, number: u64, row: &Value) -> Option<(&'sta
     Some(match style {
         Style::Deletes if drawn == 0 => ("DeleteItem", at_key(scene, at_version(row))),
         Style::Recreates if drawn <= 1 => ("DeleteItem", at_key(scene, json!({}))),
-        Style::Updates | Style::Deletes | Style::Recreates => {
+        Style::Updates | Style::Deletes | Style::Recreates | Style::Overwrites => {
             let by = if style == Style::Updates { 1 + network.below(3) } else { 1 };
-            let mut request = at_version(row);
+            let unchecked = json!({"ExpressionAttributeValues": {}});
+            let mut request = if style == Style::Overwrites { unchecked } else { at_version(row) };
             request["UpdateExpression"] = json!("SET operations = :operations, #count = :count, version = :next");
             request["ExpressionAttributeNames"] = json!({"#count": "count"});
             let values = &mut request["ExpressionAttributeValues"];
