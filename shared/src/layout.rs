@@ -99,6 +99,53 @@ pub enum OtherWriters {
 }
 
 /// How the items of a table are deleted.
+///
+/// TTL could remove a row that another program changed after its delete. So a table with other writers has tombstones
+/// that a sweep removes:
+///
+/// ```
+/// use fencepost::{Record, Store, Deletes, OtherWriters};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Account { balance: u64 }
+///
+/// impl Record for Account {
+///     const PARTITION_KEY: &'static str = "accountId";
+///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+///     const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
+///     const DELETES: Deletes = Deletes::Sweep;
+/// }
+///
+/// fn accounts(store: &Store) -> fencepost::Table<Account> {
+///     store.table("accounts")
+/// }
+/// # fn main() {
+/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
+/// # }
+/// ```
+///
+/// With [`Deletes::Expire`], which is the default, the same table does not compile:
+///
+/// ```compile_fail,E0080
+/// use fencepost::{Record, Store, Deletes, OtherWriters};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Account { balance: u64 }
+///
+/// impl Record for Account {
+///     const PARTITION_KEY: &'static str = "accountId";
+///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+///     const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
+///     const DELETES: Deletes = Deletes::Expire;
+/// }
+///
+/// fn accounts(store: &Store) -> fencepost::Table<Account> {
+///     store.table("accounts")
+/// }
+/// # fn main() {
+/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Deletes {
@@ -117,6 +164,98 @@ pub enum Deletes {
 }
 
 /// The Regions in which a table is written.
+///
+/// A table that several Regions write has no TTL, so it needs other [`Deletes`] than [`Deletes::Expire`]:
+///
+/// ```
+/// use fencepost::{Record, Store, Deletes, Regions};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Account { balance: u64 }
+///
+/// impl Record for Account {
+///     const PARTITION_KEY: &'static str = "accountId";
+///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+///     const REGIONS: Regions = Regions::Strong;
+///     const DELETES: Deletes = Deletes::Sweep;
+/// }
+///
+/// fn accounts(store: &Store) -> fencepost::Table<Account> {
+///     store.table("accounts")
+/// }
+/// # fn main() {
+/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
+/// # }
+/// ```
+///
+/// With [`Deletes::Expire`], which is the default, it does not compile:
+///
+/// ```compile_fail,E0080
+/// use fencepost::{Record, Store, Deletes, Regions};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Account { balance: u64 }
+///
+/// impl Record for Account {
+///     const PARTITION_KEY: &'static str = "accountId";
+///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+///     const REGIONS: Regions = Regions::Strong;
+///     const DELETES: Deletes = Deletes::Expire;
+/// }
+///
+/// fn accounts(store: &Store) -> fencepost::Table<Account> {
+///     store.table("accounts")
+/// }
+/// # fn main() {
+/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
+/// # }
+/// ```
+///
+/// Neither does it with [`OtherWriters::Any`], which needs transactions. [`OtherWriters::Versioned`] needs none:
+///
+/// ```compile_fail,E0080
+/// use fencepost::{Record, Store, Deletes, OtherWriters, Regions};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Account { balance: u64 }
+///
+/// impl Record for Account {
+///     const PARTITION_KEY: &'static str = "accountId";
+///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+///     const REGIONS: Regions = Regions::Strong;
+///     const DELETES: Deletes = Deletes::Sweep;
+///     const OTHER_WRITERS: OtherWriters = OtherWriters::Any;
+/// }
+///
+/// fn accounts(store: &Store) -> fencepost::Table<Account> {
+///     store.table("accounts")
+/// }
+/// # fn main() {
+/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
+/// # }
+/// ```
+///
+/// ```
+/// use fencepost::{Record, Store, Deletes, OtherWriters, Regions};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Account { balance: u64 }
+///
+/// impl Record for Account {
+///     const PARTITION_KEY: &'static str = "accountId";
+///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+///     const REGIONS: Regions = Regions::Strong;
+///     const DELETES: Deletes = Deletes::Sweep;
+///     const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
+/// }
+///
+/// fn accounts(store: &Store) -> fencepost::Table<Account> {
+///     store.table("accounts")
+/// }
+/// # fn main() {
+/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Regions {

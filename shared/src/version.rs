@@ -26,6 +26,11 @@ impl Version {
         self.0
     }
 
+    /// Whether this many more writes can raise the version.
+    pub(crate) const fn has_room_for(self, writes: u64) -> bool {
+        self.0 + writes <= Version::MAX
+    }
+
     /// The version that a write at this version commits.
     #[must_use]
     pub const fn next(self) -> Self {

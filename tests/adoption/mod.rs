@@ -2,8 +2,10 @@
 
 mod adopting;
 mod any_writers;
+mod corrupt;
 mod creating;
 mod deletes;
+mod regions;
 mod tags;
 mod transactions;
 mod world;

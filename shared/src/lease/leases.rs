@@ -27,6 +27,9 @@ pub struct Leases {
 
 impl Store {
     /// The leases in the table with this name. Sends nothing.
+    ///
+    /// The table needs no setting if several Regions write it with strong consistency. Leases need no transactions, and
+    /// nothing waits for TTL: without it, the rows of leases only stay.
     pub fn leases(&self, name: impl Into<String>) -> Leases {
         Leases { store: self.clone(), name: name.into(), clock_skew: Leases::CLOCK_SKEW }
     }

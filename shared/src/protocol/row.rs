@@ -45,9 +45,13 @@ impl Row {
         };
         let is_tombstone = is_tombstone(layout, &attributes, version)?;
         if is_tombstone && incarnation.is_foreign() {
-            let Names { purge_at, incarnation, .. } = names;
-            let reason = format!("it has {purge_at}, which marks a tombstone here, but no {incarnation}");
+            let has_mark = layout.marks_by_version() && attributes.contains_key(names.buried);
+            let mark = if has_mark { names.buried } else { names.purge_at };
+            let reason = format!("it has {mark}, which marks a tombstone here, but no {}", names.incarnation);
             return Err(Failure::CorruptItem { reason });
+        }
+        if attributes.contains_key(names.fence) && fence.is_none() {
+            return Err(malformed(names.fence));
         }
         let purge_at = if is_tombstone { purge_at(names, &attributes)? } else { None };
         let has_version = attributes.contains_key(names.version);

@@ -4,7 +4,7 @@ use super::add::{Add, Added, Stand};
 use super::commit::RowChange;
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Observed, committed, made, prunable, sent_write};
+use super::prepare::{Observed, check_room, committed, made, prunable, sent_write};
 use super::record::Record;
 use super::update::Decision;
 use crate::call::Call;
@@ -225,6 +225,7 @@ impl<'a, T: Record> AddChange<'a, T> {
 
     fn prepare(&self, sight: &Sight, addition: &Addition) -> Result<condition::ConditionalWrite, Failure> {
         let layout = Table::<T>::LAYOUT;
+        check_room(layout, sight.at)?;
         let mut prune = Vec::new();
         if let Some(row) = &sight.row {
             row.check_fence(self.table.fence)?;

@@ -71,6 +71,11 @@ impl<T: Record> Write<'_, T> {
         if let Write::Revive(row, _) | Write::Update(row, ..) = self {
             row.check_fence(stamp.fence)?;
         }
+        match self {
+            Write::Create(_) => {}
+            Write::Revive(row, _) | Write::Update(row, ..) => check_room(layout, row.at)?,
+            Write::Delete(at, _) => check_room(layout, *at)?,
+        }
         let (request, on) = match *self {
             Write::Create(value) => (create(value, key, stamp)?, Base::NoRow(first_version(layout))),
             Write::Revive(row, value) => {
@@ -107,6 +112,15 @@ pub(crate) fn sent_write(layout: &Layout, id: WriteId, fence: Option<u64>, on: B
 /// The version that a create makes.
 pub(crate) fn first_version(layout: &Layout) -> Version {
     Version::new(layout.first_version).unwrap_or(Version::ABSENT.next())
+}
+
+/// Checks that a write can raise the version of the row. After it, nobody could read the row.
+pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure> {
+    if at.version.has_room_for(layout.window) {
+        return Ok(());
+    }
+    let reason = format!("{} is so close to 2^53 - 1 that it cannot rise", layout.names.version);
+    Err(Failure::CorruptItem { reason })
 }
 
 /// The ids that a write by `id` removes from the memory of this row.

@@ -10,7 +10,9 @@ use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::protocol::seen_rows::SeenRows;
 use crate::protocol::send::{Address, step};
-use crate::table::prepare::{Observed, Stamp, Write, committed, first_version, prunable, sent_write, tombstone};
+use crate::table::prepare::{
+    Observed, Stamp, Write, check_room, committed, first_version, prunable, sent_write, tombstone,
+};
 use crate::table::{Add, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 use aws_sdk_dynamodb::types::TransactWriteItem;
@@ -325,6 +327,7 @@ impl Attempt {
         let fenced = |write| condition::fenced(write, &layout.names, *fence);
         let mut anchor = None;
         if let Some(row) = row {
+            check_room(layout, row.at)?;
             let demand = Demand::of(layout, row).in_window();
             let remember = Remember { id: self.id, prune: &prunable(layout, row, self.id) };
             let anchored = condition::add_within(address.key.clone(), &demand, &remember, &addition);

@@ -57,6 +57,9 @@ impl Reads {
     }
 
     /// Adds a lease for [`Attempt::require`](super::Attempt::require). Nothing is read for it.
+    ///
+    /// The table of the lease must have transactions. `DynamoDB` rejects the whole transaction if that table has
+    /// multi-Region strong consistency. There, write under the token of the lease instead: [`Table::fenced_by`].
     pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Required {
         self.rows.push(KnownRow {
             name: name.into(),

@@ -1,0 +1,256 @@
+//! Rows that contradict themselves: each is refused with a sentence that names the attribute, and left as it is.
+//!
+//! `FENCEPOST_SEED=7` replays the run of one seed.
+
+use super::world::{
+    Account, Alone, KEY, Setup, Shared, TABLE, account, accounts, call, deposit, engine, foreign, get, key, number,
+    put, row,
+};
+use crate::harness::engine::Engine;
+use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError};
+use fencepost::{Add, Failure, Plan, Reads, Table};
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Map, Value, json};
+
+/// The attributes of this crate.
+const OURS: [&str; 6] = ["version", "_incarnation", "_writes", "_buried", "_purgeAt", "_fence"];
+
+/// An account of ours, as it is stored, with these attributes changed. `Null` removes one.
+fn ours(changes: &[(&str, Value)]) -> Value {
+    let mut row = foreign(50, Some(3));
+    row["_incarnation"] = json!({"B": "AAAAAAAAAAA="});
+    row["_writes"] = json!({"M": {"AAAAAAAAAAA": number(0), "AAAAAAAAAAE": number(-1)}});
+    with(row, changes)
+}
+
+fn with(mut row: Value, changes: &[(&str, Value)]) -> Value {
+    for (name, value) in changes {
+        row[*name] = value.clone();
+    }
+    row.as_object_mut().expect("a row").retain(|_, value| !value.is_null());
+    row
+}
+
+/// Why each operation on this row fails, in the words of the first. All must say the same, and write nothing.
+async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option<String> {
+    let (before, key, call) = (row(engine), key(), call());
+    let why = |failure: Failure| match failure {
+        Failure::CorruptItem { reason } => reason,
+        other => panic!("no corruption: {other:?}"),
+    };
+    let read = table.get(&key, &call).await;
+    let Err(read) = read else { return None };
+    let read = why(read);
+    let UpdateError::Failed(updated) =
+        table.update_with_retry(&key, &call, deposit(1)).await.expect_err("a corrupt row")
+    else {
+        panic!("it is not usable")
+    };
+    let DeleteError::Failed(deleted) = table.delete(&key, &call).await.expect_err("a corrupt row") else {
+        panic!("it is not usable")
+    };
+    let add = Add::to("balance", 1).within(0..=100);
+    let AddError::Failed(added) = table.add(&key, &add, &call).await.expect_err("a corrupt row") else {
+        panic!("it is not usable")
+    };
+    let CreateError::Failed(created) = table.create(&key, &account(1), &call).await.expect_err("a corrupt row") else {
+        panic!("it is not usable")
+    };
+    for failure in [updated, deleted, added, created] {
+        assert_eq!(why(failure), read);
+    }
+    assert_eq!(row(engine), before, "nothing was written");
+    // A check decodes no value.
+    if !OURS.iter().any(|name| read.contains(name)) {
+        return Some(read);
+    }
+    let mut reads = Reads::new();
+    let item = reads.item("account", table, &key);
+    let transactions = table.store().transactions();
+    let checked = transactions.transact_with_retry(reads, &call, |attempt| {
+        attempt.check(item)?;
+        Ok(Plan::<(), ()>::Commit(()))
+    });
+    let TransactError::Failed(checked) = checked.await.expect_err("a corrupt row") else { panic!("it is not usable") };
+    assert_eq!(why(checked), read);
+    Some(read)
+}
+
+async fn says<S: Setup>(stored: &Value, sentence: &str) {
+    let engine = engine();
+    put(&engine, stored);
+    let said = refusal(&engine, &accounts::<S>(&engine)).await;
+    assert_eq!(said.as_deref(), Some(sentence), "{stored}");
+}
+
+fn text() -> Value {
+    json!({"S": "seven"})
+}
+
+#[tokio::test]
+async fn a_version_that_is_no_whole_number_of_53_bits_is_named_in_a_row_of_ours_and_in_a_foreign_one() {
+    let fraction = json!({"N": "1.5"});
+    for version in [text(), number(-1), fraction, number(1_u64 << 60), number(1_u64 << 53), json!({"NULL": true})] {
+        let sentence = "version is not a whole number from 0 to 2^53 - 1";
+        says::<Alone>(&with(foreign(50, None), &[("version", version.clone())]), sentence).await;
+        says::<Shared>(&ours(&[("version", version)]), sentence).await;
+    }
+}
+
+#[tokio::test]
+async fn an_incarnation_and_a_memory_that_do_not_go_together_are_named() {
+    let no = || Value::Null;
+    for bytes in [json!({"B": "AAAAAAAAAA=="}), json!({"B": "AAAAAAAAAAAA"}), text()] {
+        says::<Alone>(&ours(&[("_incarnation", bytes)]), "_incarnation does not have 8 bytes").await;
+    }
+    for version in [no(), number(0)] {
+        says::<Alone>(&ours(&[("version", version)]), "it has _incarnation but no version of 1 or more").await;
+    }
+    says::<Shared>(&ours(&[("_writes", no())]), "it has _incarnation but no _writes").await;
+    says::<Shared>(&ours(&[("_incarnation", no())]), "it has _writes but no _incarnation").await;
+    for memory in [text(), json!({"M": {"short": number(1)}}), json!({"M": {"AAAAAAAAAAA": text()}})] {
+        says::<Alone>(&ours(&[("_writes", memory)]), "_writes is malformed, so this crate did not write it").await;
+    }
+}
+
+#[tokio::test]
+async fn a_mark_of_a_tombstone_that_is_malformed_or_on_a_row_of_another_program_is_named() {
+    for malformed in [text(), number(-1), json!({"N": "2.5"})] {
+        let sentence = |name: &str| format!("{name} is malformed, so this crate did not write it");
+        says::<Shared>(&ours(&[("_buried", malformed.clone())]), &sentence("_buried")).await;
+        says::<Shared>(&with(foreign(50, Some(3)), &[("_buried", malformed.clone())]), &sentence("_buried")).await;
+        let buried = &[("_buried", number(3)), ("_purgeAt", malformed.clone())];
+        says::<Shared>(&ours(buried), &sentence("_purgeAt")).await;
+        says::<Alone>(&ours(&[("_purgeAt", malformed.clone())]), &sentence("_purgeAt")).await;
+        says::<Alone>(&ours(&[("_fence", malformed)]), &sentence("_fence")).await;
+    }
+    let purge = with(foreign(50, Some(3)), &[("_purgeAt", number(1_800_000_000))]);
+    says::<Alone>(&purge, "it has _purgeAt, which marks a tombstone here, but no _incarnation").await;
+    let buried = with(foreign(50, Some(3)), &[("_buried", number(3))]);
+    says::<Shared>(&buried, "it has _buried, which marks a tombstone here, but no _incarnation").await;
+}
+
+/// What is damaged in a way that some program may have meant is usable.
+#[tokio::test]
+async fn what_does_not_contradict_itself_is_usable() {
+    for stored in [
+        ours(&[]),
+        ours(&[("_buried", number(2)), ("_purgeAt", number(1_800_000_000))]),
+        ours(&[("_writes", json!({"M": {}}))]),
+        foreign(50, None),
+        foreign(50, Some((1 << 53) - 100)),
+        with(foreign(50, Some(3)), &[("_buried", number(2)), ("_fence", number(9))]),
+    ] {
+        let engine = engine();
+        put(&engine, &stored);
+        let table = accounts::<Shared>(&engine);
+        assert_eq!(get(&table).await.map(|read| read.value), Some(account(50)), "{stored}");
+        super::world::update(&table, 1).await.expect("an account");
+        assert_eq!(get(&table).await.map(|read| read.value), Some(account(51)), "{stored}");
+    }
+    // A value that does not decode is corrupt too, and says which attribute is missing.
+    let engine = engine();
+    put(&engine, &with(foreign(50, Some(3)), &[("balance", Value::Null)]));
+    let said = refusal(&engine, &accounts::<Shared>(&engine)).await.expect("no account");
+    assert!(said.contains("balance"), "{said}");
+}
+
+/// At the highest version that a row can have, it is read and never written, because nobody could read it afterwards.
+#[tokio::test]
+async fn a_version_that_cannot_rise_is_read_and_every_change_is_refused_before_it_is_sent() {
+    for stored in [foreign(50, Some((1 << 53) - 1)), ours(&[("version", number((1_u64 << 53) - 1))])] {
+        let engine = engine();
+        put(&engine, &stored);
+        let table = accounts::<Shared>(&engine);
+        let read = get(&table).await.expect("an account");
+        engine.take_log();
+        let add = Add::to("balance", 1).within(0..=100);
+        let said = [
+            super::world::update(&table, 1).await.expect_err("it cannot rise").to_string(),
+            table.delete(&key(), &call()).await.expect_err("it cannot rise").to_string(),
+            table.delete_at_version(&key(), read.at, &call()).await.expect_err("it cannot rise").to_string(),
+            table.add(&key(), &add, &call()).await.expect_err("it cannot rise").to_string(),
+        ];
+        assert!(said.iter().all(|said| said.contains("version is so close to 2^53 - 1")), "{said:?}");
+        assert_eq!((engine.take_counts().1, row(&engine)), (0, stored));
+    }
+}
+
+/// Values that attributes of this crate could have, and others.
+fn values() -> impl Strategy<Value = Value> {
+    let numbers =
+        ["0", "1", "2", "3", "-1", "-2", "1.5", "9007199254740900", "9007199254740992", "1152921504606846976"];
+    let numbers = prop::sample::select(numbers.to_vec()).prop_map(|number| json!({"N": number}));
+    let bytes = ["AAAAAAAAAA==", "AAAAAAAAAAA=", "AAAAAAAAAAE=", "AAAAAAAAAAAA"];
+    let bytes = prop::sample::select(bytes.to_vec()).prop_map(|bytes| json!({"B": bytes}));
+    let names = prop::sample::select(&["AAAAAAAAAAA", "AAAAAAAAAAE", "short"][..]);
+    let leaf = prop_oneof![
+        6 => numbers,
+        3 => bytes,
+        1 => Just(json!({"S": "text"})),
+        1 => Just(json!({"BOOL": true})),
+        1 => Just(json!({"NULL": true})),
+    ];
+    let map = prop::collection::hash_map(names, leaf.clone(), 0..3);
+    prop_oneof![
+        8 => leaf.clone(),
+        4 => map.prop_map(|map| json!({"M": map.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>()})),
+        1 => leaf.prop_map(|value| json!({"L": [value]})),
+    ]
+}
+
+/// Any operation on any row ends without a panic: in an answer, or in a sentence that names an attribute.
+async fn any_row<S: Setup>(engine: &Engine, attributes: &Map<String, Value>) -> bool {
+    let mut stored = Value::Object(attributes.clone());
+    stored[KEY] = json!({"S": "a-1"});
+    put(engine, &stored);
+    let table = accounts::<S>(engine);
+    if let Some(reason) = refusal(engine, &table).await {
+        // The decoder of values names what it expected instead of the attribute.
+        assert!(OURS.iter().any(|name| reason.contains(name)) || reason.contains("xpected"), "{reason}: {stored}");
+        return false;
+    }
+    let is_live = get(&table).await.is_some();
+    let updated = super::world::update(&table, 1).await;
+    assert!(updated.is_ok() == is_live, "{updated:?}: {stored}");
+    assert_eq!(get(&table).await.map(|read| read.value), updated.ok().map(|updated| updated.value), "{stored}");
+    let deleted = table.delete(&key(), &call()).await;
+    assert!(deleted.is_ok() == is_live && get(&table).await.is_none(), "{deleted:?}: {stored}");
+    table.create(&key(), &account(7), &call()).await.expect("only a tombstone");
+    true
+}
+
+#[test]
+fn whatever_attributes_a_row_has_no_operation_panics_and_a_usable_row_takes_every_change() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let runtime = runtime.expect("a runtime");
+    let engine = Engine::with_tables(&[(TABLE, KEY)]);
+    let some = prop::collection::hash_map(prop::sample::select(OURS.to_vec()), values(), 0..5);
+    // Half of the rows begin as one of ours, so that not all are refused.
+    let rows = (some, prop::bool::ANY, prop::option::of(values()), prop::bool::ANY);
+    let rows = rows.prop_map(|(some, is_ours, note, is_alone)| {
+        let mut row = if is_ours { ours(&[]) } else { foreign(50, None) };
+        for (name, value) in some.into_iter().chain(note.map(|note| ("note", note))) {
+            row[name] = value;
+        }
+        (row.as_object().expect("a row").clone(), is_alone)
+    });
+    let seed = crate::harness::seeds::asked("FENCEPOST_SEED").unwrap_or_else(|| fastrand::u64(..));
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    let config = ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+    let usable = std::cell::Cell::new(0);
+    let property = |(row, is_alone): (Map<String, Value>, bool)| {
+        let is_usable = runtime.block_on(async {
+            if is_alone { any_row::<Alone>(&engine, &row).await } else { any_row::<Shared>(&engine, &row).await }
+        });
+        usable.set(usable.get() + u32::from(is_usable));
+        Ok(())
+    };
+    if let Err(failure) = runner.run(&rows, property) {
+        panic!("FENCEPOST_SEED={seed}: {failure}");
+    }
+    assert!((10..246).contains(&usable.get()), "FENCEPOST_SEED={seed}: {} of 256 are usable", usable.get());
+}

@@ -1,0 +1,191 @@
+//! Tables with multi-Region strong consistency: what cannot hold is refused before anything is sent, and what can holds.
+
+mod history;
+mod network;
+
+use self::network::{Network, Rates};
+use super::world::{
+    Account, KEY, Regional, TABLE, account, accounts, call, client_that_loses_the_first, deposit, engine, get, key,
+    number, row, update,
+};
+use crate::harness::clients::{client_whose, error};
+use crate::harness::engine::{Engine, is_read};
+use fencepost::error::{IdempotencyError, TransactError, UpdateError};
+use fencepost::http::{ChangeRequest, IfMatch, Items, Problem};
+use fencepost::{Add, Failure, Idempotency, IdempotencyClaim, LeaseTerms, Plan, Reads, Store, Table};
+use std::time::Duration;
+
+const SENTENCE: &str = "account is in a table with multi-Region strong consistency, which has no transactions: change its \
+                        items one by one";
+
+/// A decision over one account, with a step of each kind.
+fn reads(table: &Table<Account<Regional>>) -> (Reads, fencepost::transact::Item<Account<Regional>>) {
+    let mut reads = Reads::new();
+    let item = reads.item("account", table, &key());
+    (reads, item)
+}
+
+#[tokio::test]
+async fn a_transaction_is_refused_with_a_sentence_before_anything_is_sent() {
+    let engine = engine();
+    let table = accounts::<Regional>(&engine);
+    let (reads, item) = reads(&table);
+    let (transactions, call) = (table.store().transactions(), call());
+    let refused = transactions.transact_with_retry(reads, &call, |attempt| {
+        attempt.put_if_absent(item, &account(1))?;
+        Ok(Plan::<(), ()>::Commit(()))
+    });
+    let refused = refused.await.expect_err("no transactions");
+    let TransactError::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
+    assert_eq!((reason.as_str(), engine.take_counts()), (SENTENCE, (0, 0)));
+}
+
+#[tokio::test]
+async fn idempotency_keys_are_refused_with_a_sentence_before_anything_is_sent() {
+    let engine = Engine::with_tables(&[(TABLE, KEY), ("Records", "recordId")]);
+    let table = accounts::<Regional>(&engine);
+    let records: Idempotency<i64> = table.store().idempotency("Records");
+    let claim = IdempotencyClaim::new(&["caller", "key"], &["payload"]);
+    let (reads, item) = reads(&table);
+    let call = call();
+    let refused = records.change(&claim, reads, &call, |attempt| {
+        attempt.put_if_absent(item, &account(1))?;
+        Ok(Plan::<_, ()>::Commit(1))
+    });
+    let refused = refused.await.expect_err("no transactions");
+    let IdempotencyError::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
+    assert!(reason.ends_with("which has no transactions: change its items one by one"), "{reason}");
+
+    let items = Items::with_idempotency(table.clone(), table.store().idempotency("Records"));
+    let request = ChangeRequest { if_match: IfMatch::None, claim: Some(claim) };
+    let decide = |account: &Account<Regional>| deposit(1)(account).map_refusal(|()| Problem::key_reused());
+    let refused = items.change("a-1", &request, &call, decide).await.expect_err("no transactions");
+    assert_eq!((refused.into_response().status(), engine.take_counts()), (500, (0, 0)));
+}
+
+/// `DynamoDB` itself refuses a transaction with a lease of such a table. Nothing is applied, and nothing is repeated.
+#[tokio::test]
+async fn a_transaction_that_requires_a_lease_of_such_a_table_is_rejected_once() {
+    let engine = Engine::with_tables(&[(TABLE, KEY), ("Leases", "leaseKey")]);
+    let client = client_whose(&engine, |engine, _, operation, body| match operation {
+        "TransactWriteItems" => error(400, "ValidationException"),
+        _ => engine.answer(operation, body),
+    });
+    let store = Store::new(&client);
+    let (accounts, leases): (Table<Account<super::world::Swept>>, _) = (store.table(TABLE), store.leases("Leases"));
+    let mut reads = Reads::new();
+    let item = reads.item("account", &accounts, &key());
+    let lease = reads.lease("lease", &leases.token("k", 7));
+    let (transactions, call) = (store.transactions(), call());
+    let refused = transactions.transact_with_retry(reads, &call, |attempt| {
+        attempt.put_if_absent(item, &account(1))?;
+        attempt.require(lease)?;
+        Ok(Plan::<(), ()>::Commit(()))
+    });
+    let refused = refused.await.expect_err("no transactions");
+    assert!(matches!(refused, TransactError::Failed(Failure::Rejected { .. })), "{refused:?}");
+    assert_eq!(call.tally().attempts, 1);
+}
+
+/// Two deposits, each in a Region of its own, at the same moment.
+#[tokio::test(start_paused = true)]
+async fn of_two_writes_at_one_item_in_two_regions_one_is_refused_for_now_and_sent_again() {
+    let mut conflicts = 0;
+    for seed in 0..20 {
+        let engine = Engine::embedded(&[(TABLE, KEY)]);
+        accounts::<Regional>(&engine).create(&key(), &account(50), &call()).await.expect("a free key");
+        let network = Network::new(&engine, Rates::default(), seed);
+        let [one, other] = [0, 1].map(|region| network.store(region).table::<Account<Regional>>(TABLE));
+        engine.take_log();
+        let (one, other) = tokio::join!(update(&one, 7), update(&other, 100));
+        assert!(one.is_ok() && other.is_ok(), "{one:?} {other:?}");
+        assert_eq!((row(&engine)["balance"].clone(), row(&engine)["version"].clone()), (number(157), number(3)));
+        conflicts += network.totals().conflicts;
+        // What was refused for now never came to the table: one write each, and one more where a race was lost.
+        let (reads, writes) = engine.take_counts();
+        assert!(reads == 2 && (2..=3).contains(&writes), "{reads} {writes}");
+    }
+    assert!(conflicts >= 10, "{conflicts}: most were in flight together");
+}
+
+/// The refusal of one send proves nothing about an earlier one that was lost.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_between_regions_after_a_lost_answer_leaves_the_lost_send_pending() {
+    for applied in [true, false] {
+        let engine = Engine::embedded(&[(TABLE, KEY)]);
+        accounts::<Regional>(&engine).create(&key(), &account(50), &call()).await.expect("a free key");
+        let client = client_whose(&engine, move |engine, writes, operation, body| match writes {
+            0 if !is_read(operation) => {
+                if applied {
+                    engine.answer(operation, body);
+                }
+                crate::harness::clients::lost()
+            }
+            1..=3 if !is_read(operation) => error(400, "ReplicatedWriteConflictException"),
+            _ => engine.answer(operation, body),
+        });
+        let updated = update(&Store::new(&client).table::<Account<Regional>>(TABLE), 7).await.expect("found out");
+        assert_eq!((updated.value.balance, updated.at.version.get()), (57, 2));
+        assert_eq!(row(&engine)["balance"], number(57), "{applied}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_between_regions_that_does_not_end_is_unavailable_and_nothing_is_applied() {
+    let engine = Engine::embedded(&[(TABLE, KEY)]);
+    accounts::<Regional>(&engine).create(&key(), &account(50), &call()).await.expect("a free key");
+    let client = client_whose(&engine, |engine, _, operation, body| {
+        if is_read(operation) { engine.answer(operation, body) } else { error(400, "ReplicatedWriteConflictException") }
+    });
+    let failed = update(&Store::new(&client).table::<Account<Regional>>(TABLE), 7).await.expect_err("never applied");
+    assert!(matches!(failed, UpdateError::Failed(Failure::Unavailable { .. })), "{failed:?}");
+    assert_eq!(row(&engine)["balance"], number(50));
+}
+
+/// Nothing removes rows here, neither those of leases nor tombstones, and nothing waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_lease_and_a_tombstone_that_ttl_never_removes_are_as_good_as_new_after_years() {
+    let engine = Engine::embedded(&[(TABLE, KEY), ("Leases", "leaseKey")]);
+    let network = Network::new(&engine, Rates::default(), 1);
+    let stores = [0, 1].map(|region| network.store(region));
+    let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
+    let mut tokens = Vec::new();
+    for year in 0..4 {
+        let store = &stores[year % 2];
+        let lease = store.leases("Leases").acquire("k", "holder", terms, &call()).await.expect("free");
+        tokens.push(lease.token().number());
+        let table = store.table::<Account<Regional>>(TABLE).fenced_by(lease.token());
+        let created = table.create(&key(), &account(1), &call()).await.expect("only a tombstone");
+        assert_eq!(created.at.version.get(), 2 * u64::try_from(year).expect("small") + 1, "the version goes on");
+        table.delete(&key(), &call()).await.expect("an account");
+        // Some leases are released, and some end.
+        if year < 2 {
+            store.leases("Leases").release(lease, &call()).await.expect("held");
+        }
+        tokio::time::sleep(Duration::from_hours(365 * 24)).await;
+        assert_eq!(get(&store.table::<Account<Regional>>(TABLE)).await, None);
+    }
+    assert!(tokens.is_sorted_by(|one, other| one < other), "{tokens:?}");
+    assert_eq!(
+        (&row(&engine)["_buried"], row(&engine)["_fence"]["N"].as_str()),
+        (&number(8), Some(&*tokens[3].to_string()))
+    );
+}
+
+/// An add in a Region keeps its window over the writes of the other, and its burn ends it there too.
+#[tokio::test(start_paused = true)]
+async fn an_add_that_was_lost_and_is_refused_is_burned_in_every_region() {
+    let engine = Engine::embedded(&[(TABLE, KEY)]);
+    let other = accounts::<Regional>(&engine);
+    let at = other.create(&key(), &account(50), &call()).await.expect("a free key").at;
+    let client = client_that_loses_the_first(&engine, false, |engine| {
+        super::world::set(engine, &[("balance", number(3)), ("version", number(2))]);
+    });
+    let add = Add::to("balance", -7).within(0..=100).seen(at);
+    let added = Store::new(&client).table::<Account<Regional>>(TABLE).add(&key(), &add, &call()).await;
+    assert!(matches!(added, Err(fencepost::error::AddError::OutOfRange(now)) if now.value.balance == 3));
+    assert_eq!(
+        (row(&engine)["version"].clone(), get(&other).await.map(|now| now.value)),
+        (number(3), Some(account(3)))
+    );
+}

@@ -1,0 +1,227 @@
+//! Two Regions over one table with multi-Region strong consistency: a write that meets one of the other Region at the same
+//! item is refused for now.
+
+use crate::harness::clock::Clock;
+use crate::harness::engine::{Engine, Step, body_of, client_over, is_read, operation_of, response, store};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use fencepost::Store;
+use serde_json::{Value, json};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+/// A request signed longer ago than this is refused unread.
+const SIGNATURE_LIFE: Duration = Duration::from_mins(5);
+
+/// How often each thing happens to a write, in thousandths.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Rates {
+    /// It never arrives.
+    pub dropped: u64,
+    /// It is applied, and its answer never arrives.
+    pub answer_lost: u64,
+    /// It is held for up to five minutes and then delivered. Nobody hears its answer.
+    pub held: u64,
+    /// Against all promises, a conflict between Regions is answered as if the write were applied.
+    pub conflict_denied: u64,
+}
+
+/// What happened on the network.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Totals {
+    pub conflicts: u64,
+    pub lost: u64,
+    pub applied: u64,
+}
+
+/// What both Regions share.
+pub struct Network {
+    engine: Engine,
+    rates: Rates,
+    clock: Clock,
+    rng: Mutex<fastrand::Rng>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    in_flight: Vec<Flight>,
+    totals: Totals,
+    next: u64,
+    /// The rows that applied writes left, in their order.
+    rows: Vec<(Step, Value)>,
+}
+
+/// A write between its arrival in a Region and its commit in all.
+struct Flight {
+    number: u64,
+    region: usize,
+    item: Step,
+    /// Whether a write of the other Region has taken its place.
+    is_refused: bool,
+}
+
+/// The connection of one client to its Region.
+#[derive(Clone)]
+struct Connection {
+    network: Arc<Network>,
+    region: usize,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connection")
+    }
+}
+
+impl Network {
+    pub fn new(engine: &Engine, rates: Rates, seed: u64) -> Arc<Self> {
+        Arc::new(Network {
+            engine: engine.clone(),
+            rates,
+            clock: Clock::running_since(Instant::now()),
+            rng: Mutex::new(fastrand::Rng::with_seed(seed)),
+            state: Mutex::default(),
+        })
+    }
+
+    /// The store of a client in this Region.
+    pub fn store(self: &Arc<Self>, region: usize) -> Store {
+        let client = client_over(Connection { network: self.clone(), region });
+        let chance = self.clone();
+        store(&client, self.clock.looks(), move || chance.rng.lock().expect("no panic while drawing").u64(..))
+    }
+
+    pub fn below(&self, bound: u64) -> u64 {
+        self.rng.lock().expect("no panic while drawing").u64(0..bound)
+    }
+
+    pub fn totals(&self) -> Totals {
+        self.state().totals
+    }
+
+    /// The rows that applied writes left, in their order.
+    pub fn rows(&self) -> Vec<(Step, Value)> {
+        self.state().rows.clone()
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while noting")
+    }
+
+    fn millis(&self, from: u64, to: u64) -> Duration {
+        Duration::from_millis(from + self.below(to - from))
+    }
+
+    /// Notes the arrival of a write. `None` if one of the other Region is at the same item.
+    fn arrives(&self, region: usize, item: &Step) -> Option<u64> {
+        let both = self.below(2) == 0;
+        let mut state = self.state();
+        let is_met = |flight: &&mut Flight| {
+            flight.region != region && (&flight.item.table, &flight.item.id) == (&item.table, &item.id)
+        };
+        if let Some(other) = state.in_flight.iter_mut().find(is_met) {
+            // At least one of them is refused, and both may be.
+            other.is_refused |= both;
+            return None;
+        }
+        state.next += 1;
+        let number = state.next;
+        state.in_flight.push(Flight { number, region, item: item.clone(), is_refused: false });
+        Some(number)
+    }
+
+    /// Ends the flight of a write. Returns whether it may be applied.
+    fn ends(&self, number: u64) -> bool {
+        let mut state = self.state();
+        let at = state.in_flight.iter().position(|flight| flight.number == number).expect("it arrived");
+        !state.in_flight.remove(at).is_refused
+    }
+
+    fn apply(&self, operation: &str, body: &Value, item: &Step) -> (u16, String) {
+        let answer = self.engine.answer(operation, body.to_string().as_bytes());
+        if answer.0 == 200 {
+            let row = self.engine.row(&item.table, self.engine.key_of(&item.table), &item.id);
+            let mut state = self.state();
+            state.totals.applied += 1;
+            state.rows.push((item.clone(), row));
+        }
+        answer
+    }
+}
+
+impl Connection {
+    /// One request's way there and back. `None` when the client never hears of it.
+    async fn carry(self, operation: String, body: Value) -> Option<(u16, String)> {
+        let (network, signed) = (&self.network, Instant::now());
+        let problem = |code: &str| (400, crate::harness::clients::error(400, code).1);
+        sleep(network.millis(1, 20)).await;
+        if is_read(&operation) {
+            let answer = network.engine.answer(&operation, body.to_string().as_bytes());
+            sleep(network.millis(1, 20)).await;
+            return Some(answer);
+        }
+        if operation == "TransactWriteItems" {
+            return Some(problem("ValidationException"));
+        }
+        let Rates { dropped, answer_lost, held, conflict_denied } = network.rates;
+        let drawn = network.below(1000);
+        let is_lost = (dropped..dropped + answer_lost + held).contains(&drawn);
+        network.state().totals.lost += u64::from(drawn < dropped + answer_lost + held);
+        if drawn < dropped {
+            return None;
+        }
+        if is_lost && drawn >= dropped + answer_lost {
+            sleep(network.millis(20, 330_000)).await;
+        }
+        if signed.elapsed() > SIGNATURE_LIFE {
+            return Some(problem("InvalidSignatureException"));
+        }
+        let item = network.engine.steps_of(&operation, &body).remove(0);
+        let flight = network.arrives(self.region, &item);
+        let mut answer = None;
+        if let Some(number) = flight {
+            sleep(network.millis(5, 60)).await;
+            if network.ends(number) {
+                answer = Some(network.apply(&operation, &body, &item));
+            }
+        }
+        let answer = answer.unwrap_or_else(|| {
+            network.state().totals.conflicts += 1;
+            let is_denied = network.below(1000) < conflict_denied;
+            if is_denied { (200, "{}".to_owned()) } else { problem("ReplicatedWriteConflictException") }
+        });
+        sleep(network.millis(1, 20)).await;
+        (!is_lost).then_some(answer)
+    }
+}
+
+impl HttpConnector for Connection {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let body = serde_json::from_slice(&body_of(&request)).unwrap_or_else(|_| json!({}));
+        let carried = self.clone().carry(operation_of(&request), body);
+        let (answered, answer) = oneshot::channel();
+        let breaks_off = self.network.below(2) == 0;
+        // What a client gives up on still arrives.
+        tokio::spawn(async move {
+            match carried.await {
+                Some(answer) => drop(answered.send(answer)),
+                None if breaks_off => drop(answered),
+                None => {
+                    sleep(Duration::from_hours(1)).await;
+                    drop(answered);
+                }
+            }
+        });
+        HttpConnectorFuture::new(async move {
+            match answer.await {
+                Ok((status, body)) => response(status, body),
+                Err(_) => Err(ConnectorError::io("connection reset".into())),
+            }
+        })
+    }
+}
