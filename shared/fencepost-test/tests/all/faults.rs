@@ -179,7 +179,7 @@ async fn a_rival_is_really_first() {
         "TableName": TABLE, "Key": {"id": {"S": "a"}}, "UpdateExpression": "ADD n :ten, version :one",
         "ExpressionAttributeValues": {":ten": {"N": "10"}, ":one": {"N": "1"}},
     });
-    db.conflict_next().to(move |engine| drop(engine.raw("UpdateItem", &rival))).once();
+    db.conflict_next().after(move |engine| drop(engine.raw("UpdateItem", &rival))).once();
     let (failed, shown) = add_at(&db.client(), "a", 1).await.expect_err("the rival was first");
     assert_eq!(failed, with("ConditionalCheckFailedException"));
     assert_eq!((shown, held(&db, "a")), (Some(AttributeValue::N("2".to_owned())), 10));
@@ -203,4 +203,21 @@ async fn a_frozen_client_gives_up_late_and_the_world_goes_on_meanwhile() {
     assert_eq!(held, 1, "the write has arrived, though its client stands still");
     assert!(after >= Duration::from_mins(7), "{after:?}");
     assert_eq!(added, Ok(()), "the answer was there before the client looked at the clock");
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "run the client in `Dynamo::freezing`")]
+async fn a_client_that_cannot_be_frozen_is_not_passed_over() {
+    let db = scene(1);
+    db.freeze(Duration::from_mins(7)).once();
+    let _ = add(&db.client(), "a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rival_comes_before_any_fault() {
+    let db = scene(1);
+    let rival = json!({"TableName": TABLE, "Item": {"id": {"S": "a"}, "n": {"N": "10"}, "version": {"N": "5"}}});
+    db.lose_answer().after(move |engine| drop(engine.raw("PutItem", &rival))).once();
+    add(&db.client_without_retries(), "a").await.expect_err("nobody hears an answer");
+    assert_eq!(held(&db, "a"), 11);
 }
