@@ -85,9 +85,9 @@ async fn added(db: &Dynamo, way: &str) -> Result<(), Contradiction> {
         if way == "loop" { increment(&db.client(), way).await } else { increment_with_table(&store(db), way).await };
     let changes = Changes::default();
     if acknowledged {
-        changes.acknowledged(way, 1)
+        changes.acknowledged(way, 1);
     } else {
-        changes.unknown(way, 1)
+        changes.unknown(way, 1);
     }
     db.settle().await;
     changes.check(&db.log(), |id| db.number(TABLE, id, "n"))

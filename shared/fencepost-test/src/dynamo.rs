@@ -174,7 +174,7 @@ impl Dynamo {
     }
 
     /// A conditional write loses a race: it is answered as if another writer had been first, though the item is
-    /// unchanged. [`Plan::to`] lets another writer really be first.
+    /// unchanged. [`Plan::after`] lets another writer really be first.
     pub fn conflict_next(&self) -> Plan {
         self.fault(Fault::Conflict).of_conditional_writes()
     }

@@ -3,6 +3,7 @@
 use crate::network::Network;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Sleep, sleep};
@@ -41,8 +42,11 @@ impl<F: Future> Future for Freezing<F> {
                 }
                 this.frozen = None;
             }
-            if let Poll::Ready(done) = this.inner.as_mut().poll(context) {
-                return Poll::Ready(done);
+            this.network.can_freeze.store(true, SeqCst);
+            let polled = this.inner.as_mut().poll(context);
+            this.network.can_freeze.store(false, SeqCst);
+            if polled.is_ready() {
+                return polled;
             }
             match this.network.take_freeze() {
                 Some(time) => this.frozen = Some(Box::pin(sleep(time))),

@@ -9,7 +9,7 @@ use crate::rule::Rule;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -91,7 +91,9 @@ pub struct Network {
     rules: Mutex<Vec<Arc<Rule>>>,
     /// The tokens of the transactions that were sent.
     tokens: Mutex<BTreeSet<String>>,
-    /// For how long the client that is running now is to stand still.
+    /// Whether the client that is running now can stand still.
+    pub(crate) can_freeze: AtomicBool,
+    /// For how long it is to.
     freeze: Mutex<Option<Duration>>,
     under_way: AtomicUsize,
 }
@@ -130,6 +132,7 @@ impl Network {
             sent: Mutex::default(),
             rules: Mutex::default(),
             tokens: Mutex::default(),
+            can_freeze: AtomicBool::new(false),
             freeze: Mutex::default(),
             under_way: AtomicUsize::new(0),
         })
@@ -191,8 +194,9 @@ impl Network {
         Duration::from_micros(1000 + self.below(9000))
     }
 
-    /// Lets the client that is running now stand still, if it is [`Freezing`](crate::Freezing).
+    /// Lets the client that is running now stand still.
     pub(crate) fn freeze(&self, time: Duration) {
+        assert!(self.can_freeze.load(SeqCst), "run the client in `Dynamo::freezing`: else it cannot be frozen");
         *self.freeze.lock().expect("no panic while setting") = Some(time);
     }
 

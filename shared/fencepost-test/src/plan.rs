@@ -74,9 +74,9 @@ impl Plan {
         self
     }
 
-    /// Lets another writer really be first: this runs right before the request arrives, and then the engine judges the
-    /// condition. For [`conflict_next`](crate::Dynamo::conflict_next).
-    pub fn to(mut self, rival: impl Fn(&Engine) + Send + Sync + 'static) -> Self {
+    /// Lets another writer be first: this runs right before the request arrives. After a
+    /// [`conflict_next`](crate::Dynamo::conflict_next), the engine then judges the condition.
+    pub fn after(mut self, rival: impl Fn(&Engine) + Send + Sync + 'static) -> Self {
         self.rival = Some(Arc::new(rival));
         self
     }

@@ -162,6 +162,9 @@ impl Wire {
     /// What answers a request that has come as far as the service; `None` if it has not.
     fn arrive(&self, message: Message, fault: Option<Fault>) -> Option<Answer> {
         let network = &self.network;
+        if let Some(rival) = &message.rival {
+            rival(&network.engine);
+        }
         Some(match fault {
             Some(Fault::Dropped) => return None,
             Some(Fault::Throttled) => error(400, "ThrottlingException"),
@@ -214,11 +217,10 @@ impl Wire {
         answers::cancelled_by_conflict(&self.network.some_of(steps))
     }
 
-    /// Lets another writer be first, and the engine judge the condition. Without one, the condition is said to fail.
+    /// If another writer was really first, the engine judges the condition. Else the condition is said to fail.
     fn lose_race(&self, message: &Message) -> Answer {
         let engine = &self.network.engine;
-        if let Some(rival) = &message.rival {
-            rival(engine);
+        if message.rival.is_some() {
             return self.deliver(message);
         }
         let steps = engine.steps_of(&message.request.operation, &message.request.body);

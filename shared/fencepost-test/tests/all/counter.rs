@@ -36,7 +36,7 @@ pub enum Failed {
     WithoutAnswer(String),
 }
 
-fn failed<E: ProvideErrorMetadata>(error: SdkError<E>) -> Failed {
+fn failed<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Failed {
     match error.code() {
         Some(code) => Failed::With(code.to_owned()),
         None => Failed::WithoutAnswer(error.to_string()),
@@ -47,7 +47,7 @@ fn failed<E: ProvideErrorMetadata>(error: SdkError<E>) -> Failed {
 pub async fn add(client: &Client, id: &str) -> Result<(), Failed> {
     let write = client.update_item().table_name(TABLE).key("id", AttributeValue::S(id.to_owned()));
     let write = write.update_expression("ADD n :one, version :one").expression_attribute_values(":one", one());
-    write.send().await.map(drop).map_err(failed)
+    write.send().await.map(drop).map_err(|error| failed(&error))
 }
 
 /// Adds one to the counter at this version. Gives the item that a refusal shows.
@@ -68,13 +68,13 @@ pub async fn add_at(client: &Client, id: &str, version: u64) -> Result<(), (Fail
             }
             _ => None,
         });
-        (failed(error), refused)
+        (failed(&error), refused)
     })
 }
 
 /// The version of the counter.
 pub async fn read(client: &Client, id: &str) -> Result<u64, Failed> {
     let read = client.get_item().table_name(TABLE).key("id", AttributeValue::S(id.to_owned())).consistent_read(true);
-    let item = read.send().await.map_err(failed)?.item.expect("it is there");
+    let item = read.send().await.map_err(|error| failed(&error))?.item.expect("it is there");
     Ok(item["version"].as_n().expect("a number").parse().expect("a whole number"))
 }

@@ -69,8 +69,8 @@ async fn a_client_cannot_tell_a_lost_answer_from_a_lost_request() {
     let (lost, reset) = (scene(1), scene(1));
     lost.lose_answer().once();
     reset.reset_connection().once();
-    let failed = [&lost, &reset].map(|db| db.client_without_retries());
-    assert_eq!(add(&failed[0], "a").await, add(&failed[1], "a").await);
+    let (of_lost, of_reset) = (lost.client_without_retries(), reset.client_without_retries());
+    assert_eq!(add(&of_lost, "a").await, add(&of_reset, "a").await);
     assert_eq!((held(&lost, "a"), held(&reset, "a")), (1, 0));
 }
 
@@ -91,7 +91,7 @@ async fn silence_is_ended_only_by_a_timeout_of_the_client() {
 #[tokio::test(start_paused = true)]
 async fn a_delayed_write_is_applied_after_its_client_has_given_up() {
     let db = scene(1);
-    db.delay(Duration::from_secs(60)).of("UpdateItem").once();
+    db.delay(Duration::from_mins(1)).of("UpdateItem").once();
     add(&impatient(&db, RetryConfig::disabled()), "a").await.expect_err("no answer in time");
     assert_eq!(held(&db, "a"), 0);
     db.settle().await;
@@ -102,7 +102,7 @@ async fn a_delayed_write_is_applied_after_its_client_has_given_up() {
 #[tokio::test(start_paused = true)]
 async fn a_client_without_a_timeout_waits_for_a_delayed_answer() {
     let db = scene(1);
-    db.delay(Duration::from_secs(60)).once();
+    db.delay(Duration::from_mins(1)).once();
     let begun = Instant::now();
     add(&db.client(), "a").await.expect("an answer at last");
     assert_eq!((held(&db, "a"), begun.elapsed().as_secs(), db.log().len()), (1, 60, 1));
@@ -179,7 +179,7 @@ async fn a_rival_is_really_first() {
         "TableName": TABLE, "Key": {"id": {"S": "a"}}, "UpdateExpression": "ADD n :ten, version :one",
         "ExpressionAttributeValues": {":ten": {"N": "10"}, ":one": {"N": "1"}},
     });
-    db.conflict_next().to(move |engine| drop(engine.raw("UpdateItem", &rival))).once();
+    db.conflict_next().after(move |engine| drop(engine.raw("UpdateItem", &rival))).once();
     let (failed, shown) = add_at(&db.client(), "a", 1).await.expect_err("the rival was first");
     assert_eq!(failed, with("ConditionalCheckFailedException"));
     assert_eq!((shown, held(&db, "a")), (Some(AttributeValue::N("2".to_owned())), 10));
@@ -203,4 +203,21 @@ async fn a_frozen_client_gives_up_late_and_the_world_goes_on_meanwhile() {
     assert_eq!(held, 1, "the write has arrived, though its client stands still");
     assert!(after >= Duration::from_mins(7), "{after:?}");
     assert_eq!(added, Ok(()), "the answer was there before the client looked at the clock");
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "run the client in `Dynamo::freezing`")]
+async fn a_client_that_cannot_be_frozen_is_not_passed_over() {
+    let db = scene(1);
+    db.freeze(Duration::from_mins(7)).once();
+    let _ = add(&db.client(), "a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rival_comes_before_any_fault() {
+    let db = scene(1);
+    let rival = json!({"TableName": TABLE, "Item": {"id": {"S": "a"}, "n": {"N": "10"}, "version": {"N": "5"}}});
+    db.lose_answer().after(move |engine| drop(engine.raw("PutItem", &rival))).once();
+    add(&db.client_without_retries(), "a").await.expect_err("nobody hears an answer");
+    assert_eq!(held(&db, "a"), 11);
 }

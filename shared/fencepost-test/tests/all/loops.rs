@@ -37,7 +37,7 @@ async fn increment(client: &Client) -> Result<(), ()> {
 }
 
 async fn increment_with(counters: &Table<Counter>) -> Result<(), ()> {
-    let call = Call::new(Deadline::within(Duration::from_secs(60)));
+    let call = Call::new(Deadline::within(Duration::from_mins(1)));
     let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { n: counter.n + 1 });
     match counters.update_with_retry(&Key::from(ID), &call, decide).await {
         Ok(_) => Ok(()),
@@ -73,7 +73,7 @@ fn the_usual_loop_adds_twice_when_answers_are_lost() {
         put(&db, ID);
         let (client, changes) = (db.client(), Changes::default());
         let lost = lossy(&db);
-        write(&changes, || increment(&client)).await;
+        Box::pin(write(&changes, || increment(&client))).await;
         db.settle().await;
         if let Err(twice) = changes.check(&db.log(), |id| held(&db, id)) {
             assert!(lost.struck() > 0, "{twice}");
@@ -89,10 +89,10 @@ fn a_table_adds_nothing_twice_when_answers_are_lost() {
     for_each_seed(20, async |db| {
         db.create_table(TABLE, "id");
         let (counters, changes) = (counters(&db), Changes::default());
-        let call = Call::new(Deadline::within(Duration::from_secs(60)));
+        let call = Call::new(Deadline::within(Duration::from_mins(1)));
         counters.create(&Key::from(ID), &Counter { n: 0 }, &call).await.expect("a free key");
         let struck = lossy(&db);
-        write(&changes, || increment_with(&counters)).await;
+        Box::pin(write(&changes, || increment_with(&counters))).await;
         db.settle().await;
         changes.assert_nothing_applied_twice(&db.log(), |id| held(&db, id));
         lost.set(lost.get() + struck.struck());
@@ -105,7 +105,7 @@ async fn a_table_takes_a_race_that_another_writer_took_back_for_a_race() {
     let db = Dynamo::with_seed(1);
     db.create_table(TABLE, "id");
     let counters = counters(&db);
-    let call = Call::new(Deadline::within(Duration::from_secs(60)));
+    let call = Call::new(Deadline::within(Duration::from_mins(1)));
     counters.create(&Key::from(ID), &Counter { n: 0 }, &call).await.expect("a free key");
     let conflict = db.conflict_next().of("UpdateItem").once();
     increment_with(&counters).await.expect("the second attempt is applied");

@@ -22,7 +22,7 @@ async fn story(db: &Dynamo) -> String {
 #[tokio::test(start_paused = true)]
 async fn a_story_of_chance() {
     let db = Dynamo::new();
-    let told = story(&db).await;
+    let told = Box::pin(story(&db)).await;
     assert!(std::env::var(FAILS).is_err(), "the story was\n{told}the end");
     let again = std::thread::spawn(move || replayed(db.seed())).join().expect("no panic");
     assert_eq!(told, again);
@@ -31,7 +31,7 @@ async fn a_story_of_chance() {
 /// The story of this seed on a thread of its own.
 fn replayed(seed: u64) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime").block_on(async { story(&Dynamo::with_seed(seed)).await })
+    runtime.expect("a runtime").block_on(async { Box::pin(story(&Dynamo::with_seed(seed))).await })
 }
 
 #[test]
