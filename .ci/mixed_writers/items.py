@@ -1,0 +1,49 @@
+"""The table of the mixed writers, as a Python program sees it: the model of PynamoDB, and a client of boto3.
+
+Nothing is repeated on its own, so each answer says what became of one request.
+"""
+
+import os
+
+import boto3
+from botocore.config import Config
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute, VersionAttribute
+from pynamodb.models import Model
+
+ENDPOINT = os.environ.get("DYNAMODB_ENDPOINT")
+REGION = "us-east-1"
+SHOP = "shop-1"
+PATIENCE = 120  # seconds; the engine is on this machine, and it always answers
+# What a writer that puts whole items knows of an item. It drops the rest.
+KNOWN = ("shopId", "itemId", "stock", "note", "version")
+
+
+def item_id(number):
+    return f"item-{number:05}"
+
+
+def model(table):
+    """The model of one table. PynamoDB never looks at attributes that are not in it."""
+
+    class Item(Model):
+        class Meta:
+            table_name = table
+            host = ENDPOINT
+            region = REGION
+            max_retry_attempts = 0
+            read_timeout_seconds = PATIENCE
+            connect_timeout_seconds = PATIENCE
+            billing_mode = "PAY_PER_REQUEST"
+
+        shop_id = UnicodeAttribute(hash_key=True, attr_name="shopId")
+        item_id = UnicodeAttribute(range_key=True, attr_name="itemId")
+        stock = NumberAttribute(null=True)
+        note = UnicodeAttribute(null=True)
+        version = VersionAttribute()
+
+    return Item
+
+
+def client():
+    config = Config(retries={"total_max_attempts": 1}, read_timeout=PATIENCE, connect_timeout=PATIENCE)
+    return boto3.client("dynamodb", endpoint_url=ENDPOINT, region_name=REGION, config=config)

@@ -1,0 +1,73 @@
+"""The programs of a check: writers in Python, and Fencepost. Each says in one line of JSON what became of its changes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FENCEPOST = ROOT / "target" / "debug" / "mixed_writer"
+PLACEHOLDERS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1"}
+PATIENCE = 600  # seconds; ends a check that hangs
+
+
+def environment():
+    endpoint = os.environ.get("DYNAMODB_ENDPOINT")
+    if not endpoint:
+        raise SystemExit("DYNAMODB_ENDPOINT is not set: run this through .ci/with-embedded-engine or .ci/with-dynamodb-local")
+    hidden = ("AWS_PROFILE", "AWS_SESSION_TOKEN")
+    inherited = {name: value for name, value in os.environ.items() if name not in hidden}
+    return inherited | PLACEHOLDERS | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+class Program:
+    """A program that runs until it has done its work, or until it is told to end. What it says on stderr goes to ours."""
+
+    def __init__(self, name, command):
+        self.name = name
+        self.process = subprocess.Popen([str(word) for word in command], cwd=ROOT, env=environment(), text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def is_at_work(self):
+        return self.process.poll() is None
+
+    def line(self):
+        """The next line that it says, as JSON."""
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"{self.name} ended with {self.process.wait(PATIENCE)} and said nothing")
+        return json.loads(line)
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def result(self):
+        """Ends its input, waits for its end, and gives the last line that it says."""
+        try:
+            said, _ = self.process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired as error:
+            self.process.kill()
+            raise SystemExit(f"{self.name} did not end within {PATIENCE} s") from error
+        if self.process.returncode != 0:
+            raise SystemExit(f"{self.name} ended with {self.process.returncode}: {said}")
+        return json.loads(said.splitlines()[-1])
+
+
+def foreign(kind, table, seed, items, count):
+    writer = ROOT / ".ci" / "mixed_writers" / "writer.py"
+    return Program(kind, [sys.executable, writer, kind, table, seed, items, count])
+
+
+def fencepost(*arguments):
+    return Program(f"fencepost {arguments[0]}", [FENCEPOST, *arguments])
+
+
+def wrong_counts(held, foreign_results, our_results):
+    """The items that hold less than was acknowledged, or more than that and what is unknown."""
+    acknowledged = sum((Counter(one["acknowledged"]) for one in foreign_results + our_results), Counter())
+    unknown = sum((Counter(one["unknown"]) for one in our_results), Counter())
+    return [f"{key} holds {count}; acknowledged {acknowledged[key]}, unknown {unknown[key]}"
+            for key, count in held.items() if not acknowledged[key] <= count <= acknowledged[key] + unknown[key]]
