@@ -3,9 +3,9 @@
 
     writer.py KIND TABLE SEED ITEMS COUNT
 
-KIND is one of WRITERS. With COUNT `until-told` it goes on until its input ends. Each change reads an item, and writes it on
-the version that was read; after a conflict it begins again. In the end one line of JSON says how many increments of which
-item were acknowledged. Any other error ends it.
+KIND is one of WRITERS. COUNT is a number, `until-told`: until its input ends, or `each`: every item once, from the first to
+the last of `FIRST-LAST` in ITEMS. Each change reads an item, and writes it on the version that was read; after a conflict it
+begins again. In the end one line of JSON says how many increments of which item were acknowledged. Any other error ends it.
 """
 
 import json
@@ -118,18 +118,26 @@ def end_of_input():
     return ended
 
 
+def numbers(chance, items, count):
+    """The numbers of the items to increment, one after the other."""
+    if count == "each":
+        first, last = map(int, items.split("-"))
+        yield from range(first, last + 1)
+    elif count == "until-told":
+        ended = end_of_input()
+        while not ended.is_set():
+            yield chance.randrange(int(items))
+    else:
+        for _ in range(int(count)):
+            yield chance.randrange(int(items))
+
+
 def main():
     kind, table, seed, items, count = sys.argv[1:]
     increment, chance, acknowledged = WRITERS[kind](table), random.Random(f"{seed} {kind}"), Counter()
-    if count == "until-told":
-        ended = end_of_input()
-        goes_on = lambda: not ended.is_set()
-    else:
-        goes_on = lambda: acknowledged.total() < int(count)
-    while goes_on():
-        key = item_id(chance.randrange(int(items)))
-        change(increment, key, chance)
-        acknowledged[key] += 1
+    for number in numbers(chance, items, count):
+        change(increment, item_id(number), chance)
+        acknowledged[item_id(number)] += 1
     print(json.dumps({"acknowledged": acknowledged}))
 
 

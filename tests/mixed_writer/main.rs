@@ -1,0 +1,200 @@
+//! Changes the items of a table that programs in Python write too (`.ci/mixed-writers`, `.ci/adoption`):
+//!
+//! ```text
+//! mixed_writer increments TABLE SEED ITEMS COUNT LOST   COUNT may be `until-told`: until the input ends
+//! mixed_writer tag TABLE
+//! mixed_writer delete TABLE FROM TO
+//! ```
+//!
+//! Each prints one line of JSON in the end. LOST is how many of 100 answers are lost.
+#![allow(clippy::print_stdout, reason = "the check reads what became of the changes")]
+
+mod losing;
+
+use aws_sdk_dynamodb::Client;
+use fastrand::Rng;
+use fencepost::error::{AddError, UpdateError, VersionedUpdateError};
+use fencepost::lambda::{client_from_env, https_client};
+use fencepost::{
+    Add, Call, Deadline, Decision, Deletes, Failure, Key, Names, OtherWriters, Record, Source, Store, Table,
+};
+use losing::{Losses, losing};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, stdin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+/// An item of the model of `PynamoDB` in `.ci/mixed_writers/items.py`.
+#[derive(Clone, Serialize, Deserialize)]
+struct Item {
+    stock: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Record for Item {
+    const PARTITION_KEY: &'static str = "shopId";
+    const SORT_KEY: Option<&'static str> = Some("itemId");
+    const ATTRIBUTES: &'static [&'static str] = &["stock", "note"];
+    const NAMES: Names = Names::DEFAULT.version("version");
+    const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
+    const DELETES: Deletes = Deletes::Sweep;
+}
+
+impl Item {
+    fn and(&self, more: i64) -> Self {
+        Item { stock: self.stock + more, note: self.note.clone() }
+    }
+}
+
+fn item_id(number: usize) -> String {
+    format!("item-{number:05}")
+}
+
+fn key(id: &str) -> Key {
+    Key::with_sort("shop-1", id)
+}
+
+fn call() -> Call {
+    Call::new(Deadline::within(Duration::from_mins(1)))
+}
+
+/// What became of the increments.
+#[derive(Default, Serialize)]
+struct Outcomes {
+    /// How many were acknowledged, for each item.
+    acknowledged: BTreeMap<String, u64>,
+    /// How many may have been applied.
+    unknown: BTreeMap<String, u64>,
+    /// How often the call said that nothing was applied, and that it may be repeated.
+    again: u64,
+    /// The other answers. There should be none.
+    failed: Vec<String>,
+    /// How many answers were lost.
+    lost: u64,
+}
+
+impl Outcomes {
+    fn count(&mut self, id: String, outcome: Result<(), Failure>) {
+        match outcome {
+            Ok(()) => *self.acknowledged.entry(id).or_default() += 1,
+            Err(failure) if failure.is_outcome_unknown() => *self.unknown.entry(id).or_default() += 1,
+            Err(failure) if failure.is_retryable() => self.again += 1,
+            Err(failure) => self.failed.push(format!("{id}: {failure}: {failure:?}")),
+        }
+    }
+
+    fn done(&self) -> u64 {
+        self.acknowledged.values().chain(self.unknown.values()).sum()
+    }
+}
+
+/// Says no more than what a failure says: a program that only increments cannot be refused.
+fn unexpected(error: impl std::fmt::Debug) -> Failure {
+    Failure::InvalidRecord { reason: format!("{error:?}") }
+}
+
+async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
+    let one_more = |item: &Item| Decision::<_, ()>::Put(item.and(1));
+    match items.update_with_retry(&key(id), &call(), one_more).await {
+        Ok(_) => Ok(()),
+        Err(UpdateError::Failed(failure)) => Err(failure),
+        Err(error) => Err(unexpected(error)),
+    }
+}
+
+async fn add(items: &Table<Item>, id: &str) -> Result<(), Failure> {
+    match items.add(&key(id), &Add::to("stock", 1), &call()).await {
+        Ok(_) => Ok(()),
+        Err(AddError::Failed(failure)) => Err(failure),
+        Err(error) => Err(unexpected(error)),
+    }
+}
+
+/// When a program has done enough.
+enum Until {
+    Done(u64),
+    Told(Arc<AtomicBool>),
+}
+
+impl Until {
+    fn parse(count: &str) -> Result<Self, Source> {
+        if count != "until-told" {
+            return Ok(Until::Done(count.parse()?));
+        }
+        let told = Arc::new(AtomicBool::new(false));
+        let tell = Arc::clone(&told);
+        std::thread::spawn(move || {
+            let _ = stdin().read_to_end(&mut Vec::new());
+            tell.store(true, Relaxed);
+        });
+        Ok(Until::Told(told))
+    }
+
+    fn is_over(&self, done: u64) -> bool {
+        match self {
+            Until::Done(count) => done >= *count,
+            Until::Told(told) => told.load(Relaxed),
+        }
+    }
+}
+
+/// Half of the increments are updates, half are adds.
+async fn increments(table: &str, chance: &mut Rng, items: usize, until: &Until, lost: u8) -> Outcomes {
+    let losses = Losses::new(lost, chance.fork());
+    let config = client_from_env().config().to_builder().http_client(losing(https_client(), &losses)).build();
+    let rows = Store::new(&Client::from_conf(config)).table::<Item>(table);
+    let mut outcomes = Outcomes::default();
+    while !until.is_over(outcomes.done()) && outcomes.failed.is_empty() {
+        let id = item_id(chance.usize(0..items));
+        let outcome = if chance.bool() { update(&rows, &id).await } else { add(&rows, &id).await };
+        outcomes.count(id, outcome);
+    }
+    outcomes.lost = losses.so_far();
+    outcomes
+}
+
+/// Reads the first item, waits for a line of input, and changes the item at the version that it has read.
+async fn tag(items: &Table<Item>) -> Result<serde_json::Value, Source> {
+    let key = key(&item_id(0));
+    let seen = items.get(&key, &call()).await?.ok_or("there is no item")?;
+    println!("{}", json!({"version": seen.version().get(), "stock": seen.value.stock}));
+    stdin().read_line(&mut String::new())?;
+    let change = |item: &Item| Decision::<_, ()>::Put(item.and(1000));
+    Ok(match items.update_at_version(&key, seen.at, &call(), change).await {
+        Err(VersionedUpdateError::Conflict(current)) => json!({"answer": "conflict", "stock": current.value.stock}),
+        Ok(changed) => json!({"answer": "applied", "stock": changed.value.stock}),
+        Err(error) => json!({"answer": format!("{error:?}")}),
+    })
+}
+
+async fn delete(items: &Table<Item>, numbers: std::ops::Range<usize>) -> Result<serde_json::Value, Source> {
+    for number in numbers.clone() {
+        items.delete(&key(&item_id(number)), &call()).await?;
+    }
+    Ok(json!({"deleted": numbers.len()}))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Source> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let items = |table: &str| Store::new(&client_from_env()).table::<Item>(table);
+    let said = match arguments[..] {
+        ["increments", table, seed, items, count, lost] => {
+            let mut hasher = DefaultHasher::new();
+            seed.hash(&mut hasher);
+            let (mut chance, until) = (Rng::with_seed(hasher.finish()), Until::parse(count)?);
+            json!(increments(table, &mut chance, items.parse()?, &until, lost.parse()?).await)
+        }
+        ["tag", table] => tag(&items(table)).await?,
+        ["delete", table, from, to] => delete(&items(table), from.parse()?..to.parse()?).await?,
+        _ => return Err("mixed_writer increments|tag|delete TABLE …".into()),
+    };
+    println!("{said}");
+    Ok(())
+}
