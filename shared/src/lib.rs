@@ -182,3 +182,8 @@ struct CratePage;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct RepositoryPage;
+
+/// Compiles the example of the adoption guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/adoption.md")]
+struct AdoptionPage;
