@@ -3,6 +3,8 @@
 //! ```text
 //! mixed_writer increments TABLE SEED ITEMS COUNT LOST   COUNT may be `until-told`: until the input ends
 //! mixed_writer tag TABLE
+//! mixed_writer adopt TABLE ITEMS
+//! mixed_writer list TABLE ITEMS
 //! mixed_writer delete TABLE FROM TO
 //! ```
 //!
@@ -43,6 +45,8 @@ impl Record for Item {
     const NAMES: Names = Names::DEFAULT.version("version");
     const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
     const DELETES: Deletes = Deletes::Sweep;
+    // The programs are fast, and an answer that is lost in silence is found out after 150 ms.
+    const REMEMBERED_WRITES: u64 = 64;
 }
 
 impl Item {
@@ -172,6 +176,31 @@ async fn tag(items: &Table<Item>) -> Result<serde_json::Value, Source> {
     })
 }
 
+/// Adopts the rows by a change of each that changes nothing but the attributes of the crate.
+async fn adopt(items: &Table<Item>, numbers: std::ops::Range<usize>) -> Result<serde_json::Value, Source> {
+    let mut adopted = 0;
+    for number in numbers {
+        let key = key(&item_id(number));
+        let seen = items.get(&key, &call()).await?.ok_or("there is no item")?;
+        if seen.at.incarnation.is_foreign() {
+            items.update_with_retry(&key, &call(), |item: &Item| Decision::<_, ()>::Put(item.clone())).await?;
+            adopted += 1;
+        }
+    }
+    Ok(json!({"adopted": adopted}))
+}
+
+async fn list(items: &Table<Item>, numbers: std::ops::Range<usize>) -> Result<serde_json::Value, Source> {
+    let (mut live, mut stock) = (0, 0);
+    for number in numbers {
+        if let Some(item) = items.get(&key(&item_id(number)), &call()).await? {
+            live += 1;
+            stock += item.value.stock;
+        }
+    }
+    Ok(json!({"items": live, "stock": stock}))
+}
+
 async fn delete(items: &Table<Item>, numbers: std::ops::Range<usize>) -> Result<serde_json::Value, Source> {
     for number in numbers.clone() {
         items.delete(&key(&item_id(number)), &call()).await?;
@@ -192,6 +221,8 @@ async fn main() -> Result<(), Source> {
             json!(increments(table, &mut chance, items.parse()?, &until, lost.parse()?).await)
         }
         ["tag", table] => tag(&items(table)).await?,
+        ["adopt", table, count] => adopt(&items(table), 0..count.parse()?).await?,
+        ["list", table, count] => list(&items(table), 0..count.parse()?).await?,
         ["delete", table, from, to] => delete(&items(table), from.parse()?..to.parse()?).await?,
         _ => return Err("mixed_writer increments|tag|delete TABLE …".into()),
     };
