@@ -3,9 +3,10 @@
 
     writer.py KIND TABLE SEED ITEMS COUNT
 
-KIND is one of WRITERS. COUNT is a number, `until-told`: until its input ends, or `each`: every item once, from the first to
-the last of `FIRST-LAST` in ITEMS. Each change reads an item, and writes it on the version that was read; after a conflict it
-begins again. In the end one line of JSON says how many increments of which item were acknowledged. Any other error ends it.
+KIND is one of WRITERS. COUNT is a number; or `until-told`: without haste, until its input ends; or `each`: every item once, from
+the first to the last of `FIRST-LAST` in ITEMS. Each change reads an item, and writes it on the version that was read; after a
+conflict it begins again. In the end one line of JSON says how many increments of which item were acknowledged. Any other error
+ends it.
 """
 
 import json
@@ -125,7 +126,7 @@ def numbers(chance, items, count):
         yield from range(first, last + 1)
     elif count == "until-told":
         ended = end_of_input()
-        while not ended.is_set():
+        while not ended.wait(0.01):
             yield chance.randrange(int(items))
     else:
         for _ in range(int(count)):

@@ -139,10 +139,13 @@ impl Until {
         Ok(Until::Told(told))
     }
 
-    fn is_over(&self, done: u64) -> bool {
+    async fn is_over(&self, done: u64) -> bool {
         match self {
             Until::Done(count) => done >= *count,
-            Until::Told(told) => told.load(Relaxed),
+            Until::Told(told) => {
+                tokio::time::sleep(Duration::from_millis(10)).await; // it has no haste
+                told.load(Relaxed)
+            }
         }
     }
 }
@@ -153,7 +156,7 @@ async fn increments(table: &str, chance: &mut Rng, items: usize, until: &Until, 
     let config = client_from_env().config().to_builder().http_client(losing(https_client(), &losses)).build();
     let rows = Store::new(&Client::from_conf(config)).table::<Item>(table);
     let mut outcomes = Outcomes::default();
-    while !until.is_over(outcomes.done()) && outcomes.failed.is_empty() {
+    while !until.is_over(outcomes.done()).await && outcomes.failed.is_empty() {
         let id = item_id(chance.usize(0..items));
         let outcome = if chance.bool() { update(&rows, &id).await } else { add(&rows, &id).await };
         outcomes.count(id, outcome);
