@@ -74,9 +74,10 @@ impl HttpConnector for Losing {
             match loss {
                 None => Ok(answer),
                 Some(Loss::Broken) => Err(ConnectorError::io("the connection broke".into())),
-                Some(Loss::Error500) => {
-                    Ok(HttpResponse::new(500.try_into().expect("a status"), SdkBody::from(r#"{"__type":"InternalServerError"}"#)))
-                }
+                Some(Loss::Error500) => Ok(HttpResponse::new(
+                    500.try_into().expect("a status"),
+                    SdkBody::from(r#"{"__type":"InternalServerError"}"#),
+                )),
                 Some(Loss::Silence) => std::future::pending().await,
             }
         })
