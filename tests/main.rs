@@ -10,6 +10,7 @@ mod harness;
 mod histories;
 mod leases;
 mod mappings;
+mod operate;
 mod repository;
 mod restore;
 mod shop;

@@ -37,8 +37,6 @@ pub enum Command {
     Help,
     /// Measure the cost of the functions and the crate.
     Bench,
-    /// Give the rows of a restored table new incarnations.
-    Restamp(Restamp),
     /// Run the functions.
     Run(Args),
     /// Run a DynamoDB with the tables, and no function.
@@ -54,17 +52,6 @@ pub struct Args {
     pub page_port: u16,
     /// The DynamoDB that the functions use.
     pub engine: Engine,
-}
-
-/// The options for giving the rows of a restored table new incarnations.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Restamp {
-    /// The name of the table.
-    pub table: String,
-    /// The address of its DynamoDB. Without one, it is that of the region.
-    pub endpoint: Option<String>,
-    /// Whether to write, and not only to count.
-    pub apply: bool,
 }
 
 /// The DynamoDB that the functions use.
@@ -110,7 +97,6 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
             Arg::Long("containers") => containers = true,
             Arg::Long("dynamodb-only") => dynamodb_only = true,
             Arg::Value(word) if word == "bench" && first => return Ok(Command::Bench),
-            Arg::Value(word) if word == "restamp" && first => return restamp(parser),
             Arg::Long("dynamodb-port") => {
                 dynamodb_port = Some(port_number(&mut parser, "--dynamodb-port")?);
             }
@@ -142,21 +128,6 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     } else {
         Command::Run(Args { port: port.unwrap_or(9000), page_port: page_port.unwrap_or(9001), engine })
     })
-}
-
-fn restamp(mut parser: Parser) -> Result<Command, Failure> {
-    let (mut table, mut endpoint, mut apply) = (None, None, false);
-    while let Some(argument) = parser.next().map_err(Failure::usage)? {
-        match argument {
-            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
-            Arg::Long("table") => table = Some(parser.value().and_then(ValueExt::string).map_err(Failure::usage)?),
-            Arg::Long("endpoint") => endpoint = Some(address(&mut parser)?),
-            Arg::Long("apply") => apply = true,
-            unknown => return Err(Failure::usage(unknown.unexpected())),
-        }
-    }
-    let table = table.ok_or_else(|| Failure::usage("restamp needs --table NAME"))?;
-    Ok(Command::Restamp(Restamp { table, endpoint, apply }))
 }
 
 fn port_number(parser: &mut Parser, option: &str) -> Result<u16, Failure> {
@@ -220,22 +191,6 @@ mod tests {
     fn the_benchmarks_are_a_command_of_their_own() {
         assert_eq!(parsed("bench").expect("parses"), Command::Bench);
         assert!(refused("--port 1 bench").contains("bench"));
-    }
-
-    #[test]
-    fn restamp_takes_a_table_and_writes_only_if_it_is_told_to() {
-        let restamp = |endpoint: Option<&str>, apply| {
-            let endpoint = endpoint.map(str::to_owned);
-            Command::Restamp(Restamp { table: "Devices-1".to_owned(), endpoint, apply })
-        };
-        assert_eq!(parsed("restamp --table Devices-1").expect("parses"), restamp(None, false));
-        let line = "restamp --apply --table=Devices-1 --endpoint http://db:8000";
-        assert_eq!(parsed(line).expect("parses"), restamp(Some("http://db:8000"), true));
-        assert_eq!(parsed("restamp --help").expect("parses"), Command::Help);
-        assert!(refused("restamp --apply").contains("--table"));
-        assert!(refused("restamp --table T --endpoint db").contains("--endpoint"));
-        assert!(refused("restamp --table T --port 1").contains("--port"));
-        assert!(refused("--apply").contains("--apply"));
     }
 
     #[test]

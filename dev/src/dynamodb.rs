@@ -110,20 +110,6 @@ impl DynamoDb {
         self.credentials.clone().unwrap_or_else(placeholders)
     }
 
-    /// A client for the endpoint of the region, with the credentials of the user.
-    ///
-    /// # Errors
-    /// No region is set.
-    pub async fn client_of_region() -> Result<Client, Failure> {
-        let config = aws_config::defaults(BehaviorVersion::latest()).http_client(https_client()).load().await;
-        if config.region().is_none() {
-            return Err(Failure::new(
-                "No region is set: set AWS_REGION, or name another DynamoDB with --endpoint URL.",
-            ));
-        }
-        Ok(Client::new(&config))
-    }
-
     /// A client for the calls of this tool. The SDK retries for it, unlike for the clients of the functions.
     pub async fn client(&self) -> Client {
         let timeout = TimeoutConfig::builder().operation_timeout(Duration::from_secs(15)).build();

@@ -2,8 +2,7 @@
 //!
 //! In the order of a run: [`args`] reads the command line, [`template`] reads `template.yaml`, [`dynamodb`] starts the
 //! embedded engine, [`tables`] creates the tables, [`cargo_lambda`] finds or installs cargo-lambda, [`build`] compiles
-//! the functions, [`watch`] serves them, and [`page`] shows their contract ([`openapi`]). [`restamp`] is a command of its
-//! own, for a table that was restored. Every other process belongs to a [`process::Group`], which ends with this
+//! the functions, [`watch`] serves them, and [`page`] shows their contract ([`openapi`]). Every other process belongs to a [`process::Group`], which ends with this
 //! one. Every error is a [`failure::Failure`].
 //!
 //! Runs on Linux and macOS, because it uses process groups and Unix signals.
@@ -22,7 +21,6 @@ pub mod failure;
 pub mod openapi;
 pub mod page;
 pub mod process;
-pub mod restamp;
 pub mod tables;
 pub mod template;
 pub mod watch;

@@ -13,7 +13,7 @@ use dev::{
     bench, build, cargo_lambda, docker,
     dynamodb::DynamoDb,
     failure::Failure,
-    page, restamp, tables,
+    page, tables,
     template::{DYNAMODB_ENDPOINT, Function, Template},
     watch::{self, Watch},
 };
@@ -27,7 +27,6 @@ async fn main() -> ExitCode {
             Ok(())
         }
         Ok(Command::Bench) => bench::run(dev::workspace()).await,
-        Ok(Command::Restamp(options)) => restamp::run(&options).await,
         Ok(Command::Run(args)) => tokio::select! {
             failure = run(&args) => failure,
             asked = asked_to_stop() => asked,

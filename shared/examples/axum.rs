@@ -1,25 +1,47 @@
-//! An axum handler that changes an item exactly once, and answers with an RFC 9457 problem if it cannot.
+//! A service of axum, for a container: items that are changed exactly once, with `ETag`s, conditions, idempotency keys
+//! and RFC 9457 problems.
 //!
-//! It needs a `DynamoDB` that has a table `Devices`, such as that of `cargo dev --dynamodb-only`:
+//! It needs a `DynamoDB` that has its two tables, such as that of `cargo dev --dynamodb-only`:
 //!
 //! ```sh
 //! export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
 //! export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
 //! cargo run -p fencepost --example axum --features http
 //! curl -i -X PUT  http://127.0.0.1:3000/visits/lobby
-//! curl -i -X POST http://127.0.0.1:3000/visits/lobby
+//! curl -i -X POST http://127.0.0.1:3000/visits/lobby -H 'idempotency-key: visit-1'    # twice: one visit
 //! curl -i -X POST http://127.0.0.1:3000/visits/nowhere    # 404 application/problem+json
 //! ```
+//!
+//! All settings come from the environment. `axum.Dockerfile` beside this file makes an image of it.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `LISTEN` | where it listens: `127.0.0.1:3000` by default, `0.0.0.0:3000` in a container |
+//! | `VISITS_TABLE`, `IDEMPOTENCY_RECORDS_TABLE` | the tables: `Devices` and `IdempotencyRecords` by default |
+//! | `AWS_REGION`, `AWS_ENDPOINT_URL_DYNAMODB` | the region, and another endpoint than that of the region |
+//! | `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` | set by ECS for a task with a role |
+//! | `AWS_CONTAINER_CREDENTIALS_FULL_URI` | set by EKS Pod Identity and others, with a token beside it |
+//!
+//! The default chain of `aws_config` reads all `AWS_` variables. No feature of `aws_config` is needed for the
+//! credentials of a container, because their endpoint is plain HTTP.
+#![allow(clippy::print_stderr, reason = "a service says where it listens")]
 
 use aws_config::BehaviorVersion;
 use axum::Router;
-use axum::extract::{Path, State};
-use axum::routing::put;
-use fencepost::http::{Id, Items, Problem, Resource, Response};
-use fencepost::{Call, CreateError, Deadline, Decision, ItemVersion, Key, Record, Source, Store, Table, UpdateError};
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::routing::get;
+use fencepost::http::{Items, MAX_BODY, Problem, Resource, Response, Routes};
+use fencepost::{Call, Deadline, Decision, ItemVersion, Record, Source, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::env;
 use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long a request may take. ECS waits 30 s between SIGTERM and SIGKILL, so a request that is being answered ends in
+/// time.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often a room was visited.
 #[derive(Clone, Serialize, Deserialize)]
@@ -45,117 +67,90 @@ impl Resource for Visits {
     }
 }
 
-/// What axum sends. Responses and problems both convert to it.
-type Answer = http::Response<String>;
+#[derive(Clone, Copy)]
+enum Route {
+    Open,
+    Show,
+    Visit,
+    Close,
+}
 
-async fn open(State(visits): State<Table<Visits>>, Path(room): Path<String>) -> Answer {
-    answer(async {
-        let room = Id::parse(&room, "path:room")?;
-        match visits.create(&Key::from(room.as_str()), &Visits { count: 0 }, &call()).await {
-            Ok(created) => Ok(Items::created(room.as_str(), &created)),
-            Err(CreateError::Exists(_)) => {
-                let (code, detail) = Visits::EXISTS;
-                Err(Problem::refused(code, detail))
-            }
-            Err(CreateError::Failed(failure)) => Err(failure.into()),
+const ROUTES: &Routes<Route> = &[
+    ("PUT /visits/{room}", Route::Open),
+    ("GET /visits/{room}", Route::Show),
+    ("POST /visits/{room}", Route::Visit),
+    ("DELETE /visits/{room}", Route::Close),
+];
+
+/// Answers a request that is read completely. No type of axum is here, so this could be a function on Lambda too.
+async fn handle(visits: &Items<Visits>, request: &fencepost::http::Request) -> Result<Response, Problem> {
+    let (route, matched) = request.route(ROUTES)?;
+    let room = matched.id("room")?;
+    let call = Call::new(Deadline::within(ANSWER_WITHIN));
+    match route {
+        Route::Open => {
+            let create = request.create_request(&matched, &json!({}))?;
+            visits.create(&room, &Visits { count: 0 }, &create, &call).await
         }
-    })
-    .await
-}
-
-async fn visit(State(visits): State<Table<Visits>>, Path(room): Path<String>) -> Answer {
-    answer(async {
-        let room = Id::parse(&room, "path:room")?;
-        // Pure: after a conflict it runs again on the other caller's result.
-        let decide = |visits: &Visits| Decision::<_, Problem>::Put(Visits { count: visits.count + 1 });
-        match visits.update_with_retry(&Key::from(room.as_str()), &call(), decide).await {
-            Ok(visited) => Ok(Items::ok(room.as_str(), &visited)),
-            Err(UpdateError::NotFound) => Err(Visits::not_found()),
-            Err(UpdateError::Refused(problem)) => Err(problem),
-            Err(UpdateError::Failed(failure)) => Err(failure.into()),
+        Route::Show => visits.get(&room, &request.read_preconditions()?, &call).await,
+        Route::Visit => {
+            let change = request.change_request(&matched, &json!({}))?;
+            // Pure: after a conflict it runs again on the other caller's result.
+            let decide = |visits: &Visits| Decision::<_, Problem>::Put(Visits { count: visits.count + 1 });
+            visits.change(&room, &change, &call, decide).await
         }
-    })
-    .await
+        Route::Close => visits.delete(&room, request.delete_request()?, &call).await,
+    }
 }
 
-async fn answer(response: impl Future<Output = Result<Response, Problem>>) -> Answer {
-    response.await.map_or_else(Answer::from, Answer::from)
+/// Answers one request of axum. Responses and problems both convert to what axum sends.
+async fn answer(State(visits): State<Items<Visits>>, request: Request) -> http::Response<String> {
+    let (parts, body) = request.into_parts();
+    let answered = async {
+        // Your authentication says who the caller is. Without one, all callers share their idempotency keys.
+        let caller = "anonymous";
+        let request = fencepost::http::Request::from_http(&parts, &read(body).await?, caller);
+        handle(&visits, &request).await
+    };
+    answered.await.map_or_else(Into::into, Into::into)
 }
 
-fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(5)))
+/// Reads the whole body, and no more than a body may have.
+async fn read(body: Body) -> Result<Vec<u8>, Problem> {
+    match to_bytes(body, MAX_BODY).await {
+        Ok(bytes) => Ok(bytes.into()),
+        Err(_) => Err(Problem::too_large(format!("a body may have {MAX_BODY} bytes"))),
+    }
 }
 
-fn router(visits: Table<Visits>) -> Router {
-    Router::new().route("/visits/{room}", put(open).post(visit)).with_state(visits)
+/// `/health` says that the process answers. It does not ask `DynamoDB`: if that is slow, new containers do not help.
+fn router(visits: Items<Visits>) -> Router {
+    Router::new().route("/health", get(async || "ok\n")).fallback(answer).with_state(visits)
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    let client = aws_sdk_dynamodb::Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await);
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
-    Ok(axum::serve(listener, router(Store::new(&client).table("Devices"))).await?)
+    let setting = |name, default: &str| env::var(name).unwrap_or_else(|_| default.to_owned());
+    // Sends nothing yet: the first request asks for credentials, and the client asks again before they expire.
+    let store = Store::new(&aws_sdk_dynamodb::Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
+    let visits = Items::with_idempotency(
+        store.table(setting("VISITS_TABLE", "Devices")),
+        store.idempotency(setting("IDEMPOTENCY_RECORDS_TABLE", "IdempotencyRecords")),
+    );
+    let listener = tokio::net::TcpListener::bind(setting("LISTEN", "127.0.0.1:3000")).await?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    eprintln!("listening on {}", listener.local_addr()?);
+    let asked_to_stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    // No connection is accepted any more, and requests that are being answered get their answers.
+    Ok(axum::serve(listener, router(visits)).with_graceful_shutdown(asked_to_stop).await?)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use aws_sdk_dynamodb::config::{Credentials, Region};
-    use dynoxide::Database;
-    use serde_json::from_str;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::{TcpListener, TcpStream};
-
-    /// The router on an engine of its own: where it listens.
-    async fn served() -> String {
-        let engine = Database::memory().expect("an engine in memory");
-        let table = json!({
-            "TableName": "Devices",
-            "KeySchema": [{"AttributeName": "deviceId", "KeyType": "HASH"}],
-            "AttributeDefinitions": [{"AttributeName": "deviceId", "AttributeType": "S"}],
-            "BillingMode": "PAY_PER_REQUEST",
-        });
-        engine.create_table(from_str(&table.to_string()).expect("a table")).expect("created");
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let endpoint = format!("http://{}", listener.local_addr().expect("bound"));
-        tokio::spawn(dynoxide::server::serve_on(listener, engine));
-        let config = aws_sdk_dynamodb::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(Credentials::new("local", "local", None, None, "example"))
-            .endpoint_url(endpoint);
-        let visits = Store::new(&aws_sdk_dynamodb::Client::from_conf(config.build())).table("Devices");
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("bound").to_string();
-        tokio::spawn(async { axum::serve(listener, router(visits)).await.expect("serves") });
-        address
-    }
-
-    async fn ask(address: &str, method: &str, path: &str) -> String {
-        let mut stream = TcpStream::connect(address).await.expect("it listens");
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nhost: example\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.expect("sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.expect("an answer");
-        answer
-    }
-
-    #[tokio::test]
-    async fn a_handler_answers_with_items_and_with_problems() {
-        let address = served().await;
-        assert!(ask(&address, "PUT", "/visits/lobby").await.starts_with("HTTP/1.1 201"));
-        let visited = ask(&address, "POST", "/visits/lobby").await;
-        assert!(visited.starts_with("HTTP/1.1 200") && visited.contains(r#""count":1"#), "{visited}");
-        for (method, path, status, code) in [
-            ("PUT", "/visits/lobby", "409", "room_exists"),
-            ("POST", "/visits/nowhere", "404", "room_not_found"),
-            ("POST", "/visits/a%20b", "400", "invalid_id"),
-        ] {
-            let refused = ask(&address, method, path).await;
-            assert!(refused.starts_with(&format!("HTTP/1.1 {status}")), "{refused}");
-            assert!(refused.contains("content-type: application/problem+json"), "{refused}");
-            assert!(refused.contains(&format!(r#""code":"{code}""#)), "{refused}");
-        }
-    }
-}
+#[path = "axum/tests.rs"]
+mod tests;

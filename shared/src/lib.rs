@@ -51,7 +51,7 @@
 //! `Record`s.
 //!
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see
-//! [`table::Restamp`] and the section "Restore" of `docs/operations.md`.
+//! [`operate::Task::Restamp`] and the section "Restore" of `docs/operations.md`.
 //!
 //! # Example
 //!
@@ -144,6 +144,7 @@ mod layout;
 pub mod lease;
 pub mod lww;
 pub mod number;
+pub mod operate;
 mod protocol;
 pub mod retry;
 mod store;

@@ -3,8 +3,9 @@
 use super::clients::client_whose;
 use super::engine::{Engine, is_read};
 use super::functions::LEASES;
+use super::operate::run_over;
 use aws_sdk_dynamodb::Client;
-use fencepost::table::Restamped;
+use fencepost::operate::{Found, Task};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -73,12 +74,11 @@ fn empty(engine: &Engine, table: &str, key: &str) {
     }
 }
 
-/// Gives each row of a table a new incarnation, in the way of `cargo dev restamp --apply`.
-pub async fn restamp(engine: &Engine, table: &str) -> Restamped {
+/// Gives each row of a table a new incarnation, in the way of `fencepost restamp --write`.
+pub async fn restamp(engine: &Engine, table: &str) -> Found {
     // An operator has other permissions than the functions.
     let client = engine.with_own_uses().client();
-    let found = dev::restamp::restamp(&client, table, true, |_| {}).await;
-    found.unwrap_or_else(|failure| panic!("{failure}"))
+    run_over(&client, table, Task::Restamp, true).await.unwrap_or_else(|failure| panic!("{failure}"))
 }
 
 /// Writes as they were sent, to deliver copies of them later.

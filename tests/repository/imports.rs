@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["table"],
     &["transact"],
     &["idempotency"],
-    &["lease", "lww"],
+    &["lease", "lww", "operate"],
     &["http"],
     &["lambda"],
 ];

@@ -72,6 +72,6 @@ async fn there_is_nothing_to_restamp_in_mappings() {
     world.send(&register("i-1", OLD)).await.shown(201);
     let before = rows(&world.engine, MAPPINGS);
     let found = restamp(&world.engine, MAPPINGS).await;
-    assert_eq!((found.live, found.tombstones, found.unversioned), (0, 0, 1));
+    assert_eq!((found.live, found.tombstones, found.mappings), (0, 0, 1));
     assert_eq!(rows(&world.engine, MAPPINGS), before);
 }

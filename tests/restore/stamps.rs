@@ -3,9 +3,10 @@
 use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
 use crate::harness::functions::LEASES;
+use crate::harness::operate::run_over;
 use crate::harness::restore::rows;
 use fencepost::error::{CreateError, UpdateError};
-use fencepost::table::{RestampError, Restamped};
+use fencepost::operate::{Found, RunError, Task};
 use fencepost::{Call, Deadline, Decision, Failure, Key, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -54,14 +55,14 @@ fn incarnations(engine: &Engine) -> BTreeMap<String, Value> {
 }
 
 /// Runs to the end, whoever answers.
-async fn run(store: &Store) -> Result<Restamped, RestampError> {
-    let mut run = store.restamp(TABLE, [KEY]);
-    while run.next_page().await? {}
+async fn run(store: &Store) -> Result<Found, RunError> {
+    let mut run = store.operate(Task::Restamp, TABLE, &[KEY]);
+    while run.next_page().await?.is_some() {}
     Ok(run.so_far())
 }
 
-fn counted(found: Restamped) -> (u64, u64, u64, u64) {
-    (found.live, found.tombstones, found.unversioned, found.changed_meanwhile)
+fn counted(found: Found) -> (u64, u64, u64, u64) {
+    (found.live, found.tombstones, found.damaged, found.changed_meanwhile)
 }
 
 #[tokio::test]
@@ -69,12 +70,12 @@ async fn each_row_gets_an_incarnation_of_its_own_and_rows_of_others_are_left_alo
     let (engine, _) = notes(40, 10).await;
     let before = incarnations(&engine);
     let client = engine.client();
-    let counted_only = dev::restamp::restamp(&client, TABLE, false, |_| {}).await.expect("a dry run");
+    let counted_only = run_over(&client, TABLE, Task::Restamp, false).await.expect("a dry run");
     assert_eq!((counted(counted_only), incarnations(&engine)), ((39, 1, 1, 0), before.clone()));
 
     for _ in 0..2 {
         let before = incarnations(&engine);
-        let found = dev::restamp::restamp(&client, TABLE, true, |_| {}).await.expect("a run");
+        let found = run_over(&client, TABLE, Task::Restamp, true).await.expect("a run");
         assert_eq!(counted(found), (39, 1, 1, 0), "a second run is as good as the first");
         let mut after = incarnations(&engine);
         assert_eq!(after.remove("other"), Some(Value::Null));
@@ -89,9 +90,10 @@ async fn each_row_gets_an_incarnation_of_its_own_and_rows_of_others_are_left_alo
 #[tokio::test]
 async fn a_table_of_many_pages_is_read_page_by_page() {
     let (engine, _) = notes(9, 300_000).await;
-    let mut pages = 0;
-    let found = dev::restamp::restamp(&engine.client(), TABLE, true, |_| pages += 1).await.expect("a run");
+    engine.take_log();
+    let found = run_over(&engine.client(), TABLE, Task::Restamp, true).await.expect("a run");
     assert_eq!(counted(found), (8, 1, 1, 0));
+    let pages = engine.take_log().iter().filter(|asked| asked.operation == "Scan").count();
     assert!(pages > 1, "{pages}");
 }
 
@@ -201,7 +203,7 @@ async fn a_run_that_ended_early_is_made_again() {
         }
     });
     let failed = run(&Store::new(&denied)).await.expect_err("denied");
-    assert!(matches!(failed, RestampError::Failed(Failure::Rejected { .. })), "{failed:?}");
+    assert!(matches!(failed, RunError::Failed(Failure::Rejected { .. })), "{failed:?}");
     assert_eq!(counted(run(table.store()).await.expect("a run")), (4, 1, 1, 0));
 }
 
@@ -211,8 +213,8 @@ async fn a_table_of_leases_is_refused_with_what_to_do_instead() {
     let terms = fencepost::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
     Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms, &call()).await.expect("free");
     let before = rows(&engine, LEASES);
-    for apply in [false, true] {
-        let refused = dev::restamp::restamp(&engine.client(), LEASES, apply, |_| {}).await.expect_err("leases");
+    for write in [false, true] {
+        let refused = run_over(&engine.client(), LEASES, Task::Restamp, write).await.expect_err("leases");
         assert!(refused.to_string().contains("start with an empty table"), "{refused}");
     }
     assert_eq!(rows(&engine, LEASES), before);
@@ -221,7 +223,7 @@ async fn a_table_of_leases_is_refused_with_what_to_do_instead() {
 #[tokio::test]
 async fn a_table_that_is_not_there_is_named() {
     let engine = Engine::with_tables(&[]);
-    let refused = dev::restamp::restamp(&engine.client(), "Nots", true, |_| {}).await.expect_err("none");
+    let refused = run_over(&engine.client(), "Nots", Task::Restamp, true).await.expect_err("none");
     assert!(refused.to_string().contains("Nots"), "{refused}");
 }
 
@@ -252,6 +254,6 @@ async fn rows_with_a_sort_key_are_told_apart() {
         let page = Page { text: number.to_string() };
         pages.create(&Key::with_sort("b", number), &page, &call()).await.expect("a free key");
     }
-    let found = dev::restamp::restamp(&engine.client(), "Pages", true, |_| {}).await.expect("a run");
+    let found = run_over(&engine.client(), "Pages", Task::Restamp, true).await.expect("a run");
     assert_eq!(counted(found), (3, 0, 0, 0));
 }

@@ -1,7 +1,6 @@
 //! Typed tables: [`Record`], [`Key`], [`Table`], and the operations on one item.
 //!
 //! `update.rs` changes an item by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any version.
-//! `restamp.rs` gives every row of a restored table a new incarnation.
 
 pub(crate) mod add;
 mod adding;
@@ -10,12 +9,10 @@ mod handle;
 mod key;
 pub(crate) mod prepare;
 mod record;
-mod restamp;
 mod update;
 
 pub use add::{Add, AddPath, Added};
 pub use handle::Table;
 pub use key::{Key, KeyPart};
 pub use record::Record;
-pub use restamp::{Restamp, RestampError, Restamped};
 pub use update::Decision;

@@ -3,6 +3,7 @@
 //! All errors of a request are found here, and become a [`Problem`](super::Problem) that names the field.
 
 mod fields;
+mod from_http;
 mod id;
 mod idempotency_key;
 mod limits;

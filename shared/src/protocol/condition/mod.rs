@@ -4,6 +4,7 @@ mod add;
 mod demand;
 mod lease;
 mod newest;
+mod operate;
 mod versioned;
 mod write;
 
@@ -13,5 +14,6 @@ pub(crate) use lease::{
     ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
 pub(crate) use newest::{Ordering, put_if_newer, put_unless_newer};
-pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, restamp_at, update_at};
+pub(crate) use operate::{adopt_at, restamp_at, sweep_at};
+pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, update_at};
 pub(crate) use write::{Action, ConditionalWrite, Remember, fenced};

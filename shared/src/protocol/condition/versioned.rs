@@ -2,10 +2,9 @@
 
 use super::demand::{Demand, Expression};
 use super::write::{Action, ConditionalWrite, IS_ABSENT, Remember};
-use crate::layout::{Layout, Names};
+use crate::layout::Layout;
 use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::row::{bytes, number};
-use crate::version::{Incarnation, ItemVersion};
+use crate::protocol::row::number;
 use std::collections::HashMap;
 
 /// Creates the row if the key has none.
@@ -110,26 +109,4 @@ fn change(demand: &Demand<'_>, remember: &Remember<'_>, diff: &Diff) -> Expressi
         expression.remove(name);
     }
     expression
-}
-
-/// Gives the row another incarnation, if it is still at `at`. Changes nothing else of an item or a tombstone.
-pub(crate) fn restamp_at(
-    key: Attributes,
-    names: &Names,
-    at: ItemVersion,
-    incarnation: Incarnation,
-) -> ConditionalWrite {
-    let text = |text: &str| text.to_owned();
-    ConditionalWrite {
-        action: Action::Update { key, expression: text("SET #incarnation = :new") },
-        condition: "#version = :at AND #incarnation = :incarnation".into(),
-        names: [(text("#version"), text(names.version)), (text("#incarnation"), text(names.incarnation))].into(),
-        values: [
-            (text(":at"), number(at.version.get())),
-            (text(":incarnation"), bytes(at.incarnation.as_bytes())),
-            (text(":new"), bytes(incarnation.as_bytes())),
-        ]
-        .into(),
-        returning: None,
-    }
 }

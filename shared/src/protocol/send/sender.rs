@@ -210,10 +210,17 @@ impl Sender {
         }
     }
 
-    /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB of them.
-    pub(crate) async fn scan(&self, table: &str, after: Option<Attributes>, timeout: Duration) -> ReadOutcome<Page> {
+    /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
+    pub(crate) async fn scan(
+        &self,
+        table: &str,
+        after: Option<Attributes>,
+        limit: Option<i32>,
+        timeout: Duration,
+    ) -> ReadOutcome<Page> {
         record_request("Scan", Some(table));
-        let request = self.client.scan().table_name(table).set_exclusive_start_key(after).consistent_read(true);
+        let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
+        let request = request.consistent_read(true);
         match self.within(timeout, Box::pin(request.send())).await {
             None => ReadOutcome::Again(no_answer(timeout)),
             Some(Ok(output)) => ReadOutcome::Read(Page {

@@ -1,0 +1,56 @@
+//! [`Failure`]: one sentence that says what went wrong and what to do about it.
+
+use std::error::Error;
+use std::{fmt, io};
+
+/// A failure that ends the run. The sentence goes to the terminal, and the exit code to the shell.
+#[derive(Debug)]
+pub struct Failure {
+    sentence: String,
+    exit_code: u8,
+}
+
+impl Failure {
+    /// A failure of the table, the set-up or this machine. The exit code is 1.
+    #[must_use]
+    pub fn new(sentence: impl Into<String>) -> Self {
+        Failure { sentence: sentence.into(), exit_code: 1 }
+    }
+
+    /// A failure of the command line. The exit code is 2, as in shells and other tools.
+    #[must_use]
+    pub fn usage(problem: impl fmt::Display) -> Self {
+        Failure { sentence: format!("{problem}; `fencepost --help` lists the options."), exit_code: 2 }
+    }
+
+    /// The exit code of the process.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+
+impl Error for Failure {}
+
+/// The output cannot be written.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::new(format!("The output cannot be written: {error}."))
+    }
+}
+
+/// The innermost cause. The outer errors of the SDK only say which layer failed.
+#[must_use]
+pub fn reason(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

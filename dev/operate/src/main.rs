@@ -1,0 +1,34 @@
+//! The program `fencepost`.
+
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is a command-line tool: what it says goes to the terminal"
+)]
+
+use operate::args::{self, Command};
+use operate::run;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let mut out = io::stdout().lock();
+    let outcome = match args::parse(std::env::args_os().skip(1)) {
+        Ok(Command::Help) => {
+            print!("{}", args::HELP);
+            Ok(())
+        }
+        Ok(Command::Row(options)) => run::explain_row(&options, &mut out).await,
+        Ok(Command::Table(options)) => run::whole_table(&options, &mut out, |progress| eprintln!("  {progress}")).await,
+        Err(failure) => Err(failure),
+    };
+    let outcome = outcome.and_then(|()| Ok(out.flush()?));
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Explains one row, or goes over all rows of a table.
+
+use crate::args::{Row, Target, Whole};
+use crate::failure::{Failure, reason};
+use crate::json;
+use crate::say::{row_as_json, row_as_text, rows, summary, summary_as_json};
+use crate::state::State;
+use crate::table::Table;
+use fencepost::operate::{Explained, Found, Position, Run, RunError, Task, explain};
+use fencepost::{Deletes, Store};
+use std::io::Write;
+
+/// Explains one row.
+///
+/// # Errors
+/// The table is not there, it has no such row, or the output cannot be written.
+pub async fn explain_row(options: &Row, out: &mut impl Write) -> Result<(), Failure> {
+    let Target { table: name, names, deletes, json, .. } = &options.target;
+    let table = Table::find(&options.target).await?;
+    let key = table.key(&options.key)?;
+    let read = table.client.get_item().table_name(name).set_key(Some(key.clone())).consistent_read(true).send().await;
+    let read = read.map_err(|error| Failure::new(format!("The row cannot be read: {}.", reason(&error))))?;
+    let attributes = read.item.ok_or_else(|| {
+        Failure::new(format!(
+            "{name} has no row {}: no item was ever there, or its tombstone is gone.",
+            json::to_json(&key)
+        ))
+    })?;
+    let now = Store::new(&table.client).now();
+    let explanation = explain(&attributes, *names, deletes.unwrap_or(Deletes::Expire), now);
+    say_row(&Explained { key, explanation }, *json, out)
+}
+
+/// Goes over all rows of a table. `progress` gets a line after each page.
+///
+/// # Errors
+/// The table is not there, it refuses a request, the task is not for it, or the output cannot be written.
+pub async fn whole_table(options: &Whole, out: &mut impl Write, progress: impl FnMut(&str)) -> Result<(), Failure> {
+    let table = Table::find(&options.target).await?;
+    run_on(&table, options, out, progress).await.map(|_| ())
+}
+
+/// The same on a table that was found before. Returns what was found.
+///
+/// # Errors
+/// See [`whole_table`].
+pub async fn run_on(
+    table: &Table,
+    options: &Whole,
+    out: &mut impl Write,
+    mut progress: impl FnMut(&str),
+) -> Result<Found, Failure> {
+    let state = options.state.as_ref().map(|file| State::of(options, file, table.id.as_deref()));
+    let mut run = prepared(table, options);
+    if let Some((after, found)) = state.as_ref().map(State::read).transpose()?.flatten() {
+        progress(&format!("goes on after {}", json::to_json(&after)));
+        run = run.continuing(after, found);
+    }
+    loop {
+        let page = run.next_page().await.map_err(|error| ended_early(options, &run, &error))?;
+        let Some(page) = page else { break };
+        for row in page {
+            if !options.problems_only || !row.explanation.problems.is_empty() {
+                say_row(&row, options.target.json, out)?;
+            }
+        }
+        // What was written before the place is kept is said again after an interruption, and nothing is left out.
+        out.flush()?;
+        if let (Some(state), Position::After(key)) = (&state, run.position()) {
+            state.keep(key, run.so_far())?;
+        }
+        progress(&rows(options.task, &run.so_far()));
+    }
+    state.as_ref().map_or(Ok(()), State::end)?;
+    if options.target.json {
+        writeln!(out, "{}", summary_as_json(options, &run.so_far()))?;
+    } else {
+        writeln!(out, "{}", summary(options, &run.so_far()))?;
+    }
+    Ok(run.so_far())
+}
+
+fn prepared(table: &Table, options: &Whole) -> Run {
+    let Whole { target, task, write, rate, .. } = options;
+    let mut run = Store::new(&table.client).operate(*task, &target.table, table.key).with_names(target.names);
+    if let Some(deletes) = target.deletes {
+        run = run.with_deletes(deletes);
+    }
+    if let Some(rate) = rate {
+        run = run.paced(*rate);
+    }
+    if *write { run } else { run.counting_only() }
+}
+
+fn say_row(row: &Explained, as_json: bool, out: &mut impl Write) -> Result<(), Failure> {
+    if as_json {
+        writeln!(out, "{}", row_as_json(row))?;
+    } else {
+        writeln!(out, "{}", row_as_text(row))?;
+    }
+    Ok(())
+}
+
+fn ended_early(options: &Whole, run: &Run, error: &RunError) -> Failure {
+    let Whole { target, task, state, .. } = options;
+    let table = &target.table;
+    match (error, task) {
+        (RunError::Leases, Task::Restamp) => Failure::new(format!(
+            "{table} has leases, and a restored token would be given out twice: start with an empty table instead."
+        )),
+        (RunError::Leases, _) => Failure::new(format!("{table} has leases, which have no version: leave it as it is.")),
+        (RunError::Mappings, _) => Failure::new(format!(
+            "{table} has rows of which the newest instance wins. They have no version: leave it as it is."
+        )),
+        _ => {
+            let again = if state.is_some() { "it goes on where it was" } else { "it begins at the start" };
+            let (reason, rows) = (reason(error), rows(*task, &run.so_far()));
+            Failure::new(format!("The run over {table} ended early ({reason}), after {rows}: run it again, {again}."))
+        }
+    }
+}

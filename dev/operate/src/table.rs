@@ -1,0 +1,98 @@
+//! The table of a run: its client and its key.
+
+use crate::args::Target;
+use crate::failure::{Failure, reason};
+use crate::json::{Key, typed};
+use aws_config::{BehaviorVersion, Region};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::Credentials;
+use fencepost::lambda::https_client;
+use std::env;
+
+/// What is sent to another endpoint if the user has no credentials. Local engines do not check signatures.
+const PLACEHOLDER: &str = "local";
+
+/// A table that is there.
+pub struct Table {
+    /// A client for its DynamoDB.
+    pub client: Client,
+    /// Its id. A table that was made anew under the same name has another one.
+    pub id: Option<String>,
+    /// The names of the attributes that are its key: the partition key first.
+    pub key: &'static [&'static str],
+    /// The types of these attributes: `S`, `N` or `B`.
+    kinds: Vec<String>,
+}
+
+impl Table {
+    /// Finds the table.
+    ///
+    /// # Errors
+    /// There is no region, no DynamoDB answers, or it has no such table.
+    pub async fn find(target: &Target) -> Result<Self, Failure> {
+        Self::described_by(client(target.endpoint.as_deref()).await?, &target.table).await
+    }
+
+    /// Finds the table through this client.
+    ///
+    /// # Errors
+    /// No DynamoDB answers, or it has no such table.
+    pub async fn described_by(client: Client, name: &str) -> Result<Self, Failure> {
+        let answer = client.describe_table().table_name(name).send().await.map_err(|error| {
+            let reason = reason(&error);
+            Failure::new(format!(
+                "{name} cannot be described ({reason}): correct the name, the region or the credentials."
+            ))
+        })?;
+        let table = answer.table.ok_or_else(|| Failure::new(format!("{name} has no description.")))?;
+        let kind_of = |name: &str| {
+            let found = table.attribute_definitions().iter().find(|definition| definition.attribute_name() == name);
+            found.map_or_else(String::new, |definition| definition.attribute_type().as_str().to_owned())
+        };
+        let mut elements: Vec<_> = table.key_schema().iter().collect();
+        elements.sort_by_key(|element| element.key_type().as_str() != "HASH");
+        if elements.is_empty() {
+            return Err(Failure::new(format!("The description of {name} has no key.")));
+        }
+        let names: Vec<&'static str> =
+            elements.iter().map(|element| &*element.attribute_name().to_owned().leak()).collect();
+        let kinds = names.iter().map(|name| kind_of(name)).collect();
+        Ok(Table { id: table.table_id().map(str::to_owned), client, key: names.leak(), kinds })
+    }
+
+    /// The key of one row, from the texts that the user gave.
+    ///
+    /// # Errors
+    /// A usage failure if a part is missing, is none of the key, or has another type.
+    pub fn key(&self, parts: &[(String, String)]) -> Result<Key, Failure> {
+        let names = self.key.join(" and ");
+        if parts.len() != self.key.len() || parts.iter().any(|(name, _)| !self.key.contains(&name.as_str())) {
+            return Err(Failure::usage(format!("the key of the table is {names}, so give --key for exactly that")));
+        }
+        let part = |(name, text): &(String, String)| {
+            let index = self.key.iter().position(|own| own == name)?;
+            Some((name.clone(), typed(&self.kinds[index], text)?))
+        };
+        let key: Option<Key> = parts.iter().map(part).collect();
+        key.ok_or_else(|| Failure::usage(format!("the key of the table is {names}: binary parts are base64")))
+    }
+}
+
+async fn client(endpoint: Option<&str>) -> Result<Client, Failure> {
+    let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(https_client());
+    if let Some(endpoint) = endpoint {
+        loader = loader.endpoint_url(endpoint);
+        let is_set = |name: &str| env::var_os(name).is_some();
+        if !is_set("AWS_ACCESS_KEY_ID") && !is_set("AWS_PROFILE") {
+            loader = loader.credentials_provider(Credentials::new(PLACEHOLDER, PLACEHOLDER, None, None, "placeholder"));
+        }
+        if !is_set("AWS_REGION") {
+            loader = loader.region(Region::new("us-east-1"));
+        }
+    }
+    let config = loader.load().await;
+    if config.region().is_none() {
+        return Err(Failure::new("No region is set: set AWS_REGION, or name another DynamoDB with --endpoint URL."));
+    }
+    Ok(Client::new(&config))
+}

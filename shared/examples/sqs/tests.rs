@@ -1,0 +1,305 @@
+//! The consumer on an engine and a queue in this process, under virtual time. Both lose what the test says.
+
+use super::{Account, Consumer};
+use aws_config::BehaviorVersion;
+use aws_sdk_dynamodb::config::{Credentials, Region};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_types::body::SdkBody;
+use dynoxide::{Database, DynoxideError};
+use fencepost::{Call, Clock, Deadline, Key, Store, Table};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, from_slice, from_str, json, to_string};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+/// A message of the queue. It is hidden from its receive until the test redelivers it.
+#[derive(Debug)]
+struct Stored {
+    body: String,
+    hidden: bool,
+    received: u32,
+}
+
+/// Answers the requests of both clients.
+#[derive(Clone)]
+struct World {
+    engine: Database,
+    /// By the id of the message, which is its receipt as well.
+    queue: Arc<Mutex<Vec<(String, Stored)>>>,
+    /// The answers that are lost from now on, of the operation with this name.
+    lost: Arc<Mutex<(&'static str, u32)>>,
+}
+
+impl World {
+    fn new() -> Self {
+        let engine = Database::memory().expect("an engine in memory");
+        for (table, key) in [("Accounts", "accountId"), ("Records", "recordId")] {
+            let table = json!({
+                "TableName": table,
+                "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
+                "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
+                "BillingMode": "PAY_PER_REQUEST",
+            });
+            engine.create_table(from_str(&table.to_string()).expect("a table")).expect("created");
+        }
+        World { engine, queue: Arc::default(), lost: Arc::default() }
+    }
+
+    fn send(&self, id: &str, body: &str) {
+        let stored = Stored { body: body.to_owned(), hidden: false, received: 0 };
+        self.queue.lock().expect("no panic").push((id.to_owned(), stored));
+    }
+
+    /// The ids of the messages that are not deleted.
+    fn left(&self) -> Vec<String> {
+        self.queue.lock().expect("no panic").iter().map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Shows all messages again, as after the time for which they are hidden.
+    fn redeliver(&self) {
+        self.queue.lock().expect("no panic").iter_mut().for_each(|(_, stored)| stored.hidden = false);
+    }
+
+    /// Loses the next answers to this operation. A delete whose answer is lost is not made either.
+    fn lose(&self, operation: &'static str, answers: u32) {
+        *self.lost.lock().expect("no panic") = (operation, answers);
+    }
+
+    fn loses(&self, operation: &str) -> bool {
+        let mut lost = self.lost.lock().expect("no panic");
+        let loses = lost.0 == operation && lost.1 > 0;
+        lost.1 -= u32::from(loses);
+        loses
+    }
+
+    fn answer(&self, target: &str, body: &[u8]) -> (u16, String) {
+        let operation = target.rsplit('.').next().expect("a name");
+        let loses = self.loses(operation);
+        let db = &self.engine;
+        let answered = match operation {
+            "ReceiveMessage" => return (200, self.receive()),
+            "DeleteMessageBatch" if loses => return (500, "{}".to_owned()),
+            "DeleteMessageBatch" => return (200, self.delete(&from_slice(body).expect("JSON"))),
+            "GetItem" => asked(body, |request| db.get_item(request)),
+            "BatchGetItem" => asked(body, |request| db.batch_get_item(request)),
+            "PutItem" => asked(body, |request| db.put_item(request)),
+            "TransactWriteItems" => asked(body, |request| db.transact_write_items(request)),
+            other => panic!("the consumer does not need {other}"),
+        };
+        if loses {
+            return (500, json!({"__type": "InternalServerError"}).to_string());
+        }
+        answered.map_or_else(|error| (error.status_code(), error.to_json()), |body| (200, body))
+    }
+
+    fn receive(&self) -> String {
+        let mut queue = self.queue.lock().expect("no panic");
+        let visible = queue.iter_mut().filter(|(_, stored)| !stored.hidden).take(10);
+        let messages = visible.map(|(id, stored)| {
+            (stored.hidden, stored.received) = (true, stored.received + 1);
+            json!({"MessageId": id, "ReceiptHandle": id, "Body": stored.body})
+        });
+        json!({"Messages": messages.collect::<Vec<_>>()}).to_string()
+    }
+
+    fn delete(&self, request: &Value) -> String {
+        let entries = request["Entries"].as_array().expect("entries");
+        self.queue
+            .lock()
+            .expect("no panic")
+            .retain(|(id, _)| entries.iter().all(|entry| entry["ReceiptHandle"] != **id));
+        let successful: Vec<_> = entries.iter().map(|entry| json!({"Id": entry["Id"]})).collect();
+        json!({"Successful": successful, "Failed": []}).to_string()
+    }
+}
+
+fn asked<Q: DeserializeOwned, A: Serialize>(
+    body: &[u8],
+    operation: impl FnOnce(Q) -> Result<A, DynoxideError>,
+) -> Result<String, DynoxideError> {
+    Ok(to_string(&operation(from_slice(body).expect("a request of the SDK"))?).expect("JSON"))
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("World")
+    }
+}
+
+impl HttpConnector for World {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let target = request.headers().get("x-amz-target").expect("the SDK names its target");
+        let (status, body) = self.answer(target, request.body().bytes().expect("buffered"));
+        let mut response = HttpResponse::new(status.try_into().expect("a status"), SdkBody::from(body));
+        response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
+        HttpConnectorFuture::ready(Ok(response))
+    }
+}
+
+impl World {
+    fn http_client(&self) -> SharedHttpClient {
+        let connector = SharedHttpConnector::new(self.clone());
+        http_client_fn(move |_, _| connector.clone())
+    }
+
+    fn consumer(&self) -> Consumer {
+        let config = aws_config::SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("eu-west-1"))
+            .credentials_provider(aws_sdk_dynamodb::config::SharedCredentialsProvider::new(Credentials::new(
+                "a", "b", None, None, "example",
+            )))
+            .endpoint_url("http://world.invalid")
+            .retry_config(aws_config::retry::RetryConfig::standard())
+            .sleep_impl(aws_sdk_dynamodb::config::SharedAsyncSleep::new(TokioSleep))
+            .http_client(self.http_client())
+            .build();
+        let store = Store::new(&aws_sdk_dynamodb::Client::new(&config)).with_clock(Clock::new(now));
+        Consumer {
+            queue: aws_sdk_sqs::Client::new(&config),
+            url: "http://world.invalid/payments".to_owned(),
+            accounts: store.table("Accounts"),
+            payments: store.idempotency("Records"),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct TokioSleep;
+
+impl aws_sdk_dynamodb::config::AsyncSleep for TokioSleep {
+    fn sleep(&self, duration: Duration) -> aws_sdk_dynamodb::config::Sleep {
+        aws_sdk_dynamodb::config::Sleep::new(tokio::time::sleep(duration))
+    }
+}
+
+/// 2026-03-07T10:00:00Z, always.
+fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_hours(492_466)
+}
+
+fn payment(id: &str, account: &str, amount: u64, requested_at: &str) -> String {
+    json!({"paymentId": id, "account": account, "amount": amount, "requestedAt": requested_at}).to_string()
+}
+
+fn payment_of(id: &str, amount: u64) -> String {
+    payment(id, "a-1", amount, "2026-03-07T09:00:00.000Z")
+}
+
+async fn world_with_account() -> (World, Consumer) {
+    let world = World::new();
+    let consumer = world.consumer();
+    consumer.accounts.create(&Key::from("a-1"), &Account { balance: 100 }, &call()).await.expect("a free key");
+    (world, consumer)
+}
+
+fn call() -> Call {
+    Call::new(Deadline::within(Duration::from_secs(10)))
+}
+
+async fn balance(accounts: &Table<Account>) -> u64 {
+    accounts.get(&Key::from("a-1"), &call()).await.expect("an answer").expect("an account").value.balance
+}
+
+async fn one_batch(consumer: &Consumer) {
+    let messages = consumer.receive().await.expect("the queue answers");
+    consumer.handle_batch(messages).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_delete_fails_comes_again_and_counts_once() {
+    let (world, consumer) = world_with_account().await;
+    world.send("m-1", &payment_of("p-1", 5));
+    world.lose("DeleteMessageBatch", u32::MAX);
+    one_batch(&consumer).await;
+    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec!["m-1".to_owned()], 105));
+    world.lose("", 0);
+    world.redeliver();
+    one_batch(&consumer).await;
+    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_is_found_out_by_the_same_delivery() {
+    let (world, consumer) = world_with_account().await;
+    world.send("m-1", &payment_of("p-1", 5));
+    world.lose("TransactWriteItems", 1);
+    one_batch(&consumer).await;
+    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_outcome_is_unknown_is_left_and_the_next_delivery_finds_out() {
+    let (world, consumer) = world_with_account().await;
+    world.send("m-1", &payment_of("p-1", 5));
+    world.lose("TransactWriteItems", u32::MAX);
+    one_batch(&consumer).await;
+    world.lose("", 0);
+    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec!["m-1".to_owned()], 105));
+    world.redeliver();
+    one_batch(&consumer).await;
+    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105));
+}
+
+#[tokio::test(start_paused = true)]
+async fn poison_is_left_for_the_dead_letter_queue_and_the_rest_of_the_batch_is_applied() {
+    let (world, consumer) = world_with_account().await;
+    let before = "2026-03-07T09:00:00.000Z";
+    for (id, body) in [
+        ("no-json", "pay 5".to_owned()),
+        ("negative", payment_of("p-2", 5).replace(":5", ":-5")),
+        ("more-fields", payment_of("p-3", 5).replace('{', "{\"currency\":\"EUR\",")),
+        ("no-id", payment_of("", 5)),
+        ("no-account", payment("p-4", "a-2", 5, before)),
+        ("too-much", payment_of("p-5", u64::MAX)),
+        ("too-old", payment("p-6", "a-1", 5, "2026-03-06T09:59:59.999Z")),
+        ("good", payment_of("p-1", 5)),
+        ("just-in-time", payment("p-7", "a-1", 2, "2026-03-06T10:00:00.000Z")),
+    ] {
+        world.send(id, &body);
+    }
+    one_batch(&consumer).await;
+    let poison = ["no-json", "negative", "more-fields", "no-id", "no-account", "too-much", "too-old"];
+    assert_eq!(world.left(), poison);
+    // The id of an applied payment, with another amount.
+    world.send("reused", &payment_of("p-1", 6));
+    world.redeliver();
+    one_batch(&consumer).await;
+    assert_eq!(world.left(), [&poison[..], &["reused"]].concat());
+    assert_eq!(balance(&consumer.accounts).await, 107);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_payment_that_its_producer_sends_twice_counts_once() {
+    let (world, consumer) = world_with_account().await;
+    for id in ["m-1", "m-2", "m-3"] {
+        world.send(id, &payment_of("p-1", 5));
+    }
+    one_batch(&consumer).await;
+    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consumer_that_is_asked_to_stop_handles_what_it_has_received() {
+    let (world, consumer) = world_with_account().await;
+    for number in 0..25 {
+        world.send(&format!("m-{number}"), &payment_of(&format!("p-{number}"), 1));
+    }
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    // Asks the consumer to stop as soon as the first batch has been received.
+    let watch = async {
+        while world.queue.lock().expect("no panic").iter().all(|(_, stored)| stored.received == 0) {
+            tokio::task::yield_now().await;
+        }
+        stop.send(()).expect("it listens");
+    };
+    let ((), ()) = tokio::join!(consumer.consume(async { stopped.await.unwrap_or(()) }), watch);
+    let received: u32 = world.queue.lock().expect("no panic").iter().map(|(_, stored)| stored.received).sum();
+    let left = world.left().len();
+    assert!(left < 25 && received == 0, "each message that was received is deleted: {left} left, {received} received");
+    assert_eq!(balance(&consumer.accounts).await, 100 + 25 - left as u64);
+}

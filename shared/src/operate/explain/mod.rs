@@ -1,0 +1,245 @@
+//! [`explain`] (pure): what a row says about its past, and what is wrong with it, in plain sentences.
+
+mod memory;
+mod others;
+mod values;
+
+use crate::error::Failure;
+use crate::layout::{Deletes, Layout, Names};
+use crate::protocol::item::Attributes;
+use crate::protocol::row::Row;
+use crate::timestamp::Timestamp;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use memory::explain_memory;
+use others::{explain_lease, explain_mapping, is_lease, is_mapping};
+use std::fmt;
+use values::{Whole, in_words, when};
+
+/// The largest version.
+const MAX_VERSION: u64 = (1 << 53) - 1;
+
+/// What a row is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// An item that this crate has written.
+    Live,
+    /// What a delete left.
+    Tombstone,
+    /// An item of another program. The first change adopts it.
+    Foreign,
+    /// A lease.
+    Lease,
+    /// A row of a table where the newest instance wins.
+    Mapping,
+    /// A row that contradicts itself. This crate refuses to change it
+    /// ([`Failure::CorruptItem`](crate::Failure::CorruptItem)).
+    Damaged,
+}
+
+impl Kind {
+    /// The kind in one word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Live => "live",
+            Kind::Tombstone => "tombstone",
+            Kind::Foreign => "foreign",
+            Kind::Lease => "lease",
+            Kind::Mapping => "mapping",
+            Kind::Damaged => "damaged",
+        }
+    }
+}
+
+/// What a row says about itself.
+///
+/// `Display` writes all sentences, one per line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// What the row is.
+    pub kind: Kind,
+    /// Its version, if that can be read.
+    pub version: Option<u64>,
+    /// Its incarnation in base64url, as in the `ETag`, if that can be read.
+    pub incarnation: Option<String>,
+    /// The time after which TTL or a sweep may remove a tombstone, in epoch seconds, if that can be read.
+    pub purge_at: Option<u64>,
+    /// What is so, in sentences.
+    pub sentences: Vec<String>,
+    /// What is wrong, in sentences. A row that is not damaged may have some too.
+    pub problems: Vec<String>,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.sentences.iter().try_for_each(|sentence| writeln!(f, "{sentence}"))?;
+        self.problems.iter().try_for_each(|problem| writeln!(f, "Wrong: {problem}"))
+    }
+}
+
+impl Explanation {
+    fn new(kind: Kind) -> Self {
+        let (sentences, problems) = (Vec::new(), Vec::new());
+        Explanation { kind, version: None, incarnation: None, purge_at: None, sentences, problems }
+    }
+
+    /// A row with a problem of its own kind is damaged.
+    fn if_damaged(mut self) -> Self {
+        if !self.problems.is_empty() {
+            self.kind = Kind::Damaged;
+        }
+        self
+    }
+}
+
+/// Explains a row from its attributes, in a table that is set up like this.
+///
+/// It takes any attributes: what is missing, malformed or absurd becomes a sentence.
+///
+/// ```
+/// use aws_sdk_dynamodb::types::AttributeValue;
+/// use fencepost::operate::{Kind, explain};
+/// use fencepost::timestamp::Timestamp;
+/// use fencepost::{Deletes, Names};
+/// use std::collections::HashMap;
+///
+/// let names = Names::DEFAULT.version("version");
+/// let row = HashMap::from([("version".to_owned(), AttributeValue::N("7".to_owned()))]);
+/// let told = explain(&row, names, Deletes::Sweep, Timestamp::from_rfc3339("2026-03-07T10:00:00Z")?);
+/// assert_eq!(told.kind, Kind::Foreign);
+/// assert_eq!(told.sentences[0], "Another program wrote this row. Its version `version` is 7.");
+/// # Ok::<(), fencepost::timestamp::InvalidTimestamp>(())
+/// ```
+#[must_use]
+pub fn explain(attributes: &Attributes, names: Names, deletes: Deletes, now: Timestamp) -> Explanation {
+    let (kind, row) = kind_of(attributes, Layout { names, deletes, ..Layout::of_key("") });
+    match kind {
+        Kind::Lease => explain_lease(attributes, now),
+        Kind::Mapping => explain_mapping(attributes, now),
+        _ => explain_row(attributes, &names, kind, row, now),
+    }
+}
+
+/// What a row is, and the row as the operations of this crate read it. They can read neither leases and mappings nor
+/// damaged rows.
+pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<Row, Failure>) {
+    let has = |name: &str| attributes.contains_key(name);
+    let Names { incarnation, buried, .. } = layout.names;
+    // A mark counts wherever there is one. So the tables in which deletes leave marks need no setting.
+    let deletes = if has(buried) && layout.deletes == Deletes::Expire { Deletes::Sweep } else { layout.deletes };
+    let row = Row::read(&Layout { deletes, ..layout }, attributes.clone());
+    let kind = match &row {
+        _ if !has(incarnation) && is_lease(attributes) => Kind::Lease,
+        _ if !has(incarnation) && is_mapping(attributes, &layout.names) => Kind::Mapping,
+        Err(_) => Kind::Damaged,
+        Ok(row) if row.at.incarnation.is_foreign() => Kind::Foreign,
+        Ok(row) if row.is_tombstone => Kind::Tombstone,
+        Ok(_) => Kind::Live,
+    };
+    (kind, row)
+}
+
+fn explain_row(
+    attributes: &Attributes,
+    names: &Names,
+    kind: Kind,
+    row: Result<Row, Failure>,
+    now: Timestamp,
+) -> Explanation {
+    let mut told = Explanation::new(kind);
+    let is_own = attributes.contains_key(names.incarnation);
+    let version = Whole::read(attributes, names.version, u64::from(is_own), MAX_VERSION);
+    told.version = version.unless_wrong(&mut told.problems);
+    if is_own {
+        explain_identity(attributes, names, &mut told);
+    } else {
+        explain_foreign(attributes, names, &mut told);
+    }
+    explain_tombstone(attributes, names, now, &mut told);
+    if let Some(memory) = attributes.get(names.writes) {
+        explain_memory(names.writes, memory, told.version, &mut told);
+    }
+    if let Some(fence) = Whole::read(attributes, names.fence, 0, u64::MAX).unless_wrong(&mut told.problems) {
+        told.sentences.push(format!("It refuses writes under a fencing token below {fence}."));
+    }
+    if let (Err(failure), true) = (row, told.problems.is_empty()) {
+        told.problems.push(format!("{failure}."));
+    }
+    told
+}
+
+/// The version and the incarnation of a row that has an incarnation.
+fn explain_identity(attributes: &Attributes, names: &Names, told: &mut Explanation) {
+    for name in [names.version, names.writes].iter().filter(|name| !attributes.contains_key(**name)) {
+        told.problems.push(format!("`{name}` is missing, though the row has an incarnation."));
+    }
+    if let Some(value) = attributes.get(names.incarnation) {
+        let bytes = value.as_b().ok().and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
+        if bytes.is_none() {
+            let what = in_words(value);
+            told.problems.push(format!("`{}` is {what}, and must be 8 bytes.", names.incarnation));
+        }
+        told.incarnation = bytes.map(|bytes| URL_SAFE_NO_PAD.encode(bytes));
+    }
+    let at = told.version.map_or_else(|| "an unreadable version".to_owned(), |version| format!("version {version}"));
+    told.sentences.push(match told.kind {
+        Kind::Damaged => format!("This crate wrote this row, at {at}. It does not change the row as it is."),
+        Kind::Tombstone => format!("A tombstone: a delete made {at}."),
+        _ => format!("A live item at {at}."),
+    });
+    if let (Some(version), Some(incarnation), true) = (told.version, &told.incarnation, told.kind == Kind::Live) {
+        told.sentences.push(format!("Its ETag is \"{version}.{incarnation}\"."));
+    }
+}
+
+/// The version of a row without an incarnation.
+fn explain_foreign(attributes: &Attributes, names: &Names, told: &mut Explanation) {
+    let name = names.version;
+    told.sentences.push(match told.version {
+        Some(version) => format!("Another program wrote this row. Its version `{name}` is {version}."),
+        None if attributes.contains_key(name) => "Another program wrote this row.".to_owned(),
+        None => format!("Another program wrote this row. It has no version `{name}`."),
+    });
+    told.sentences.push(match (told.kind, told.version) {
+        (Kind::Damaged, _) => "It cannot be adopted as it is.".to_owned(),
+        (_, version) => format!("The first change adopts it and makes version {}.", version.unwrap_or(0) + 1),
+    });
+    for (name, what) in [(names.writes, "a memory"), (names.buried, "the mark of a tombstone")] {
+        if attributes.contains_key(name) {
+            told.problems.push(format!("It has {what} `{name}` and no incarnation: another program dropped that."));
+        }
+    }
+}
+
+/// The mark and the time of a tombstone, also where another program made it an item again.
+fn explain_tombstone(attributes: &Attributes, names: &Names, now: Timestamp, told: &mut Explanation) {
+    let purge_at = Whole::read(attributes, names.purge_at, 0, u64::MAX).unless_wrong(&mut told.problems);
+    let buried = Whole::read(attributes, names.buried, 0, u64::MAX).unless_wrong(&mut told.problems);
+    if told.kind != Kind::Tombstone {
+        if let Some(buried) = buried.filter(|_| told.kind == Kind::Live) {
+            let sentence = format!("A delete made version {buried}, and another program wrote to the row after that.");
+            told.sentences.push(sentence);
+        }
+        if let Some(purge_at) = purge_at {
+            let (name, when) = (names.purge_at, when(purge_at, now));
+            told.sentences.push(format!("If `{name}` is the TTL attribute, TTL may remove the row at {when}."));
+        }
+        return;
+    }
+    told.purge_at = purge_at;
+    let has_passed = |time: u64| now.epoch_millis().is_some_and(|now| time <= now / 1000);
+    told.sentences.push(match purge_at {
+        Some(time) if has_passed(time) => {
+            format!("Its time has passed, so TTL or a sweep may remove it: {}.", when(time, now))
+        }
+        Some(time) => format!("TTL or a sweep may remove it at {}.", when(time, now)),
+        None => "It has no time, so nothing removes it.".to_owned(),
+    });
+    told.sentences.push("A create goes on from its version.".to_owned());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Rows of this crate that have no version: leases and mappings.
+
+use super::values::{Whole, in_words, plural, quoted, when, when_millis};
+use super::{Explanation, Kind};
+use crate::layout::Names;
+use crate::protocol::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN};
+use crate::protocol::item::Attributes;
+use crate::timestamp::Timestamp;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+/// The attributes that every lease has beside its key.
+const OF_A_LEASE: [&str; 4] = [TOKEN, RENEWALS, EXPIRES_AT, ACQUIRE_ID];
+/// The attributes by which a mapping of the function `host-mapping` is known.
+const OF_A_MAPPING: [&str; 2] = ["hostIp", "creationTimestamp"];
+
+/// Whether this is the row of a lease, perhaps a damaged one.
+pub(super) fn is_lease(attributes: &Attributes) -> bool {
+    attributes.contains_key(LEASE_KEY)
+        && OF_A_LEASE.iter().filter(|name| attributes.contains_key(**name)).count() + 1 >= OF_A_LEASE.len()
+}
+
+/// Whether this is a mapping, perhaps a damaged one, or the tombstone of any row of which the newest instance wins: it has
+/// a time, and nothing else of this crate.
+pub(super) fn is_mapping(attributes: &Attributes, names: &Names) -> bool {
+    let has = |name: &str| attributes.contains_key(name);
+    let is_named = OF_A_MAPPING.iter().all(|name| has(name)) && !has(names.version);
+    let is_tombstone =
+        has(Names::DEFAULT.purge_at) && ![names.version, names.writes, names.buried].into_iter().any(has);
+    is_named || is_tombstone
+}
+
+pub(super) fn explain_lease(attributes: &Attributes, now: Timestamp) -> Explanation {
+    let mut told = Explanation::new(Kind::Lease);
+    let problems = &mut told.problems;
+    let mut number = |name: &str| match Whole::read(attributes, name, 0, u64::MAX) {
+        Whole::Absent => {
+            problems.push(format!("`{name}` is missing, and every lease has it."));
+            None
+        }
+        other => other.unless_wrong(problems),
+    };
+    let (token, renewals, expires_at) = (number(TOKEN), number(RENEWALS), number(EXPIRES_AT));
+    match attributes.get(ACQUIRE_ID) {
+        None => problems.push(format!("`{ACQUIRE_ID}` is missing, and every lease has it.")),
+        Some(AttributeValue::B(_)) => {}
+        Some(other) => problems.push(format!("`{ACQUIRE_ID}` is {}, and must be bytes.", in_words(other))),
+    }
+    let token = token.map_or_else(|| "an unreadable token".to_owned(), |token| format!("token {token}"));
+    told.sentences.push(match attributes.get(HOLDER) {
+        None => format!("A lease that nobody holds. Its last acquire had {token}, and the next one gets a higher one."),
+        Some(AttributeValue::S(holder)) => format!("A lease of {} under {token}.", quoted(holder)),
+        Some(other) => {
+            problems.push(format!("`{HOLDER}` is {}, and must be a text.", in_words(other)));
+            format!("A lease under {token}.")
+        }
+    });
+    if let (Some(expires_at), true) = (expires_at, attributes.contains_key(HOLDER)) {
+        told.sentences.push(format!("By the clock of its holder, it ends at {}.", when_millis(expires_at, now)));
+    }
+    if let Some(renewals) = renewals {
+        told.sentences.push(format!("It was renewed {}.", plural(renewals, "time")));
+    }
+    told.if_damaged()
+}
+
+pub(super) fn explain_mapping(attributes: &Attributes, now: Timestamp) -> Explanation {
+    let mut told = Explanation::new(Kind::Mapping);
+    let [_, order] = OF_A_MAPPING;
+    let purge = Names::DEFAULT.purge_at;
+    let created = Whole::read(attributes, order, 0, u64::MAX).unless_wrong(&mut told.problems);
+    told.purge_at = Whole::read(attributes, purge, 0, u64::MAX).unless_wrong(&mut told.problems);
+    let what = if attributes.contains_key(purge) { "The tombstone of a mapping" } else { "A mapping" };
+    told.sentences.push(format!("{what}: the newest instance wins, so the row has no version."));
+    if let Some(created) = created {
+        told.sentences.push(format!("Its instance was created at {}.", when_millis(created, now)));
+    }
+    if let Some(purge_at) = told.purge_at {
+        told.sentences.push(format!("TTL may remove it at {}.", when(purge_at, now)));
+    }
+    told.if_damaged()
+}

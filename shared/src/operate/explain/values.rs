@@ -1,0 +1,115 @@
+//! Attributes in words.
+
+use crate::protocol::item::Attributes;
+use crate::timestamp::Timestamp;
+use aws_sdk_dynamodb::types::AttributeValue;
+use std::time::Duration;
+
+/// The most characters of a text that a sentence shows.
+const SHOWN: usize = 40;
+
+/// A number of this crate in a row.
+pub(super) enum Whole {
+    Absent,
+    Is(u64),
+    /// Something else. The sentence says what, and what belongs there.
+    Wrong(String),
+}
+
+impl Whole {
+    /// Reads the attribute `name`: a whole number from `from` to `to`.
+    pub(super) fn read(attributes: &Attributes, name: &str, from: u64, to: u64) -> Self {
+        let Some(value) = attributes.get(name) else { return Whole::Absent };
+        let number = value.as_n().ok().and_then(|number| number.parse().ok());
+        match number.filter(|number| (from..=to).contains(number)) {
+            Some(number) => Whole::Is(number),
+            None => Whole::Wrong(format!(
+                "`{name}` is {}, and must be a whole number from {from} to {to}.",
+                in_words(value)
+            )),
+        }
+    }
+
+    /// The number, if it is one. What is wrong goes to `problems`.
+    pub(super) fn unless_wrong(self, problems: &mut Vec<String>) -> Option<u64> {
+        match self {
+            Whole::Is(number) => Some(number),
+            Whole::Absent => None,
+            Whole::Wrong(sentence) => {
+                problems.push(sentence);
+                None
+            }
+        }
+    }
+}
+
+/// A value in a few words, however large it is.
+pub(super) fn in_words(value: &AttributeValue) -> String {
+    let count = |kind: &str, size: usize| format!("{kind} of {size}");
+    match value {
+        AttributeValue::S(text) => format!("the text {}", quoted(text)),
+        AttributeValue::N(number) => format!("the number {}", cut(number)),
+        AttributeValue::B(bytes) => match bytes.as_ref().len() {
+            1 => "1 byte".to_owned(),
+            size => format!("{size} bytes"),
+        },
+        AttributeValue::Bool(truth) => truth.to_string(),
+        AttributeValue::Null(_) => "null".to_owned(),
+        AttributeValue::M(map) => count("a map", map.len()),
+        AttributeValue::L(list) => count("a list", list.len()),
+        AttributeValue::Ss(set) | AttributeValue::Ns(set) => count("a set", set.len()),
+        AttributeValue::Bs(set) => count("a set", set.len()),
+        _ => "a value of a type that this build does not know".to_owned(),
+    }
+}
+
+/// A text in quotes, without control characters, and cut if it is long.
+pub(super) fn quoted(text: &str) -> String {
+    format!("{:?}", cut(text))
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// A moment in epoch seconds, and how far it is from `now`. A moment beyond the calendar is shown as its number.
+pub(super) fn when(epoch_seconds: u64, now: Timestamp) -> String {
+    moment_and_distance(epoch_seconds.checked_mul(1000), epoch_seconds, now)
+}
+
+/// The same for epoch milliseconds.
+pub(super) fn when_millis(epoch_millis: u64, now: Timestamp) -> String {
+    moment_and_distance(Some(epoch_millis), epoch_millis, now)
+}
+
+fn moment_and_distance(millis: Option<u64>, number: u64, now: Timestamp) -> String {
+    let Some(moment) = millis.and_then(Timestamp::from_epoch_millis) else {
+        return format!("{number}, which no calendar has");
+    };
+    let (later, earlier) = (moment.since(now), now.since(moment));
+    if later.is_zero() { format!("{moment}, {} ago", span(earlier)) } else { format!("{moment}, in {}", span(later)) }
+}
+
+/// A duration in its largest unit.
+fn span(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let (number, unit) = match seconds {
+        0..60 => (seconds, "second"),
+        60..3600 => (seconds / 60, "minute"),
+        3600..86_400 => (seconds / 3600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    plural(number, unit)
+}
+
+/// `1 write`, `2 writes`, `2 entries`.
+pub(super) fn plural(number: u64, thing: &str) -> String {
+    match (number, thing.strip_suffix('y')) {
+        (1, _) => format!("1 {thing}"),
+        (_, Some(stem)) if !stem.ends_with('a') => format!("{number} {stem}ies"),
+        _ => format!("{number} {thing}s"),
+    }
+}

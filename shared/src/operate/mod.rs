@@ -1,0 +1,13 @@
+//! For the operators of a table: [`explain`] says what a row tells about itself, and a [`Run`] goes over all rows.
+//!
+//! The program `fencepost` of the workspace puts both on the command line. `docs/operations.md` says when to use it.
+
+mod explain;
+mod found;
+mod run;
+mod write;
+
+pub use explain::{Explanation, Kind, explain};
+pub use found::Found;
+pub use run::{Explained, Position, Run, RunError};
+pub use write::Task;

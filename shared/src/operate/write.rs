@@ -1,0 +1,131 @@
+//! [`Task`]: what a run does with a row.
+
+use super::explain::{Kind, kind_of};
+use super::found::Found;
+use crate::call::Call;
+use crate::error::Failure;
+use crate::layout::{Deletes, Layout};
+use crate::protocol::condition::{self, ConditionalWrite, Remember};
+use crate::protocol::deliver::{Delivery, Send, WriteOutcome};
+use crate::protocol::item::Attributes;
+use crate::protocol::memory::WriteId;
+use crate::protocol::row::Row;
+use crate::retry::Deadline;
+use crate::store::Store;
+use crate::timestamp::epoch_seconds;
+use crate::version::Version;
+use std::time::Duration;
+
+/// How long one row is written to, before the run ends with a failure.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What a run does with the rows of a table. Each write is conditional: it never overwrites a change, whoever writes to
+/// the table at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Task {
+    /// Explains each row. Writes nothing.
+    Explain,
+    /// Adopts the rows of other programs ahead of time: raises the version by one, and gives the row an incarnation and a
+    /// memory. Without this, the first change of each row does it.
+    Adopt,
+    /// Removes tombstones whose time has passed, in a table without TTL on that time ([`Deletes::Sweep`]).
+    Sweep,
+    /// Gives each item and each tombstone a new incarnation, after the table was restored to an earlier moment.
+    ///
+    /// Later writes reach the same version numbers again. A tag or a version that a client saw after that moment, and a
+    /// write that is still on its way, would then match another state. A new incarnation ends them all.
+    ///
+    /// Stop all writers before. A writer whose answer is lost while its row gets a new incarnation can no longer be told
+    /// what became of its write, and one that creates is told that it was not applied.
+    Restamp,
+}
+
+/// What became of one row.
+#[derive(Default)]
+pub(super) struct Written {
+    applied: bool,
+    changed: bool,
+    removed: bool,
+}
+
+impl Written {
+    pub(super) fn count_in(&self, found: &mut Found) {
+        found.written += u64::from(self.applied);
+        found.changed_meanwhile += u64::from(self.changed);
+        found.removed_meanwhile += u64::from(self.removed);
+    }
+}
+
+impl Task {
+    /// The table for this task. A sweep goes by marks, whatever is said of the table: a time alone may be that of a value.
+    pub(super) fn layout(self, layout: Layout) -> Layout {
+        if self == Task::Sweep { Layout { deletes: Deletes::Sweep, ..layout } } else { layout }
+    }
+
+    /// Whether the row needs the write of this task.
+    pub(super) fn is_for(self, kind: Kind, row: &Row, now: u64) -> bool {
+        match self {
+            Task::Explain => false,
+            Task::Adopt => kind == Kind::Foreign && Version::new(row.at.version.get() + 1).is_some(),
+            Task::Sweep => kind == Kind::Tombstone && row.purge_at.is_some_and(|time| time <= now),
+            Task::Restamp => matches!(kind, Kind::Live | Kind::Tombstone),
+        }
+    }
+
+    /// The write. `None` if the expression would exceed a limit of `DynamoDB`, or if the task has no writes.
+    fn write(self, layout: &Layout, key: Attributes, row: &Row, id: WriteId, now: u64) -> Option<ConditionalWrite> {
+        match self {
+            Task::Explain => None,
+            Task::Adopt => condition::adopt_at(layout, key, row, &Remember { id, prune: &[] }),
+            Task::Sweep => condition::sweep_at(layout, key, row, now),
+            Task::Restamp => condition::restamp_at(layout, key, row, id.as_incarnation()),
+        }
+    }
+
+    /// Writes to one row. A row that changed meanwhile is written as it is by then, if it still needs it.
+    ///
+    /// Every send carries the same id. So a refusal by a row whose incarnation is that id is an echo of a send whose
+    /// answer was lost.
+    pub(super) async fn write_to(
+        self,
+        store: &Store,
+        table: &str,
+        layout: &Layout,
+        key: Attributes,
+        row: Row,
+    ) -> Result<Written, Failure> {
+        let (sender, call) = (store.sender(), Call::new(Deadline::within(PATIENCE)));
+        let id = WriteId::from_random(sender.rng.next_u64());
+        let mut delivery = Delivery::new(sender, &call);
+        let (mut row, mut done) = (row, Written::default());
+        loop {
+            let now = epoch_seconds(sender.clock.now());
+            let Some(write) = self.write(layout, key.clone(), &row, id, now) else {
+                return Err(Failure::Rejected { source: "the names of the attributes are too long".into() });
+            };
+            let send = |send: Send| sender.write(table, write.clone(), send.timeout);
+            let refusal = match delivery.until_proved(send).await? {
+                WriteOutcome::Applied(_) => return Ok(Written { applied: true, ..done }),
+                WriteOutcome::Refused(refusal) => refusal,
+            };
+            let Some(attributes) = refusal.by else {
+                // A row that is gone after a lost answer to its removal is taken for removed by this run.
+                let applied = self == Task::Sweep && refusal.pending.is_some();
+                return Ok(Written { applied, removed: !applied, ..done });
+            };
+            let (kind, now_there) = kind_of(&attributes, *layout);
+            let Ok(now_there) = now_there else { return Ok(Written { changed: true, ..done }) };
+            if now_there.at.incarnation == id.as_incarnation() {
+                return Ok(Written { applied: true, ..done });
+            }
+            done.changed = true;
+            if !self.is_for(kind, &now_there, now) {
+                return Ok(done);
+            }
+            let behind = now_there.at.version.get().saturating_sub(row.at.version.get());
+            row = now_there;
+            delivery.conflict(behind, refusal.round_trip);
+        }
+    }
+}

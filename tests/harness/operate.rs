@@ -1,0 +1,29 @@
+//! Runs of the operator's tool, in process.
+
+use aws_sdk_dynamodb::Client;
+use fencepost::Names;
+use fencepost::operate::{Found, Task};
+use operate::args::{Target, Whole};
+use operate::failure::Failure;
+use operate::run::run_on;
+use operate::table::Table;
+
+/// What the user says for this task on this table, and nothing else.
+pub fn options(table: &str, task: Task, write: bool) -> Whole {
+    let (endpoint, deletes, json) = (None, None, true);
+    let target = Target { table: table.to_owned(), endpoint, names: Names::DEFAULT, deletes, json };
+    Whole { target, task, write, rate: None, state: None, problems_only: false }
+}
+
+/// Goes over the whole table through this client, as the command does.
+pub async fn run_over(client: &Client, table: &str, task: Task, write: bool) -> Result<Found, Failure> {
+    run_with(client, &options(table, task, write)).await.map(|(found, _)| found)
+}
+
+/// The same with these options. Gives the output too.
+pub async fn run_with(client: &Client, options: &Whole) -> Result<(Found, String), Failure> {
+    let table = Table::described_by(client.clone(), &options.target.table).await?;
+    let mut out = Vec::new();
+    let found = run_on(&table, options, &mut out, |_| {}).await?;
+    Ok((found, String::from_utf8(out).expect("text")))
+}

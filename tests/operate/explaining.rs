@@ -1,0 +1,146 @@
+//! Damaged tables: a sentence for each row, no crash, no write.
+
+use super::{KEY, TABLE, accounts, put};
+use crate::harness::operate::{options, run_with};
+use crate::harness::restore::rows;
+use fencepost::operate::Task;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::time::Duration;
+use tokio::time::Instant;
+
+const INCARNATION: &str = "AAAAAAAAAAA=";
+
+/// A row of this crate, but for these attributes.
+fn own(changes: &Value) -> Value {
+    let mut row = json!({
+        "_version": {"N": "7"},
+        "_incarnation": {"B": INCARNATION},
+        "_writes": {"M": {"AgICAgICAgI": {"N": "6"}}},
+        "balance": {"N": "1"},
+    });
+    for (name, value) in changes.as_object().expect("an object") {
+        match value {
+            Value::Null => row.as_object_mut().expect("an object").remove(name),
+            value => row.as_object_mut().expect("an object").insert(name.clone(), value.clone()),
+        };
+    }
+    row
+}
+
+/// A row: its id, its attributes, its kind, and a part of what is said of it.
+type Animal = (&'static str, Value, &'static str, &'static str);
+
+/// Damaged, odd and good rows.
+fn zoo() -> Vec<Animal> {
+    let is = |value: Value| own(&json!({ "_version": value }));
+    let memory = |value: Value| own(&json!({ "_writes": value }));
+    vec![
+        ("good", own(&json!({})), "live", "A live item at version 7."),
+        ("no-version", is(Value::Null), "damaged", "`_version` is missing"),
+        ("no-memory", memory(Value::Null), "damaged", "`_writes` is missing"),
+        ("no-incarnation", own(&json!({"_incarnation": null})), "damaged", "`_writes` and no incarnation"),
+        ("text-version", is(json!({"S": "7"})), "damaged", "`_version` is the text \"7\""),
+        (
+            "huge-version",
+            is(json!({"N": "1152921504606846976"})),
+            "damaged",
+            "`_version` is the number 1152921504606846976",
+        ),
+        ("negative-version", is(json!({"N": "-7"})), "damaged", "`_version` is the number -7"),
+        ("fraction-version", is(json!({"N": "7.5"})), "damaged", "`_version` is the number 7.5"),
+        ("list-version", is(json!({"L": []})), "damaged", "`_version` is a list of 0"),
+        ("null-version", is(json!({"NULL": true})), "damaged", "`_version` is null"),
+        ("short-incarnation", own(&json!({"_incarnation": {"B": "AAAA"}})), "damaged", "`_incarnation` is 3 bytes"),
+        ("list-memory", memory(json!({"L": []})), "damaged", "`_writes` is a list of 0"),
+        ("bad-id", memory(json!({"M": {"x": {"N": "1"}}})), "damaged", "the id \"x\", which is none of this crate"),
+        ("bad-trace", memory(json!({"M": {"AgICAgICAgI": {"S": "1"}}})), "damaged", "the text \"1\" for the write"),
+        ("slots", memory(json!({"M": {"3": {"B": INCARNATION}}})), "damaged", "stored format 1"),
+        ("ahead", memory(json!({"M": {"AgICAgICAgI": {"N": "9"}}})), "live", "the row is only at version 7"),
+        ("bad-time", own(&json!({"_purgeAt": {"S": "soon"}})), "damaged", "`_purgeAt` is the text \"soon\""),
+        ("tombstone", own(&json!({"_purgeAt": {"N": "4102444800"}, "_buried": {"N": "7"}})), "tombstone", "2100-01-01"),
+        ("kept", own(&json!({"_buried": {"N": "7"}})), "tombstone", "It has no time, so nothing removes it."),
+        ("revived", own(&json!({"_buried": {"N": "5"}})), "live", "A delete made version 5"),
+        ("fenced", own(&json!({"_fence": {"N": "12"}})), "live", "a fencing token below 12"),
+        ("foreign", json!({"_version": {"N": "3"}}), "foreign", "makes version 4."),
+        ("bare", json!({}), "foreign", "It has no version `_version`"),
+        ("foreign-text", json!({"_version": {"BOOL": true}}), "damaged", "`_version` is true"),
+    ]
+}
+
+fn damaged() -> impl Iterator<Item = Animal> {
+    zoo().into_iter().filter(|(_, _, kind, _)| *kind == "damaged")
+}
+
+#[tokio::test]
+async fn each_row_of_a_damaged_table_gets_a_sentence_and_nothing_is_written() {
+    let engine = accounts();
+    zoo().iter().for_each(|(id, row, ..)| put(&engine, id, row));
+    let before = rows(&engine, TABLE);
+    engine.take_log();
+    let (found, out) = run_with(&engine.client(), &options(TABLE, Task::Explain, false)).await.expect("a run");
+    assert!(engine.take_log().iter().all(|asked| ["DescribeTable", "Scan"].contains(&asked.operation.as_str())));
+    assert_eq!(rows(&engine, TABLE), before);
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let (summary, told) = lines.split_last().expect("a summary");
+    let told: BTreeMap<_, _> = told.iter().map(|row| (row["key"][KEY]["S"].as_str().expect("a key"), row)).collect();
+    assert_eq!(told.len(), zoo().len());
+    for (id, _, kind, part) in zoo() {
+        let row = told[id];
+        let all = [&row["sentences"], &row["problems"]].map(Value::to_string).join(" ").replace("\\\"", "\"");
+        assert!(row["kind"] == kind && all.contains(part), "{id}: {part}\n{row}");
+        let problems = row["problems"].as_array().expect("a list").len();
+        assert_eq!(problems, usize::from(row["kind"] == "damaged" || id == "ahead"), "{row}");
+    }
+    assert_eq!(summary["summary"]["found"]["damaged"], found.damaged);
+    assert_eq!((found.rows(), found.damaged, found.written), (zoo().len() as u64, damaged().count() as u64, 0));
+}
+
+/// What is damaged is left alone by whatever writes, and is told of.
+#[tokio::test]
+async fn a_run_that_writes_leaves_damaged_rows_alone_and_tells_of_them() {
+    for task in [Task::Adopt, Task::Sweep, Task::Restamp] {
+        let engine = accounts();
+        let damaged: Vec<_> = damaged().collect();
+        damaged.iter().for_each(|(id, row, ..)| put(&engine, id, row));
+        let before = rows(&engine, TABLE);
+        let (found, out) = run_with(&engine.client(), &options(TABLE, task, true)).await.expect("a run");
+        assert_eq!((found.damaged, found.written), (damaged.len() as u64, 0), "{task:?}");
+        assert_eq!(out.lines().count(), damaged.len() + 1, "{task:?}");
+        assert_eq!(rows(&engine, TABLE), before);
+    }
+}
+
+#[tokio::test]
+async fn only_rows_with_problems_are_shown_if_the_operator_asks_for_them() {
+    let engine = accounts();
+    zoo().iter().for_each(|(id, row, ..)| put(&engine, id, row));
+    let mut options = options(TABLE, Task::Explain, false);
+    (options.problems_only, options.target.json) = (true, false);
+    let (found, out) = run_with(&engine.client(), &options).await.expect("a run");
+    // Each damaged row, and the one that remembers a write ahead of its version.
+    assert_eq!(out.matches("Wrong: ").count(), damaged().count() + 1);
+    assert!(!out.contains("\"good\"") && out.contains("{\"accountId\":{\"S\":\"text-version\"}}: damaged\n"), "{out}");
+    assert!(out.trim_end().ends_with(&format!(
+        "{} rows are damaged. They are left alone. `fencepost explain --problems` says why.",
+        found.damaged
+    )));
+}
+
+/// 40 rows of 4 KB at 8 units per second: 8 rows in a page, and a second between two pages.
+#[tokio::test(start_paused = true)]
+async fn a_paced_run_reads_small_pages_and_waits_between_them() {
+    let engine = accounts();
+    let text = "x".repeat(4000);
+    (0..40).for_each(|number| put(&engine, &format!("a-{number}"), &json!({"text": {"S": text}})));
+    let mut options = options(TABLE, Task::Explain, false);
+    options.rate = NonZeroU32::new(8);
+    engine.take_log();
+    let start = Instant::now();
+    let (found, _) = run_with(&engine.client(), &options).await.expect("a run");
+    let scans = engine.take_log().iter().filter(|asked| asked.operation == "Scan").count();
+    assert_eq!((found.rows(), scans), (40, 6));
+    let took = start.elapsed();
+    assert!((Duration::from_secs(5)..Duration::from_secs(6)).contains(&took), "{took:?}");
+}
