@@ -9,6 +9,7 @@ mod devices;
 mod harness;
 mod histories;
 mod leases;
+mod listings;
 mod mappings;
 mod operate;
 mod repository;

@@ -1,29 +1,37 @@
 //! Creates the tables of the template in any DynamoDB.
 
-use std::{error::Error, time::Duration};
+use std::{collections::BTreeMap, error::Error, time::Duration};
 
 use aws_sdk_dynamodb::{
     Client,
     client::Waiters,
     error::{BuildError, SdkError},
-    types::{AttributeDefinition, BillingMode, KeySchemaElement, TableDescription, TimeToLiveSpecification},
+    types::{
+        AttributeDefinition, BillingMode, CreateGlobalSecondaryIndexAction, GlobalSecondaryIndex,
+        GlobalSecondaryIndexUpdate, IndexStatus, KeySchemaElement, Projection, TableDescription,
+        TimeToLiveSpecification,
+    },
 };
 
 use crate::{
     dynamodb::DynamoDb,
     failure::Failure,
-    template::{KeyAttribute, Table},
+    template::{Index, KeyAttribute, Table},
 };
 
-/// Creates missing tables, and checks the keys of existing ones.
+/// Creates missing tables and missing indexes, and checks the keys of those that exist.
 ///
 /// # Errors
-/// No DynamoDB answers, it refuses a request, or an existing table has another key.
+/// No DynamoDB answers, it refuses a request, or an existing table or index has another key.
 pub async fn create(dynamodb: &DynamoDb, tables: &[Table]) -> Result<(), Failure> {
     let client = dynamodb.client().await;
     for table in tables {
         if let Some(found) = existing(&client, dynamodb, table).await? {
-            check_key(dynamodb, table, &found)?;
+            check_keys(dynamodb, table, &found)?;
+            for index in table.indexes.iter().filter(|index| key_of_index(&found, &index.name).is_none()) {
+                let added = add_index(&client, table, index).await;
+                added.map_err(|error| refused(dynamodb, table, error.as_ref()))?;
+            }
             continue;
         }
         create_table(&client, table).await.map_err(|error| refused(dynamodb, table, error.as_ref()))?;
@@ -49,24 +57,61 @@ async fn existing(client: &Client, dynamodb: &DynamoDb, table: &Table) -> Result
 }
 
 async fn create_table(client: &Client, table: &Table) -> Result<(), Box<dyn Error>> {
-    let mut request = client.create_table().table_name(&table.name).billing_mode(BillingMode::PayPerRequest);
-    for attribute in &table.key {
-        let (definition, role) = key_attribute(attribute)?;
-        request = request.attribute_definitions(definition).key_schema(role);
-    }
-    request.send().await?;
+    let indexes = table.indexes.iter().map(|index| {
+        let built = GlobalSecondaryIndex::builder().index_name(&index.name).projection(projection(index));
+        built.set_key_schema(Some(schema(&index.key)?)).build()
+    });
+    let indexes = indexes.collect::<Result<Vec<_>, _>>()?;
+    let request = client.create_table().table_name(&table.name).billing_mode(BillingMode::PayPerRequest);
+    let request =
+        request.set_attribute_definitions(Some(definitions(table)?)).set_key_schema(Some(schema(&table.key)?));
+    // DynamoDB refuses an empty list of indexes.
+    request.set_global_secondary_indexes(Some(indexes).filter(|indexes| !indexes.is_empty())).send().await?;
     client.wait_until_table_exists().table_name(&table.name).wait(Duration::from_mins(1)).await?;
     Ok(())
 }
 
-fn key_attribute(attribute: &KeyAttribute) -> Result<(AttributeDefinition, KeySchemaElement), BuildError> {
-    let definition = AttributeDefinition::builder()
-        .attribute_name(&attribute.name)
-        .attribute_type(attribute.kind.as_str().into())
-        .build()?;
-    let role =
-        KeySchemaElement::builder().attribute_name(&attribute.name).key_type(attribute.role.as_str().into()).build()?;
-    Ok((definition, role))
+/// Adds an index to a table of an earlier day, and waits until its rows are in it.
+async fn add_index(client: &Client, table: &Table, index: &Index) -> Result<(), Box<dyn Error>> {
+    let create = CreateGlobalSecondaryIndexAction::builder().index_name(&index.name).projection(projection(index));
+    let create = create.set_key_schema(Some(schema(&index.key)?)).build()?;
+    let update = GlobalSecondaryIndexUpdate::builder().create(create).build();
+    let request = client.update_table().table_name(&table.name).set_attribute_definitions(Some(definitions(table)?));
+    request.global_secondary_index_updates(update).send().await?;
+    for _ in 0..300 {
+        let answer = client.describe_table().table_name(&table.name).send().await?;
+        let indexes = answer.table.as_ref().map(TableDescription::global_secondary_indexes).unwrap_or_default();
+        let found = indexes.iter().find(|found| found.index_name() == Some(&index.name));
+        if found.and_then(|found| found.index_status()) == Some(&IndexStatus::Active) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    Err(format!("the index {} is not active after a minute", index.name).into())
+}
+
+/// Every attribute of a key of the table or of its indexes, once.
+fn definitions(table: &Table) -> Result<Vec<AttributeDefinition>, BuildError> {
+    let keys = table.indexes.iter().flat_map(|index| &index.key).chain(&table.key);
+    let kinds: BTreeMap<_, _> = keys.map(|attribute| (&attribute.name, attribute.kind.as_str())).collect();
+    let definition = |(name, kind): (&String, &str)| {
+        AttributeDefinition::builder().attribute_name(name).attribute_type(kind.into()).build()
+    };
+    kinds.into_iter().map(definition).collect()
+}
+
+fn schema(key: &[KeyAttribute]) -> Result<Vec<KeySchemaElement>, BuildError> {
+    let role = |attribute: &KeyAttribute| {
+        let role = KeySchemaElement::builder().attribute_name(&attribute.name);
+        role.key_type(attribute.role.as_str().into()).build()
+    };
+    key.iter().map(role).collect()
+}
+
+fn projection(index: &Index) -> Projection {
+    let projection = Projection::builder().projection_type(index.projection.as_str().into());
+    let includes = Some(index.includes.clone()).filter(|names| !names.is_empty());
+    projection.set_non_key_attributes(includes).build()
 }
 
 async fn set_ttl(client: &Client, table: &Table) -> Result<(), Box<dyn Error>> {
@@ -78,7 +123,7 @@ async fn set_ttl(client: &Client, table: &Table) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn check_key(dynamodb: &DynamoDb, table: &Table, found: &TableDescription) -> Result<(), Failure> {
+fn check_keys(dynamodb: &DynamoDb, table: &Table, found: &TableDescription) -> Result<(), Failure> {
     let kind_of = |name: &str| {
         found
             .attribute_definitions()
@@ -86,19 +131,35 @@ fn check_key(dynamodb: &DynamoDb, table: &Table, found: &TableDescription) -> Re
             .find(|definition| definition.attribute_name() == name)
             .map(|definition| definition.attribute_type().as_str())
     };
-    let same = found.key_schema().len() == table.key.len()
-        && found.key_schema().iter().zip(&table.key).all(|(found, wanted)| {
-            found.attribute_name() == wanted.name
-                && found.key_type().as_str() == wanted.role
-                && kind_of(&wanted.name) == Some(wanted.kind.as_str())
-        });
-    if same {
-        return Ok(());
+    let is = |found: &[KeySchemaElement], key: &[KeyAttribute]| {
+        found.len() == key.len()
+            && found.iter().zip(key).all(|(found, wanted)| {
+                found.attribute_name() == wanted.name
+                    && found.key_type().as_str() == wanted.role
+                    && kind_of(&wanted.name) == Some(wanted.kind.as_str())
+            })
+    };
+    let differs = |what: String| {
+        Failure::new(format!(
+            "{} holds {what} with another key than template.yaml declares: delete that table or use another place.",
+            dynamodb.kind
+        ))
+    };
+    if !is(found.key_schema(), &table.key) {
+        return Err(differs(format!("a table {}", table.name)));
     }
-    Err(Failure::new(format!(
-        "{} holds a table {} with another key than template.yaml declares: delete that table or use another place.",
-        dynamodb.kind, table.name
-    )))
+    for index in &table.indexes {
+        if key_of_index(found, &index.name).is_some_and(|key| !is(key, &index.key)) {
+            return Err(differs(format!("an index {} of {}", index.name, table.name)));
+        }
+    }
+    Ok(())
+}
+
+/// The key of the index with this name, if the table has it.
+fn key_of_index<'a>(found: &'a TableDescription, name: &str) -> Option<&'a [KeySchemaElement]> {
+    let index = found.global_secondary_indexes().iter().find(|index| index.index_name() == Some(name))?;
+    Some(index.key_schema())
 }
 
 fn refused(dynamodb: &DynamoDb, table: &Table, error: &dyn Error) -> Failure {
@@ -119,3 +180,6 @@ pub(crate) fn reason(error: &dyn Error) -> String {
     }
     cause.to_string()
 }
+
+#[cfg(test)]
+mod tests;

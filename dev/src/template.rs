@@ -37,11 +37,26 @@ pub struct Table {
     pub name: String,
     /// The key, partition key first.
     pub key: Vec<KeyAttribute>,
+    /// The global secondary indexes, in the order of the file.
+    pub indexes: Vec<Index>,
     /// The TTL attribute, if the table has one.
     pub ttl_attribute: Option<String>,
 }
 
-/// One attribute of a table's key, in the words of the template.
+/// One global secondary index of a table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Index {
+    /// The name of the index.
+    pub name: String,
+    /// The key, partition key first.
+    pub key: Vec<KeyAttribute>,
+    /// `ALL`, `KEYS_ONLY` or `INCLUDE`.
+    pub projection: String,
+    /// The attributes that `INCLUDE` names.
+    pub includes: Vec<String>,
+}
+
+/// One attribute of a table's or an index's key, in the words of the template.
 #[derive(Debug, PartialEq, Eq)]
 pub struct KeyAttribute {
     /// The name of the attribute.
@@ -76,7 +91,7 @@ pub struct Function {
 pub struct Permission {
     /// The action, with its service: `dynamodb:GetItem`.
     pub action: String,
-    /// The logical id of the resource.
+    /// The logical id of the resource. For an index of a table, `Table/index/name`.
     pub resource: String,
 }
 
@@ -180,10 +195,8 @@ fn read_parameters(root: &Place<'_>) -> Result<BTreeMap<String, String>, Failure
 
 fn read_table(id: &str, table: &Place<'_>) -> Result<Table, Failure> {
     let properties = table.require(&["Properties"])?;
-    for index in ["GlobalSecondaryIndexes", "LocalSecondaryIndexes"] {
-        if let Some(index) = properties.get(&[index]) {
-            return Err(index.wrong("is not known to `cargo dev`, teach dev/src/tables.rs to create it"));
-        }
+    if let Some(index) = properties.get(&["LocalSecondaryIndexes"]) {
+        return Err(index.wrong("is not known to `cargo dev`, teach dev/src/tables.rs to create it"));
     }
 
     let mut kinds = BTreeMap::new();
@@ -192,22 +205,36 @@ fn read_table(id: &str, table: &Place<'_>) -> Result<Table, Failure> {
         kinds.insert(name, definition.require(&["AttributeType"])?.text()?);
     }
 
-    let mut key = Vec::new();
-    for attribute in properties.require(&["KeySchema"])?.items()? {
-        let name = attribute.require(&["AttributeName"])?.text()?;
-        let role = attribute.require(&["KeyType"])?.text()?;
-        let kind = kinds
-            .get(&name)
-            .cloned()
-            .ok_or_else(|| attribute.wrong(&format!("names {name}, add it to AttributeDefinitions")))?;
-        key.push(KeyAttribute { name, role, kind });
+    let key = read_key(&properties, &kinds)?;
+    let mut indexes = Vec::new();
+    for index in properties.get(&["GlobalSecondaryIndexes"]).map_or(Ok(Vec::new()), |list| list.items())? {
+        let names = index.get(&["Projection", "NonKeyAttributes"]).map_or(Ok(Vec::new()), |list| list.items())?;
+        indexes.push(Index {
+            name: index.require(&["IndexName"])?.text()?,
+            key: read_key(&index, &kinds)?,
+            projection: index.require(&["Projection", "ProjectionType"])?.text()?,
+            includes: names.iter().map(Place::text).collect::<Result<_, _>>()?,
+        });
     }
 
     let ttl_attribute = match properties.get(&["TimeToLiveSpecification"]) {
         Some(ttl) if ttl.require(&["Enabled"])?.text()? == "true" => Some(ttl.require(&["AttributeName"])?.text()?),
         _ => None,
     };
-    Ok(Table { name: id.to_owned(), key, ttl_attribute })
+    Ok(Table { name: id.to_owned(), key, indexes, ttl_attribute })
+}
+
+/// Reads the key of a table or of an index, whose attributes have these kinds.
+fn read_key(place: &Place<'_>, kinds: &BTreeMap<String, String>) -> Result<Vec<KeyAttribute>, Failure> {
+    let mut key = Vec::new();
+    for attribute in place.require(&["KeySchema"])?.items()? {
+        let name = attribute.require(&["AttributeName"])?.text()?;
+        let role = attribute.require(&["KeyType"])?.text()?;
+        let kind = kinds.get(&name).cloned();
+        let kind = kind.ok_or_else(|| attribute.wrong(&format!("names {name}, add it to AttributeDefinitions")))?;
+        key.push(KeyAttribute { name, role, kind });
+    }
+    Ok(key)
 }
 
 fn read_function(
@@ -267,14 +294,24 @@ fn read_permissions(function: &Place<'_>) -> Result<Vec<Permission>, Failure> {
             }
             let actions = one_or_more(statement.require(&["Action"])?);
             for resource in one_or_more(statement.require(&["Resource"])?) {
-                let id = resource.arn().ok_or_else(|| resource.wrong("must be the short form `!GetAtt Id.Arn`"))?;
+                let id = resource.arn().map(str::to_owned).or_else(|| index_of(&resource));
+                let wrong = "must be the short form `!GetAtt Id.Arn`, or `!Sub \"${Id.Arn}/index/name\"`";
+                let id = id.ok_or_else(|| resource.wrong(wrong))?;
                 for action in &actions {
-                    permissions.push(Permission { action: action.text()?, resource: id.to_owned() });
+                    permissions.push(Permission { action: action.text()?, resource: id.clone() });
                 }
             }
         }
     }
     Ok(permissions)
+}
+
+/// `Table/index/name` for the resource `!Sub "${Table.Arn}/index/name"`, which names one index of one table.
+fn index_of(resource: &Place<'_>) -> Option<String> {
+    let (table, rest) = resource.substitution()?.strip_prefix("${")?.split_once(".Arn}")?;
+    let name = rest.strip_prefix("/index/")?;
+    let is_plain = |text: &str| !text.is_empty() && text.chars().all(|letter| letter.is_ascii_alphanumeric());
+    (is_plain(table) && is_plain(name)).then(|| format!("{table}/index/{name}"))
 }
 
 /// The items of a list, or a single value as a list of one.

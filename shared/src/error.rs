@@ -211,6 +211,19 @@ pub enum AddError<T> {
     Failed(#[from] Failure),
 }
 
+/// Why a [`Query`](crate::table::Query) returned no page.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// The cursor is not one of this query: it is damaged or made up, or it belongs to another table, index, partition,
+    /// order or bound of the sort key. Begin again without a cursor.
+    #[error("nothing was read: the cursor does not belong to this query; begin again without a cursor")]
+    InvalidCursor,
+    /// See [`Failure`]. If it [is retryable](Failure::is_retryable), ask for the same page again.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
 /// An error that holds an item shows only the version of the item in `Debug`. Values may be secret, and need not be
 /// `Debug`.
 macro_rules! debug_by_version {
@@ -258,6 +271,7 @@ mod tests {
             chained(TransactError::Refused("no")),
             chained(IdempotencyError::<&str>::KeyReused),
             chained(AddError::OutOfRange(Box::new(current()))),
+            chained(QueryError::InvalidCursor),
         ]
         .map(|refused| refused.expect_err("an error").to_string());
         for sentence in sentences {

@@ -21,6 +21,8 @@
 //! | operation | what it changes | requests |
 //! |---|---|---|
 //! | [`Table::get`] | nothing; strongly consistent | 1 read |
+//! | [`Table::get_many`] | nothing; strongly consistent | 1 read per 100 keys |
+//! | [`Table::query`], [`Table::query_index`] | nothing; strongly consistent except on a global index | 1 read per page, + up to 9 where a page meets tombstones |
 //! | [`Table::create`] | a key without an item | 1 write; 2 on the tombstone of a deleted item |
 //! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict |
 //! | the same on a [remembered](Table::remembering_items) item | the item, decided on as it was seen last | 1 write, + 1 write if it has moved on, + 1 write per conflict |
@@ -121,7 +123,7 @@
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
 //!    rows that the client saw last.
 //! 3. [`Store`]: one client, and the settings for its requests.
-//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]; and all rows, after a restore.
+//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]; listings; and all rows, after a restore.
 //!    [`transact`]: many items. [`idempotency`]: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]:
 //!    the newest instance wins.
 //! 5. [`json`], [`http`], [`lambda`]: from an event to a response.
@@ -158,7 +160,7 @@ pub mod version;
 pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
 pub use error::{
-    AddError, CreateError, DeleteError, Failure, IdempotencyError, Source, TransactError, UpdateError,
+    AddError, CreateError, DeleteError, Failure, IdempotencyError, QueryError, Source, TransactError, UpdateError,
     VersionedUpdateError,
 };
 pub use fencing_token::FencingToken;
@@ -170,7 +172,7 @@ pub use number::Number;
 pub use protocol::item::Attributes;
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
-pub use table::{Add, Added, Decision, Key, KeyPart, Record, Table};
+pub use table::{Add, Added, Cursor, Decision, Index, Key, KeyPart, Page, Query, Record, Sort, Table};
 pub use transact::{Attempt, Plan, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 

@@ -1,7 +1,7 @@
 //! A restore to an earlier moment, as point-in-time recovery makes it, and what the runbook does with the tables.
 
 use super::clients::client_whose;
-use super::engine::{Engine, is_read};
+use super::engine::{Engine, is_read, with_indexed_tables};
 use super::functions::LEASES;
 use super::operate::run_over;
 use aws_sdk_dynamodb::Client;
@@ -38,7 +38,7 @@ impl Moment {
 
     /// The tables under other names, as point-in-time recovery restores them. The old ones stay where they are.
     pub fn elsewhere(&self, tables: &[(&str, &str)]) -> Engine {
-        let engine = Engine::with_tables(tables);
+        let engine = with_indexed_tables(tables);
         self.restore_all(&engine);
         engine
     }

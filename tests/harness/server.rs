@@ -4,7 +4,7 @@
 //! and opens it again. Nothing here sleeps.
 
 use super::clients::{error, lost};
-use super::engine::{Engine, is_read};
+use super::engine::{Engine, embedded_with_indexed_tables, is_read};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -70,7 +70,7 @@ impl Server {
     /// An embedded engine with these tables, `(name, partition key)`. Its gate is open.
     pub async fn start(tables: &[(&str, &str)]) -> Self {
         let mut server = Server {
-            engine: Engine::embedded(tables),
+            engine: embedded_with_indexed_tables(tables),
             address: String::new(),
             traffic: Arc::default(),
             faults: Arc::default(),

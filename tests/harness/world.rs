@@ -3,7 +3,7 @@
 use super::answers::Answer;
 use super::clock::Clock;
 use super::contract::assert_described;
-use super::engine::{Asked, Engine, Use, is_read};
+use super::engine::{Asked, Engine, Use, is_read, with_indexed_tables};
 use super::events::Event;
 use super::faults::{Network, Wire, store_on};
 use super::functions::Functions;
@@ -32,7 +32,7 @@ pub struct World<F> {
 impl<F: Functions> World<F> {
     /// Nothing is stored.
     pub fn new() -> Self {
-        Self::on(&Engine::with_tables(F::TABLES))
+        Self::on(&with_indexed_tables(F::TABLES))
     }
 
     /// Newly started on this engine, under a clock of its own.

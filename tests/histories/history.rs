@@ -5,7 +5,7 @@
 //! sample), `FENCEPOST_SEED=7` replays one.
 
 use super::total::Total;
-use crate::harness::engine::{Asked, Engine};
+use crate::harness::engine::{Asked, Engine, embedded_with_indexed_tables};
 use crate::harness::seeds::{self, Broke};
 use std::ops::Range;
 
@@ -52,7 +52,7 @@ pub trait History {
 
     /// The first of these seeds whose history breaks, and how; else what they were made of.
     fn explore(seeds: Range<u64>, rule: Self::Rule) -> Result<Total, Broke> {
-        let engine = Engine::embedded(Self::TABLES);
+        let engine = embedded_with_indexed_tables(Self::TABLES);
         seeds::explore(seeds, |seed| Self::run(&engine, seed, rule))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::harness::answers::Answer;
 use crate::harness::clients::client_whose;
-use crate::harness::engine::{Engine, is_read};
+use crate::harness::engine::{Engine, embedded_with_indexed_tables, is_read};
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
 use crate::harness::permissions::TEMPLATE;
@@ -62,7 +62,7 @@ struct Till<F> {
 impl<F: Functions> Till<F> {
     fn new() -> Self {
         // DynamoDB Local charges nothing for an item that is not there, and too little for an update in a transaction.
-        let (meter, world) = (Meter::default(), World::<F>::on(&Engine::embedded(F::TABLES)));
+        let (meter, world) = (Meter::default(), World::<F>::on(&embedded_with_indexed_tables(F::TABLES)));
         let world = world.reached_by(&meter.client(&world.engine));
         Till { world, meter, rows: Vec::new(), routes: BTreeSet::new() }
     }
@@ -133,6 +133,7 @@ async fn of_shop() -> (Vec<String>, BTreeSet<String>) {
     till.prepare(&order.clone().key("k-1")).await;
     let id = till.count(", two lines", &order.key("k-2")).await.json()["orderId"].as_str().expect("an id").to_owned();
     till.count("", &load("place-order-get").of("orderId", &id)).await;
+    till.count(", two orders", &load("place-order-list")).await;
     let cancel = load("place-order-cancel").of("orderId", &id);
     till.count(", two lines", &cancel).await;
     till.count(", again", &cancel).await;

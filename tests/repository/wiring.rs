@@ -27,10 +27,15 @@ fn a_record_has_the_keys_of_its_table() {
     for function in &template.functions {
         let tables = tables_of(&template, function);
         for (constant, role) in [("PARTITION_KEY", "HASH"), ("SORT_KEY", "RANGE")] {
-            let keys: Vec<_> = tables.iter().flat_map(|table| &table.key).filter(|key| key.role == role).collect();
+            let indexes = tables.iter().flat_map(|table| &table.indexes).flat_map(|index| &index.key);
+            let keys = tables.iter().flat_map(|table| &table.key).chain(indexes);
+            let keys: Vec<_> = keys.filter(|key| key.role == role).collect();
             for named in constants(&function.name, constant) {
                 missing.unless(keys.iter().any(|key| key.name == named), || {
-                    format!("functions/{}: {constant} is {named}, but no table of it has this key", function.name)
+                    format!(
+                        "functions/{}: {constant} is {named}, but no table or index of it has this key",
+                        function.name
+                    )
                 });
             }
         }

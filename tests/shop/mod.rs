@@ -6,6 +6,7 @@ mod crashes;
 mod crowd;
 mod exactly_once;
 mod hot_product;
+mod listings;
 mod processes;
 mod routes;
 mod stock;

@@ -4,6 +4,7 @@ use super::recorded::{flat, read};
 use super::scene::{
     ENDED, Rows, Scene, Task, acquired, brighter, call, child, event, order, registered, stocked, token_of,
 };
+use crate::harness::events::load;
 use fencepost::{Decision, Failure, Key, UpdateError};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -116,6 +117,10 @@ async fn shop(morning: &mut Morning) {
     for record in records {
         morning.is_as_it_was("IdempotencyRecords", &record);
     }
+    let listed = morning.scene.done(&load("place-order-list"), 200).await.json();
+    let of_user = morning.rows["Orders"].values().filter(|row| row["userId"]["S"] == "user-1").count();
+    assert_eq!(listed["orders"].as_array().map(Vec::len), Some(of_user), "the rows of yesterday are in the index");
+    assert!(of_user > 1, "{listed}");
     let lines = json!([{"productId": "mug", "quantity": 2}, {"productId": "cup", "quantity": 1}]);
     for key in ["o-1", "o-2"] {
         let again = morning.scene.done(&order(key, &lines), 201).await;

@@ -3,7 +3,7 @@
 use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::clock::{Clock, TEN_O_CLOCK};
-use crate::harness::engine::{self, Engine};
+use crate::harness::engine::{self, Engine, embedded_with_indexed_tables};
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
 use crate::harness::world::{ALLOWED, World, context};
@@ -53,7 +53,7 @@ impl Scene {
     /// These rows are stored, by a build of yesterday. Today's build starts now, so many milliseconds after ten o'clock.
     pub fn after(rows: &Rows, millis: u64) -> Self {
         let tables: Vec<_> = tables().into_iter().collect();
-        let engine = Engine::embedded(&tables);
+        let engine = embedded_with_indexed_tables(&tables);
         replace(&engine, rows);
         let random = Arc::new(Mutex::new(fastrand::Rng::with_seed(2 + millis)));
         let client = engine.client();

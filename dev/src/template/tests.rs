@@ -64,9 +64,36 @@ fn tables_are_read_with_key_and_ttl() {
     let things = Table {
         name: "Things".into(),
         key: vec![key("thingId", "HASH", "S"), key("at", "RANGE", "N")],
+        indexes: vec![],
         ttl_attribute: Some("_purgeAt".into()),
     };
     assert_eq!(template.tables, [things]);
+}
+
+#[test]
+fn indexes_are_read_with_key_and_projection() {
+    let with = |projection: &str| {
+        let indexes = format!(
+            "GlobalSecondaryIndexes: [{{ IndexName: byTime, Projection: {{ {projection} }}, KeySchema: [
+              {{ AttributeName: at, KeyType: HASH }}, {{ AttributeName: thingId, KeyType: RANGE }}] }}]\n      TimeTo"
+        );
+        Template::parse(&SMALL.replacen("TimeTo", &indexes, 1))
+    };
+    let key =
+        |name: &str, role: &str, kind: &str| KeyAttribute { name: name.into(), role: role.into(), kind: kind.into() };
+    for (projection, kind, includes) in [
+        ("ProjectionType: ALL", "ALL", vec![]),
+        ("ProjectionType: INCLUDE, NonKeyAttributes: [a, b]", "INCLUDE", vec!["a".to_owned(), "b".to_owned()]),
+    ] {
+        let by_time = Index {
+            name: "byTime".into(),
+            key: vec![key("at", "HASH", "N"), key("thingId", "RANGE", "S")],
+            projection: kind.into(),
+            includes,
+        };
+        assert_eq!(with(projection).expect("parses").tables[0].indexes, [by_time]);
+    }
+    assert!(with("").expect_err("no projection").to_string().contains("ProjectionType"));
 }
 
 #[test]
@@ -111,6 +138,8 @@ fn permissions_are_read_one_by_one() {
     let pair = |action: &str, resource: &str| (action.to_owned(), resource.to_owned());
     assert_eq!(read(SMALL), [pair(get, "Things")]);
     assert_eq!(read(&several), [pair(get, "Things"), pair(put, "Things"), pair(get, "Others"), pair(put, "Others")]);
+    let index = SMALL.replace("!GetAtt Things.Arn }", r#"!Sub "${Things.Arn}/index/byTime" }"#);
+    assert_eq!(read(&index), [pair(get, "Things/index/byTime")]);
     assert_eq!(read(&SMALL.replace("Policies:", "Tags:")), []);
 }
 
@@ -118,6 +147,10 @@ fn permissions_are_read_one_by_one() {
 fn a_policy_that_does_not_say_what_it_allows_is_named() {
     assert!(refused("Effect: Allow", "Effect: Deny").contains("Statement.0.Effect"));
     assert!(refused("Resource: !GetAtt Things.Arn", "Resource: \"*\"").contains("!GetAtt Id.Arn"));
+    for index in ["${Things.Arn}/index/*", "${Things.Arn}/*", "${Things}/index/byTime", "${Things.Arn}"] {
+        let said = refused("Resource: !GetAtt Things.Arn", &format!("Resource: !Sub \"{index}\""));
+        assert!(said.contains("/index/name"), "{said}");
+    }
     let said = refused(
         "- Statement: [{ Effect: Allow, Action: dynamodb:GetItem, Resource: !GetAtt Things.Arn }]",
         "- AdministratorAccess",
@@ -176,8 +209,8 @@ fn a_table_is_complete_or_refused() {
     assert!(refused("AttributeName: at, AttributeType: N", "AttributeName: ta, AttributeType: N").contains("at"));
     assert!(refused("KeySchema:", "Schema:").contains("KeySchema"));
     assert!(refused("KeyType: HASH", "Type: HASH").contains("KeyType"));
-    let said = refused("TimeToLiveSpecification", "GlobalSecondaryIndexes");
-    assert!(said.contains("GlobalSecondaryIndexes"), "{said}");
+    let said = refused("TimeToLiveSpecification", "LocalSecondaryIndexes");
+    assert!(said.contains("LocalSecondaryIndexes"), "{said}");
 }
 
 #[test]

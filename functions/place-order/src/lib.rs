@@ -1,4 +1,4 @@
-//! The function `place-order`: places and cancels orders together with their stock exactly once, and reads them.
+//! The function `place-order`: places and cancels orders together with their stock exactly once, shows and lists them.
 //!
 //! Reading order: [`ROUTES`], [`handle`], the function of one route, then its decision in [`order`].
 
@@ -13,8 +13,8 @@ use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::transact::{Attempt, Item, Plan, Reads, Transactions};
 use fencepost::{Call, Decision, Failure, ItemVersion, Key, Source, Store, Table, Version, Versioned};
-use order::{Effect, Line, Order, Placement, decide_cancel, decide_place};
-use requests::{parse_cancellation, parse_placement};
+use order::{ByUser, Effect, Line, Order, Placement, decide_cancel, decide_place};
+use requests::{Listing, parse_cancellation, parse_listing, parse_placement};
 use stock::Product;
 
 /// The state of the function between requests.
@@ -63,6 +63,8 @@ impl App {
 pub enum Route {
     /// Place an order.
     Place,
+    /// List the orders of a user.
+    List,
     /// Show an order.
     Get,
     /// Cancel an order.
@@ -72,6 +74,7 @@ pub enum Route {
 /// The function's routes, as in `template.yaml`.
 pub const ROUTES: &Routes<Route> = &[
     ("POST /orders", Route::Place),
+    ("GET /orders", Route::List),
     ("GET /orders/{orderId}", Route::Get),
     ("POST /orders/{orderId}/cancellation", Route::Cancel),
 ];
@@ -92,6 +95,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
             let id = derived_id(&["order", &request.caller, &placement.user_id, key]);
             place(app, &id, &placement, call).await
         }
+        Route::List => list(app, &parse_listing(request)?, call).await,
         Route::Get => {
             let id = matched.id("orderId")?;
             app.orders.get(&id, &request.read_preconditions()?, call).await
@@ -104,6 +108,13 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
             cancel(app, id.as_str(), if_match, call).await
         }
     }
+}
+
+/// Lists the orders of a user, newest first. The index may lag behind the orders by some seconds.
+async fn list(app: &App, listing: &Listing, call: &Call) -> Result<Response, Problem> {
+    let orders = app.orders.table().query_index::<ByUser>(listing.user_id.as_str());
+    let query = orders.descending().limit(listing.limit).after(listing.cursor.as_deref());
+    Items::list("orders", query, call).await
 }
 
 /// Places the order with this id. A repeat gets the order in the state in which it was placed.

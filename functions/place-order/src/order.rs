@@ -3,7 +3,7 @@
 use crate::stock::{MAX_STOCK, Product};
 use fencepost::http::{Problem, Resource};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Decision, ItemVersion, Record};
+use fencepost::{Decision, Index, ItemVersion, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -53,6 +53,18 @@ impl Record for Order {
     const PARTITION_KEY: &'static str = "orderId";
     const ATTRIBUTES: &'static [&'static str] =
         &["userId", "lines", "status", "createdAt", "cancelledAt", "placedVersion"];
+}
+
+/// The orders of a user by the time at which they were placed. Both attributes never change.
+#[derive(Debug)]
+pub enum ByUser {}
+
+impl Index for ByUser {
+    type Record = Order;
+    type Shown = Order;
+    const NAME: &'static str = "byUser";
+    const PARTITION_KEY: &'static str = "userId";
+    const SORT_KEY: Option<&'static str> = Some("createdAt");
 }
 
 /// A request to place an order.

@@ -1,13 +1,29 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
 use crate::order::{Line, Placement};
-use fencepost::http::{Fields, Problem, Request};
+use fencepost::http::{Fields, Id, Problem, Request};
 use std::collections::HashSet;
 
 /// The most lines of an order. With the order itself, they stay far below the 100 items of a transaction.
 pub const MAX_LINES: usize = 50;
 /// The largest quantity of one line.
 pub const MAX_QUANTITY: i64 = 1_000_000;
+
+/// The most orders of one page of a listing.
+pub const MAX_LISTED: u16 = 100;
+/// The orders of one page, unless the request says otherwise.
+pub const LISTED: u16 = 20;
+
+/// A request for one page of the orders of a user.
+#[derive(Debug)]
+pub struct Listing {
+    /// The id of the user.
+    pub user_id: Id,
+    /// The most orders of the page.
+    pub limit: u16,
+    /// The cursor of the page before, as the client sent it.
+    pub cursor: Option<String>,
+}
 
 /// Parses the placement in `{userId, lines: [{productId, quantity}]}`.
 ///
@@ -33,6 +49,20 @@ fn parse_line(mut fields: Fields, seen: &mut HashSet<String>) -> Result<Line, Pr
     }
     fields.finish()?;
     Ok(Line { product_id, quantity })
+}
+
+/// Parses the query `userId`, `limit?=20` and `cursor?` of a listing.
+///
+/// # Errors
+/// A problem that names the parameter.
+pub fn parse_listing(request: &Request) -> Result<Listing, Problem> {
+    let query = request.query_of(&["userId", "limit", "cursor"])?;
+    let limit = query.optional_whole("limit", 1..=i64::from(MAX_LISTED))?;
+    Ok(Listing {
+        user_id: query.required_id("userId")?,
+        limit: limit.and_then(|limit| u16::try_from(limit).ok()).unwrap_or(LISTED),
+        cursor: query.optional_text("cursor").map(str::to_owned),
+    })
 }
 
 /// Checks that a cancellation has an empty body, or an empty object.
@@ -101,6 +131,29 @@ mod tests {
             (with(json!({ "productId": "b", "quantity": 1, "x": 1 })), "/lines/1/x", "unknown_field"),
         ] {
             assert_eq!(refused(&body), (field.to_owned(), code), "{body}");
+        }
+    }
+
+    fn asking(query: &[(&str, &str)]) -> Request {
+        let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Request { query, ..Request::default() }
+    }
+
+    #[test]
+    fn a_listing_has_a_user_a_limit_and_perhaps_a_cursor() {
+        let listing = parse_listing(&asking(&[("userId", "u")])).expect("a listing");
+        assert_eq!((listing.user_id.as_str(), listing.limit, listing.cursor), ("u", LISTED, None));
+        let listing = parse_listing(&asking(&[("userId", "u"), ("limit", "100"), ("cursor", "")])).expect("a listing");
+        assert_eq!((listing.limit, listing.cursor.as_deref()), (MAX_LISTED, Some("")));
+        for (query, field, code) in [
+            (&[][..], "query:userId", "missing_parameter"),
+            (&[("userId", "a b")], "query:userId", "invalid_id"),
+            (&[("userId", "u"), ("limit", "0")], "query:limit", "invalid_value"),
+            (&[("userId", "u"), ("limit", "101")], "query:limit", "invalid_value"),
+            (&[("userId", "u"), ("status", "PENDING")], "query:status", "unknown_parameter"),
+        ] {
+            let problem = parse_listing(&asking(query)).expect_err("refused");
+            assert_eq!((problem.field(), problem.code()), (Some(field), code), "{query:?}");
         }
     }
 

@@ -7,11 +7,11 @@ use super::response::Response;
 use crate::call::Call;
 use crate::error::{CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
-use crate::table::{Add, Decision, Key, Record, Table};
+use crate::table::{Add, Decision, Key, Query, Record, Table};
 use crate::timestamp::Timestamp;
 use crate::transact::{Plan, Reads};
 use crate::version::{ItemVersion, Versioned};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A [`Record`] that clients see as an HTTP resource.
 pub trait Resource: Record + Clone + Send + Sync {
@@ -159,6 +159,27 @@ impl<T: Resource> Items<T> {
         let id = id.as_ref();
         let item = self.table.get(&Key::from(id), call).await?.ok_or_else(T::not_found)?;
         preconditions.respond(item.at, || item.value.to_json(id, item.at))
+    }
+
+    /// Answers one page of a listing: `{"<name>": [...], "cursor"?}`. The query decides how many items a page has, and
+    /// where it begins. Without `cursor`, it was the last page.
+    ///
+    /// # Errors
+    /// `invalid_cursor` for the parameter `cursor`, and every [`Failure`].
+    pub async fn list(name: &str, query: Query<T>, call: &Call) -> Result<Response, Problem> {
+        let page = query.pages(call).next_page().await?.unwrap_or_default();
+        let mut items = Vec::with_capacity(page.items.len());
+        for item in page.items {
+            let (Some(at), Some(id)) = (item.at, item.key.partition().as_str().map(str::to_owned)) else {
+                return Err(Problem::internal("the index does not project the versions, or the ids are no text"));
+            };
+            items.push(item.value.to_json(&id, at));
+        }
+        let mut body = json!({ name: items });
+        if let Some(cursor) = page.next {
+            body["cursor"] = cursor.as_str().into();
+        }
+        Ok(Response::listed(&body))
     }
 
     /// Creates the item if the key is free.

@@ -4,7 +4,7 @@
 
 use super::response::{Headers, Response};
 use super::validator::Validator;
-use crate::error::{Failure, IdempotencyError, Source};
+use crate::error::{Failure, IdempotencyError, QueryError, Source};
 use crate::json::Invalid;
 use serde_json::{Map, Value, json};
 use std::error::Error;
@@ -278,6 +278,20 @@ impl From<IdempotencyError<Problem>> for Problem {
             IdempotencyError::KeyReused => Problem::key_reused(),
             IdempotencyError::Refused(problem) => problem,
             IdempotencyError::Failed(failure) => Problem::from_keyed(failure),
+        }
+    }
+}
+
+/// The problem of a listing, whose cursor came in the parameter `cursor` of the query.
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::InvalidCursor => Self::invalid(
+                "query:cursor",
+                "invalid_cursor",
+                "this cursor does not belong to this listing: begin again without one",
+            ),
+            QueryError::Failed(failure) => failure.into(),
         }
     }
 }

@@ -28,6 +28,13 @@ impl Response {
         Self::shown(200, "ok", at, body)
     }
 
+    /// 200 with several items. It has no `ETag`, because it shows no single state.
+    #[must_use]
+    pub fn listed(body: &Value) -> Self {
+        let headers = vec![("content-type".into(), JSON.to_owned())];
+        Response { status: 200, outcome: "ok", headers, body: Some(body.to_string()), version: None }
+    }
+
     pub(super) fn problem(status: u16, code: &'static str, headers: Headers, body: String) -> Self {
         Response { status, outcome: code, headers, body: Some(body), version: None }
     }

@@ -73,7 +73,7 @@ impl Row {
 ///
 /// The mark of a tombstone is the version that the delete made. Another program that writes the row raises the version,
 /// and the row is alive again. Where nobody else writes, the time of a tombstone is mark enough.
-fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Version) -> Result<bool, Failure> {
+pub(crate) fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Version) -> Result<bool, Failure> {
     let Names { buried, purge_at, .. } = layout.names;
     match attributes.get(buried).filter(|_| layout.marks_by_version()) {
         Some(value) => Ok(read_number(value).ok_or_else(|| malformed(buried))? == version.get()),

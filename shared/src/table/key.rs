@@ -17,9 +17,28 @@ impl Key {
     pub fn with_sort(partition: impl Into<KeyPart>, sort: impl Into<KeyPart>) -> Self {
         Key { partition: partition.into().0, sort: Some(sort.into().0) }
     }
+
+    /// The partition part.
+    #[must_use]
+    pub fn partition(&self) -> KeyPart {
+        KeyPart(self.partition.clone())
+    }
+
+    /// The sort part, if the table has one.
+    #[must_use]
+    pub fn sort(&self) -> Option<KeyPart> {
+        self.sort.clone().map(KeyPart)
+    }
 }
 
 impl Key {
+    /// The key of the row with these attributes. `None` if the row lacks a part of it.
+    pub(super) fn of(attributes: &Attributes, partition_key: &str, sort_key: Option<&str>) -> Option<Self> {
+        let partition = attributes.get(partition_key)?.clone();
+        let sort = sort_key.map(|name| attributes.get(name).cloned());
+        if sort == Some(None) { None } else { Some(Key { partition, sort: sort.flatten() }) }
+    }
+
     /// The key as attributes, in a table whose keys have these names.
     pub(super) fn attributes(&self, partition_key: &str, sort_key: Option<&str>) -> Result<Attributes, String> {
         let mut attributes = HashMap::from([(partition_key.to_owned(), self.partition.clone())]);
@@ -44,6 +63,30 @@ impl<P: Into<KeyPart>> From<P> for Key {
 /// One part of a key: a string, a whole number or bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KeyPart(AttributeValue);
+
+impl KeyPart {
+    /// The text, if this is a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_s().ok().map(String::as_str)
+    }
+
+    /// The number, if this is a whole number of 64 bits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        self.0.as_n().ok()?.parse().ok()
+    }
+
+    /// The bytes, if this is binary.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&[u8]> {
+        self.0.as_b().ok().map(AsRef::as_ref)
+    }
+
+    pub(super) fn into_value(self) -> AttributeValue {
+        self.0
+    }
+}
 
 impl From<&str> for KeyPart {
     fn from(text: &str) -> Self {

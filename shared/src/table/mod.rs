@@ -1,18 +1,28 @@
 //! Typed tables: [`Record`], [`Key`], [`Table`], and the operations on one item.
 //!
 //! `update.rs` changes an item by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any version.
+//! `query.rs` names the items of a partition, `pages.rs` lists them, and `get_many.rs` reads items by their keys.
 
 pub(crate) mod add;
 mod adding;
 pub(crate) mod commit;
+mod cursor;
+mod get_many;
 mod handle;
+mod index;
 mod key;
+mod pages;
 pub(crate) mod prepare;
+mod query;
 mod record;
 mod update;
 
 pub use add::{Add, AddPath, Added};
+pub use cursor::Cursor;
 pub use handle::Table;
+pub use index::{Index, IndexScope, Projection};
 pub use key::{Key, KeyPart};
+pub use pages::{Listed, Page, PageStream, Pages};
+pub use query::{Query, Sort};
 pub use record::Record;
 pub use update::Decision;

@@ -50,6 +50,7 @@ pub async fn used() -> (BTreeSet<Use>, BTreeSet<Use>) {
     shop.send(422, &place("k", "mug", 3)).await;
     let id = placed["orderId"].as_str().expect("an id");
     shop.send(200, &event_of("GET /orders/{orderId}", id)).await;
+    shop.send(200, &event_of("GET /orders", "").asking([("userId", "u")])).await;
     shop.send(200, &cancel(id)).await;
     shop.send(200, &cancel(id)).await;
     shop.send(404, &cancel("another")).await;

@@ -20,7 +20,7 @@ mod endpoint;
 mod steps;
 
 pub use steps::{Step, action_of, is_read};
-use steps::{steps_of, tables_of};
+use steps::{resources_of, steps_of};
 
 /// One engine with tables of its own, and the log of what it was asked. Copies share both.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ pub struct Asked {
 pub struct Use {
     /// `GetItem`, `ConditionCheckItem` …
     pub operation: String,
-    /// The table.
+    /// The table. For an index, `table/index/name`.
     pub table: String,
 }
 
@@ -119,7 +119,7 @@ impl Engine {
     pub fn answer(&self, operation: &str, body: &[u8]) -> (u16, String) {
         let (status, answer) = self.ask(operation, body);
         let body: Value = serde_json::from_slice(body).expect("requests are JSON");
-        let uses = tables_of(operation, &body).into_iter();
+        let uses = resources_of(operation, &body).into_iter();
         let uses = uses.map(|(action, table)| Use { operation: action.to_owned(), table });
         self.uses.lock().expect("no panic while noting").extend(uses);
         let asked = Asked { operation: operation.to_owned(), body, status };

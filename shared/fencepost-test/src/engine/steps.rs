@@ -104,9 +104,10 @@ fn members_of<'a>(
     })
 }
 
-/// The action of each step of a request, and its table.
-pub fn tables_of(operation: &str, body: &Value) -> Vec<(&'static str, String)> {
-    parts_of(operation, body).into_iter().map(|(action, table, _)| (action, table.to_owned())).collect()
+/// The action of each step of a request, and its table, or the index of a table as a policy names it.
+pub fn resources_of(operation: &str, body: &Value) -> Vec<(&'static str, String)> {
+    let index = body["IndexName"].as_str().map(|index| format!("/index/{index}")).unwrap_or_default();
+    parts_of(operation, body).into_iter().map(|(action, table, _)| (action, format!("{table}{index}"))).collect()
 }
 
 /// Each step of a request, where `keys_of` gives the attributes of a table's key, the partition key first.

@@ -48,6 +48,12 @@ impl Query<'_> {
         })
     }
 
+    /// The text of `name` as it is, if it is present.
+    #[must_use]
+    pub fn optional_text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
     /// Reads the whole number `name`, within these limits, if it is present. Accepts digits only.
     ///
     /// # Errors
@@ -105,6 +111,7 @@ mod tests {
         assert_eq!(query.optional_id("id").expect_err("refused").code(), "invalid_id");
         assert_eq!(query.optional_id("none").ok().flatten(), None);
         assert_eq!(query.required_id("none").expect_err("refused").code(), "missing_parameter");
+        assert_eq!((query.optional_text("id"), query.optional_text("none")), (Some(""), None));
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! The writes and checks that this crate sends. Only this folder has the text of expressions.
+//! The writes, checks and queries that this crate sends. Only this folder has the text of expressions.
 
 mod add;
 mod demand;
 mod lease;
 mod newest;
 mod operate;
+mod query;
 mod versioned;
 mod write;
 
@@ -15,5 +16,6 @@ pub(crate) use lease::{
 };
 pub(crate) use newest::{Ordering, put_if_newer, put_unless_newer};
 pub(crate) use operate::{adopt_at, restamp_at, sweep_at};
+pub(crate) use query::{KeyRange, SortBound, key_range};
 pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, update_at};
 pub(crate) use write::{Action, ConditionalWrite, Remember, fenced};

@@ -2,6 +2,7 @@
 //! variant, code and status, never by message.
 
 use super::outcome::{ReadOutcome, SendOutcome};
+use crate::error::Source;
 use crate::protocol::item::Attributes;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
@@ -10,6 +11,7 @@ use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::query::QueryError;
 use aws_sdk_dynamodb::operation::scan::ScanError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use hyper_util::client::legacy;
@@ -50,8 +52,8 @@ classify_write!(classify_update_item, UpdateItemError);
 classify_write!(classify_put_item, PutItemError);
 classify_write!(classify_delete_item, DeleteItemError);
 
-/// Defines a function that says what to do about the error of a read. The error enums of `GetItem`, `BatchGetItem`
-/// and `Scan` name the same exceptions and share no type.
+/// Defines a function that says what to do about the error of a read. The error enums of `GetItem`, `BatchGetItem`,
+/// `Scan` and `Query` name the same exceptions and share no type.
 macro_rules! classify_read {
     ($name:ident, $errors:ident) => {
         pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> ReadOutcome<A> {
@@ -81,6 +83,12 @@ macro_rules! classify_read {
 classify_read!(classify_get_item, GetItemError);
 classify_read!(classify_batch_get_item, BatchGetItemError);
 classify_read!(classify_scan, ScanError);
+classify_read!(classify_query, QueryError);
+
+/// Whether `DynamoDB` found this query malformed: a start key that is no key of the index, for example.
+pub(crate) fn is_malformed_query(source: &Source) -> bool {
+    source.downcast_ref::<QueryError>().and_then(ProvideErrorMetadata::code) == Some("ValidationException")
+}
 
 /// The meaning of an error that the model of the service does not name.
 #[derive(PartialEq, Debug)]

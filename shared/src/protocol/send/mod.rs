@@ -6,8 +6,9 @@ mod sender;
 mod span;
 mod transaction;
 
+pub(crate) use classify::is_malformed_query;
 pub(crate) use outcome::{ReadOutcome, SendOutcome};
-pub(crate) use sender::Sender;
+pub(crate) use sender::{PageRequest, Sender};
 #[cfg(feature = "lambda")]
 pub(crate) use span::SEND_TARGET;
 pub(crate) use span::send_span;

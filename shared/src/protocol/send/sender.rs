@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
 use super::classify::{
-    classify_batch_get_item, classify_delete_item, classify_get_item, classify_put_item, classify_scan,
+    classify_batch_get_item, classify_delete_item, classify_get_item, classify_put_item, classify_query, classify_scan,
     classify_update_item, is_broken,
 };
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
@@ -11,7 +11,7 @@ use super::transaction::{
     Address, Batch, Reason, batch_of, classify_transact_write_items, of_one_step, step, unprocessed,
 };
 use crate::clock::{Clock, Rng};
-use crate::protocol::condition::{Action, ConditionalWrite};
+use crate::protocol::condition::{Action, ConditionalWrite, KeyRange};
 use crate::protocol::item::Attributes;
 use crate::protocol::seen_rows::SeenRows;
 use crate::retry::RetryPolicy;
@@ -40,12 +40,27 @@ pub(crate) struct Sender {
     pub(crate) rng: Rng,
 }
 
-/// One page of a table.
+/// One page of a table or of an index.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub rows: Vec<Attributes>,
     /// The key after which the next page begins. `None` on the last page.
     pub last: Option<Attributes>,
+}
+
+/// One request for rows of one partition, in the order of the sort key.
+#[derive(Clone, Debug)]
+pub(crate) struct PageRequest {
+    pub table: String,
+    pub index: Option<&'static str>,
+    pub range: KeyRange,
+    /// Whether the read is strongly consistent. A global secondary index refuses that.
+    pub is_consistent: bool,
+    pub is_descending: bool,
+    /// The most rows to read.
+    pub limit: Option<i32>,
+    /// The key after which the page begins.
+    pub after: Option<Attributes>,
 }
 
 /// What the answers to a client tell about its connections.
@@ -228,6 +243,25 @@ impl Sender {
                 last: output.last_evaluated_key.filter(|key| !key.is_empty()),
             }),
             Some(Err(error)) => classify_scan(error),
+        }
+    }
+
+    /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
+    pub(crate) async fn query(&self, page: &PageRequest, timeout: Duration) -> ReadOutcome<Page> {
+        record_request("Query", Some(&page.table));
+        let KeyRange { condition, names, values } = page.range.clone();
+        let request = self.client.query().table_name(&page.table).set_index_name(page.index.map(str::to_owned));
+        let request = request.key_condition_expression(condition).set_expression_attribute_names(Some(names));
+        let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
+        let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
+        let request = request.set_exclusive_start_key(page.after.clone());
+        match self.within(timeout, Box::pin(request.send())).await {
+            None => ReadOutcome::Again(no_answer(timeout)),
+            Some(Ok(output)) => ReadOutcome::Read(Page {
+                rows: output.items.unwrap_or_default(),
+                last: output.last_evaluated_key.filter(|key| !key.is_empty()),
+            }),
+            Some(Err(error)) => classify_query(error),
         }
     }
 

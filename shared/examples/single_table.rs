@@ -1,0 +1,309 @@
+//! One table for customers, their orders and their notes: the single-table design.
+//!
+//! Run it with `cargo run -p fencepost --example single_table`. It needs nothing else.
+//!
+//! All items of a customer share a partition key, and the start of the sort key says what an item is:
+//!
+//! | pk | sk | item |
+//! |---|---|---|
+//! | `customer#7` | `customer` | the customer |
+//! | `customer#7` | `order#2026-03-07#1` | an order, sorted by its day |
+//! | `customer#7` | `note#1` | a note |
+//!
+//! Each kind is a `Record` of its own over the same table. Their keys are made in one place, so that no two kinds share
+//! one. A transaction changes several kinds together, a query lists one kind, and another one lists all.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
+    ScalarAttributeType,
+};
+use aws_sdk_dynamodb::{Client, Config};
+use fencepost::table::{Index, Sort};
+use fencepost::{Call, Deadline, Failure, Key, Plan, Reads, Record, Source, Store, Table, TransactError};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+const TABLE: &str = "Shop";
+
+/// The names of the key. A `Record` of this table has both.
+const PK: &str = "pk";
+const SK: &str = "sk";
+
+/// Defines a kind of item of the table.
+macro_rules! kind {
+    ($name:ident, $($attribute:literal),+) => {
+        impl Record for $name {
+            const PARTITION_KEY: &'static str = PK;
+            const SORT_KEY: Option<&'static str> = Some(SK);
+            const ATTRIBUTES: &'static [&'static str] = &[$($attribute),+];
+        }
+    };
+}
+
+/// A customer, with the number of orders that are open.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Customer {
+    name: String,
+    open_orders: u64,
+}
+
+/// An order. While it is open, it has a place in the index of open orders.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Order {
+    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_since: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<State>,
+}
+
+/// The partition of the index that an order is in.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+enum State {
+    Open,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Note {
+    text: String,
+}
+
+kind!(Customer, "name", "open_orders");
+kind!(Order, "total", "open_since", "state");
+kind!(Note, "text");
+
+/// Any item of a customer. It is only listed: a change goes through the table of its own kind.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Anything {
+    Customer(Customer),
+    Order(Order),
+    Note(Note),
+}
+
+kind!(Anything, "name", "open_orders", "total", "open_since", "state", "text");
+
+/// The open orders of all customers, by the day since when they are open. An order that is closed leaves it.
+enum OpenOrders {}
+
+impl Index for OpenOrders {
+    type Record = Order;
+    type Shown = Order;
+    const NAME: &'static str = "openOrders";
+    const PARTITION_KEY: &'static str = "state";
+    const SORT_KEY: Option<&'static str> = Some("open_since");
+}
+
+/// The keys of the table. No other place makes one.
+fn partition(customer: u32) -> String {
+    format!("customer#{customer}")
+}
+
+fn customer_key(customer: u32) -> Key {
+    Key::with_sort(partition(customer), "customer")
+}
+
+/// Days are written so that their text has their order.
+fn order_key(customer: u32, day: &str, number: u32) -> Key {
+    Key::with_sort(partition(customer), format!("order#{day}#{number:06}"))
+}
+
+fn note_key(customer: u32, number: u32) -> Key {
+    Key::with_sort(partition(customer), format!("note#{number:06}"))
+}
+
+/// The same table, once for each kind.
+struct Shop {
+    customers: Table<Customer>,
+    orders: Table<Order>,
+    notes: Table<Note>,
+    anything: Table<Anything>,
+}
+
+impl Shop {
+    fn new(store: &Store) -> Self {
+        Shop {
+            customers: store.table(TABLE),
+            orders: store.table(TABLE),
+            notes: store.table(TABLE),
+            anything: store.table(TABLE),
+        }
+    }
+
+    /// Places an order and counts it at its customer, both or neither.
+    async fn place(&self, customer: u32, day: &str, number: u32, total: u64, call: &Call) -> Result<(), Source> {
+        let mut reads = Reads::new();
+        let owner = reads.item("customer", &self.customers, &customer_key(customer));
+        let order = reads.item("order", &self.orders, &order_key(customer, day, number));
+        let transactions = self.orders.store().transactions();
+        let placed = transactions.transact_with_retry(reads, call, |attempt| {
+            if attempt.get(order)?.is_some() {
+                return Ok(Plan::Keep(()));
+            }
+            let Some(owner_now) = attempt.get(owner)? else { return Ok(Plan::Refuse("there is no such customer")) };
+            let open_orders = owner_now.value.open_orders + 1;
+            attempt.update_at(owner, &Customer { open_orders, ..owner_now.value })?;
+            let value = Order { total, open_since: Some(day.to_owned()), state: Some(State::Open) };
+            attempt.put_if_absent(order, &value)?;
+            Ok::<_, Failure>(Plan::Commit(()))
+        });
+        placed.await.map_err(|error: TransactError<&str>| error.into())
+    }
+
+    /// The totals of a customer's orders of a month, oldest first. No other kind of item is read.
+    async fn totals(&self, customer: u32, month: &str, call: &Call) -> Result<Vec<u64>, Source> {
+        let mut totals = Vec::new();
+        let of_month = Sort::starts_with(format!("order#{month}"));
+        let mut pages = self.orders.query(partition(customer)).sort(of_month).limit(100).pages(call);
+        while let Some(page) = pages.next_page().await? {
+            totals.extend(page.items.iter().map(|order| order.value.total));
+        }
+        Ok(totals)
+    }
+
+    /// Everything of a customer, in one query.
+    async fn everything(&self, customer: u32, call: &Call) -> Result<Vec<Anything>, Source> {
+        let mut everything = Vec::new();
+        let mut pages = self.anything.query(partition(customer)).pages(call);
+        while let Some(page) = pages.next_page().await? {
+            everything.extend(page.items.into_iter().map(|item| item.value));
+        }
+        Ok(everything)
+    }
+
+    /// The oldest open orders of all customers, with their keys.
+    async fn oldest_open(&self, count: u16, call: &Call) -> Result<Vec<Key>, Source> {
+        let query = self.orders.query_index::<OpenOrders>("Open").limit(count);
+        let page = query.pages(call).next_page().await?.unwrap_or_default();
+        Ok(page.items.into_iter().map(|order| order.key).collect())
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Source> {
+    let client = local_dynamodb().await?;
+    create_table(&client).await?;
+    let (shop, call) = (Shop::new(&Store::new(&client)), Call::new(Deadline::within(Duration::from_secs(30))));
+    for (number, name) in [(7, "Ann"), (8, "Bob")] {
+        let customer = Customer { name: name.to_owned(), open_orders: 0 };
+        shop.customers.create(&customer_key(number), &customer, &call).await?;
+    }
+    shop.notes.create(&note_key(7, 1), &Note { text: "prefers blue".to_owned() }, &call).await?;
+    for (customer, day, number, total) in
+        [(7, "2026-03-07", 1, 30), (7, "2026-03-09", 2, 12), (8, "2026-03-01", 3, 5), (7, "2026-04-01", 4, 8)]
+    {
+        shop.place(customer, day, number, total, &call).await?;
+    }
+    println!("Ann's orders of March: {:?}", shop.totals(7, "2026-03", &call).await?);
+    for item in shop.everything(7, &call).await? {
+        println!("of Ann: {item:?}");
+    }
+    println!("the oldest open orders: {:?}", shop.oldest_open(2, &call).await?);
+    Ok(())
+}
+
+/// The table, with both parts of its key, and the index of open orders.
+async fn create_table(client: &Client) -> Result<(), Source> {
+    let attribute =
+        |name: &str| AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S).build();
+    let part = |name: &str, role: KeyType| KeySchemaElement::builder().attribute_name(name).key_type(role).build();
+    let open_orders = GlobalSecondaryIndex::builder()
+        .index_name(OpenOrders::NAME)
+        .key_schema(part(OpenOrders::PARTITION_KEY, KeyType::Hash)?)
+        .key_schema(part("open_since", KeyType::Range)?)
+        .projection(Projection::builder().projection_type(ProjectionType::All).build())
+        .build()?;
+    let attributes = [PK, SK, "state", "open_since"].into_iter().map(attribute).collect::<Result<_, _>>()?;
+    let table = client.create_table().table_name(TABLE).billing_mode(BillingMode::PayPerRequest);
+    let table = table.set_attribute_definitions(Some(attributes)).global_secondary_indexes(open_orders);
+    table.key_schema(part(PK, KeyType::Hash)?).key_schema(part(SK, KeyType::Range)?).send().await?;
+    Ok(())
+}
+
+/// A `DynamoDB` in this process.
+async fn local_dynamodb() -> Result<Client, Source> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    tokio::spawn(dynoxide::server::serve_on(listener, dynoxide::Database::memory()?));
+    let config = Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("local", "local", None, None, "example"))
+        .endpoint_url(format!("http://{address}"))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .build();
+    Ok(Client::from_conf(config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencepost::Decision;
+
+    async fn shop() -> (Shop, Call) {
+        let client = local_dynamodb().await.expect("an engine");
+        create_table(&client).await.expect("a table");
+        let (shop, call) = (Shop::new(&Store::new(&client)), Call::new(Deadline::within(Duration::from_mins(1))));
+        for number in [7, 77] {
+            let customer = Customer { name: format!("customer {number}"), open_orders: 0 };
+            shop.customers.create(&customer_key(number), &customer, &call).await.expect("a free key");
+        }
+        (shop, call)
+    }
+
+    #[tokio::test]
+    async fn a_query_by_prefix_lists_one_kind_and_one_customer() {
+        let (shop, call) = shop().await;
+        shop.notes.create(&note_key(7, 1), &Note { text: "x".to_owned() }, &call).await.expect("a free key");
+        for (customer, day, number) in
+            [(7, "2026-03-09", 1), (7, "2026-03-07", 2), (77, "2026-03-08", 3), (7, "2026-04-01", 4)]
+        {
+            shop.place(customer, day, number, u64::from(number), &call).await.expect("placed");
+        }
+        assert_eq!(shop.totals(7, "2026-03", &call).await.expect("totals"), [2, 1]);
+        assert_eq!(shop.totals(77, "2026", &call).await.expect("totals"), [3]);
+        assert_eq!(shop.everything(7, &call).await.expect("items").len(), 5);
+    }
+
+    #[tokio::test]
+    async fn everything_of_a_customer_has_the_kinds_that_were_stored() {
+        let (shop, call) = shop().await;
+        let note = Note { text: "x".to_owned() };
+        shop.notes.create(&note_key(7, 1), &note, &call).await.expect("a free key");
+        shop.place(7, "2026-03-09", 1, 5, &call).await.expect("placed");
+        let customer = Customer { name: "customer 7".to_owned(), open_orders: 1 };
+        let order = Order { total: 5, open_since: Some("2026-03-09".to_owned()), state: Some(State::Open) };
+        let expected = [Anything::Customer(customer), Anything::Note(note), Anything::Order(order)];
+        assert_eq!(shop.everything(7, &call).await.expect("items"), expected);
+    }
+
+    #[tokio::test]
+    async fn an_order_and_its_customer_change_together_or_not_at_all() {
+        let (shop, call) = shop().await;
+        shop.place(7, "2026-03-09", 1, 5, &call).await.expect("placed");
+        shop.place(7, "2026-03-09", 1, 5, &call).await.expect("it is there");
+        shop.place(8, "2026-03-09", 1, 5, &call).await.expect_err("there is no such customer");
+        let customer = shop.customers.get(&customer_key(7), &call).await.expect("an answer").expect("a customer");
+        assert_eq!(customer.value.open_orders, 1);
+        assert!(shop.everything(8, &call).await.expect("items").is_empty());
+    }
+
+    #[tokio::test]
+    async fn an_order_that_is_closed_or_deleted_leaves_the_index_of_open_ones() {
+        let (shop, call) = shop().await;
+        for (customer, day, number) in [(7, "2026-03-09", 1), (77, "2026-03-07", 2), (7, "2026-03-08", 3)] {
+            shop.place(customer, day, number, 1, &call).await.expect("placed");
+        }
+        let [second, third, first] =
+            [order_key(77, "2026-03-07", 2), order_key(7, "2026-03-08", 3), order_key(7, "2026-03-09", 1)];
+        assert_eq!(shop.oldest_open(9, &call).await.expect("keys"), [second.clone(), third.clone(), first.clone()]);
+        let close = |order: &Order| Decision::<_, ()>::Put(Order { open_since: None, state: None, ..order.clone() });
+        shop.orders.update_with_retry(&second, &call, close).await.expect("it is there");
+        shop.orders.delete(&third, &call).await.expect("it is there");
+        assert_eq!(shop.oldest_open(9, &call).await.expect("keys"), [first]);
+        assert_eq!(shop.totals(77, "2026", &call).await.expect("totals"), [1], "it is closed and still there");
+    }
+}

@@ -1,0 +1,213 @@
+//! [`Cursor`]: where a listing goes on.
+
+use crate::protocol::condition::KeyRange;
+use crate::protocol::item::Attributes;
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+/// The bytes of the digest that a cursor begins with.
+const DIGEST: usize = 12;
+/// The longest cursor that is read. Keys take at most 3 KB each.
+const MAX_TEXT: usize = 16 * 1024;
+
+/// Where the next page of a query begins: after the last item of this page.
+///
+/// It is text of letters, digits, `-` and `_`, and opaque: its form may change between releases. It stays valid while
+/// items are created, changed and deleted, because it names a place in the order and no item.
+///
+/// A cursor belongs to one query: its table, index, partition, direction and bound of the sort key. Another query
+/// refuses it. It is not signed and need not be. It holds no partition, because that is always the one of the query. So a
+/// cursor that somebody made up can only begin elsewhere in a partition that the caller may list anyway. It does show
+/// the key of the last row that was read, in an encoding that anybody can undo.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cursor(String);
+
+impl Cursor {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Cursor> for String {
+    fn from(cursor: Cursor) -> Self {
+        cursor.0
+    }
+}
+
+/// The query that a cursor belongs to.
+pub(super) struct Origin<'a> {
+    pub table: &'a str,
+    pub index: Option<&'a str>,
+    pub is_descending: bool,
+    pub range: &'a KeyRange,
+}
+
+impl Origin<'_> {
+    /// The cursor that begins after the row with these key attributes. `names` are those of the key beside the
+    /// partition key of the query. `None` if one is missing.
+    pub(super) fn cursor(&self, names: &[&str], last: &Attributes) -> Option<Cursor> {
+        let mut key = Vec::new();
+        for name in names {
+            write(&mut key, last.get(*name)?);
+        }
+        let mut bytes = self.digest(&key).to_vec();
+        bytes.extend(key);
+        Some(Cursor(URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// The attributes with these names that the cursor holds. `None` if it is not one of this query.
+    pub(super) fn read(&self, names: &[&str], cursor: &str) -> Option<Attributes> {
+        let text = Some(cursor).filter(|text| text.len() <= MAX_TEXT)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (digest, mut key) = bytes.split_at_checked(DIGEST)?;
+        if digest != self.digest(key) {
+            return None;
+        }
+        let attributes = names.iter().map(|name| Some(((*name).to_owned(), read(&mut key)?)));
+        let attributes = attributes.collect::<Option<Attributes>>()?;
+        key.is_empty().then_some(attributes)
+    }
+
+    /// The digest of the query and of the key, each part with its length.
+    fn digest(&self, key: &[u8]) -> [u8; DIGEST] {
+        let direction: &[u8] = if self.is_descending { b"descending" } else { b"ascending" };
+        let mut values = Vec::new();
+        self.range.bounds().for_each(|value| write(&mut values, value));
+        let index = self.index.unwrap_or_default();
+        let condition = self.range.condition.as_bytes();
+        let mut hash = Sha256::new();
+        for part in [b"cursor 1", self.table.as_bytes(), index.as_bytes(), direction, condition, &values, key] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let hash: [u8; 32] = hash.finalize().into();
+        let mut digest = [0; DIGEST];
+        digest.copy_from_slice(&hash[..DIGEST]);
+        digest
+    }
+}
+
+/// Writes the value of a key attribute: its kind, its length and its bytes. A key takes at most 2 KB.
+fn write(bytes: &mut Vec<u8>, value: &AttributeValue) {
+    let (kind, value) = match value {
+        AttributeValue::S(text) => (b'S', text.as_bytes()),
+        AttributeValue::N(number) => (b'N', number.as_bytes()),
+        AttributeValue::B(blob) => (b'B', blob.as_ref()),
+        // No key has another kind, so no cursor with it can be read.
+        _ => (b'-', &[][..]),
+    };
+    bytes.push(kind);
+    bytes.extend(u32::try_from(value.len()).unwrap_or(u32::MAX).to_be_bytes());
+    bytes.extend(value);
+}
+
+/// Reads one value off the front.
+fn read(bytes: &mut &[u8]) -> Option<AttributeValue> {
+    let (kind, rest) = bytes.split_first()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (value, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    *bytes = rest;
+    let text = || String::from_utf8(value.to_vec()).ok();
+    match kind {
+        b'S' => text().map(AttributeValue::S),
+        b'N' => text().map(AttributeValue::N),
+        b'B' => Some(AttributeValue::B(Blob::new(value))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::condition::{SortBound, key_range};
+    use proptest::prelude::*;
+
+    fn text(value: &str) -> AttributeValue {
+        AttributeValue::S(value.to_owned())
+    }
+
+    fn of_user(user: &str) -> KeyRange {
+        key_range(("userId", &text(user)), None)
+    }
+
+    fn origin(range: &KeyRange) -> Origin<'_> {
+        Origin { table: "Orders", index: Some("byUser"), is_descending: true, range }
+    }
+
+    fn last() -> Attributes {
+        let number = AttributeValue::N("-12".to_owned());
+        let bytes = AttributeValue::B(Blob::new([0, 255]));
+        [("createdAt", text("2026")), ("shard", number), ("orderId", bytes), ("userId", text("u-1"))]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into()
+    }
+
+    const NAMES: [&str; 3] = ["createdAt", "shard", "orderId"];
+
+    #[test]
+    fn a_cursor_gives_back_the_key_without_the_partition() {
+        let range = of_user("u-1");
+        let cursor = origin(&range).cursor(&NAMES, &last()).expect("all parts are there");
+        let mut key = last();
+        key.remove("userId");
+        assert_eq!(origin(&range).read(&NAMES, cursor.as_str()), Some(key));
+    }
+
+    #[test]
+    fn another_query_refuses_the_cursor() {
+        let (range, other) = (of_user("u-1"), of_user("u-2"));
+        let user = text("u-1");
+        let bounds =
+            [SortBound::AtLeast(text("2025")), SortBound::AtMost(text("2025")), SortBound::AtMost(text("2027"))];
+        let bounded = bounds.map(|bound| key_range(("userId", &user), Some(("createdAt", &bound))));
+        let cursor = origin(&range).cursor(&NAMES, &last()).expect("all parts are there");
+        for stranger in [
+            origin(&other),
+            Origin { table: "Order", ..origin(&range) },
+            Origin { index: Some("byUser2"), ..origin(&range) },
+            Origin { index: None, ..origin(&range) },
+            Origin { is_descending: false, ..origin(&range) },
+            origin(&bounded[0]),
+        ] {
+            assert_eq!(stranger.read(&NAMES, cursor.as_str()), None);
+        }
+        for (one, other) in [(0, 1), (1, 2), (2, 0)] {
+            let cursor = origin(&bounded[one]).cursor(&NAMES, &last()).expect("all parts are there");
+            assert_eq!(origin(&bounded[other]).read(&NAMES, cursor.as_str()), None);
+        }
+        assert_eq!(origin(&range).read(&NAMES[..2], cursor.as_str()), None, "a part is left over");
+    }
+
+    proptest! {
+        #[test]
+        fn a_cursor_with_another_character_is_refused(at in 0usize..200, other in "[A-Za-z0-9_=+/ -]") {
+            let range = of_user("u-1");
+            let mut cursor = String::from(origin(&range).cursor(&NAMES, &last()).expect("all parts are there"));
+            let at = at % cursor.len();
+            prop_assume!(cursor[at..=at] != other);
+            cursor.replace_range(at..=at, &other);
+            prop_assert_eq!(origin(&range).read(&NAMES, &cursor), None);
+        }
+
+        #[test]
+        fn any_text_is_refused_without_a_panic(text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let range = of_user("u-1");
+            prop_assert_eq!(origin(&range).read(&NAMES, &text), None);
+            // With a digest that fits, as somebody may make it who has read this file.
+            let forged = [origin(&range).digest(&bytes).as_slice(), &bytes].concat();
+            origin(&range).read(&NAMES, &URL_SAFE_NO_PAD.encode(forged));
+        }
+    }
+}

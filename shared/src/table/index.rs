@@ -1,0 +1,218 @@
+//! [`Index`]: describes a secondary index of a table, and what its rows can show.
+
+use super::record::Record;
+use crate::layout::{Deletes, Names};
+
+/// A secondary index of the table of a [`Record`]. Queries name it as a type.
+///
+/// What an index projects decides what a query can show. This is checked when the query is compiled.
+///
+/// - [`Index::Shown`] may have only attributes that the index has: its own keys, those of the table, and what it
+///   projects. If the index does not project the whole item, write a second `Record` with the attributes that it has.
+/// - Tombstones must be recognizable. They are if the index projects everything, or if one of its keys is an attribute
+///   of the `Record`: a delete removes that attribute, so the row leaves the index. There are none if deletes
+///   [remove](crate::Deletes::Remove) the row. Otherwise the index must project the version, the end and the mark of a
+///   tombstone ([`Names`]).
+///
+/// ```
+/// # use serde::{Deserialize, Serialize};
+/// use fencepost::table::{Index, Projection};
+/// use fencepost::{Call, Record, Store, error::QueryError};
+///
+/// #[derive(Serialize, Deserialize)]
+/// # #[serde(rename_all = "camelCase")]
+/// struct Order {
+///     user_id: String,
+///     created_at: String,
+///     total: u64,
+/// }
+///
+/// impl Record for Order {
+///     const PARTITION_KEY: &'static str = "orderId";
+///     const ATTRIBUTES: &'static [&'static str] = &["userId", "createdAt", "total"];
+/// }
+///
+/// struct ByUser;
+///
+/// impl Index for ByUser {
+///     type Record = Order;
+///     type Shown = Order;
+///     const NAME: &'static str = "byUser";
+///     const PARTITION_KEY: &'static str = "userId";
+///     const SORT_KEY: Option<&'static str> = Some("createdAt");
+/// }
+///
+/// async fn newest(store: &Store, user: &str, call: &Call) -> Result<Vec<u64>, QueryError> {
+///     let orders = store.table::<Order>("orders").query_index::<ByUser>(user);
+///     let page = orders.descending().limit(20).pages(call).next_page().await?;
+///     Ok(page.into_iter().flat_map(|page| page.items).map(|order| order.value.total).collect())
+/// }
+/// ```
+///
+/// An index that has only the keys cannot show the whole order. This does not compile:
+///
+/// ```compile_fail,E0080
+/// # use serde::{Deserialize, Serialize};
+/// # use fencepost::table::{Index, Projection};
+/// # use fencepost::{Record, Store};
+/// # #[derive(Serialize, Deserialize)]
+/// # #[serde(rename_all = "camelCase")]
+/// # struct Order { user_id: String, created_at: String, total: u64 }
+/// # impl Record for Order {
+/// #     const PARTITION_KEY: &'static str = "orderId";
+/// #     const ATTRIBUTES: &'static [&'static str] = &["userId", "createdAt", "total"];
+/// # }
+/// # struct ByUser;
+/// impl Index for ByUser {
+///     type Record = Order;
+///     type Shown = Order;
+///     const NAME: &'static str = "byUser";
+///     const PARTITION_KEY: &'static str = "userId";
+///     const SORT_KEY: Option<&'static str> = Some("createdAt");
+///     const PROJECTION: Projection = Projection::KeysOnly;
+/// }
+/// # fn main() {
+/// #     let client = aws_sdk_dynamodb::Client::from_conf(aws_sdk_dynamodb::Config::builder().build());
+/// Store::new(&client).table::<Order>("orders").query_index::<ByUser>("u-1");
+/// # }
+/// ```
+pub trait Index {
+    /// The `Record` of the table.
+    type Record: Record;
+    /// What a query of this index shows: the `Record` of the table, or one with fewer attributes and the same keys.
+    type Shown: Record;
+    /// The name of the index.
+    const NAME: &'static str;
+    /// The name of its partition key attribute.
+    const PARTITION_KEY: &'static str;
+    /// The name of its sort key attribute, if it has one.
+    const SORT_KEY: Option<&'static str> = None;
+    /// Whether its partitions are those of the table.
+    const SCOPE: IndexScope = IndexScope::Global;
+    /// What it has beside its keys and those of the table.
+    const PROJECTION: Projection = Projection::All;
+}
+
+/// Which partitions an index has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IndexScope {
+    /// Partitions of its own. Its rows may lag behind those of the table, usually by less than a second.
+    Global,
+    /// Those of the table, in another order. Its reads are strongly consistent.
+    Local,
+}
+
+/// The attributes that an index has beside its keys and those of the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Projection {
+    /// All attributes (`ALL`).
+    All,
+    /// None (`KEYS_ONLY`).
+    KeysOnly,
+    /// These (`INCLUDE`).
+    Include(&'static [&'static str]),
+}
+
+impl Projection {
+    /// Whether an index with these keys has the attribute.
+    const fn has(self, keys: [Option<&str>; 2], attribute: &str) -> bool {
+        let [partition, sort] = keys;
+        match self {
+            _ if is(partition, attribute) || is(sort, attribute) => true,
+            Projection::All => true,
+            Projection::KeysOnly => false,
+            Projection::Include(names) => contains(names, attribute),
+        }
+    }
+}
+
+/// Whether the index has each attribute of the `Record` that it shows.
+pub(super) const fn shows_all<I: Index>() -> bool {
+    let mut rest = <I::Shown as Record>::ATTRIBUTES;
+    while let [attribute, others @ ..] = rest {
+        if !I::PROJECTION.has([Some(I::PARTITION_KEY), I::SORT_KEY], attribute) {
+            return false;
+        }
+        rest = others;
+    }
+    true
+}
+
+/// Whether no tombstone can be taken for an item in the index.
+pub(super) const fn shows_tombstones<I: Index>() -> bool {
+    let keys = [Some(I::PARTITION_KEY), I::SORT_KEY];
+    let Names { version, purge_at, buried, .. } = <I::Record as Record>::NAMES;
+    let all_marks =
+        I::PROJECTION.has(keys, version) && I::PROJECTION.has(keys, purge_at) && I::PROJECTION.has(keys, buried);
+    let leaves_none = matches!(<I::Record as Record>::DELETES, Deletes::Remove);
+    leaves_none || all_marks || leaves_on_delete::<I::Record>(keys[0]) || leaves_on_delete::<I::Record>(keys[1])
+}
+
+/// Whether a delete removes this key of an index. A tombstone keeps the attribute that holds the expiry time.
+const fn leaves_on_delete<T: Record>(key: Option<&str>) -> bool {
+    match key {
+        Some(key) => contains(T::ATTRIBUTES, key) && !is(T::EXPIRES_AT, key),
+        None => false,
+    }
+}
+
+/// Whether the keys of the table are the same in both records, and a local index has the table's partitions.
+pub(super) const fn has_the_keys_of_its_table<I: Index>() -> bool {
+    let table = <I::Record as Record>::PARTITION_KEY;
+    let same_sort = match (<I::Record as Record>::SORT_KEY, <I::Shown as Record>::SORT_KEY) {
+        (Some(one), other) => is(other, one),
+        (None, other) => other.is_none(),
+    };
+    let fits = matches!(I::SCOPE, IndexScope::Global) || is(Some(I::PARTITION_KEY), table) && I::SORT_KEY.is_some();
+    same_sort && fits && is(Some(<I::Shown as Record>::PARTITION_KEY), table)
+}
+
+const fn contains(mut names: &[&str], wanted: &str) -> bool {
+    while let [name, others @ ..] = names {
+        if is(Some(name), wanted) {
+            return true;
+        }
+        names = others;
+    }
+    false
+}
+
+/// Whether the name is the wanted one. Strings cannot be compared by `==` in a constant.
+const fn is(name: Option<&str>, wanted: &str) -> bool {
+    let Some(name) = name else { return false };
+    let (mut name, mut wanted) = (name.as_bytes(), wanted.as_bytes());
+    while let ([one, others @ ..], [other, rest @ ..]) = (name, wanted) {
+        if *one != *other {
+            return false;
+        }
+        (name, wanted) = (others, rest);
+    }
+    name.is_empty() && wanted.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_equal_only_as_a_whole() {
+        assert!(is(Some("userId"), "userId"));
+        for other in [None, Some(""), Some("user"), Some("userIds"), Some("userid")] {
+            assert!(!is(other, "userId"), "{other:?}");
+        }
+        assert!(contains(&["a", "b"], "b") && !contains(&["a", "b"], "c"));
+    }
+
+    #[test]
+    fn an_index_has_its_keys_and_what_it_projects() {
+        let keys = [Some("userId"), Some("createdAt")];
+        for (projection, total, lines) in [
+            (Projection::All, true, true),
+            (Projection::KeysOnly, false, false),
+            (Projection::Include(&["total"]), true, false),
+        ] {
+            assert!(projection.has(keys, "userId") && projection.has(keys, "createdAt"));
+            assert_eq!((projection.has(keys, "total"), projection.has(keys, "lines")), (total, lines));
+        }
+    }
+}

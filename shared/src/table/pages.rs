@@ -1,0 +1,271 @@
+//! [`Pages`]: reads the items of a query, page by page.
+
+use super::cursor::{Cursor, Origin};
+use super::handle::Table;
+use super::key::Key;
+use super::query::Query;
+use super::record::Record;
+use crate::call::Call;
+use crate::error::{Failure, QueryError};
+use crate::layout::Layout;
+use crate::protocol::condition::KeyRange;
+use crate::protocol::deliver::until_read;
+use crate::protocol::item::Attributes;
+use crate::protocol::row::{self, Row};
+use crate::protocol::send::{PageRequest, is_malformed_query};
+use crate::version::{ItemVersion, Version, Versioned};
+use futures_core::Stream;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// The most requests for one page. A partition may have many tombstones in a row, which a page does not show.
+const READS_PER_PAGE: usize = 10;
+
+/// One page of a [`Query`].
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Page<T> {
+    /// The items. There may be fewer than the limit, or none, although another page follows.
+    pub items: Vec<Listed<T>>,
+    /// Where the next page begins. `None` if this is the last one.
+    pub next: Option<Cursor>,
+}
+
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Page { items: Vec::new(), next: None }
+    }
+}
+
+/// An item of a listing.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Listed<T> {
+    /// The key in the table.
+    pub key: Key,
+    /// The value.
+    pub value: T,
+    /// The state of the row. `None` if the index does not project it. In a global index it may be an old one; a change at
+    /// that version is then refused as a conflict.
+    pub at: Option<ItemVersion>,
+}
+
+impl<T> Listed<T> {
+    /// The version, if the listing has it.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        self.at.map(|at| at.version)
+    }
+
+    /// The value with the state of its row, if the listing has it.
+    #[must_use]
+    pub fn versioned(self) -> Option<Versioned<T>> {
+        Some(Versioned { value: self.value, at: self.at? })
+    }
+}
+
+impl<T: Record> Query<T> {
+    /// The pages, read one at a time until the deadline of the call.
+    pub fn pages(self, call: &Call) -> Pages<'_, T> {
+        Pages { query: self, call, position: Position::Start }
+    }
+}
+
+/// The pages of a [`Query`]. At most one page is held at a time.
+#[derive(Debug)]
+pub struct Pages<'a, T> {
+    query: Query<T>,
+    call: &'a Call,
+    position: Position,
+}
+
+/// The place of a run in its partition.
+#[derive(Debug)]
+enum Position {
+    Start,
+    After(Attributes),
+    End,
+}
+
+impl<'a, T: Record> Pages<'a, T> {
+    /// Reads the next page. `None` after the last one. A page may be short or empty although another one follows,
+    /// because deleted items take room until they are removed.
+    ///
+    /// # Errors
+    /// [`QueryError::InvalidCursor`]: begin again without a cursor. [`QueryError::Failed`]: see [`Failure`]. A row that
+    /// cannot be read is [`Failure::CorruptItem`] with its key: repair it. After an error, the same page is asked for
+    /// again.
+    pub async fn next_page(&mut self) -> Result<Option<Page<T>>, QueryError> {
+        let query = &self.query;
+        let range = query.range()?;
+        let names = query.key_names();
+        let origin =
+            Origin { table: &query.table, index: query.place.index, is_descending: query.is_descending, range: &range };
+        let (mut after, begins_by_cursor) = match (&self.position, &query.after) {
+            (Position::Start, None) => (None, false),
+            (Position::Start, Some(cursor)) => {
+                let mut key = origin.read(&names, cursor).ok_or(QueryError::InvalidCursor)?;
+                key.insert(query.place.partition_key.to_owned(), query.partition.clone());
+                (Some(key), true)
+            }
+            (Position::After(key), _) => (Some(key.clone()), false),
+            (Position::End, _) => return Ok(None),
+        };
+        let mut items = Vec::new();
+        for _ in 0..READS_PER_PAGE {
+            let read = self.read(range.clone(), after).await;
+            let page = read.map_err(|failure| match failure {
+                // Its digest fits, so somebody made it up who knows how. Its parts do not fit the key.
+                Failure::Rejected { source } if begins_by_cursor && is_malformed_query(&source) => {
+                    QueryError::InvalidCursor
+                }
+                failure => failure.into(),
+            })?;
+            after = query.take(page, &mut items)?;
+            if query.limit.is_none_or(|limit| items.len() >= usize::from(limit)) || after.is_none() {
+                break;
+            }
+        }
+        let next = match &after {
+            Some(key) => Some(origin.cursor(&names, key).ok_or_else(|| without_key(query.place.partition_key))?),
+            None => None,
+        };
+        self.position = after.map_or(Position::End, Position::After);
+        Ok(Some(Page { items, next }))
+    }
+
+    /// The pages as a stream. It ends after the last page, and after the first error.
+    #[must_use]
+    pub fn into_stream(self) -> PageStream<'a, T>
+    where
+        T: Send + 'static,
+    {
+        PageStream { next: Some(Box::pin(self.step())) }
+    }
+
+    /// Reads a page, and gives back the run.
+    async fn step(mut self) -> Step<'a, T> {
+        let page = self.next_page().await;
+        (self, page)
+    }
+
+    /// Reads rows once. With a limit, asks for one row more, to know whether another page follows.
+    async fn read(&self, range: KeyRange, after: Option<Attributes>) -> Result<RowsRead, Failure> {
+        let Query { store, table, place, is_descending, limit, .. } = &self.query;
+        let request = PageRequest {
+            table: table.clone(),
+            index: place.index,
+            range,
+            is_consistent: place.is_consistent,
+            is_descending: *is_descending,
+            limit: limit.map(|limit| i32::from(limit) + 1),
+            after,
+        };
+        let read = |timeout| store.sender().query(&request, timeout);
+        let page = until_read(store.sender(), self.call, read).await?;
+        Ok(RowsRead { rows: page.rows, last: page.last })
+    }
+}
+
+/// A run, and what it read.
+type Step<'a, T> = (Pages<'a, T>, Result<Option<Page<T>>, QueryError>);
+
+/// The pages of a [`Query`] as a [`Stream`]. [`Pages::into_stream`] makes it.
+pub struct PageStream<'a, T> {
+    /// The page that is being read. `None` after the end.
+    next: Option<Pin<Box<dyn Future<Output = Step<'a, T>> + Send + 'a>>>,
+}
+
+impl<T: Record + Send + 'static> Stream for PageStream<'_, T> {
+    type Item = Result<Page<T>, QueryError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(reading) = &mut self.next else { return Poll::Ready(None) };
+        let (pages, page) = ready!(reading.as_mut().poll(context));
+        let is_over = !matches!(page, Ok(Some(_))) || matches!(pages.position, Position::End);
+        self.next = if is_over { None } else { Some(Box::pin(pages.step())) };
+        Poll::Ready(page.transpose())
+    }
+}
+
+impl<T> fmt::Debug for PageStream<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageStream").finish_non_exhaustive()
+    }
+}
+
+/// The rows of one request, and the key after which it left off.
+struct RowsRead {
+    rows: Vec<Attributes>,
+    last: Option<Attributes>,
+}
+
+impl<T: Record> Query<T> {
+    /// Takes items until the limit is reached. Returns the key after which the next page begins, if there is more.
+    fn take(&self, read: RowsRead, items: &mut Vec<Listed<T>>) -> Result<Option<Attributes>, Failure> {
+        let limit = self.limit.map_or(usize::MAX, usize::from);
+        let mut rows = read.rows.into_iter();
+        let mut position = None;
+        while items.len() < limit
+            && let Some(row) = rows.next()
+        {
+            // Only the row that fills the page can be the one after which the next page begins.
+            if items.len() + 1 == limit {
+                position = Some(self.position_of(&row)?);
+            }
+            items.extend(self.item(row)?);
+        }
+        // A row that cannot be read counts as an item here. The next page reports it.
+        if rows.any(|row| !matches!(self.item(row), Ok(None))) {
+            return Ok(position);
+        }
+        read.last.map(|key| self.position_of(&key)).transpose()
+    }
+
+    /// The key of the row after which another page begins.
+    fn position_of(&self, row: &Attributes) -> Result<Attributes, Failure> {
+        let names = self.key_names().into_iter().chain([self.place.partition_key]);
+        let value = |name: &str| row.get(name).cloned().ok_or_else(|| without_key(name));
+        names.map(|name| Ok((name.to_owned(), value(name)?))).collect()
+    }
+
+    /// Decodes a row: an item, or `None` for a tombstone.
+    fn item(&self, attributes: Attributes) -> Result<Option<Listed<T>>, Failure> {
+        let key = Key::of(&attributes, T::PARTITION_KEY, T::SORT_KEY).ok_or_else(|| without_key(T::PARTITION_KEY))?;
+        let layout = self.place.layout;
+        let decoded = if self.place.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
+        match decoded {
+            Ok(item) => Ok(item.map(|(value, at)| Listed { key, value, at })),
+            Err(Failure::CorruptItem { reason }) => {
+                Err(Failure::CorruptItem { reason: format!("{reason} (the row with the key {key:?})") })
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// Decodes a whole row of a table with this layout.
+fn whole<T: Record>(layout: &Layout, attributes: Attributes) -> Result<Option<(T, Option<ItemVersion>)>, Failure> {
+    let row = Row::read(layout, attributes)?;
+    if row.is_tombstone {
+        return Ok(None);
+    }
+    Ok(Some((Table::<T>::value_in(&row.attributes)?, Some(row.at))))
+}
+
+/// Decodes what an index projects of a row. The state of the row is known only if its version and incarnation are
+/// projected. The tag of a row that another program wrote covers all its attributes, so it is never known.
+fn part<T: Record>(layout: &Layout, attributes: &Attributes) -> Result<Option<(T, Option<ItemVersion>)>, Failure> {
+    let seen =
+        row::seen(layout, attributes).map(|row| ItemVersion { version: row.version, incarnation: row.incarnation });
+    if row::is_tombstone(layout, attributes, seen.map_or(Version::ABSENT, |at| at.version))? {
+        return Ok(None);
+    }
+    let at = seen.filter(|_| attributes.contains_key(layout.names.incarnation));
+    Ok(Some((Table::<T>::value_in(attributes)?, at)))
+}
+
+fn without_key(name: &str) -> Failure {
+    Failure::CorruptItem { reason: format!("a row of the query has no {name}, which is a part of its key") }
+}

@@ -1,0 +1,240 @@
+//! [`Query`]: names the items of one partition of a table or of an index.
+
+use super::handle::Table;
+use super::index::{Index, IndexScope, Projection, has_the_keys_of_its_table, shows_all, shows_tombstones};
+use super::key::KeyPart;
+use super::record::Record;
+use crate::error::Failure;
+use crate::layout::Layout;
+use crate::protocol::condition::{KeyRange, SortBound, key_range};
+use crate::store::Store;
+use aws_sdk_dynamodb::types::AttributeValue;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// A bound on the sort key of a [`Query`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sort(SortBound);
+
+impl Sort {
+    /// The sort key has this value.
+    pub fn equal_to(value: impl Into<KeyPart>) -> Self {
+        Sort(SortBound::EqualTo(value.into().into_value()))
+    }
+
+    /// The sort key is less than this value.
+    pub fn less_than(value: impl Into<KeyPart>) -> Self {
+        Sort(SortBound::LessThan(value.into().into_value()))
+    }
+
+    /// The sort key is this value or less.
+    pub fn at_most(value: impl Into<KeyPart>) -> Self {
+        Sort(SortBound::AtMost(value.into().into_value()))
+    }
+
+    /// The sort key is more than this value.
+    pub fn more_than(value: impl Into<KeyPart>) -> Self {
+        Sort(SortBound::MoreThan(value.into().into_value()))
+    }
+
+    /// The sort key is this value or more.
+    pub fn at_least(value: impl Into<KeyPart>) -> Self {
+        Sort(SortBound::AtLeast(value.into().into_value()))
+    }
+
+    /// The sort key is `first`, `last`, or between them.
+    pub fn between(first: impl Into<KeyPart>, last: impl Into<KeyPart>) -> Self {
+        Sort(SortBound::Between(first.into().into_value(), last.into().into_value()))
+    }
+
+    /// The sort key starts with this text, or with these bytes (`begins_with`). In a table with several kinds of items,
+    /// the start of the sort key often names the kind.
+    pub fn starts_with(prefix: impl Into<KeyPart>) -> Self {
+        Sort(SortBound::BeginsWith(prefix.into().into_value()))
+    }
+}
+
+/// A query for the items of one partition, in the order of the sort key. [`Table::query`] and [`Table::query_index`]
+/// make it, and [`Query::pages`] runs it.
+///
+/// Deleted items are left out. A query of a table or of a local index is strongly consistent: each page shows the items
+/// as they are when it is read. Pages are read one after the other, so a listing of several pages is no snapshot. An item
+/// that is there all the time is shown exactly once, unless its key in the index changes meanwhile.
+///
+/// ```
+/// use fencepost::table::{Page, Sort};
+/// use fencepost::{Call, Record, Table, error::QueryError};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Reading { degrees: i64 }
+/// # impl Record for Reading {
+/// #     const PARTITION_KEY: &'static str = "sensor";
+/// #     const SORT_KEY: Option<&'static str> = Some("at");
+/// #     const ATTRIBUTES: &'static [&'static str] = &["degrees"];
+/// # }
+///
+/// async fn warmest(readings: &Table<Reading>, call: &Call) -> Result<Option<i64>, QueryError> {
+///     let mut warmest = None;
+///     let mut pages = readings.query("roof").sort(Sort::between(0, 3600)).pages(call);
+///     while let Some(page) = pages.next_page().await? {
+///         warmest = warmest.max(page.items.iter().map(|reading| reading.value.degrees).max());
+///     }
+///     Ok(warmest)
+/// }
+///
+/// /// The 20 newest after those that the client has seen.
+/// async fn newest(readings: &Table<Reading>, cursor: Option<&str>, call: &Call) -> Result<Page<Reading>, QueryError> {
+///     let query = readings.query("roof").descending().limit(20).after(cursor);
+///     Ok(query.pages(call).next_page().await?.unwrap_or_default())
+/// }
+/// ```
+#[must_use = "a query reads nothing until its pages are asked for"]
+pub struct Query<T> {
+    pub(super) store: Store,
+    pub(super) table: String,
+    pub(super) place: Place,
+    pub(super) partition: AttributeValue,
+    sort: Option<Sort>,
+    pub(super) is_descending: bool,
+    pub(super) limit: Option<u16>,
+    pub(super) after: Option<String>,
+    shown: PhantomData<fn() -> T>,
+}
+
+/// What is queried: a table or an index.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) index: Option<&'static str>,
+    pub(super) partition_key: &'static str,
+    pub(super) sort_key: Option<&'static str>,
+    pub(super) is_consistent: bool,
+    /// Whether its rows have all attributes.
+    pub(super) is_whole: bool,
+    /// The layout of the table, by the `Record` of the table.
+    pub(super) layout: &'static Layout,
+}
+
+impl<T: Record> Table<T> {
+    /// A query for the items with this partition key. Sends nothing.
+    pub fn query(&self, partition: impl Into<KeyPart>) -> Query<T> {
+        self.query_at(
+            partition.into(),
+            Place {
+                index: None,
+                partition_key: T::PARTITION_KEY,
+                sort_key: T::SORT_KEY,
+                is_consistent: true,
+                is_whole: true,
+                layout: Self::LAYOUT,
+            },
+        )
+    }
+
+    /// A query for the items of an index with this partition key. Sends nothing. See [`Index`] for what it can show.
+    pub fn query_index<I: Index<Record = T>>(&self, partition: impl Into<KeyPart>) -> Query<I::Shown> {
+        const {
+            assert!(has_the_keys_of_its_table::<I>(), "the keys of the Index do not fit the table of its Record");
+            assert!(
+                shows_all::<I>(),
+                "the index lacks an attribute of the Record that it shows: show a smaller Record"
+            );
+            assert!(
+                shows_tombstones::<I>(),
+                "the index cannot tell tombstones from items: project the version, the end and the mark of tombstones"
+            );
+        }
+        self.query_at(
+            partition.into(),
+            Place {
+                index: Some(I::NAME),
+                partition_key: I::PARTITION_KEY,
+                sort_key: I::SORT_KEY,
+                is_consistent: I::SCOPE == IndexScope::Local,
+                is_whole: I::PROJECTION == Projection::All,
+                layout: Self::LAYOUT,
+            },
+        )
+    }
+
+    fn query_at<S>(&self, partition: KeyPart, place: Place) -> Query<S> {
+        Query {
+            store: self.store.clone(),
+            table: self.name.clone(),
+            place,
+            partition: partition.into_value(),
+            sort: None,
+            is_descending: false,
+            limit: None,
+            after: None,
+            shown: PhantomData,
+        }
+    }
+}
+
+impl<T: Record> Query<T> {
+    /// Bounds the sort key. A second bound replaces the first.
+    pub fn sort(self, sort: Sort) -> Self {
+        Query { sort: Some(sort), ..self }
+    }
+
+    /// Lists in falling order of the sort key: the newest first, if the sort key is a time.
+    pub fn descending(self) -> Self {
+        Query { is_descending: true, ..self }
+    }
+
+    /// The most items of a page; 0 counts as 1. Without a limit, a page is what one request reads: at most 1 MB.
+    pub fn limit(self, items: u16) -> Self {
+        Query { limit: Some(items.max(1)), ..self }
+    }
+
+    /// Begins where an earlier page of the same query ended. `None` begins at the start.
+    pub fn after(self, cursor: Option<&str>) -> Self {
+        Query { after: cursor.map(str::to_owned), ..self }
+    }
+
+    /// The key condition.
+    pub(super) fn range(&self) -> Result<KeyRange, Failure> {
+        let sort = match (&self.sort, self.place.sort_key) {
+            (None, _) => None,
+            (Some(Sort(bound)), Some(name)) => Some((name, bound)),
+            (Some(_), None) => {
+                let reason = "the query bounds the sort key, and what it queries has none".to_owned();
+                return Err(Failure::InvalidRecord { reason });
+            }
+        };
+        Ok(key_range((self.place.partition_key, &self.partition), sort))
+    }
+
+    /// The attributes of a row's key beside the partition key of the query, each once.
+    pub(super) fn key_names(&self) -> Vec<&'static str> {
+        let mut names = Vec::with_capacity(3);
+        for name in [self.place.sort_key, Some(T::PARTITION_KEY), T::SORT_KEY].into_iter().flatten() {
+            if name != self.place.partition_key && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+impl<T> Clone for Query<T> {
+    fn clone(&self) -> Self {
+        Query {
+            store: self.store.clone(),
+            table: self.table.clone(),
+            place: self.place,
+            partition: self.partition.clone(),
+            sort: self.sort.clone(),
+            is_descending: self.is_descending,
+            limit: self.limit,
+            after: self.after.clone(),
+            shown: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Query<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Query").field("table", &self.table).field("index", &self.place.index).finish_non_exhaustive()
+    }
+}

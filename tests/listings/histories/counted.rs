@@ -1,0 +1,117 @@
+//! Items that say how many of them are alive: a listing holds one page at a time, however many items there are.
+
+use crate::harness::engine::Engine;
+use crate::harness::seeds::asked;
+use crate::listings::messages::call;
+use fencepost::{Record, Store, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+const TABLE: &str = "Counted";
+
+static ALIVE: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+/// A value that notes its birth and its end.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(from = "Plain")]
+struct Counted {
+    number: usize,
+}
+
+#[derive(Deserialize)]
+struct Plain {
+    number: usize,
+}
+
+impl From<Plain> for Counted {
+    fn from(plain: Plain) -> Self {
+        MOST.fetch_max(ALIVE.fetch_add(1, SeqCst) + 1, SeqCst);
+        Counted { number: plain.number }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        ALIVE.fetch_sub(1, SeqCst);
+    }
+}
+
+impl Record for Counted {
+    const PARTITION_KEY: &'static str = "list";
+    const SORT_KEY: Option<&'static str> = Some("at");
+    const ATTRIBUTES: &'static [&'static str] = &["number"];
+}
+
+/// A row as this crate stores it. Every tenth one is a tombstone.
+fn row(number: usize) -> Value {
+    let mut row = json!({
+        "list": {"S": "all"},
+        "at": {"N": number.to_string()},
+        "_version": {"N": "1"},
+        "_incarnation": {"B": "AAAAAAAAAAA="},
+        "_writes": {"M": {}},
+        "padding": {"S": "x".repeat(150)},
+    });
+    if number % 10 == 9 {
+        row["_purgeAt"] = json!({"N": "4102444800"});
+        row["_version"] = json!({"N": "2"});
+        row["_buried"] = json!({"N": "2"});
+    } else {
+        row["number"] = json!({"N": number.to_string()});
+    }
+    row
+}
+
+fn filled(rows: usize) -> Engine {
+    let engine = Engine::with_tables(&[]);
+    let part = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
+    let attribute = |name: &str, kind: &str| json!({"AttributeName": name, "AttributeType": kind});
+    engine.raw(
+        "CreateTable",
+        &json!({
+            "TableName": TABLE,
+            "KeySchema": [part("list", "HASH"), part("at", "RANGE")],
+            "AttributeDefinitions": [attribute("list", "S"), attribute("at", "N")],
+            "BillingMode": "PAY_PER_REQUEST",
+        }),
+    );
+    let puts: Vec<_> = (0..rows).map(|number| json!({"PutRequest": {"Item": row(number)}})).collect();
+    for puts in puts.chunks(25) {
+        let answer = engine.raw("BatchWriteItem", &json!({"RequestItems": {TABLE: puts}}));
+        assert!(answer["UnprocessedItems"].as_object().is_none_or(serde_json::Map::is_empty), "{answer}");
+    }
+    engine
+}
+
+/// 20,000 rows; 100,000 where histories are played by the thousand.
+#[tokio::test]
+async fn any_number_of_items_is_listed_with_one_page_in_memory() {
+    let rows = if asked("FENCEPOST_HISTORIES").is_some_and(|histories| histories >= 10_000) { 100_000 } else { 20_000 };
+    let engine = filled(rows);
+    let table: Table<Counted> = Store::new(&engine.client()).table(TABLE);
+    for limit in [None, Some(1000), Some(75)] {
+        MOST.store(0, SeqCst);
+        let call = call();
+        let query = table.query("all");
+        let mut pages = limit.map_or(query.clone(), |limit| query.limit(limit)).pages(&call);
+        let (mut next, mut largest, mut count) = (0, 0, 0);
+        while let Some(page) = pages.next_page().await.expect("a page") {
+            for item in &page.items {
+                next += usize::from(next % 10 == 9);
+                assert_eq!(item.value.number, next, "no item is left out, and none comes twice");
+                next += 1;
+            }
+            largest = largest.max(page.items.len());
+            count += 1;
+        }
+        assert_eq!(next.next_multiple_of(10), rows);
+        let most = MOST.load(SeqCst);
+        // A full page reads on, row by row, until it knows that another item follows.
+        assert!(largest <= most && most <= largest + 1, "{most} items were alive, and the largest page had {largest}");
+        assert!(largest < rows / 2 && count > 2, "{count} pages of at most {largest} items");
+        assert_eq!(ALIVE.load(SeqCst), 0);
+        engine.take_log();
+    }
+}

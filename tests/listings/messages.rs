@@ -1,0 +1,197 @@
+//! What the listings are of: messages in rooms, in the order of their numbers, and with indexes of every kind.
+
+use crate::harness::engine::Engine;
+use fencepost::error::QueryError;
+use fencepost::table::{Index, IndexScope, Listed, Page, Projection};
+use fencepost::{Call, Deadline, Key, Query, Record, Store, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub const TABLE: &str = "Messages";
+
+/// A message. Its key is its room and its number.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Message {
+    pub author: String,
+    pub rank: i64,
+    pub text: String,
+}
+
+impl Record for Message {
+    const PARTITION_KEY: &'static str = "room";
+    const SORT_KEY: Option<&'static str> = Some("number");
+    const ATTRIBUTES: &'static [&'static str] = &["author", "rank", "text"];
+}
+
+pub fn message(author: &str, rank: i64) -> Message {
+    Message { author: author.to_owned(), rank, text: "hello".to_owned() }
+}
+
+/// A message without its text.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Headline {
+    pub author: String,
+    pub rank: i64,
+}
+
+impl Record for Headline {
+    const PARTITION_KEY: &'static str = "room";
+    const SORT_KEY: Option<&'static str> = Some("number");
+    const ATTRIBUTES: &'static [&'static str] = &["author", "rank"];
+}
+
+/// What an index of the keys alone can show.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Authored {
+    pub author: String,
+}
+
+impl Record for Authored {
+    const PARTITION_KEY: &'static str = "room";
+    const SORT_KEY: Option<&'static str> = Some("number");
+    const ATTRIBUTES: &'static [&'static str] = &["author"];
+}
+
+/// Defines an index of the messages.
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident, $shown:ty, $text:literal, $partition:literal, $sort:expr, $scope:ident, $projection:expr) => {
+        $(#[$doc])*
+        pub struct $name;
+
+        impl Index for $name {
+            type Record = Message;
+            type Shown = $shown;
+            const NAME: &'static str = $text;
+            const PARTITION_KEY: &'static str = $partition;
+            const SORT_KEY: Option<&'static str> = $sort;
+            const SCOPE: IndexScope = IndexScope::$scope;
+            const PROJECTION: Projection = $projection;
+        }
+    };
+}
+
+index!(
+    /// The messages of an author, by rank.
+    ByAuthor, Message, "byAuthor", "author", Some("rank"), Global, Projection::All
+);
+index!(
+    /// The messages of an author in no order, with some of their attributes and with their versions.
+    Headlines, Headline, "headlines", "author", None, Global,
+    Projection::Include(&["rank", "_version", "_incarnation"])
+);
+index!(
+    /// The keys of the messages of an author.
+    Keys, Authored, "keys", "author", Some("number"), Global, Projection::KeysOnly
+);
+index!(
+    /// The messages of a room, by rank.
+    ByRank, Message, "byRank", "room", Some("rank"), Local, Projection::All
+);
+index!(
+    /// The messages with one number in all rooms. Its keys are those of the table, so tombstones are in it.
+    ByNumber, Message, "byNumber", "number", Some("room"), Global, Projection::All
+);
+
+/// A message's rank alone.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ranked {
+    pub rank: i64,
+}
+
+impl Record for Ranked {
+    const PARTITION_KEY: &'static str = "room";
+    const SORT_KEY: Option<&'static str> = Some("number");
+    const ATTRIBUTES: &'static [&'static str] = &["rank"];
+}
+
+index!(
+    /// The ranks of the messages with one number. Tombstones are in it, with their marks and without their incarnation.
+    RankByNumber, Ranked, "rankByNumber", "number", Some("room"), Global,
+    Projection::Include(&["rank", "_version", "_purgeAt", "_buried"])
+);
+
+fn schema(partition: &str, sort: Option<&str>) -> Value {
+    let part = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
+    let sort = sort.map(|name| part(name, "RANGE"));
+    [part(partition, "HASH")].into_iter().chain(sort).collect()
+}
+
+fn described<I: Index>() -> Value {
+    let projection = match I::PROJECTION {
+        Projection::All => json!({"ProjectionType": "ALL"}),
+        Projection::KeysOnly => json!({"ProjectionType": "KEYS_ONLY"}),
+        Projection::Include(names) => json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": names}),
+    };
+    json!({"IndexName": I::NAME, "KeySchema": schema(I::PARTITION_KEY, I::SORT_KEY), "Projection": projection})
+}
+
+/// The empty table with its indexes.
+pub fn engine() -> Engine {
+    let engine = Engine::with_tables(&[]);
+    create_table(&engine);
+    engine
+}
+
+pub fn create_table(engine: &Engine) {
+    let attribute = |(name, kind): (&str, &str)| json!({"AttributeName": name, "AttributeType": kind});
+    let attributes = [("room", "S"), ("number", "N"), ("author", "S"), ("rank", "N")].map(attribute);
+    let table = json!({
+        "TableName": TABLE,
+        "KeySchema": schema("room", Some("number")),
+        "AttributeDefinitions": attributes,
+        "GlobalSecondaryIndexes": [
+            described::<ByAuthor>(), described::<Headlines>(), described::<Keys>(), described::<ByNumber>(),
+            described::<RankByNumber>(),
+        ],
+        "LocalSecondaryIndexes": [described::<ByRank>()],
+        "BillingMode": "PAY_PER_REQUEST",
+    });
+    engine.raw("CreateTable", &table);
+}
+
+/// The table over a client of its own.
+pub fn table(engine: &Engine) -> Table<Message> {
+    Store::new(&engine.client()).table(TABLE)
+}
+
+pub fn call() -> Call {
+    Call::new(Deadline::within(Duration::from_mins(10)))
+}
+
+pub fn key(room: &str, number: i64) -> Key {
+    Key::with_sort(room, number)
+}
+
+/// Creates these messages of one room.
+pub async fn fill(table: &Table<Message>, room: &str, numbers: impl IntoIterator<Item = i64>) {
+    for number in numbers {
+        table.create(&key(room, number), &message("ann", 100 - number), &call()).await.expect("a free key");
+    }
+}
+
+/// The room and number of a listed item.
+pub fn place<T>(item: &Listed<T>) -> (String, i64) {
+    let (room, number) = (item.key.partition(), item.key.sort().expect("a sort part"));
+    (room.as_str().expect("text").to_owned(), number.as_i64().expect("a number"))
+}
+
+/// The numbers of a page's items.
+pub fn numbers<T>(page: &Page<T>) -> Vec<i64> {
+    page.items.iter().map(|item| place(item).1).collect()
+}
+
+/// All pages of a query.
+pub async fn all<T: Record>(query: Query<T>) -> Result<Vec<Page<T>>, QueryError> {
+    let (call, mut all) = (call(), Vec::new());
+    let mut pages = query.pages(&call);
+    while let Some(page) = pages.next_page().await? {
+        all.push(page);
+    }
+    Ok(all)
+}
+
+/// The numbers of all items of a query, in its order.
+pub async fn all_numbers<T: Record>(query: Query<T>) -> Vec<i64> {
+    all(query).await.expect("pages").iter().flat_map(numbers).collect()
+}

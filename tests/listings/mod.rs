@@ -1,0 +1,8 @@
+//! Listings: queries of tables and indexes, their cursors, and reads of many keys.
+
+mod cursors;
+mod histories;
+mod indexes;
+mod many;
+mod messages;
+mod pages;

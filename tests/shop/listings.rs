@@ -1,0 +1,188 @@
+//! The orders of a user, page by page.
+
+use super::world::{Shop, cancellation};
+use crate::harness::clients::{Reply, client_whose, error};
+use crate::harness::events::{Event, load};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+fn order_of(user: &str, key: &str) -> Event {
+    load("place-order-place").key(key).json(&json!({"userId": user, "lines": [{"productId": "mug", "quantity": 1}]}))
+}
+
+fn listing(query: &[(&str, &str)]) -> Event {
+    load("place-order-list").asking(query.iter().copied())
+}
+
+/// One page: the ids of its orders, and its cursor.
+async fn page(shop: &Shop, query: &[(&str, &str)]) -> (Vec<String>, Option<String>) {
+    let answer = shop.send(&listing(query)).await;
+    assert_eq!((answer.status, answer.header("etag")), (200, None), "{answer:?}");
+    let body = answer.json();
+    let orders = body["orders"].as_array().expect("a list");
+    let times: Vec<_> = orders.iter().map(|order| order["createdAt"].as_str().expect("a time")).collect();
+    assert!(times.is_sorted_by(|newer, older| newer >= older), "newest first: {times:?}");
+    let ids = orders.iter().map(|order| order["orderId"].as_str().expect("an id").to_owned()).collect();
+    (ids, body["cursor"].as_str().map(str::to_owned))
+}
+
+/// All pages of a user, of at most so many orders.
+async fn all(shop: &Shop, user: &str, limit: &str) -> Vec<String> {
+    let (mut all, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let mut query = vec![("userId", user), ("limit", limit)];
+        query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        let (ids, next) = page(shop, &query).await;
+        all.extend(ids);
+        cursor = next;
+        if cursor.is_none() {
+            return all;
+        }
+    }
+}
+
+/// A shop in which `ann` has so many orders and `bob` has two. The ids of the orders of `ann`, newest first.
+async fn shop_with(orders: usize) -> (Shop, Vec<String>) {
+    let shop = Shop::with(&[("mug", 1000)]).await;
+    let mut ids = Vec::new();
+    for number in 0..orders {
+        ids.push(shop.send(&order_of("ann", &format!("a-{number}"))).await.order());
+    }
+    for key in ["b-1", "b-2"] {
+        shop.send(&order_of("bob", key)).await.shown(201);
+    }
+    ids.reverse();
+    (shop, ids)
+}
+
+#[tokio::test]
+async fn the_orders_of_a_user_are_listed_newest_first_and_nobody_elses() {
+    let (shop, ids) = shop_with(7).await;
+    for limit in ["1", "3", "6", "7", "100"] {
+        assert_eq!(all(&shop, "ann", limit).await, ids, "limit {limit}");
+    }
+    assert_eq!(page(&shop, &[("userId", "ann")]).await, (ids, None));
+    assert_eq!(page(&shop, &[("userId", "carol")]).await, (vec![], None));
+}
+
+#[tokio::test]
+async fn a_page_has_20_orders_unless_the_request_says_otherwise_and_costs_one_read() {
+    let (shop, ids) = shop_with(23).await;
+    shop.engine.take_log();
+    let (listed, cursor) = page(&shop, &[("userId", "ann")]).await;
+    assert_eq!((listed, shop.engine.take_counts()), (ids[..20].to_vec(), (1, 0)));
+    let cursor = cursor.expect("three orders are left");
+    let next = page(&shop, &[("userId", "ann"), ("limit", "100"), ("cursor", &cursor)]).await;
+    assert_eq!(next, (ids[20..].to_vec(), None));
+}
+
+#[tokio::test]
+async fn a_listed_order_is_the_order_as_it_is_shown() {
+    let (shop, ids) = shop_with(2).await;
+    shop.send(&cancellation(&ids[1])).await.shown(200);
+    let listed = shop.send(&listing(&[("userId", "ann")])).await.json();
+    for (at, id) in ids.iter().enumerate() {
+        let order = shop.send(&super::world::shown_order(id)).await.json();
+        assert_eq!(listed["orders"][at], order);
+        assert_eq!(order["status"], ["PENDING", "CANCELLED"][at]);
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_stays_valid_while_orders_are_placed_and_cancelled() {
+    let (shop, ids) = shop_with(5).await;
+    let (_, cursor) = page(&shop, &[("userId", "ann"), ("limit", "2")]).await;
+    let cursor = cursor.expect("another page");
+    shop.send(&order_of("ann", "later")).await.shown(201);
+    shop.send(&cancellation(&ids[1])).await.shown(200);
+    shop.send(&cancellation(&ids[3])).await.shown(200);
+    let next = page(&shop, &[("userId", "ann"), ("limit", "9"), ("cursor", &cursor)]).await;
+    assert_eq!(next, (ids[2..].to_vec(), None));
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_user_or_a_forged_one_is_bad_input() {
+    let (shop, _) = shop_with(3).await;
+    let mut cursors = BTreeSet::new();
+    for user in ["ann", "bob"] {
+        let (_, cursor) = page(&shop, &[("userId", user), ("limit", "1")]).await;
+        cursors.insert((user, cursor.expect("another page")));
+    }
+    let refused = async |user: &str, cursor: &str| {
+        let event = listing(&[("userId", user), ("cursor", cursor)]);
+        shop.bad_input(&event, "invalid_cursor", "query:cursor").await;
+    };
+    for (user, cursor) in &cursors {
+        refused(if *user == "ann" { "bob" } else { "ann" }, cursor).await;
+        refused("carol", cursor).await;
+        for end in [0, 1, 15, 16, 17, cursor.len() - 1] {
+            refused(user, &cursor[..end]).await;
+        }
+        refused(user, &format!("{cursor}A")).await;
+        refused(user, &cursor.to_ascii_lowercase()).await;
+    }
+    for made_up in ["", "0", "eyJvcmRlcklkIjoiMSJ9", "null", "../..", "é", &"A".repeat(8000)] {
+        refused("ann", made_up).await;
+    }
+}
+
+#[tokio::test]
+async fn a_listing_without_a_user_or_with_a_wrong_limit_is_bad_input() {
+    let shop = Shop::new();
+    for (query, code, field) in [
+        (&[][..], "missing_parameter", "query:userId"),
+        (&[("limit", "5")], "missing_parameter", "query:userId"),
+        (&[("userId", "")], "invalid_id", "query:userId"),
+        (&[("userId", "a b")], "invalid_id", "query:userId"),
+        (&[("userId", "..")], "invalid_id", "query:userId"),
+        (&[("userId", "u"), ("limit", "0")], "invalid_value", "query:limit"),
+        (&[("userId", "u"), ("limit", "101")], "invalid_value", "query:limit"),
+        (&[("userId", "u"), ("limit", "-1")], "invalid_value", "query:limit"),
+        (&[("userId", "u"), ("limit", "1.0")], "invalid_value", "query:limit"),
+        (&[("userId", "u"), ("limit", "")], "invalid_value", "query:limit"),
+        (&[("userId", "u"), ("offset", "5")], "unknown_parameter", "query:offset"),
+    ] {
+        shop.bad_input(&listing(query), code, field).await;
+    }
+}
+
+/// A burned order leaves a row without a user, which is in no listing.
+#[tokio::test]
+async fn a_row_without_a_user_is_not_listed() {
+    let (shop, ids) = shop_with(1).await;
+    let burned = json!({
+        "orderId": {"S": "burned"}, "_version": {"N": "1"}, "_incarnation": {"B": "AAAAAAAAAAA="},
+        "_writes": {"M": {}}, "_purgeAt": {"N": "4102444800"},
+    });
+    shop.engine.raw("PutItem", &json!({"TableName": "Orders", "Item": burned}));
+    assert_eq!(all(&shop, "ann", "5").await, ids);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listing_that_dynamodb_does_not_answer_is_503_and_one_that_was_lost_is_asked_for_again() {
+    let (shop, ids) = shop_with(3).await;
+    let silent = client_whose(&shop.engine, |_, _, _, _| Reply::Never);
+    let unavailable = shop.reached_by(&silent).send(&listing(&[("userId", "ann")])).await;
+    unavailable.says(503, "unavailable");
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let troubled = client_whose(&shop.engine, move |engine, _, operation, body| {
+        match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 4 {
+            0 => Reply::Never,
+            1 => error(400, "ThrottlingException").into(),
+            2 => error(500, "InternalServerError").into(),
+            _ => engine.answer(operation, body).into(),
+        }
+    });
+    assert_eq!(all(&shop.reached_by(&troubled), "ann", "1").await, ids);
+}
+
+#[tokio::test]
+async fn only_the_index_is_asked_and_never_strongly_consistent() {
+    let (shop, _) = shop_with(1).await;
+    shop.engine.take_log();
+    let _: Value = shop.send(&listing(&[("userId", "ann")])).await.json();
+    let log = shop.engine.take_log();
+    let [asked] = &log[..] else { panic!("one request, not {log:?}") };
+    assert_eq!((asked.operation.as_str(), &asked.body["IndexName"]), ("Query", &json!("byUser")));
+    assert_ne!(asked.body["ConsistentRead"], true);
+}
