@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FENCEPOST = ROOT / "target" / "debug" / "mixed_writer"
+BUILT = ROOT / "target" / "debug"
 PLACEHOLDERS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1"}
 PATIENCE = 600  # seconds; ends a check that hangs
 
@@ -44,8 +44,8 @@ class Program:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def result(self):
-        """Ends its input, waits for its end, and gives the last line that it says."""
+    def results(self):
+        """Ends its input, waits for its end, and gives all lines that it says."""
         try:
             said, _ = self.process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired as error:
@@ -53,7 +53,11 @@ class Program:
             raise SystemExit(f"{self.name} did not end within {PATIENCE} s") from error
         if self.process.returncode != 0:
             raise SystemExit(f"{self.name} ended with {self.process.returncode}: {said}")
-        return json.loads(said.splitlines()[-1])
+        return [json.loads(line) for line in said.splitlines()]
+
+    def result(self):
+        """The same, but the last line only."""
+        return self.results()[-1]
 
 
 def foreign(kind, table, seed, items, count):
@@ -62,7 +66,14 @@ def foreign(kind, table, seed, items, count):
 
 
 def fencepost(*arguments):
-    return Program(f"fencepost {arguments[0]}", [FENCEPOST, *arguments])
+    """A program that uses the crate."""
+    return Program(f"mixed_writer {arguments[0]}", [BUILT / "mixed_writer", *arguments])
+
+
+def operator(command, table, *options):
+    """The operator's tool on a table whose version is an attribute of PynamoDB."""
+    set_up = ["--table", table, "--version-attribute", "version", "--deletes", "sweep", "--json"]
+    return Program(f"fencepost {command}", [BUILT / "fencepost", command, *set_up, *options])
 
 
 def wrong_counts(held, foreign_results, our_results):
