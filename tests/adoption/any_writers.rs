@@ -257,7 +257,9 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
         lower(&engine, 50);
         set(&engine, &[("version", number(7))]);
         for row in [None, Some(marked(foreign(50, Some(7))))] {
-            row.iter().for_each(|row| put(&engine, row));
+            if let Some(row) = row {
+                put(&engine, &row);
+            }
             if is_add {
                 table.add(&key(), &add(1), &call()).await.map(drop).expect("within the bounds");
             } else {
