@@ -1,8 +1,9 @@
 //! Rows of another program: read, and adopted by the first change, whichever it is.
 
 use super::world::{
-    Account, Alone, KEY, Removed, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, call, deposit,
-    engine, foreign, foreign_update, get, key, name_of, number, put, row, update, with_foreign,
+    Account, Alone, KEY, Removed, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, call,
+    client_that_loses_the_first, deposit, engine, foreign, foreign_save, foreign_update, get, key, name_of, number,
+    put, row, set, update, with_foreign,
 };
 use crate::harness::engine::{Engine, is_read};
 use fencepost::error::{AddError, DeleteError, UpdateError};
@@ -303,5 +304,38 @@ async fn each_conflict_with_another_program_costs_one_more_write_and_no_read() {
         let updated = table.update_with_retry(&key(), &call(), decide).await.expect("it wins in the end");
         assert_eq!(updated.value.balance, 150 + i64::from(conflicts));
         assert_eq!(engine.take_counts(), (1, usize::try_from(conflicts).expect("few") + 1));
+    }
+}
+
+/// The memory of the row forgets the adoption after some commits. Its incarnation never does.
+#[tokio::test(start_paused = true)]
+async fn a_lost_adoption_is_recognised_by_the_incarnation_after_the_row_has_forgotten_its_write() {
+    for change in [Change::Update, Change::Add] {
+        let engine = with_foreign(Some(7));
+        let client = client_that_loses_the_first(&engine, true, |engine| {
+            set(engine, &[("version", number(40)), ("_writes", json!({"M": {}}))]);
+        });
+        let table: Table<Account<Shared>> = Store::new(&client).table(TABLE);
+        assert_eq!(self::change(&engine, &table, change).await.get(), 8, "{change:?}");
+        assert_eq!(row(&engine)["balance"], number(57), "{change:?}");
+    }
+}
+
+/// Beside it, nobody else could have written the row: what it was when the answer was lost proves nothing.
+#[tokio::test(start_paused = true)]
+async fn a_lost_adoption_is_unknown_after_a_save_of_another_program_and_known_after_its_update() {
+    for applied in [true, false] {
+        for saved in [true, false] {
+            let engine = with_foreign(Some(7));
+            let client = client_that_loses_the_first(&engine, applied, move |engine| {
+                if saved { foreign_save(engine, 10) } else { foreign_update(engine, 10) }
+            });
+            let table: Table<Account<Shared>> = Store::new(&client).table(TABLE);
+            let updated = update(&table, 7).await;
+            let is_unknown = matches!(updated, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. })));
+            // An update that keeps the traces of an adoption proves it. Without traces, nothing is proved.
+            assert_eq!(is_unknown, saved || !applied, "{applied} {saved}: {updated:?}");
+            assert_eq!(row(&engine)["balance"], number(if applied { 67 } else { 60 }), "{applied} {saved}");
+        }
     }
 }

@@ -242,6 +242,36 @@ async fn a_tombstone_that_comes_back_at_a_lower_version_takes_every_change() {
     assert_eq!((get(&table).await, row(&engine)["_buried"].clone()), (None, number(2)));
 }
 
+/// A mark of a later version would bury the row when its version rises to it.
+#[tokio::test(start_paused = true)]
+async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_rises() {
+    let marked = |mut row: Value| {
+        row["_buried"] = number(8);
+        row
+    };
+    for is_add in [false, true] {
+        let engine = with_foreign(Some(7));
+        let table = accounts::<Anybody>(&engine);
+        // Of ours at a version that fell, and of another program.
+        table.delete(&key(), &call()).await.expect("an account");
+        lower(&engine, 50);
+        set(&engine, &[("version", number(7))]);
+        for row in [None, Some(marked(foreign(50, Some(7))))] {
+            if let Some(row) = row {
+                put(&engine, &row);
+            }
+            if is_add {
+                table.add(&key(), &add(1), &call()).await.map(drop).expect("within the bounds");
+            } else {
+                update(&table, 1).await.map(drop).expect("an account");
+            }
+            let now = get(&table).await.expect("alive");
+            assert_eq!((now.value, now.at.version.get()), (account(51), 8));
+            assert!(super::world::row(&engine)["_buried"].is_null());
+        }
+    }
+}
+
 /// An add in such a table has no window, so adds of one client conflict. None of them starts from what it does not know.
 #[tokio::test(start_paused = true)]
 async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_somebody_read() {

@@ -57,6 +57,22 @@ fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
+async fn is_guessed<S: Setup>() {
+    let (engine, table, at) = with_account::<S>().await;
+    let version = table.delete_at_version(&key(), at, &call()).await.expect("that version");
+    let before = row(&engine);
+    let guessed = ItemVersion { version, ..at };
+    let refused = table.delete_at_version(&key(), guessed, &call()).await.expect_err("nothing is there");
+    assert!(matches!(refused, DeleteError::NotFound), "{refused:?}");
+    assert_eq!(row(&engine), before);
+}
+
+#[tokio::test]
+async fn a_tombstone_is_not_deleted_again_by_guessing_its_version_however_it_is_marked() {
+    is_guessed::<Shared>().await;
+    is_guessed::<Kept>().await;
+}
+
 async fn create_goes_on<S: Setup>() {
     let (engine, table) = with_tombstone::<S>().await;
     let anew = table.create(&key(), &account(7), &call()).await.expect("only a tombstone");

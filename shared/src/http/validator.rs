@@ -60,3 +60,52 @@ impl Validator for LeaseVersion {
         self.token
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(version: u64, incarnation: Incarnation) -> ItemVersion {
+        ItemVersion { version: Version::new(version).expect("small"), incarnation }
+    }
+
+    #[test]
+    fn a_tag_of_a_row_has_11_characters_after_its_version_and_one_of_a_foreign_row_22() {
+        let (ours, foreign) = (Incarnation::from_bytes([251; 8]), Incarnation::of_content([251; 16]));
+        for (tag, state) in [
+            ("\"7.-_v7-_v7-_s\"", at(7, ours)),
+            ("\"7.-_v7-_v7-_v7-_v7-_v7-w\"", at(7, foreign)),
+            ("\"0.-_v7-_v7-_v7-_v7-_v7-w\"", at(0, foreign)),
+        ] {
+            assert_eq!(state.etag(), tag);
+            assert_eq!(ItemVersion::from_etag(tag), Some(state), "{tag}");
+        }
+        assert_ne!(at(7, ours), at(7, foreign));
+    }
+
+    #[test]
+    fn what_is_no_tag_of_this_crate_is_not_parsed() {
+        for tag in [
+            "",
+            "7.-_v7-_v7-_s",
+            "W/\"7.-_v7-_v7-_s\"",
+            "\"7\"",
+            "\"7.\"",
+            "\"7.-_v7-_v7-_s.\"",
+            // Only a foreign row may have no version, or 0.
+            "\"0.-_v7-_v7-_s\"",
+            // Each state has one tag: no leading zero, no sign, no padding, no bits that nobody reads.
+            "\"07.-_v7-_v7-_s\"",
+            "\"+7.-_v7-_v7-_s\"",
+            "\"7.-_v7-_v7-_s=\"",
+            "\"7.-_v7-_v7-_t\"",
+            "\"7.-_v7-_v7-_v7-_v7-_v7-x\"",
+            // 12 bytes, and a version of 54 bits.
+            "\"7.-_v7-_v7-_v7-_v7\"",
+            "\"9007199254740992.-_v7-_v7-_s\"",
+            "\"9007199254740992.-_v7-_v7-_v7-_v7-_v7-w\"",
+        ] {
+            assert_eq!(ItemVersion::from_etag(tag), None, "{tag}");
+        }
+    }
+}

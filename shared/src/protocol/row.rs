@@ -190,11 +190,9 @@ pub(crate) fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
 }
 
 /// Updates the attributes of this crate in a whole item that replaces the row: raises the version, stores the id in the
-/// memory, removes the ids in `prune` from it, and makes the row live. Adopts a foreign row.
+/// memory, and removes the ids in `prune` from it. Adopts a foreign row.
 pub(crate) fn advance(names: &Names, item: &mut Attributes, at: ItemVersion, id: WriteId, prune: &[WriteId]) {
     item.insert(names.version.to_owned(), number(at.version.next().get()));
-    item.remove(names.purge_at);
-    item.remove(names.buried);
     if at.incarnation.is_foreign() {
         item.insert(names.incarnation.to_owned(), bytes(id.as_bytes()));
         item.insert(names.writes.to_owned(), first_memory(id, at.version.get()));
@@ -216,4 +214,58 @@ pub(crate) fn check_size(names: &Names, item: &Attributes) -> Result<(), Failure
         return Err(Failure::TooLarge { bytes, limit: MAX_ITEM });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Deletes, OtherWriters};
+
+    const SHARED: Layout = Layout {
+        attributes: &["a"],
+        other_writers: OtherWriters::Versioned,
+        deletes: Deletes::Sweep,
+        ..Layout::of_key("id")
+    };
+
+    fn row(layout: &Layout, attributes: &[(&str, u64)]) -> Row {
+        let attributes = attributes.iter().map(|(name, value)| ((*name).to_owned(), number(*value))).collect();
+        Row::read(layout, attributes).expect("a row")
+    }
+
+    #[test]
+    fn a_foreign_row_without_a_version_and_one_at_version_0_are_different_states_of_version_0() {
+        let (none, zero) = (row(&SHARED, &[("a", 1)]), row(&SHARED, &[("a", 1), ("_version", 0)]));
+        assert_eq!((none.has_version, zero.has_version), (false, true));
+        assert_eq!([none.at.version, zero.at.version], [Version::ABSENT; 2]);
+        assert!(none.at.incarnation.is_foreign() && zero.at.incarnation.is_foreign());
+        assert_ne!(none.at, zero.at);
+        assert_eq!(none.at, row(&SHARED, &[("a", 1), ("undeclared", 2)]).at);
+    }
+
+    #[test]
+    fn a_row_is_a_tombstone_while_it_is_at_the_version_of_its_mark_and_a_time_alone_marks_older_ones() {
+        let id = WriteId::from_bytes([7; 8]);
+        let with = |layout: &Layout, more: &[(&str, u64)]| {
+            let mut attributes = first_attributes(layout, id);
+            attributes.extend(more.iter().map(|(name, value)| ((*name).to_owned(), number(*value))));
+            Row::read(layout, attributes).expect("a row").is_tombstone
+        };
+        for (marks, is_tombstone) in [
+            (&[][..], false),
+            (&[("_buried", 5)], false),
+            (&[("_version", 5), ("_buried", 5)], true),
+            (&[("_version", 5), ("_buried", 5), ("_purgeAt", 9)], true),
+            (&[("_version", 6), ("_buried", 5), ("_purgeAt", 9)], false),
+            (&[("_version", 4), ("_buried", 5), ("_purgeAt", 9)], false),
+            (&[("_purgeAt", 9)], true),
+        ] {
+            assert_eq!(with(&SHARED, marks), is_tombstone, "{marks:?}");
+        }
+        // Where TTL removes tombstones, their time is the mark. Under another name, a time was never one.
+        let expires = Layout { other_writers: OtherWriters::Nobody, deletes: Deletes::Expire, ..SHARED };
+        assert!(with(&expires, &[("_purgeAt", 9)]) && !with(&expires, &[("_version", 5), ("_buried", 5)]));
+        let renamed = Layout { names: Names::DEFAULT.purge_at("ttl"), ..SHARED };
+        assert!(!with(&renamed, &[("ttl", 9)]) && !with(&renamed, &[("_purgeAt", 9)]));
+    }
 }

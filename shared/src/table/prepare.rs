@@ -193,10 +193,11 @@ fn change_row(
     stamp: Stamp,
 ) -> Result<ConditionalWrite, Failure> {
     let names = &layout.names;
-    let marks = [names.purge_at, names.buried].into_iter().filter(|name| row.attributes.contains_key(*name));
-    if !row.at.incarnation.is_foreign() {
-        diff.remove.extend(marks.map(str::to_owned));
-    }
+    // A mark of another version must not become that of the row. Under another name, the time of a foreign row is not ours.
+    let is_ours = !row.at.incarnation.is_foreign() || layout.marks_by_time();
+    let marks = if is_ours { &[names.buried, names.purge_at][..] } else { &[names.buried] };
+    let marks = marks.iter().filter(|name| row.attributes.contains_key(**name));
+    diff.remove.extend(marks.map(|&name| name.to_owned()));
     let mut item = row.attributes.clone();
     diff.apply(&mut item);
     check_size(names, &item)?;

@@ -46,6 +46,14 @@ pub(crate) fn add_within(
     let mut expression = Expression::default();
     expression.add(addition, demand.layout());
     expression.demand_window(demand, remember);
+    let layout = demand.layout();
+    if layout.marks_by_version() && (demand.at_version().incarnation.is_foreign() || layout.versions_may_fall()) {
+        // A mark of a later version must not become that of the row when the version rises.
+        expression.remove("#buried");
+        if layout.marks_by_time() {
+            expression.remove("#purge");
+        }
+    }
     if demand.at_version().incarnation.is_foreign() {
         expression.commit_at(demand, remember);
     } else {
