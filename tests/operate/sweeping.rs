@@ -39,7 +39,9 @@ const ROWS: [(&str, Option<u64>, Option<u64>, bool); 7] = [
 
 fn table() -> Engine {
     let engine = accounts();
-    ROWS.iter().for_each(|(id, mark, purge_at, _)| put(&engine, id, &buried(*mark, *purge_at)));
+    for (id, mark, purge_at, _) in ROWS {
+        put(&engine, id, &buried(mark, purge_at));
+    }
     put(&engine, "foreign", &json!({"_version": {"N": "3"}, "ttl": {"N": "1000000000"}}));
     engine
 }

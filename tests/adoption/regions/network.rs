@@ -145,7 +145,7 @@ impl Network {
     fn apply(&self, operation: &str, body: &Value, item: &Step) -> (u16, String) {
         let answer = self.engine.answer(operation, body.to_string().as_bytes());
         if answer.0 == 200 {
-            let row = self.engine.row(&item.table, self.engine.key_of(&item.table), &item.id);
+            let row = self.engine.row(&item.table, &self.engine.key_of(&item.table), &item.id);
             let mut state = self.state();
             state.totals.applied += 1;
             state.rows.push((item.clone(), row));

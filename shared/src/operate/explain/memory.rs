@@ -1,6 +1,6 @@
 //! What a row remembers of its writes, in sentences.
 
-use super::Explanation;
+use super::explanation::Explanation;
 use super::values::{in_words, plural, quoted};
 use crate::protocol::memory::WriteId;
 use aws_sdk_dynamodb::types::AttributeValue;
