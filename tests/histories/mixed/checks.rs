@@ -13,6 +13,7 @@ pub const APPLIED_TWICE: &str = "a change was applied twice";
 pub const DENIED: &str = "told not applied, but it was";
 pub const NEVER_APPLIED: &str = "told applied, but it was not";
 pub const LOST_UPDATE: &str = "a write undid what it had not read";
+pub const UNDONE: &str = "an old row was put back over a change of Fencepost";
 
 /// A history that is over: all copies have arrived.
 pub struct Ended {
@@ -62,7 +63,7 @@ impl Ended {
     pub fn violations(&self) -> Vec<String> {
         let states = self.states();
         let mut found: Vec<_> = self.done.iter().filter_map(|operation| check(operation, &states)).collect();
-        found.extend(states.iter().filter_map(|state| self.lost_update(state)));
+        found.extend(states.iter().filter_map(|state| self.lost_update(state).or_else(|| self.undone(state))));
         if states.last().is_some_and(|last| *last.row != self.row) {
             found.push(format!("the row was not left by its last commit: {}", self.row));
         }
@@ -89,6 +90,15 @@ impl Ended {
         };
         let is_right = !state.is_effect() || *after == expected;
         (!is_right).then(|| format!("{LOST_UPDATE}: operation {op} made {after:?} of {before:?}"))
+    }
+
+    /// A copy of an old row that lacks a change which was there.
+    fn undone(&self, state: &State<'_>) -> Option<String> {
+        let copies = self.style == Style::CopiesThrough && state.op >= FOREIGN;
+        let (before, after) = (state.before.as_ref().filter(|_| copies)?, state.after.as_ref());
+        let is_gone =
+            |number: &&u64| **number < FOREIGN && after.is_none_or(|after| !after.operations.contains(number));
+        before.operations.iter().find(is_gone).map(|number| format!("{UNDONE}: operation {number}"))
     }
 
     pub fn total(&self) -> Total {

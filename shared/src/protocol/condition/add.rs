@@ -47,7 +47,7 @@ pub(crate) fn add_within(
     expression.add(addition, demand.layout());
     expression.demand_window(demand, remember);
     let layout = demand.layout();
-    if layout.marks_by_version() && (demand.at_version().incarnation.is_foreign() || layout.versions_may_fall()) {
+    if layout.marks_by_version() && (demand.at_version().incarnation.is_foreign() || layout.demands_values()) {
         // A mark of a later version must not become that of the row when the version rises.
         expression.remove("#buried");
         if layout.marks_by_time() {
