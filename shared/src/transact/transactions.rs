@@ -6,7 +6,8 @@ use super::reads::{Known, Reads};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
 use crate::layout::Deletes;
-use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome, pause_before_read, until_read};
+use crate::protocol::batch::read_rows;
+use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict, judge, judge_without_copies};
 use crate::protocol::memory::WriteId;
@@ -281,8 +282,7 @@ impl TransactionChange<'_> {
         };
         let (rows, writes): (Vec<_>, Vec<_>) = steps.iter().filter_map(sent).unzip();
         let mut all = Verdict::Unproved;
-        for (at, item) in self.read_batch(attempt, &rows).await? {
-            let (sent, layout) = &writes[at];
+        for (item, (sent, layout)) in self.read_batch(attempt, &rows).await?.iter().zip(&writes) {
             match judge_without_copies(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
                 landed @ Verdict::Landed(_) => return Ok(landed),
                 Verdict::NeverApplied => all = Verdict::NeverApplied,
@@ -294,38 +294,15 @@ impl TransactionChange<'_> {
 
     /// Reads these rows again, and teaches the attempt their current state.
     async fn read(&self, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
-        for (at, item) in self.read_batch(attempt, &rows).await? {
-            attempt.learn(rows[at], Known::of(attempt.layout(rows[at]), item)?);
+        for (item, &row) in self.read_batch(attempt, &rows).await?.into_iter().zip(&rows) {
+            attempt.learn(row, Known::of(attempt.layout(row), item)?);
         }
         Ok(())
     }
 
-    /// Reads these rows, each strongly consistent, until all are answered or time is up. Returns each item with its
-    /// position in `rows`.
-    async fn read_batch(&self, attempt: &Attempt, rows: &[usize]) -> Result<Vec<(usize, Option<Attributes>)>, Failure> {
-        let mut found = Vec::with_capacity(rows.len());
-        let mut left: Vec<usize> = (0..rows.len()).collect();
-        let mut batches = 0;
-        while !left.is_empty() {
-            // The last batch left rows out, usually because a table is throttled.
-            if batches > 0 {
-                let source = "some rows were not read: the table is throttled, or the answer was full".into();
-                pause_before_read(self.sender, self.call, batches, source).await?;
-            }
-            batches += 1;
-            let addresses: Vec<Address> = left.iter().map(|&at| attempt.address(rows[at]).clone()).collect();
-            let read = |timeout| self.sender.read_batch(&addresses, timeout);
-            let batch = until_read(self.sender, self.call, read).await?;
-            let mut still_left = Vec::new();
-            for (at, address) in left.into_iter().zip(&addresses) {
-                if batch.left_out(address) {
-                    still_left.push(at);
-                } else {
-                    found.push((at, batch.item(address)));
-                }
-            }
-            left = still_left;
-        }
-        Ok(found)
+    /// Reads these rows, and returns their items in that order.
+    async fn read_batch(&self, attempt: &Attempt, rows: &[usize]) -> Result<Vec<Option<Attributes>>, Failure> {
+        let addresses: Vec<_> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
+        read_rows(self.sender, self.call, &addresses).await
     }
 }
