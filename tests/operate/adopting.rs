@@ -76,6 +76,17 @@ async fn foreign_rows_get_the_next_version_an_incarnation_and_a_memory_and_keep_
 }
 
 #[tokio::test]
+async fn a_row_with_the_mark_of_its_next_version_is_not_buried_by_its_adoption() {
+    let engine = accounts();
+    let mut marked = foreign(7);
+    marked["_buried"] = json!({"N": "8"});
+    put(&engine, "marked", &marked);
+    assert_eq!(adopt(&engine).await.written, 1);
+    let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    assert_eq!(add_one(&table, "marked").await, 11, "it is alive");
+}
+
+#[tokio::test]
 async fn a_table_with_other_names_is_adopted_under_them() {
     let engine = accounts();
     put(&engine, "a", &json!({"version": {"N": "3"}}));

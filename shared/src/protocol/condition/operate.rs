@@ -32,6 +32,11 @@ pub(crate) fn adopt_at(
     let mut expression = Expression::default();
     expression.demand_state(&demand);
     expression.commit_at(&demand, remember);
+    if row.attributes.contains_key(layout.names.buried) {
+        // A mark of a later version must not become that of the row when the version rises.
+        let mark = expression.name("#buried", layout.names.buried);
+        expression.remove(mark);
+    }
     expression.update(key)
 }
 
