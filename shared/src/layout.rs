@@ -157,7 +157,8 @@ pub enum Deletes {
     Sweep,
     /// A delete leaves a tombstone for ever.
     Keep,
-    /// A delete removes the row. Versions then start again with the next create. A delete whose answer was lost is
+    /// A delete removes the row. The version that it returns is that of no row, and versions start again with the next
+    /// create. A delete whose answer was lost is
     /// unknown, and so is a create. A create whose second copy the network delivers after the delete, within 15 minutes
     /// of the first, is applied again.
     Remove,
@@ -312,6 +313,10 @@ impl Layout {
         assert!(
             matches!(self.other_writers, OtherWriters::Nobody) || !expires,
             "TTL could remove a row that another program changed after its delete: choose other DELETES than Expire"
+        );
+        assert!(
+            !self.demands_values() || matches!(self.deletes, Deletes::Remove),
+            "a program that sets any version could make a live row look like a tombstone: OtherWriters::Any needs Deletes::Remove"
         );
         if matches!(self.regions, Regions::Strong) {
             assert!(

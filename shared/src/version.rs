@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A counter per item: 1 on create, +1 with each committed write, deletion included.
+/// A counter per item: [`FIRST_VERSION`](crate::Record::FIRST_VERSION) on create, +1 with each committed write of this
+/// crate, deletion included. Other programs may raise it by more.
 ///
 /// The version of a key only rises while a delayed request can still arrive, also across delete and re-create. It is at
 /// most 2^53 - 1, so every JSON reader keeps it exactly.
@@ -20,7 +21,8 @@ impl Version {
         (number <= Self::MAX).then_some(Version(number))
     }
 
-    /// The number: 0 if there is no row, otherwise 1 or more.
+    /// The number: 0 if there is no row, otherwise 1 or more. A row of another program that was not adopted yet may also
+    /// be at 0, or have no version.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0

@@ -58,7 +58,10 @@ setups! {
         DELETES: Deletes = Deletes::Remove;
     }
     /// The other programs write as they like.
-    Anybody { OTHER_WRITERS: OtherWriters = OtherWriters::Any; }
+    Anybody {
+        OTHER_WRITERS: OtherWriters = OtherWriters::Any;
+        DELETES: Deletes = Deletes::Remove;
+    }
     /// Every attribute of this crate has another name, and versions begin at 5.
     Renamed {
         NAMES: Names = Names::DEFAULT.version("v").incarnation("i").writes("w").purge_at("p").buried("b").fence("f");

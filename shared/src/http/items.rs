@@ -171,7 +171,9 @@ impl<T: Resource> Items<T> {
         let mut items = Vec::with_capacity(page.items.len());
         for item in page.items {
             let (Some(at), Some(id)) = (item.at, item.key.partition().as_str().map(str::to_owned)) else {
-                return Err(Problem::internal("the index does not project the versions, or the ids are no text"));
+                return Err(Problem::internal(
+                    "the index does not project the versions, or a row of another program was not adopted, or the ids are no text",
+                ));
             };
             items.push(item.value.to_json(&id, at));
         }

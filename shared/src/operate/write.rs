@@ -85,8 +85,9 @@ impl Task {
 
     /// Writes to one row. A row that changed meanwhile is written as it is by then, if it still needs it.
     ///
-    /// Every send carries the same id. So a refusal by a row whose incarnation is that id is an echo of a send whose
-    /// answer was lost.
+    /// All sends of one write carry one id. So a refusal by a row whose incarnation is such an id is an echo of a send
+    /// whose answer was lost. A write of another state of the row has another id: two lives of a row never share an
+    /// incarnation.
     pub(super) async fn write_to(
         self,
         store: &Store,
@@ -96,11 +97,13 @@ impl Task {
         row: Row,
     ) -> Result<Written, Failure> {
         let (sender, call) = (store.sender(), Call::new(Deadline::within(PATIENCE)));
-        let id = WriteId::from_random(sender.rng.next_u64());
+        let mut ids = Vec::new();
         let mut delivery = Delivery::new(sender, &call);
         let (mut row, mut done) = (row, Written::default());
         loop {
             let now = epoch_seconds(sender.clock.now());
+            let id = WriteId::from_random(sender.rng.next_u64());
+            ids.push(id.as_incarnation());
             let Some(write) = self.write(layout, key.clone(), &row, id, now) else {
                 return Err(Failure::Rejected { source: "the names of the attributes are too long".into() });
             };
@@ -116,7 +119,7 @@ impl Task {
             };
             let (kind, now_there) = kind_of(&attributes, *layout);
             let Ok(now_there) = now_there else { return Ok(Written { changed: true, ..done }) };
-            if now_there.at.incarnation == id.as_incarnation() {
+            if ids.contains(&now_there.at.incarnation) {
                 return Ok(Written { applied: true, ..done });
             }
             done.changed = true;

@@ -91,6 +91,12 @@ impl Sight {
     fn item(&self) -> Option<&Attributes> {
         self.row.as_ref().filter(|_| self.has_item).map(|row| &row.attributes)
     }
+
+    /// Whether a declared attribute of the row has another value than here.
+    fn differs_from<T: Record>(&self, row: &Row) -> bool {
+        let differs = |item: &Attributes| T::ATTRIBUTES.iter().any(|name| item.get(*name) != row.attributes.get(*name));
+        self.item().is_some_and(differs)
+    }
 }
 
 /// One add. It keeps its write id in all windows, until it is burned.
@@ -188,6 +194,10 @@ impl<'a, T: Record> AddChange<'a, T> {
                 Stand::Takes => Sight::of_row(&Arc::new(row), true),
                 // The burn showed a later state than the one that refused.
                 Stand::Unclear if sent.id != self.id => Sight::of_row(&Arc::new(row), true),
+                // The add demanded other values than those of the row.
+                Stand::Unclear if Table::<T>::LAYOUT.demands_values() && sight.differs_from::<T>(&row) => {
+                    Sight::of_row(&Arc::new(row), true)
+                }
                 Stand::WindowPassed => self.spread(Sight::of_row(&Arc::new(row), true), round_trip).await?,
                 stand => return Ok(self.refused(stand, row, current)),
             };
@@ -196,6 +206,9 @@ impl<'a, T: Record> AddChange<'a, T> {
 
     /// Where the add starts from without a read: the row that this client saw last, or the state that the caller names.
     fn known_sight(&self) -> Option<Sight> {
+        if Table::<T>::LAYOUT.demands_values() {
+            return None; // What was seen last may be of a higher version than the row.
+        }
         let sight = match self.table.sender().seen_rows.get(&self.table.name, &self.key) {
             Some(seen) => Sight::of_row(&seen.row, seen.has_item),
             None => self.add.seen_at().map(|at| Sight { at, row: None, has_item: false })?,
@@ -204,6 +217,9 @@ impl<'a, T: Record> AddChange<'a, T> {
     }
 
     fn remember(&self, row: &Row) {
+        if Table::<T>::LAYOUT.demands_values() {
+            return;
+        }
         self.table.sender().seen_rows.insert(&self.table.name, &self.key, row, self.table.remembers_items);
     }
 
@@ -312,8 +328,6 @@ impl<'a, T: Record> AddChange<'a, T> {
             let (seen, own) = (seen.row.at, sight.at);
             seen.incarnation == own.incarnation && seen.version > own.version
         });
-        // Where values are demanded, a row without them is no state to start from.
-        let later = later.filter(|seen| seen.has_item || Demand::at(Table::<T>::LAYOUT, seen.row.at).is_some());
         self.is_stale = later.is_none();
         Ok(later.map_or(sight, |seen| Sight::of_row(&seen.row, seen.has_item)))
     }

@@ -77,8 +77,13 @@ impl<'a, T: Record> RowChange<'a, T> {
         let layout = Table::<T>::LAYOUT;
         let seen = item.as_ref().and_then(|item| row::seen(layout, item));
         let verdict = judge(sent, seen.as_ref());
-        if let Verdict::Landed(_) = verdict {
-            return Ok(Committed::Applied(committed(sent)));
+        match (verdict, committed(sent)) {
+            (Verdict::Landed(version), at) if version == at.version => return Ok(Committed::Applied(at)),
+            // A copy of an earlier attempt was applied, after that attempt had been refused.
+            (Verdict::Landed(_), _) => {
+                return Err(Failure::OutcomeUnknown { source: "an earlier attempt of this change was applied".into() });
+            }
+            _ => {}
         }
         let current = item.map(|item| Row::read(layout, item)).transpose();
         self.table.saw(&self.key, current.as_ref().ok().and_then(Option::as_ref));

@@ -78,6 +78,9 @@ impl<T: Record> Table<T> {
     /// This saves a read where this client usually made the last change. It costs money where others do: a refused
     /// write of 1 KB costs as much as a write, which is ten times the price of an eventually consistent read of 4 KB
     /// and five times that of a strongly consistent one.
+    ///
+    /// It has no effect beside [`OtherWriters::Any`](crate::OtherWriters::Any): versions may fall there, and nothing tells
+    /// whether what was seen last is older.
     #[must_use]
     pub fn remembering_items(self) -> Self {
         Table { remembers_items: true, ..self }
@@ -132,7 +135,7 @@ impl<T: Record> Table<T> {
     /// Remembers the row that was seen at this key, or that none was, if this table remembers items.
     pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>) {
         match row {
-            _ if !self.remembers_items => {}
+            _ if !self.remembers_items || Self::LAYOUT.demands_values() => {}
             Some(row) => self.sender().seen_rows.insert(&self.name, key, row, true),
             None => self.sender().seen_rows.remove(&self.name, key),
         }
@@ -199,6 +202,13 @@ impl<T> fmt::Debug for Table<T> {
 /// Checks that declared attributes are not the key's or this crate's, and that the one that expires is declared.
 fn check_declared(layout: &Layout) -> Result<(), String> {
     let Layout { attributes, partition_key, sort_key, expires_at, names, .. } = layout;
+    let ours = names.all();
+    if let Some(name) = ours.iter().find(|name| ours.iter().filter(|other| other == name).count() > 1) {
+        return Err(format!("its NAMES give {name} to two attributes"));
+    }
+    if let Some(name) = ours.iter().find(|name| *partition_key == **name || *sort_key == Some(**name)) {
+        return Err(format!("its NAMES give {name} to an attribute, which is a key of the table"));
+    }
     let is_taken = |name: &&str| names.all().contains(name) || partition_key == name || *sort_key == Some(*name);
     if let Some(name) = attributes.iter().find(|name| is_taken(name)) {
         return Err(format!("its Record declares {name}, which is the key's or this crate's"));

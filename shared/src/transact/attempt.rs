@@ -4,7 +4,7 @@ use super::reads::{Item, Known, KnownRow, Learn, Required, invalid};
 use crate::error::Failure;
 use crate::layout::Layout;
 use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remember};
-use crate::protocol::item::{Attributes, size_of_attributes};
+use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
@@ -160,7 +160,7 @@ impl Attempt {
     }
 
     /// The burn of a step that writes to a row: from the state that it was prepared for. `None` if there is none.
-    pub(super) fn burn(&self, step: &Step, sent: SentWrite, key: Attributes) -> Option<ConditionalWrite> {
+    pub(super) fn burn(&self, step: &Step, sent: SentWrite) -> Option<ConditionalWrite> {
         let Base::Row { version, incarnation, .. } = sent.on else { return None };
         let Known::Row(row) = &self.rows[step.row].known else { return None };
         if row.at != (ItemVersion { version, incarnation }) {
@@ -168,7 +168,12 @@ impl Attempt {
         }
         let demand = Demand::of(step.layout, row);
         let demand = if matches!(sent.on, Base::Row { window: 1, .. }) { demand } else { demand.in_window() };
-        condition::burn(key, &demand, &Remember { id: sent.id, prune: &[] }, row.is_tombstone)
+        condition::burn(
+            self.rows[step.row].address.key.clone(),
+            &demand,
+            &Remember { id: sent.id, prune: &[] },
+            row.is_tombstone,
+        )
     }
 
     pub(super) fn layout(&self, row: usize) -> &'static Layout {
@@ -254,7 +259,8 @@ impl Attempt {
         }
     }
 
-    /// The version that [`put_if_absent`](Attempt::put_if_absent) will make: 1 on a free key, more on a tombstone.
+    /// The version that [`put_if_absent`](Attempt::put_if_absent) will make: the
+    /// [first](crate::Record::FIRST_VERSION) on a free key, more on a tombstone.
     #[must_use]
     pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Version {
         match &self.rows[item.row].known {
@@ -339,7 +345,7 @@ impl Attempt {
             }
             anchor = Some((step(&address.table, anchored).map_err(|source| invalid(source.to_string()))?, sent));
         } else if layout.demands_values() {
-            return Err(invalid(format!("{} must be read before an add", self.rows[item.row].name)));
+            return Err(invalid(format!("{} must be read and be there before an add", self.rows[item.row].name)));
         }
         let bare = condition::add_anywhere(address.key.clone(), layout, &addition);
         let bare = bare.and_then(fenced).ok_or_else(too_long)?;

@@ -5,14 +5,13 @@ use super::cancellation::{Cancelled, is_lease_lost, judge_cancellation};
 use super::reads::{Known, Reads};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::layout::Deletes;
 use crate::protocol::batch::read_rows;
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict, judge, judge_without_copies};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
-use crate::protocol::send::{Address, Reason, Sender};
+use crate::protocol::send::{Reason, Sender};
 use crate::store::Store;
 use crate::table::prepare::soon_purged;
 use std::sync::Arc;
@@ -153,9 +152,11 @@ impl TransactionChange<'_> {
         }
         let token = self.sender.new_token();
         let (sender, requests) = (self.sender, &steps);
+        // Where versions may repeat, only this token keeps a copy from being applied again.
+        let keeps_token = steps.iter().any(|step| step.layout.demands_values());
         let send = |send: Send| {
-            let (token, items) =
-                (format!("{token}{:02}", send.mismatches), requests.iter().map(Step::request).collect());
+            let mismatches = if keeps_token { 0 } else { send.mismatches };
+            let (token, items) = (format!("{token}{mismatches:02}"), requests.iter().map(Step::request).collect());
             sender.transact(items, token, send.timeout)
         };
         match self.delivery.until_proved(send).await? {
@@ -186,8 +187,9 @@ impl TransactionChange<'_> {
                 self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved)
             }
             Verdict::Unproved | Verdict::Open if pending.is_some() => {
-                burned = steps.iter().find(|step| matches!(step.role, Role::Writes(_))).map(|step| step.row);
-                self.burn(attempt, steps).await.unwrap_or(Verdict::Unproved)
+                let (verdict, row) = self.burn(attempt, steps).await.unwrap_or((Verdict::Unproved, None));
+                burned = row;
+                verdict
             }
             verdict => verdict,
         };
@@ -241,20 +243,22 @@ impl TransactionChange<'_> {
         Ok(false)
     }
 
-    /// Makes sure that no copy of the transaction is applied any more, by burning one step that leaves an id.
-    async fn burn(&mut self, attempt: &mut Attempt, steps: &[Step]) -> Result<Verdict, Failure> {
-        let anchor =
-            steps.iter().find_map(|step| if let Role::Writes(sent) = step.role { Some((step, sent)) } else { None });
-        let Some((step, sent)) = anchor else { return Ok(Verdict::Unproved) };
-        let (layout, Address { table, key }) = (step.layout, attempt.address(step.row).clone());
+    /// Makes sure that no copy of the transaction is applied any more, by burning one step that leaves an id. Returns
+    /// what is proved, and the row of that step.
+    async fn burn(&mut self, attempt: &mut Attempt, steps: &[Step]) -> Result<(Verdict, Option<usize>), Failure> {
         let fresh_id = || WriteId::from_random(self.sender.rng.next_u64());
-        let burn = match sent.on {
-            // A table that keeps no tombstones has none to burn with.
-            Base::NoRow(_) if layout.deletes == Deletes::Remove => None,
-            Base::NoRow(_) => Some(attempt.burning_tombstone(step, fresh_id())),
-            Base::Row { .. } => attempt.burn(step, sent, key),
-        };
-        let Some(burn) = burn else { return Ok(Verdict::Unproved) };
+        let to_burn = steps.iter().find_map(|step| {
+            let Role::Writes(sent) = step.role else { return None };
+            let burn = match sent.on {
+                // Somebody may remove the tombstone while a copy is still on its way.
+                Base::NoRow(_) if step.layout.rows_may_vanish() => None,
+                Base::NoRow(_) => Some(attempt.burning_tombstone(step, fresh_id())),
+                Base::Row { .. } => attempt.burn(step, sent),
+            };
+            Some((step, sent, burn?))
+        });
+        let Some((step, sent, burn)) = to_burn else { return Ok((Verdict::Unproved, None)) };
+        let (layout, table) = (step.layout, attempt.address(step.row).table.clone());
         let sender = self.sender;
         let write = |send: Send| sender.write(&table, burn.clone(), send.timeout);
         let (verdict, row) = match self.delivery.until_proved(write).await? {
@@ -271,7 +275,7 @@ impl TransactionChange<'_> {
         attempt.learn(step.row, Known::of(layout, row)?);
         // The row refuses the burned id. What follows is a new write.
         attempt.renew_id(fresh_id());
-        Ok(verdict)
+        Ok((verdict, Some(step.row)))
     }
 
     /// Judges a transaction whose lease is lost, by the rows that it would have written. No copy of it can be applied

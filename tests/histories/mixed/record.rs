@@ -36,7 +36,7 @@ impl<const OTHERS: u8> Record for Tally<OTHERS> {
         VERSIONED => OtherWriters::Versioned,
         _ => OtherWriters::Any,
     };
-    const DELETES: Deletes = Deletes::Sweep;
+    const DELETES: Deletes = if OTHERS == ANY { Deletes::Remove } else { Deletes::Sweep };
 }
 
 /// What a stored row holds, whoever wrote it.

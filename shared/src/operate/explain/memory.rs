@@ -52,7 +52,7 @@ fn explain_traces(name: &str, traces: &[Trace], version: Option<u64>, told: &mut
         told.problems.push(format!("`{name}` has {count} ids, and no setting keeps more than {MOST_REMEMBERED}."));
     }
     let Some(version) = version else { return };
-    // Each write of this crate leaves its id, and goes from one version to the next.
+    // Each write of this crate goes from one version to the next. All but bare adds of transactions leave an id.
     for Trace { id, version: before, .. } in traces.iter().filter(|trace| trace.version >= version).take(NAMED) {
         let made = before + 1;
         told.problems.push(format!("The write {id} made version {made}, and the row is only at version {version}."));
@@ -61,9 +61,11 @@ fn explain_traces(name: &str, traces: &[Trace], version: Option<u64>, told: &mut
     if !traces.is_empty() && newest < version {
         let first = newest + 1;
         told.sentences.push(if first == version {
-            format!("Version {version} came without an id: another program made it.")
+            format!("Version {version} came without an id: an add in a transaction made it, or another program.")
         } else {
-            format!("Versions {first} to {version} came without ids: another program made them.")
+            format!(
+                "Versions {first} to {version} came without ids: adds in transactions made them, or another program."
+            )
         });
     }
 }

@@ -135,6 +135,7 @@ fn each_damage_has_a_sentence() {
         ("_writes", Some(write(&id(2), text("5"))), "`_writes` has the text \"5\" for the write AgICAgICAgI"),
         ("_writes", Some(write("3", Value::B(Blob::new([3; 8])))), "the numbered slots of stored format 1"),
         ("_purgeAt", Some(text("soon")), "`_purgeAt` is the text \"soon\""),
+        ("_fence", Some(text("x")), "`_fence` is the text \"x\""),
     ] {
         says(&live_but(&[(name, value)]), Kind::Damaged, part);
     }
@@ -146,7 +147,6 @@ fn what_is_odd_and_harmless_is_told_without_calling_the_row_damaged() {
     says(&live_but(&[("_writes", Some(ids(200)))]), Kind::Live, "200 ids, and no setting keeps more than 132");
     let ahead = map(&[(id(2), number(7))]);
     says(&live_but(&[("_writes", Some(ahead))]), Kind::Live, "made version 8, and the row is only at version 7");
-    says(&live_but(&[("_fence", Some(text("x")))]), Kind::Live, "`_fence` is the text \"x\"");
     let memory_alone = live_but(&[("_incarnation", None)]);
     says(&memory_alone, Kind::Damaged, "a memory `_writes` and no incarnation: another program dropped that");
 }

@@ -105,6 +105,10 @@ pub(crate) fn burn(
         expression.set("#buried = #version + :one");
     } else if demand.layout().marks_by_version() {
         expression.demand_life(demand.layout());
+        if demand.layout().demands_values() {
+            // A mark of a later version must not become that of the row when the version rises.
+            expression.remove("#buried");
+        }
     }
     Some(ConditionalWrite { returning: Some(ReturnValue::AllNew), ..expression.update(key)? })
 }

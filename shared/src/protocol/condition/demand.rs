@@ -199,6 +199,10 @@ impl Expression {
         } else {
             self.name("#id", &remember.id.name());
             self.set("#version = :next, #writes.#id = :at");
+            if demand.values.is_some() {
+                // The version may come back, and the values with it. A burned write must not be applied then.
+                self.demand("attribute_not_exists(#writes.#id)");
+            }
         }
         self.prune(remember);
     }

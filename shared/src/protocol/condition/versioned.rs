@@ -91,6 +91,10 @@ pub(crate) fn bury_at(
         expression.name("#purge", names.purge_at);
         expression.value(":purge", number(seconds));
         expression.set("#purge = :purge");
+    } else {
+        // A sweep goes by the time, and this tombstone stays.
+        let purge = expression.name("#purge", names.purge_at);
+        expression.remove(purge);
     }
     expression.update(key)
 }
