@@ -94,7 +94,8 @@ pub enum OtherWriters {
     Versioned,
     /// Programs that do not always demand the version, that delete a row and create it again at the same version, or
     /// that replace it without a condition. Each write of this crate then also demands every attribute of the value as
-    /// it was read, and goes as a transaction of one step, which costs twice as much.
+    /// it was read, and goes as a transaction of one step, which costs twice as much. Needs [`Deletes::Remove`]: a program
+    /// that sets any version could make a live row look like a tombstone.
     Any,
 }
 
@@ -224,7 +225,7 @@ pub enum Deletes {
 ///     const PARTITION_KEY: &'static str = "accountId";
 ///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
 ///     const REGIONS: Regions = Regions::Strong;
-///     const DELETES: Deletes = Deletes::Sweep;
+///     const DELETES: Deletes = Deletes::Remove;
 ///     const OTHER_WRITERS: OtherWriters = OtherWriters::Any;
 /// }
 ///
@@ -246,7 +247,7 @@ pub enum Deletes {
 ///     const PARTITION_KEY: &'static str = "accountId";
 ///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
 ///     const REGIONS: Regions = Regions::Strong;
-///     const DELETES: Deletes = Deletes::Sweep;
+///     const DELETES: Deletes = Deletes::Remove;
 ///     const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
 /// }
 ///
