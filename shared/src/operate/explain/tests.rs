@@ -73,7 +73,11 @@ fn a_live_row_tells_its_state_and_its_last_writes() {
     says(&live_but(&[("_fence", Some(number(12)))]), Kind::Live, "refuses writes under a fencing token below 12");
     let burned = map(&[(id(2), number(-6))]);
     says(&live_but(&[("_writes", Some(burned))]), Kind::Live, "AgICAgICAgI was burned at version 6: no copy");
-    says(&live_but(&[("_version", Some(number(8)))]), Kind::Live, "Version 8 came without an id: another program");
+    says(
+        &live_but(&[("_version", Some(number(8)))]),
+        Kind::Live,
+        "Version 8 came without an id: an add in a transaction made it, or another program",
+    );
     says(&live_but(&[("_version", Some(number(9)))]), Kind::Live, "Versions 8 to 9 came without ids");
 }
 
