@@ -178,3 +178,21 @@ async fn a_step_on_a_key_that_another_program_took_is_refused_with_its_item() {
     assert!(matches!(refused, TransactError::Failed(Failure::InvalidTransaction { .. })), "{refused:?}");
     assert_eq!(row(&engine), foreign(50, Some(7)), "nothing of it was applied");
 }
+
+/// Another program could remove the tombstone that burns a create, while a copy of the create is still on its way.
+#[tokio::test(start_paused = true)]
+async fn a_lost_create_is_burned_only_where_nobody_else_could_remove_the_tombstone() {
+    async fn lose<S: Setup>() -> (bool, Value) {
+        let engine = with_foreign(Some(7));
+        // The resend is refused, because the other step passes its bound by then.
+        let client = client_that_loses_the_first(&engine, false, |engine| {
+            super::world::put(engine, &foreign(999, Some(8)));
+        });
+        let failed = transact::<S>(&client, Step::BareAdd).await.expect_err("the bound is passed");
+        let is_unknown = matches!(failed, TransactError::Failed(Failure::OutcomeUnknown { .. }));
+        (is_unknown, engine.row(TABLE, "accountId", "a-2")["_purgeAt"].take())
+    }
+    let (is_unknown, burned) = lose::<Alone>().await;
+    assert!(!is_unknown && burned["N"].is_string(), "it is burned, so it is certain: {burned}");
+    assert_eq!(lose::<Shared>().await, (true, Value::Null));
+}
