@@ -18,6 +18,8 @@ pub const UNDONE: &str = "an old row was put back over a change of Fencepost";
 /// A history that is over: all copies have arrived.
 pub struct Ended {
     style: Style,
+    /// Whether the other program writes only to what it read.
+    is_checked: bool,
     applied: Vec<Applied>,
     done: Vec<Operation>,
     key: String,
@@ -41,11 +43,11 @@ impl State<'_> {
 }
 
 impl Ended {
-    pub fn of(scene: &Arc<Scene>, style: Style) -> Self {
+    pub fn of(scene: &Arc<Scene>, style: Style, is_checked: bool) -> Self {
         let applied = scene.network.applied().clone();
         let done = std::mem::take(&mut *scene.done.lock().expect("no panic"));
         let row = scene.network.engine.row(TABLE, KEY, &scene.key);
-        Ended { style, applied, done, key: scene.key.clone(), row }
+        Ended { style, is_checked, applied, done, key: scene.key.clone(), row }
     }
 
     fn states(&self) -> Vec<State<'_>> {
@@ -75,7 +77,7 @@ impl Ended {
     fn lost_update(&self, state: &State<'_>) -> Option<String> {
         let State { op, before, after, .. } = state;
         let expected = if *op >= FOREIGN {
-            let wrote = after.as_ref().filter(|_| self.style.is_checked())?;
+            let wrote = after.as_ref().filter(|_| self.is_checked)?;
             let read = before.clone().unwrap_or(Stored { operations: Vec::new(), count: 0 });
             let is_first = wrote.operations.len() == 1 && wrote.count == 0;
             Some(if is_first { Stored::new(*op) } else { read.changed(*op) })
@@ -84,7 +86,7 @@ impl Ended {
             match operation.what {
                 "create" => Some(Stored::new(*op)),
                 "delete" | "delete at version" => None,
-                "add" => before.as_ref().map(Stored::added),
+                "add" | "add with a note" => before.as_ref().map(Stored::added),
                 _ => before.as_ref().map(|before| before.changed(*op)),
             }
         };
@@ -105,7 +107,7 @@ impl Ended {
         let states = self.states();
         let count = |such: &dyn Fn(&Operation) -> bool| self.done.iter().filter(|operation| such(operation)).count();
         let has_landed = |operation: &Operation| states.iter().any(|s| s.op == operation.number && s.is_effect());
-        let is_applied = |operation: &Operation| matches!(operation.told, Told::Applied(_));
+        let is_applied = |operation: &Operation| matches!(operation.told, Told::Applied(_) | Told::Landed);
         let is_unknown = |operation: &Operation| operation.told == Told::Unknown;
         let is_adoption = |pair: &[State<'_>]| {
             let has_incarnation = |state: &State<'_>| state.row.get("_incarnation").is_some();
@@ -116,6 +118,7 @@ impl Ended {
             ("ours", states.iter().filter(|state| state.op < FOREIGN && state.is_effect()).count()),
             ("foreign", states.iter().filter(|state| state.op >= FOREIGN).count()),
             ("adoptions", states.windows(2).filter(|pair| is_adoption(pair)).count()),
+            ("inTransactions", count(&|operation| operation.told == Told::Landed)),
             ("burns", states.iter().filter(is_burn).count()),
             ("toldApplied", count(&is_applied)),
             ("toldNotApplied", count(&|operation| !is_applied(operation) && !is_unknown(operation))),
@@ -137,14 +140,16 @@ fn check(operation: &Operation, states: &[State<'_>]) -> Option<String> {
         return fail(APPLIED_TWICE);
     }
     match (operation.told, certain.first()) {
-        (Told::Applied(_), None) if mine.is_empty() => fail(NEVER_APPLIED),
+        (Told::Applied(_) | Told::Landed, None) if mine.is_empty() => fail(NEVER_APPLIED),
         (Told::Applied(version), Some(state)) if state.row.is_object() && version_of(state.row) != version => {
             fail("told a version that it did not make")
         }
-        (Told::Applied(_), Some(state)) if state.time < operation.began || state.time > operation.ended => {
+        (Told::Applied(_) | Told::Landed, Some(state))
+            if state.time < operation.began || state.time > operation.ended =>
+        {
             fail("applied outside its call, and told so")
         }
-        (Told::Applied(_) | Told::Unknown, _) => None,
+        (Told::Applied(_) | Told::Landed | Told::Unknown, _) => None,
         (_, Some(_)) => fail(DENIED),
         (told, None) => {
             let is_true = match told {

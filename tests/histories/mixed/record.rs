@@ -6,6 +6,8 @@ use serde_json::Value;
 
 pub const TABLE: &str = "Tallies";
 pub const KEY: &str = "id";
+/// Only Fencepost writes notes.
+pub const NOTES: &str = "Notes";
 /// The names of a table that another program made.
 pub const NAMES: Names = Names::DEFAULT.version("version").purge_at("endsAt");
 /// Operations from here on are those of the other program.
@@ -37,6 +39,17 @@ impl<const OTHERS: u8> Record for Tally<OTHERS> {
         _ => OtherWriters::Any,
     };
     const DELETES: Deletes = if OTHERS == ANY { Deletes::Remove } else { Deletes::Sweep };
+}
+
+/// The row beside the tally that a transaction creates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    pub by: u64,
+}
+
+impl Record for Note {
+    const PARTITION_KEY: &'static str = KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["by"];
 }
 
 /// What a stored row holds, whoever wrote it.

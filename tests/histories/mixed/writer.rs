@@ -1,9 +1,9 @@
 //! One client of Fencepost, over a wire of its own, which is subject to every fault.
 
-use super::record::{Stored, TABLE, Tally};
+use super::record::{NOTES, Note, Stored, TABLE, Tally};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
-use fencepost::error::{AddError, CreateError, DeleteError, UpdateError, VersionedUpdateError};
-use fencepost::{Add, Call, Deadline, Decision, Failure, ItemVersion, Key, RetryPolicy, Table, Version};
+use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
+use fencepost::{Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -33,6 +33,8 @@ impl Scene {
 pub enum Told {
     /// Applied, and this is the version that it made.
     Applied(Version),
+    /// Applied; which version it made was not said.
+    Landed,
     /// Not applied, and nothing is claimed about the row.
     NotApplied,
     /// Not applied, or only read. The row was at this version at some moment of the call.
@@ -85,7 +87,8 @@ impl<const OTHERS: u8> Writer<OTHERS> {
                 6 => "get",
                 7 if scene.creates => "delete at version",
                 8 if scene.creates => "delete",
-                9..=11 if scene.creates => "create",
+                9..=10 if scene.creates => "create",
+                11..=12 => "add with a note",
                 _ => "add",
             };
             self.run(what).await;
@@ -119,6 +122,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
                 Err(AddError::Failed(failure)) => by_failure(&failure),
                 Err(other) => panic!("no such thing happens here: {other}"),
             },
+            "add with a note" => self.add_with_note(&key, number, call).await,
             "get" => match self.table.get(&key, call).await {
                 Ok(Some(current)) => self.saw(current.at),
                 Ok(None) => Told::SawNothing,
@@ -144,6 +148,27 @@ impl<const OTHERS: u8> Writer<OTHERS> {
                 Self::deleted(self.table.delete_at_version(&key, known, call).await)
             }
             _ => Self::deleted(self.table.delete(&key, call).await),
+        }
+    }
+
+    /// An add in a transaction that creates a note, whose row remembers the transaction.
+    async fn add_with_note(&self, key: &Key, number: u64, call: &Call) -> Told {
+        let notes = self.table.store().table::<Note>(NOTES);
+        let mut reads = Reads::new();
+        let note = reads.item("note", &notes, &Key::from(format!("{key:?} {number}")));
+        let tally = reads.item("tally", &self.table, key);
+        let transactions = self.table.store().transactions();
+        let done = transactions.transact_with_retry(reads, call, |attempt| {
+            if attempt.get(tally)?.is_none() {
+                return Ok(Plan::Refuse(Told::SawNothing));
+            }
+            attempt.add(tally, &Add::to("count", 1))?;
+            attempt.put_if_absent(note, &Note { by: number })?;
+            Ok(Plan::Commit(Told::Landed))
+        });
+        match done.await {
+            Ok(told) | Err(TransactError::Refused(told)) => told,
+            Err(TransactError::Failed(failure)) => by_failure(&failure),
         }
     }
 
