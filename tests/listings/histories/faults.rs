@@ -1,13 +1,14 @@
 //! Reads that are throttled, answered too late or not at all: a listing goes on where it was.
 
+use super::explored;
 use crate::harness::clients::{Reply, client_whose, error, lost};
 use crate::harness::engine::Engine;
-use crate::harness::seeds::{Broke, explore, play};
+use crate::harness::seeds::play;
 use crate::listings::messages::{ByAuthor, Message, TABLE, engine, fill, key, place, table};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::QueryError;
 use fencepost::{Call, Deadline, Failure, Query, Store, Table};
-use std::ops::{AddAssign, Range};
+use std::ops::AddAssign;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -132,17 +133,9 @@ fn run(engine: &Engine, seed: u64) -> Result<Seen, String> {
     })
 }
 
-fn explored(seeds: Range<u64>) -> Result<Seen, Broke> {
-    let engine = engine();
-    explore(seeds, |seed| {
-        engine.take_log();
-        run(&engine, seed)
-    })
-}
-
 #[test]
 fn throttled_and_lost_reads_lose_no_item_and_double_none() {
-    if let Some(seen) = play(24, explored) {
+    if let Some(seen) = play(24, |seeds| explored(seeds, run)) {
         println!("{seen}");
         assert!(seen.pages_asked_again > 0, "no page was ever asked for again: {seen}");
     }

@@ -1,15 +1,16 @@
 //! Random creates, changes and deletes: a listing is the live set, and its cursors survive what happens meanwhile.
 
+use super::explored;
 use crate::harness::engine::Engine;
-use crate::harness::seeds::{Broke, explore, play};
+use crate::harness::seeds::play;
 use crate::listings::messages::{
-    ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, RankByNumber, all, call, engine, key, message, place, table,
+    ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, RankByNumber, all, call, key, message, place, table,
 };
 use fencepost::table::{Page, Sort};
 use fencepost::{Decision, ItemVersion, Key, Query, Record, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug};
-use std::ops::{AddAssign, Range};
+use std::ops::AddAssign;
 
 /// What should be there: each live item by its room and its number.
 type Live = BTreeMap<(String, i64), (Message, ItemVersion)>;
@@ -283,17 +284,9 @@ fn run(engine: &Engine, seed: u64) -> Result<Seen, String> {
     })
 }
 
-fn explored(seeds: Range<u64>) -> Result<Seen, Broke> {
-    let engine = engine();
-    explore(seeds, |seed| {
-        engine.take_log();
-        run(&engine, seed)
-    })
-}
-
 #[test]
 fn a_listing_is_the_live_set_and_its_cursors_survive_changes() {
-    if let Some(seen) = play(16, explored) {
+    if let Some(seen) = play(16, |seeds| explored(seeds, run)) {
         println!("{seen}");
         for part in [seen.changes, seen.deletes, seen.created_again, seen.changed_while_listed] {
             assert!(part > 0, "something never happened: {seen}");

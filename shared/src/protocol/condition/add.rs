@@ -47,14 +47,14 @@ pub(crate) fn add_within(
     expression.add(addition, demand.layout());
     expression.demand_window(demand, remember);
     let layout = demand.layout();
-    if layout.marks_by_version() && (demand.at_version().incarnation.is_foreign() || layout.demands_values()) {
+    if layout.marks_by_version() && (demand.is_foreign() || layout.demands_values()) {
         // A mark of a later version must not become that of the row when the version rises.
         expression.remove("#buried");
         if layout.marks_by_time() {
             expression.remove("#purge");
         }
     }
-    if demand.at_version().incarnation.is_foreign() {
+    if demand.is_foreign() {
         expression.commit_at(demand, remember);
     } else {
         expression.raise_version();
@@ -92,7 +92,7 @@ pub(crate) fn burn(
     remember: &Remember<'_>,
     is_tombstone: bool,
 ) -> Option<ConditionalWrite> {
-    if demand.at_version().incarnation.is_foreign() {
+    if demand.is_foreign() {
         return None;
     }
     let mut expression = Expression::default();

@@ -42,7 +42,7 @@ impl<'a> Demand<'a> {
     /// The same row, at any version in the window of adds. A foreign row, and one whose values are demanded, has no
     /// window.
     pub(crate) fn in_window(self) -> Self {
-        let is_exact = self.at.incarnation.is_foreign() || self.values.is_some();
+        let is_exact = self.is_foreign() || self.values.is_some();
         Demand { window: if is_exact { 1 } else { self.layout.window }, ..self }
     }
 
@@ -51,8 +51,9 @@ impl<'a> Demand<'a> {
         Base::Row { version: self.at.version, window: self.window, incarnation: self.at.incarnation }
     }
 
-    pub(super) fn at_version(&self) -> ItemVersion {
-        self.at
+    /// Whether the row was written by another program, and was not adopted yet.
+    pub(super) fn is_foreign(&self) -> bool {
+        self.at.incarnation.is_foreign()
     }
 
     pub(super) fn layout(&self) -> &'a Layout {
@@ -106,7 +107,7 @@ impl Expression {
 
     /// Demands that the row is in its window, and that it does not remember the id yet.
     pub(super) fn demand_window(&mut self, demand: &Demand<'_>, remember: &Remember<'_>) {
-        if demand.at.incarnation.is_foreign() {
+        if demand.is_foreign() {
             return self.demand_state(demand);
         }
         let names = demand.names();
@@ -134,7 +135,7 @@ impl Expression {
         } else {
             self.demand("attribute_not_exists(#version)");
         }
-        if demand.at.incarnation.is_foreign() {
+        if demand.is_foreign() {
             self.name("#key", demand.layout.partition_key);
             self.demand("attribute_not_exists(#incarnation) AND attribute_exists(#key)");
         } else {
@@ -191,7 +192,7 @@ impl Expression {
         self.name("#version", names.version);
         self.name("#writes", names.writes);
         self.value(":next", number(at.next().get()));
-        if demand.at.incarnation.is_foreign() {
+        if demand.is_foreign() {
             self.name("#incarnation", names.incarnation);
             self.value(":id", bytes(remember.id.as_bytes()));
             self.value(":writes", first_memory(remember.id, at.get()));
