@@ -1,6 +1,10 @@
 //! The command line of `cargo dev`.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
 
 use lexopt::{Arg, Parser, ValueExt};
 
@@ -12,12 +16,10 @@ Runs every function of this workspace on this machine, on an embedded DynamoDB.
 
 Usage: cargo dev [options]
        cargo dev bench      measures size, start, memory, latency and contention, and prints a table of ratios
-       cargo dev restamp --table NAME [--endpoint URL] [--apply]
-                            gives each row of a restored table a new incarnation, so that old ETags answer 412.
-                            Without --apply it only counts. See \"Restore\" in docs/operations.md
 
   --port N           where the functions answer (default 9000)
-  --page-port N      where the page with the contract of the API answers (default 9001)
+  --page-port N      where the page answers: races to watch, the tables, the requests, the API (default 9001)
+  --page-address IP  the address that the page listens at (default 127.0.0.1: this machine only)
   --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
   --data DIR         keep the tables in DIR from run to run (default: in memory, gone at the end)
   --containers       the embedded DynamoDB answers containers of Docker too, so that `sam local` reaches it
@@ -48,8 +50,8 @@ pub enum Command {
 pub struct Args {
     /// The port of the functions.
     pub port: u16,
-    /// The port of the page.
-    pub page_port: u16,
+    /// The address and the port of the page.
+    pub page: SocketAddr,
     /// The DynamoDB that the functions use.
     pub engine: Engine,
 }
@@ -83,6 +85,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     let mut containers = false;
     let mut dynamodb_port = None;
     let mut page_port = None;
+    let mut page_address = None;
     let mut data = None;
     let mut endpoint = None;
 
@@ -94,6 +97,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("port") => port = Some(port_number(&mut parser, "--port")?),
             Arg::Long("page-port") => page_port = Some(port_number(&mut parser, "--page-port")?),
+            Arg::Long("page-address") => page_address = Some(ip_address(&mut parser)?),
             Arg::Long("containers") => containers = true,
             Arg::Long("dynamodb-only") => dynamodb_only = true,
             Arg::Value(word) if word == "bench" && first => return Ok(Command::Bench),
@@ -108,9 +112,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         }
     }
 
-    if dynamodb_only && (port.is_some() || page_port.is_some()) {
+    if dynamodb_only && (port.is_some() || page_port.is_some() || page_address.is_some()) {
         return Err(Failure::usage(
-            "--dynamodb-only runs no function, so --port and --page-port have no meaning beside it",
+            "--dynamodb-only runs no function, so --port, --page-port and --page-address have no meaning beside it",
         ));
     }
     let engine = match endpoint {
@@ -126,7 +130,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     Ok(if dynamodb_only {
         Command::DynamoDbOnly(engine)
     } else {
-        Command::Run(Args { port: port.unwrap_or(9000), page_port: page_port.unwrap_or(9001), engine })
+        let address = page_address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let page = SocketAddr::new(address, page_port.unwrap_or(9001));
+        Command::Run(Args { port: port.unwrap_or(9000), page, engine })
     })
 }
 
@@ -136,6 +142,11 @@ fn port_number(parser: &mut Parser, option: &str) -> Result<u16, Failure> {
         Ok(port) if port > 0 => Ok(port),
         _ => Err(Failure::usage(format!("{option} takes a number from 1 to 65535"))),
     }
+}
+
+fn ip_address(parser: &mut Parser) -> Result<IpAddr, Failure> {
+    let value = parser.value().and_then(ValueExt::string).map_err(Failure::usage)?;
+    value.parse().map_err(|_| Failure::usage("--page-address takes an IP address such as 127.0.0.1 or 0.0.0.0"))
 }
 
 fn address(parser: &mut Parser) -> Result<String, Failure> {
@@ -161,23 +172,31 @@ mod tests {
         failure.to_string()
     }
 
+    fn page(address: &str) -> SocketAddr {
+        address.parse().expect("an address")
+    }
+
     #[test]
     fn without_options_the_engine_is_embedded_and_in_memory() {
         let engine = Engine::Embedded { port: 8000, data: None, containers: false };
-        assert_eq!(parsed("").expect("parses"), Command::Run(Args { port: 9000, page_port: 9001, engine }));
+        assert_eq!(
+            parsed("").expect("parses"),
+            Command::Run(Args { port: 9000, page: page("127.0.0.1:9001"), engine })
+        );
     }
 
     #[test]
     fn every_option_is_read() {
         let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: true };
         assert_eq!(
-            parsed("--port 1 --page-port 3 --dynamodb-port=2 --data there --containers").expect("parses"),
-            Command::Run(Args { port: 1, page_port: 3, engine })
+            parsed("--port 1 --page-port 3 --page-address ::1 --dynamodb-port=2 --data there --containers")
+                .expect("parses"),
+            Command::Run(Args { port: 1, page: page("[::1]:3"), engine })
         );
         let engine = Engine::Existing { endpoint: "http://db:8000".into() };
         assert_eq!(
             parsed("--endpoint http://db:8000").expect("parses"),
-            Command::Run(Args { port: 9000, page_port: 9001, engine })
+            Command::Run(Args { port: 9000, page: page("127.0.0.1:9001"), engine })
         );
     }
 
@@ -204,6 +223,9 @@ mod tests {
         for line in ["--port", "--port 0", "--port 65536", "--port x", "--dynamodb-port -1"] {
             assert!(refused(line).contains("port"), "{line}");
         }
+        for line in ["--page-address", "--page-address localhost", "--page-address 127.0.0.1:80"] {
+            assert!(refused(line).contains("--page-address"), "{line}");
+        }
         for line in ["--endpoint", "--endpoint db:8000", "--endpoint http://"] {
             assert!(refused(line).contains("--endpoint"), "{line}");
         }
@@ -226,5 +248,6 @@ mod tests {
         let engine = Engine::Existing { endpoint: "http://db".into() };
         assert_eq!(parsed("--dynamodb-only --endpoint http://db").expect("parses"), Command::DynamoDbOnly(engine));
         assert!(refused("--port 1 --dynamodb-only").contains("--port"));
+        assert!(refused("--page-address ::1 --dynamodb-only").contains("--page-address"));
     }
 }

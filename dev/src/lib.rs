@@ -2,7 +2,7 @@
 //!
 //! In the order of a run: [`args`] reads the command line, [`template`] reads `template.yaml`, [`dynamodb`] starts the
 //! embedded engine, [`tables`] creates the tables, [`cargo_lambda`] finds or installs cargo-lambda, [`build`] compiles
-//! the functions, [`watch`] serves them, and [`page`] shows their contract ([`openapi`]). Every other process belongs to a [`process::Group`], which ends with this
+//! the functions, [`watch`] serves them, and [`page`] shows the [`console`] and their contract ([`openapi`]). Every other process belongs to a [`process::Group`], which ends with this
 //! one. Every error is a [`failure::Failure`].
 //!
 //! Runs on Linux and macOS, because it uses process groups and Unix signals.
@@ -15,6 +15,7 @@ pub mod args;
 pub mod bench;
 pub mod build;
 pub mod cargo_lambda;
+pub mod console;
 pub mod docker;
 pub mod dynamodb;
 pub mod failure;

@@ -7,7 +7,9 @@
 )]
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use console::Requests;
 use dev::{
     args::{self, Args, Command, Engine},
     bench, build, cargo_lambda, docker,
@@ -52,15 +54,17 @@ async fn run(args: &Args) -> Result<(), Failure> {
     let template = Template::load(workspace)?;
     let environment = template.environment()?;
     watch::check_port(args.port).await?;
-    page::start(args.page_port, args.port).await?;
+    let listener = page::listen(args.page).await?;
 
     let dynamodb = DynamoDb::start(&args.engine).await?;
     tables::create(&dynamodb, &template.tables).await?;
     let cargo_lambda = cargo_lambda::find_or_get(&dev::tools()).await?;
     build::functions(workspace, &template.functions).await?;
 
-    let mut watch = Watch::start(&cargo_lambda, workspace, args.port, &environment, &dynamodb)?;
+    let requests = Arc::new(Requests::default());
+    let mut watch = Watch::start(&cargo_lambda, workspace, args.port, &environment, &dynamodb, &requests)?;
     watch.serving().await?;
+    page::serve(listener, args.port, &dev::console::start(args, &dynamodb, &template, requests).await?);
     say_what_is_there(args, &dynamodb, &template, &cargo_lambda::invocation(&cargo_lambda));
     Err(watch.ended().await)
 }
@@ -111,10 +115,10 @@ async fn asked_to_stop() -> Result<(), Failure> {
 }
 
 fn say_what_is_there(args: &Args, dynamodb: &DynamoDb, template: &Template, cargo_lambda: &str) {
-    let Args { port, page_port, .. } = args;
+    let Args { port, page, .. } = args;
     let url = format!("http://127.0.0.1:{port}");
     println!("\nThe functions answer at {url}, {} at {}.", dynamodb.kind, dynamodb.endpoint);
-    println!("A page to read and try the API is at http://127.0.0.1:{page_port}.\n");
+    println!("Races to watch, the tables and the API: http://{page}\n");
     for function in &template.functions {
         for route in &function.routes {
             println!("  {:<6} {:<36} {}", route.method, route.path, function.name);

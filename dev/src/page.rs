@@ -1,8 +1,10 @@
-//! The page of `cargo dev`: the contract of the API, to read and to try. It fetches nothing from outside.
+//! The page of `cargo dev`: the console at `/`, and the contract of the API, to read and to try, at `/docs/`. It fetches
+//! nothing from outside.
 //!
 //! The page calls the API at its own address, because a browser hides the `ETag` of an answer from another one. So this
 //! server hands every other path on to the functions.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -10,12 +12,14 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST};
 use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+use console::{Console, guard};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use tokio::net::TcpListener;
-use utoipa_swagger_ui::{Config, serve};
+use utoipa_swagger_ui::Config;
 
 use crate::failure::Failure;
 use crate::openapi;
@@ -28,31 +32,38 @@ struct Page {
     functions_port: u16,
 }
 
-/// Serves the page on `port`, for the functions on `functions_port`, until the runtime ends.
+/// Takes the address of the page, before anything slow is done.
 ///
 /// # Errors
-/// The port is taken.
-pub async fn start(port: u16, functions_port: u16) -> Result<(), Failure> {
-    let listener = TcpListener::bind((LOCALHOST, port)).await.map_err(|error| {
+/// The address or its port cannot be had.
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(address).await.map_err(|error| {
         Failure::new(format!(
-            "The page cannot have port {port} ({error}): stop what listens there or choose another with --page-port."
+            "The page cannot have port {} of {} ({error}): stop what listens there or choose another with --page-port.",
+            address.port(),
+            address.ip()
         ))
-    })?;
+    })
+}
+
+/// Serves the page, for the functions on `functions_port`, until the runtime ends.
+pub fn serve(listener: TcpListener, functions_port: u16, console: &Arc<Console>) {
     let viewer = Config::new(["/openapi.yaml"]).try_it_out_enabled(true).validator_url("none");
     let client = Client::builder(TokioExecutor::new()).build_http();
     let page = Page { viewer: Arc::new(viewer), client, functions_port };
     let routes = Router::new()
-        .route("/", get(async || Redirect::to("/docs/index.html")))
+        .route("/docs/", get(async || Redirect::to("/docs/index.html")))
         .route("/docs/{*file}", get(viewer_file))
         .route("/openapi.yaml", get(contract))
         .fallback(hand_on)
-        .with_state(page);
+        .with_state(page)
+        .merge(console.router())
+        .layer(from_fn(guard));
     tokio::spawn(async move { axum::serve(listener, routes).await });
-    Ok(())
 }
 
 async fn viewer_file(State(page): State<Page>, Path(file): Path<String>) -> Response {
-    match serve(&file, page.viewer) {
+    match utoipa_swagger_ui::serve(&file, page.viewer) {
         Ok(Some(file)) => ([(CONTENT_TYPE, file.content_type)], file.bytes.into_owned()).into_response(),
         Ok(None) => StatusCode::NOT_FOUND.into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),

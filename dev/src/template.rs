@@ -17,8 +17,8 @@ pub const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
 /// The parameter of the template that takes the functions to another DynamoDB.
 pub const DYNAMODB_ENDPOINT: &str = "DynamoDBEndpoint";
 
-/// The variables that `cargo dev` does not take from the template. Nobody collects metrics on a developer's machine, and
-/// the endpoint is that of the DynamoDB that it starts.
+/// The variables that `cargo dev` does not take from the template. [`crate::watch`] names a namespace so that the page can
+/// show the metrics, and the endpoint is that of the DynamoDB that it starts.
 const OWN_VARIABLES: [&str; 2] = ["METRICS_NAMESPACE", "AWS_ENDPOINT_URL_DYNAMODB"];
 
 /// The tables and functions of a SAM template, in the order of the file.
@@ -126,7 +126,7 @@ impl Template {
     }
 
     /// One environment for all functions, because `cargo lambda watch` can give them only one. If the timeouts differ,
-    /// all functions get the shortest. The metrics are switched off.
+    /// all functions get the shortest.
     ///
     /// # Errors
     /// Two functions give one variable different values.

@@ -2,15 +2,19 @@
 
 use std::{
     collections::BTreeMap,
-    env, io,
+    env,
+    io::{self, Write},
     path::{Path, PathBuf},
     process::Stdio,
+    sync::Arc,
     time::Duration,
 };
 
+use console::Requests;
 use tokio::{
+    io::{AsyncBufReadExt, BufReader},
     net::{TcpListener, TcpStream},
-    process::Command,
+    process::{ChildStdout, Command},
     time::sleep,
 };
 
@@ -19,6 +23,9 @@ use crate::{dynamodb::DynamoDb, failure::Failure, process::Group};
 /// The default log level of the functions. `cargo lambda watch` asks the runtime to handle one request at a time. The
 /// runtime warns about just that at each start, so this level hides its warnings.
 const LOG_LEVEL: &str = "info,lambda_runtime::runtime=error";
+
+/// The namespace of the metrics. The page shows the lines that have them; nothing collects them.
+const METRICS_NAMESPACE: (&str, &str) = ("METRICS_NAMESPACE", "Fencepost");
 
 /// The functions answer on this machine only.
 pub(crate) const LOCALHOST: &str = "127.0.0.1";
@@ -43,7 +50,8 @@ pub async fn check_port(port: u16) -> Result<(), Failure> {
 }
 
 impl Watch {
-    /// Starts `cargo lambda watch` with the environment from the template and the engine.
+    /// Starts `cargo lambda watch` with the environment from the template and the engine. `requests` learns of each
+    /// request from what the functions write.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -53,6 +61,7 @@ impl Watch {
         port: u16,
         functions_environment: &BTreeMap<String, String>,
         dynamodb: &DynamoDb,
+        requests: &Arc<Requests>,
     ) -> Result<Self, Failure> {
         let mut command = Command::new(program);
         command
@@ -60,7 +69,9 @@ impl Watch {
             .args(["lambda", "watch", "--invoke-address", LOCALHOST, "--invoke-port", &port.to_string()])
             .envs(functions_environment)
             .envs(dynamodb.environment())
-            .stdin(Stdio::null());
+            .envs([METRICS_NAMESPACE])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         if ["AWS_LAMBDA_LOG_LEVEL", "RUST_LOG"].iter().all(|name| env::var_os(name).is_none()) {
             command.env("AWS_LAMBDA_LOG_LEVEL", LOG_LEVEL);
         }
@@ -72,7 +83,10 @@ impl Watch {
         })?;
         command.env("CARGO_LAMBDA_IGNORE_FILE", ignore_file);
         match Group::spawn(&mut command) {
-            Ok(group) => Ok(Self { group, port }),
+            Ok(mut group) => {
+                tokio::spawn(hand_on(group.output(), requests.clone()));
+                Ok(Self { group, port })
+            }
             Err(error) => Err(Failure::new(format!(
                 "{} does not start ({error}): remove it and run this again.",
                 program.display()
@@ -100,6 +114,17 @@ impl Watch {
     /// Waits until the program ends, which it should not do by itself.
     pub async fn ended(&mut self) -> Failure {
         failure(self.group.ended().await)
+    }
+}
+
+/// Hands on what the functions write, line by line: to the page, and to the terminal.
+async fn hand_on(output: Option<ChildStdout>, requests: Arc<Requests>) {
+    let Some(output) = output else { return };
+    let mut lines = BufReader::new(output).split(b'\n');
+    while let Ok(Some(line)) = lines.next_segment().await {
+        let line = requests.take(String::from_utf8_lossy(&line).into_owned());
+        // The terminal may be gone. The functions go on.
+        let _ = writeln!(io::stdout().lock(), "{line}");
     }
 }
 

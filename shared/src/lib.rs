@@ -99,7 +99,9 @@
 //!
 //! Each send to `DynamoDB` is a `tracing` span named `send`, at `DEBUG` with the target `fencepost::send`. Its fields are
 //! `operation`, `table`, `attempt`, `why` (why this send left) and `outcome` (what its answer proved). The functions give
-//! these spans to X-Ray. A service gives them to the subscriber that it uses.
+//! these spans to X-Ray. A service gives them to the subscriber that it uses. Where a refused write is judged, an event at
+//! `DEBUG` with the target `fencepost::judge` has the `verdict`: `landed`, `never_applied`, `open`, `unproved` or
+//! `corrupt`.
 //!
 //! # Features
 //!

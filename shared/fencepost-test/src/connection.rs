@@ -1,6 +1,7 @@
 //! The seam of the SDK: a connector in place of its HTTP client.
 
-use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region, retry::RetryConfig};
+use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition};
+use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_dynamodb::{Client, Config};
 use aws_smithy_runtime_api::client::http::{HttpConnector, SharedHttpClient, SharedHttpConnector, http_client_fn};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
@@ -8,8 +9,12 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 
 /// What a client needs to be told before its retries and timeouts, which are the SDK's own.
+///
+/// The SDK lets all clients of a process share one allowance of retries. Here each client has its own, so a seed tells
+/// the same story whatever else the process has played.
 pub fn config() -> Builder {
     Config::builder()
+        .retry_partition(RetryPartition::custom("one client").build())
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("eu-west-1"))
         .credentials_provider(Credentials::new("test", "test", None, None, "tests"))

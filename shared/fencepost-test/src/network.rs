@@ -35,6 +35,10 @@ pub trait Seam: Send + Sync {
     /// The engine has applied a write.
     fn applied(&self, _network: &Network, _applied: &Applied) {}
 
+    /// What is known of a request has changed: it left its client, it arrived, or its client heard an answer. The number
+    /// is its place in the log, which must not be asked for here.
+    fn logged(&self, _network: &Network, _number: usize, _sent: &Sent) {}
+
     /// The answer to a request was lost. Says what its client hears instead, if anything.
     fn lost(&self, _request: &Request) -> Option<Answer> {
         None
@@ -208,18 +212,24 @@ impl Network {
     pub(crate) fn log_sent(&self, request: &Request, steps: Vec<Step>, fault: Option<Fault>) -> usize {
         let mut sent = self.sent.lock().expect("no panic while logging");
         let (at, request) = (self.begun.elapsed(), request.clone());
+        let number = sent.len();
         sent.push(Sent { at, request, steps, fault, arrivals: Vec::new(), heard: None });
-        sent.len() - 1
+        self.seam.logged(self, number, &sent[number]);
+        number
     }
 
     pub(crate) fn log_arrival(&self, number: usize, outcome: Outcome) {
-        let at = self.begun.elapsed();
-        self.sent.lock().expect("no panic while logging")[number].arrivals.push((at, outcome));
+        self.log_more(number, |sent, at| sent.arrivals.push((at, outcome)));
     }
 
     pub(crate) fn log_heard(&self, number: usize, outcome: Outcome) {
-        let at = self.begun.elapsed();
-        self.sent.lock().expect("no panic while logging")[number].heard = Some((at, outcome));
+        self.log_more(number, |sent, at| sent.heard = Some((at, outcome)));
+    }
+
+    fn log_more(&self, number: usize, more: impl FnOnce(&mut Sent, Duration)) {
+        let mut sent = self.sent.lock().expect("no panic while logging");
+        more(&mut sent[number], self.begun.elapsed());
+        self.seam.logged(self, number, &sent[number]);
     }
 
     pub(crate) fn under_way(self: &Arc<Self>) -> UnderWay {

@@ -1,7 +1,7 @@
 //! One client's connection to the engine, and what becomes of the requests on it.
 
 use crate::answers::{self, error};
-use crate::connection::client_over;
+use crate::connection::{client_over, config, http_client};
 use crate::engine::is_read;
 use crate::fault::Fault;
 use crate::log::Outcome;
@@ -60,6 +60,11 @@ impl Wire {
     /// The real SDK over this wire, with its retries switched off.
     pub fn client(&self) -> Client {
         client_over(self.clone())
+    }
+
+    /// The real SDK over this wire, with the retries that it has by default.
+    pub fn retrying_client(&self) -> Client {
+        Client::from_conf(config().http_client(http_client(self.clone())).build())
     }
 
     /// Says which operation of the test the next requests belong to.

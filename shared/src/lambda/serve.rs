@@ -73,6 +73,7 @@ async fn respond_and_report<A>(
         ("request_id", json!(context.request_id)),
         ("trace_id", json!(context.xray_trace_id)),
         ("key", json!(request.key())),
+        ("status", json!(response.status())),
         ("outcome", json!(response.outcome())),
         ("version", json!(response.version())),
         ("error", json!(fault)),

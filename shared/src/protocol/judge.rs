@@ -2,6 +2,7 @@
 
 use super::memory::{Memory, Trace, WriteId};
 use crate::version::{Incarnation, Version};
+use tracing::debug;
 
 /// One conditional write: the parts that decide its outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +77,21 @@ pub enum Verdict {
     Unproved,
     /// The version of the row is lower than one that was read before. Some writer broke the rules.
     Corrupt,
+}
+
+impl Verdict {
+    /// The same verdict, after an event at `DEBUG` with the target `fencepost::judge` has named it.
+    pub(crate) fn traced(self) -> Self {
+        let (verdict, version) = match self {
+            Verdict::Landed(version) => ("landed", Some(version.get())),
+            Verdict::NeverApplied => ("never_applied", None),
+            Verdict::Open => ("open", None),
+            Verdict::Unproved => ("unproved", None),
+            Verdict::Corrupt => ("corrupt", None),
+        };
+        debug!(target: "fencepost::judge", verdict, version, "judged");
+        self
+    }
 }
 
 /// Judges a refused write by the row that refused it. `None` means that there was no row.

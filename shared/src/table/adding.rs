@@ -262,7 +262,7 @@ impl<'a, T: Record> AddChange<'a, T> {
     ) -> Result<Settled, Failure> {
         let Refusal { by: item, pending, .. } = refusal;
         let seen = item.as_ref().and_then(|item| seen(self.table, item));
-        match (judge(sent, seen.as_ref()), pending) {
+        match (judge(sent, seen.as_ref()).traced(), pending) {
             (Verdict::Landed(version), _) => Ok(Settled::Landed(version, item)),
             // A version that was read never goes down. One that a caller made up is no state to start from either.
             (Verdict::Corrupt, None) => Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
@@ -294,7 +294,7 @@ impl<'a, T: Record> AddChange<'a, T> {
             Ok(WriteOutcome::Applied(new)) => Settled::NotApplied(new),
             Ok(WriteOutcome::Refused(refusal)) => {
                 let seen = refusal.by.as_ref().and_then(|item| seen(table, item));
-                match judge(sent, seen.as_ref()) {
+                match judge(sent, seen.as_ref()).traced() {
                     Verdict::Landed(version) => Settled::Landed(version, refusal.by),
                     Verdict::NeverApplied => Settled::NotApplied(refusal.by),
                     _ => return Err(Failure::OutcomeUnknown { source: lost }),

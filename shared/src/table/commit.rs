@@ -76,7 +76,7 @@ impl<'a, T: Record> RowChange<'a, T> {
         let Refusal { by: item, round_trip, pending } = refusal;
         let layout = Table::<T>::LAYOUT;
         let seen = item.as_ref().and_then(|item| row::seen(layout, item));
-        let verdict = judge(sent, seen.as_ref());
+        let verdict = judge(sent, seen.as_ref()).traced();
         match (verdict, committed(sent)) {
             (Verdict::Landed(version), at) if version == at.version => return Ok(Committed::Applied(at)),
             // A copy of an earlier attempt was applied, after that attempt had been refused.

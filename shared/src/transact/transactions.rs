@@ -266,7 +266,7 @@ impl TransactionChange<'_> {
             WriteOutcome::Refused(refusal) => {
                 let row = refusal.by.clone().and_then(|item| Row::read(layout, item).ok());
                 let soon = soon_purged(layout, &sent, row.as_ref(), sender.clock.now());
-                match judge(&sent, refusal.by.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
+                match judge(&sent, refusal.by.as_ref().and_then(|item| row::seen(layout, item)).as_ref()).traced() {
                     Verdict::NeverApplied if soon => (Verdict::Unproved, refusal.by),
                     verdict => (verdict, refusal.by),
                 }
@@ -287,7 +287,7 @@ impl TransactionChange<'_> {
         let (rows, writes): (Vec<_>, Vec<_>) = steps.iter().filter_map(sent).unzip();
         let mut all = Verdict::Unproved;
         for (item, (sent, layout)) in self.read_batch(attempt, &rows).await?.iter().zip(&writes) {
-            match judge_without_copies(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
+            match judge_without_copies(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()).traced() {
                 landed @ Verdict::Landed(_) => return Ok(landed),
                 Verdict::NeverApplied => all = Verdict::NeverApplied,
                 Verdict::Open | Verdict::Unproved | Verdict::Corrupt => {}

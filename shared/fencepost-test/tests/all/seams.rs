@@ -1,9 +1,10 @@
 //! Faults of one's own, at the seam before the engine.
 
 use crate::counter::{Failed, TABLE, add, held, put};
-use fencepost_test::{Answer, Applied, Dynamo, Fault, Network, Rates, Request, Seam, Wire, error};
+use fencepost_test::{Answer, Applied, Dynamo, Fault, Network, Rates, Request, Seam, Sent, Wire, error};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 
 fn scene(seam: impl Seam + 'static) -> Dynamo {
     let db = Dynamo::with_seam(1, Rates::default(), seam);
@@ -67,4 +68,29 @@ async fn a_seam_changes_requests_decides_their_fate_and_what_is_heard_of_a_lost_
     assert_eq!(add(&wire.client(), "a").await, Err(Failed::With("ThrottlingException".to_owned())));
     let ops: Vec<_> = db.network().applied().iter().map(|applied| applied.op).collect();
     assert_eq!((ops, db.log().executed()), (vec![0, 7], 2));
+}
+
+/// Notes each line of the log as it grows.
+#[derive(Clone, Default)]
+struct Watcher(Arc<Mutex<Vec<String>>>);
+
+impl Seam for Watcher {
+    fn logged(&self, _: &Network, number: usize, sent: &Sent) {
+        self.0.lock().expect("no panic").push(format!("{number}: {sent}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seam_sees_the_log_grow() {
+    let watcher = Watcher::default();
+    let db = scene(watcher.clone());
+    db.lose_answer().once();
+    add(&db.client(), "a").await.expect("the second send is answered");
+    db.settle().await;
+    let (seen, log) = (watcher.0.lock().expect("no panic").clone(), db.log());
+    assert_eq!(seen.len(), 6, "two left, arrived and were heard of: {seen:#?}");
+    for (number, sent) in log.iter().enumerate() {
+        assert_eq!(seen[number * 3 + 2], format!("{number}: {sent}"));
+    }
+    assert!(seen[0].ends_with("; nothing heard (its answer was lost)"), "{}", seen[0]);
 }

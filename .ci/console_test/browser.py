@@ -1,0 +1,122 @@
+"""The browser, and what no page may do in it: log an error, throw, or ask anyone but the server."""
+
+import contextlib
+import json
+import os
+import urllib.request
+from urllib.parse import urlsplit
+
+from playwright.sync_api import sync_playwright
+
+DESKTOP = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+    # A name would be asked for outside. No name is needed here.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]
+STORIES = ["five-users", "lost-answers", "last-item", "late-delete", "two-leaders", "one-hundred"]
+# How long a story or an answer may take on a busy machine. Nothing is concluded from how long it does take.
+PATIENCE_MS = 120_000
+
+
+def demand(is_so, otherwise):
+    if not is_so:
+        raise SystemExit(f"FAILED: {otherwise}")
+
+
+class Browser:
+    """Chromium with an empty profile. Each `context` is a profile of its own."""
+
+    def __init__(self, address):
+        self.address = address
+        self.complaints = []
+        self.asked = set()
+
+    def __enter__(self):
+        self.driver = sync_playwright().start()
+        self.chromium = self.driver.chromium.launch(executable_path=os.environ["CHROMIUM"], args=FLAGS)
+        return self
+
+    def __exit__(self, *_):
+        self.chromium.close()
+        self.driver.stop()
+
+    @contextlib.contextmanager
+    def context(self, watched=True, **options):
+        options = {"viewport": DESKTOP, "color_scheme": "light"} | options
+        context = self.chromium.new_context(**options)
+        context.set_default_timeout(PATIENCE_MS)
+        context.on("request", lambda request: self.asked.add(request.url))
+        if watched:
+            context.on("weberror", lambda error: self.complaints.append(f"thrown: {error.error}"))
+            context.on("console", self.heard)
+        try:
+            yield context
+        finally:
+            context.close()
+
+    @contextlib.contextmanager
+    def page(self, part="stories", **options):
+        with self.context(**options) as context:
+            yield self.open(context, part)
+
+    def open(self, context, part="stories"):
+        page = context.new_page()
+        page.goto(f"{self.address}/#{part}")
+        page.wait_for_selector("[data-story-button]", state="attached")
+        return page
+
+    def heard(self, message):
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"logged: {message.text}")
+
+    def was_quiet(self):
+        demand(not self.complaints, "the page complained:\n  " + "\n  ".join(self.complaints))
+        host = urlsplit(self.address).netloc
+        foreign = [url for url in self.asked if urlsplit(url).netloc != host and not url.startswith(("about:", "blob:"))]
+        demand(self.asked, "no request of the page was seen")
+        demand(not foreign, f"the page asked others than its server: {foreign}")
+
+    def about(self):
+        with urllib.request.urlopen(f"{self.address}/console/about", timeout=60) as answer:
+            return json.load(answer)
+
+
+def state(page):
+    return page.get_attribute("[data-story-state]", "data-story-state")
+
+
+def play(page, story, speed="all", **settings):
+    """Opens a story, sets it, and presses Play."""
+    page.evaluate("story => { location.hash = `#stories/${story}`; }", story)
+    page.wait_for_selector(f'[data-story="{story}"]')
+    page.select_option("#choose-speed", speed)
+    for name, value in settings.items():
+        page.fill(f'#story-settings [name="{name}"]', str(value))
+    page.click('[data-action="play"]')
+
+
+def ended(page, story):
+    """Waits for the end of a story and gives what the page shows of it."""
+    page.wait_for_selector(':is([data-story-state="ended"], [data-story-state="failed"])')
+    shown = page.evaluate(SHOWN)
+    demand(state(page) == "ended", f"{story} failed: {shown['said']}")
+    return shown
+
+
+# The counters of each side as numbers, the verdicts, and whether they are good.
+SHOWN = """() => {
+  const counters = {}, verdicts = {}, good = {};
+  for (const one of document.querySelectorAll('[data-counter]')) {
+    const { side, counter } = one.dataset;
+    (counters[side] ??= {})[counter] = Number(one.textContent.replaceAll(',', ''));
+  }
+  for (const one of document.querySelectorAll('[data-verdict-side]')) {
+    verdicts[one.dataset.verdictSide] = one.textContent;
+    good[one.dataset.verdictSide] = one.dataset.good;
+  }
+  const said = [...document.querySelectorAll('.judgement')].map((one) => one.innerText.replaceAll('\\n', ' ')).join(' | ');
+  return { counters, verdicts, good, said };
+}"""

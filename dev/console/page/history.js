@@ -1,0 +1,114 @@
+//! What one side of a story did, as far as it has been shown: calls, requests, pauses and single marks per client.
+
+const ARRIVED = { conflict: 'conflict', error: 'error' };
+
+export class History {
+  constructor(side) {
+    this.clients = side.clients;
+    this.calls = [];
+    this.requests = [];
+    this.pauses = [];
+    this.marks = [];
+    this.twice = [];
+    this.counters = {};
+    this.lines = [];
+    this.gaps = [];
+    this.before = new Map();
+    this.open = { calls: new Map(), requests: new Map() };
+  }
+
+  /** Takes the next moment. */
+  add(moment) {
+    const { kind } = moment;
+    if (kind === 'counters') this.count(moment);
+    else this[kind]?.(moment);
+    if (kind !== 'counters') this.lines.push(moment);
+  }
+
+  asked({ at, client, call, text }) {
+    const entry = { from: at, to: null, client, text };
+    this.calls.push(entry);
+    this.open.calls.set(call, entry);
+  }
+
+  answered(moment) {
+    const call = this.open.calls.get(moment.call);
+    if (call) call.to = moment.at;
+    this.open.calls.delete(moment.call);
+    if (moment.outcome !== 'ok') this.mark(moment, moment.outcome);
+  }
+
+  sent(moment) {
+    const { at, client, request, resend } = moment;
+    const entry = { from: at, to: null, last: at, client, resend, is: moment.is, text: moment.text, lost: false };
+    this.requests.push(entry);
+    this.open.requests.set(request, entry);
+    if (this.before.has(client)) this.gaps.push(at - this.before.get(client));
+    this.before.set(client, at);
+    if (resend) this.mark(moment, 'resend');
+  }
+
+  /** The usual time between two requests of one client, lately. Nothing before there are two. */
+  pace() {
+    const gaps = this.gaps.slice(-60).sort((a, b) => a - b);
+    return gaps[Math.floor(gaps.length / 2)];
+  }
+
+  arrived(moment) {
+    const request = this.open.requests.get(moment.request);
+    if (!request) return;
+    request.last = moment.at;
+    this.mark({ ...moment, resend: request.resend, text: moment.text || request.text }, ARRIVED[moment.outcome] ?? request.is);
+  }
+
+  heard(moment) {
+    const request = this.open.requests.get(moment.request);
+    if (!request) return;
+    request.to = moment.at;
+    if (moment.outcome !== 'lost') return;
+    request.lost = true;
+    this.mark({ ...moment, resend: request.resend, text: moment.text || request.text }, 'lost');
+  }
+
+  judged(moment) { this.mark(moment, 'judged'); }
+
+  note(moment) { this.mark(moment, 'note'); }
+
+  paused(moment) {
+    this.pauses.push({ from: moment.at, to: moment.until, client: moment.client });
+    this.mark(moment, 'paused');
+  }
+
+  mark({ at, client = null, resend = false, text }, kind) {
+    this.marks.push({ at, client, resend, kind, text });
+  }
+
+  /** Takes the counters. Where "applied twice" rose, the time line says so. */
+  count({ at, values }) {
+    const before = this.counters.appliedTwice ?? 0;
+    this.counters = values;
+    if ((values.appliedTwice ?? 0) > before) this.twice.push({ at, count: values.appliedTwice });
+  }
+
+  /** A moment as a sentence. */
+  line(moment) {
+    const what = SENTENCES[moment.kind]?.(moment, this.open.requests.get(moment.request)) ?? moment.kind;
+    return { at: moment.at, who: moment.client === null || moment.client === undefined ? '' : this.clients[moment.client], what };
+  }
+}
+
+const and = (text) => (text ? `: ${text}` : '');
+
+const SENTENCES = {
+  asked: ({ text }) => `asks ${text}`,
+  answered: ({ text, outcome }) => `is answered ${text || outcome}`,
+  sent: ({ text, resend }) => `sends ${text}${resend ? ' again' : ''}`,
+  arrived: ({ outcome, text }, request) => `${request?.text ?? 'the request'} ${
+    { done: 'is executed', conflict: 'is refused: another came first', error: 'fails' }[outcome] ?? outcome}${and(text)}`,
+  heard: ({ outcome, text }, request) => `${
+    { done: 'hears that it was executed', conflict: 'hears of the refusal', lost: 'loses the answer', error: 'hears of the failure' }[outcome] ?? outcome
+  }${outcome === 'lost' && request ? ` to ${request.text}` : ''}${and(text)}`,
+  judged: ({ text }) => `judged: ${text}`,
+  paused: ({ text }) => text || 'stands still',
+  note: ({ text }) => text,
+};

@@ -1,0 +1,158 @@
+//! One run of a story, from its first event to its verdict.
+
+import { el, number, reducedMotion, setText, virtual } from './dom.js';
+import { AUTO, Player } from './player.js';
+import { Side } from './side.js';
+import { play } from './stream.js';
+
+/** How much of the story "auto" keeps in view while it plays. */
+const AUTO_PART = 4;
+const CALM_MS = 250;
+
+export class Run {
+  /** `view` has the elements to show it in; `changed` is told each new state. */
+  constructor(view, changed) {
+    this.view = view;
+    this.changed = changed;
+    this.abort = new AbortController();
+    this.sides = [];
+    this.moments = 0;
+    this.speed = AUTO;
+    this.span = AUTO;
+  }
+
+  /** Plays the story with these settings. */
+  async start(name, settings) {
+    this.state('playing');
+    try {
+      for await (const { event, data } of play(name, settings, this.abort.signal)) this.take(event, data);
+      if (!this.player?.end && !this.broken) this.fail(new Error('The connection ended before the story did.'));
+    } catch (error) {
+      if (!this.abort.signal.aborted) this.fail(error);
+    }
+  }
+
+  take(event, data) {
+    if (event === 'begin') this.begin(data);
+    else if (event === 'moments') this.player.add(data);
+    else if (event === 'end') this.player.finish(data);
+    else if (event === 'failed') this.fail(new Error(data.detail));
+  }
+
+  begin(data) {
+    this.data = data;
+    this.sides = data.sides.map((side, index) => new Side(side, data.counters, index));
+    this.view.sides.replaceChildren(...this.sides.map((side) => side.element));
+    this.view.sides.dataset.count = this.sides.length;
+    this.sides.forEach((side) => side.scroller.addEventListener('scroll', () => this.together(side.scroller.scrollLeft)));
+    this.view.help.replaceChildren(...data.counters.filter(({ help }) => help)
+      .map(({ label, help }) => el('div', {}, el('dt', { text: label }), el('dd', { text: help }))));
+    this.view.verdict.replaceChildren(...data.sides.map((side) => judgement(side, 'pending', '…', 'the verdict comes at the end.')));
+    this.player = new Player({
+      show: (moment) => { this.sides[moment.side]?.show(moment); this.moments += 1; },
+      tick: (now, rate) => this.tick(now, rate),
+      over: (end) => this.over(end),
+    }, this.speed);
+  }
+
+  /** Keeps all sides at the same moment when the reader scrolls one of them. */
+  together(left) {
+    for (const { scroller } of this.sides) if (Math.abs(scroller.scrollLeft - left) > 1) scroller.scrollLeft = left;
+  }
+
+  tick(now, rate) {
+    const real = performance.now();
+    if (reducedMotion.matches && real - (this.drawn ?? 0) < CALM_MS) return;
+    this.drawn = real;
+    this.draw();
+    const { heard, end } = this.player;
+    this.view.progress.max = Math.max(heard, 1);
+    this.view.progress.value = now;
+    const pace = rate === Infinity ? 'as fast as it comes' : `at ${Number(rate.toPrecision(2))} × of its own time`;
+    setText(this.view.time, `${virtual(now)}${end ? ` of ${virtual(heard)}` : ''}, ${pace}`);
+  }
+
+  /** The part of the story that is in view, in milliseconds. */
+  shown(playing) {
+    const total = this.player.heard;
+    if (this.span !== AUTO) return Number(this.span);
+    if (!playing || reducedMotion.matches) return total;
+    return Math.max(total / AUTO_PART, Math.min(total, 50));
+  }
+
+  draw() {
+    if (!this.player) return;
+    const playing = this.current === 'playing';
+    const span = this.shown(playing || this.current === 'paused');
+    const view = { now: this.player.now, total: this.player.heard, span, follow: playing, over: this.current === 'ended' };
+    for (const side of this.sides) side.draw(view);
+  }
+
+  over(end) {
+    this.state('ended');
+    this.draw();
+    end.sides.forEach((side, index) => this.sides[index]?.end(side));
+    const { progress, time, verdict } = this.view;
+    progress.max = 1;
+    progress.value = 1;
+    setText(time, `${virtual(this.player.heard)}, ${number(this.moments)} moments, seed ${this.data.seed}`);
+    verdict.replaceChildren(...end.sides.map(({ verdict: text, good }, index) => (
+      judgement(this.data.sides[index], String(good), good ? 'Right' : 'Wrong', text))));
+  }
+
+  fail(error) {
+    this.broken = true;
+    this.player?.stop();
+    this.abort.abort();
+    this.state('failed');
+    this.view.refuse(error.field);
+    setText(this.view.time, '');
+    this.view.verdict.replaceChildren(el('p', { class: 'judgement', data: { good: false } },
+      el('span', { class: 'badge', text: 'Failed' }), el('span', { text: error.message })));
+  }
+
+  pause() {
+    this.player?.pause();
+    this.state('paused');
+    this.draw();
+    setText(this.view.time, `${virtual(this.player?.now ?? 0)}, paused`);
+  }
+
+  resume() {
+    this.state('playing');
+    this.player?.resume();
+  }
+
+  /** Ends it here. The server stops the story when the connection closes. */
+  stop() {
+    if (this.current !== 'playing' && this.current !== 'paused') return;
+    this.abort.abort();
+    this.player?.stop();
+    this.state('idle');
+    this.draw();
+    this.view.verdict.replaceChildren();
+    setText(this.view.time, this.player ? `Stopped after ${virtual(this.player.now)}. What you see happened until then.` : '');
+  }
+
+  choose(name, value) {
+    this[name] = value;
+    if (name === 'speed' && this.player) this.player.speed = value;
+    if (this.current !== 'playing') this.draw();
+  }
+
+  state(state) {
+    this.current = state;
+    this.changed(state);
+  }
+
+  close() {
+    this.stop();
+    this.sides.forEach((side) => side.close());
+  }
+}
+
+/** What is said about a side. */
+function judgement({ id, title }, good, badge, text) {
+  return el('p', { class: 'judgement', data: { verdictSide: id, good } },
+    el('span', { class: 'badge', text: badge }), el('span', {}, el('b', { text: `${title}: ` }), text));
+}

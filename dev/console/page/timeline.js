@@ -1,0 +1,307 @@
+//! The time line of one side: a lane per client, drawn on one canvas that shows what is scrolled into view.
+
+import { path, MARKS } from './marks.js';
+import { virtual } from './dom.js';
+
+const AXIS = 26;
+const TWICE = 20;
+const LANE = { few: 36, some: 26, many: 12 };
+const MOST_VISIBLE = 420;
+const STEPS = [1, 2, 5];
+/** The marks that must not disappear under others are painted last. */
+const ORDER = ['read', 'note', 'write', 'transaction', 'refused', 'conflict', 'error', 'paused', 'resend', 'unknown', 'failed', 'judged', 'lost'];
+/** What every client does all the time. These marks give way where many stand close together. */
+const QUIET = new Set(['read', 'write', 'transaction']);
+const RANK = new Map(ORDER.map((kind, rank) => [kind, rank]));
+
+export class Timeline {
+  /** Draws into `scroller`, which holds a `sizer` as large as the whole line and the canvas over it. */
+  constructor({ scroller, sizer, canvas }, history) {
+    Object.assign(this, { scroller, sizer, canvas, history });
+    this.context = canvas.getContext('2d');
+    const count = history.clients.length;
+    this.lane = count <= 6 ? LANE.few : count <= 20 ? LANE.some : LANE.many;
+    this.height = AXIS + TWICE + count * this.lane + 8;
+    this.view = { now: 0, total: 1, span: 1, over: false };
+    this.scale = this.lane >= 36 ? 1 : this.lane >= 26 ? 0.85 : 0.5;
+    this.scroller.addEventListener('scroll', () => this.draw());
+    this.resized = new ResizeObserver(() => this.draw());
+    this.resized.observe(scroller);
+  }
+
+  /** Shows the story until `now`. `total` is the length of the axis, `span` how much of it is in view; `follow` keeps now in view. */
+  show({ now, total, span, follow, over }) {
+    this.view = { now, total: Math.max(total, 1), span: Math.max(Math.min(span, total), 1), over };
+    this.resize();
+    if (follow) {
+      const x = this.x(now) + this.scroller.scrollLeft;
+      this.scroller.scrollLeft = x - this.scroller.clientWidth + 24;
+    }
+    this.draw();
+  }
+
+  get gutter() { return this.width < 420 ? 64 : 84; }
+  get width() { return this.scroller.clientWidth; }
+  /** Pixels for a millisecond. */
+  get zoom() { return (this.width - this.gutter - 20) / this.view.span; }
+  x(at) { return this.gutter + 8 + at * this.zoom - this.scroller.scrollLeft; }
+  y(client) { return AXIS + TWICE + (client + 0.5) * this.lane - this.scroller.scrollTop; }
+
+  resize() {
+    const visible = Math.min(this.height, MOST_VISIBLE);
+    const whole = Math.ceil(this.gutter + 20 + this.view.total * this.zoom);
+    set(this.scroller.style, 'height', `${visible + (whole > this.width ? 14 : 0)}px`);
+    set(this.sizer.style, 'width', `${whole <= this.width + 2 ? 1 : whole}px`);
+    set(this.sizer.style, 'height', `${this.height}px`);
+  }
+
+  draw() {
+    if (this.width === 0) return;
+    const height = Math.min(this.height, MOST_VISIBLE);
+    const density = devicePixelRatio || 1;
+    const [w, h] = [Math.round(this.width * density), Math.round(height * density)];
+    if (this.canvas.width !== w || this.canvas.height !== h) {
+      [this.canvas.width, this.canvas.height] = [w, h];
+      this.canvas.style.width = `${this.width}px`;
+      this.canvas.style.height = `${height}px`;
+    }
+    this.ink = inks(this.canvas);
+    const c = this.context;
+    c.setTransform(density, 0, 0, density, 0, 0);
+    c.clearRect(0, 0, this.width, height);
+    this.lanes(c, height);
+    c.save();
+    c.beginPath();
+    c.rect(this.gutter, AXIS, this.width - this.gutter, height - AXIS);
+    c.clip();
+    this.calls(c, height);
+    this.pauses(c, height);
+    this.requests(c, height);
+    this.marks(c, height);
+    c.restore();
+    this.labels(c, height);
+    this.axis(c, height);
+    this.playhead(c, height);
+  }
+
+  /** Whether something between two moments in a lane is in view. */
+  seen(from, to, client, height) {
+    const y = client === null ? AXIS : this.y(client);
+    return this.x(to) >= this.gutter - 12 && this.x(from) <= this.width + 12 && y > AXIS - this.lane && y < height + this.lane;
+  }
+
+  lanes(c, height) {
+    c.lineWidth = 1;
+    c.strokeStyle = this.ink.line;
+    if (this.lane < 20) c.globalAlpha = 0.5;
+    for (let client = 0; client <= this.history.clients.length; client += 1) {
+      const y = Math.round(this.y(client) - this.lane / 2) + 0.5;
+      if (y < AXIS || y > height) continue;
+      line(c, 0, y, this.width, y);
+    }
+    c.globalAlpha = 1;
+  }
+
+  labels(c, height) {
+    c.fillStyle = this.ink.surface;
+    c.fillRect(0, AXIS, this.gutter - 1, height - AXIS);
+    c.textBaseline = 'middle';
+    c.textAlign = 'left';
+    const every = Math.ceil(18 / this.lane);
+    c.font = `${this.lane >= 26 ? 13 : 12}px ${this.ink.font}`;
+    this.history.clients.forEach((name, client) => {
+      const y = this.y(client);
+      if (client % every !== 0 || y < AXIS + 4 || y > height - 2) return;
+      c.fillStyle = this.ink.muted;
+      c.fillText(fit(c, name, this.gutter - 8), 0, y);
+    });
+    c.strokeStyle = this.ink.line;
+    line(c, this.gutter - 0.5, AXIS, this.gutter - 0.5, height);
+  }
+
+  axis(c, height) {
+    c.fillStyle = this.ink.surface;
+    c.fillRect(0, 0, this.width, AXIS);
+    c.strokeStyle = this.ink.line;
+    line(c, 0, AXIS - 0.5, this.width, AXIS - 0.5);
+    c.font = `12px ${this.ink.font}`;
+    c.textBaseline = 'middle';
+    const step = tick(this.view.span, Math.max(2, Math.floor((this.width - this.gutter) / 96)));
+    const first = Math.max(0, Math.floor((this.scroller.scrollLeft - this.gutter) / this.zoom / step));
+    c.textAlign = 'left';
+    c.fillStyle = this.ink.muted;
+    for (let n = first; ; n += 1) {
+      const x = this.x(n * step);
+      if (x > this.width || n - first > 200) break;
+      if (x < this.gutter) continue;
+      line(c, Math.round(x) + 0.5, 4, Math.round(x) + 0.5, AXIS);
+      const text = axisText(n * step, step);
+      if (x + 4 + c.measureText(text).width <= this.width) c.fillText(text, x + 4, 12);
+    }
+  }
+
+  playhead(c, height) {
+    const x = Math.round(this.x(this.view.now)) + 0.5;
+    if (this.view.over || x < this.gutter || x > this.width) return;
+    c.strokeStyle = this.ink.head;
+    c.lineWidth = 1;
+    line(c, x, 0, x, height);
+  }
+
+  calls(c, height) {
+    const tall = Math.max(this.lane * 0.62, 5);
+    c.fillStyle = this.ink.call;
+    for (const { from, to, client } of this.history.calls) {
+      const until = to ?? this.view.now;
+      if (!this.seen(from, until, client, height)) continue;
+      const x = this.x(from);
+      c.beginPath();
+      c.roundRect(x, this.y(client) - tall / 2, Math.max(this.x(until) - x - 1, 1), tall, this.lane >= 26 ? 4 : 2);
+      c.fill();
+    }
+  }
+
+  pauses(c, height) {
+    c.strokeStyle = this.ink.muted;
+    c.lineWidth = 1;
+    for (const { from, to, client } of this.history.pauses) {
+      const until = Math.min(to, this.view.now);
+      if (!this.seen(from, until, client, height)) continue;
+      const [y, tall] = [this.y(client), this.lane * 0.3];
+      const [start, stop] = [Math.max(this.x(from), this.gutter), Math.min(this.x(until), this.width)];
+      for (let x = start + 10; x < stop; x += 6) line(c, x, y + tall / 2, Math.min(x + 4, stop), y - tall / 2);
+    }
+  }
+
+  requests(c, height) {
+    for (const { from, to, last, client, resend, lost, is } of this.history.requests) {
+      const until = to ?? (this.view.over ? last : Math.max(last, this.view.now));
+      if (!this.seen(from, until, client, height)) continue;
+      const y = this.y(client) + this.shift(resend);
+      const [x, end] = [this.x(from), this.x(until)];
+      c.strokeStyle = lost ? this.ink.bad : is === 'read' ? this.ink.read : this.ink.write;
+      c.globalAlpha = 0.75;
+      c.lineWidth = this.scale >= 0.8 ? 1.4 : 1;
+      line(c, x, y - 4 * this.scale, x, y + 4 * this.scale);
+      if (lost) c.setLineDash([3, 3]);
+      line(c, x, y, end, y);
+      c.setLineDash([]);
+      if (to !== null && !lost) line(c, end, y - 2 * this.scale, end, y + 2 * this.scale);
+    }
+    c.globalAlpha = 1;
+  }
+
+  /** A request that is sent again has its line a little lower, because the first may still be on its way. */
+  shift(resend) { return resend ? this.lane * 0.18 : 0; }
+
+  marks(c, height) {
+    const seen = this.history.marks.filter((mark) => this.seen(mark.at, mark.at, mark.client, height));
+    seen.sort((a, b) => RANK.get(a.kind) - RANK.get(b.kind));
+    const quiet = this.room();
+    for (const mark of seen) {
+      const y = mark.client === null ? AXIS + TWICE / 2 - this.scroller.scrollTop : this.y(mark.client) + this.shift(mark.resend);
+      const scale = mark.client === null ? 0.9 : QUIET.has(mark.kind) ? this.scale * quiet : this.scale;
+      this.mark(c, mark.kind, this.x(mark.at), this.raised(mark, y), scale);
+    }
+    for (const { at, count } of this.history.twice) {
+      if (!this.seen(at, at, null, height)) continue;
+      const x = this.x(at);
+      c.strokeStyle = this.ink.bad;
+      c.globalAlpha = 0.55;
+      c.lineWidth = 1.2;
+      line(c, x, AXIS + TWICE - 2 - this.scroller.scrollTop, x, height);
+      c.globalAlpha = 1;
+      this.badge(c, x, AXIS + TWICE / 2 - this.scroller.scrollTop, count);
+    }
+  }
+
+  /** How large a usual mark may be, so that neighbours can be told apart: at most 1. */
+  room() {
+    const pace = this.history.pace();
+    return pace === undefined ? 1 : Math.min(1, Math.max(0.4, (pace * this.zoom) / 12));
+  }
+
+  /** What was concluded and said stands above the requests of its lane. */
+  raised({ kind, client }, y) { return client !== null && (kind === 'judged' || kind === 'note') ? y - this.lane * 0.24 : y; }
+
+  mark(c, kind, x, y, scale) {
+    const { fill, line: width, hollow, ink } = MARKS[kind];
+    c.save();
+    c.translate(x, y);
+    c.scale(scale, scale);
+    c.lineJoin = 'round';
+    if (fill || hollow) {
+      c.fillStyle = fill ? this.ink[ink] : this.ink.surface;
+      c.fill(path(kind));
+    }
+    if (width) {
+      c.lineWidth = width;
+      c.strokeStyle = this.ink[ink];
+      c.stroke(path(kind));
+    }
+    c.restore();
+  }
+
+  /** The place where "applied twice" rose, with the new number. */
+  badge(c, x, y, count) {
+    this.mark(c, 'twice', x, y, 1.25);
+    c.fillStyle = this.ink.surface;
+    c.font = `bold 10px ${this.ink.font}`;
+    c.textAlign = 'center';
+    c.textBaseline = 'middle';
+    c.fillText(String(count), x, y - 1.5);
+    c.textAlign = 'left';
+  }
+
+  /** The mark next to a point of the canvas, if one is near. */
+  near(px, py) {
+    let best = null;
+    let distance = 14;
+    for (const mark of this.history.marks) {
+      const y = mark.client === null ? AXIS + TWICE / 2 - this.scroller.scrollTop : this.y(mark.client);
+      const d = Math.hypot(this.x(mark.at) - px, (y - py) * 0.6);
+      if (d < distance) [best, distance] = [mark, d];
+    }
+    return best && { ...best, name: best.client === null ? '' : this.history.clients[best.client], label: MARKS[best.kind].label };
+  }
+
+  close() { this.resized.disconnect(); }
+}
+
+function set(style, name, value) {
+  if (style[name] !== value) style[name] = value;
+}
+
+function line(c, x1, y1, x2, y2) {
+  c.beginPath();
+  c.moveTo(x1, y1);
+  c.lineTo(x2, y2);
+  c.stroke();
+}
+
+/** A round step so that about `count` of them fill the span. */
+function tick(span, count) {
+  const rough = span / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return (STEPS.find((step) => step * power >= rough) ?? 10) * power;
+}
+
+function axisText(at, step) {
+  if (at === 0) return '0';
+  return step >= 100 ? `${Number((at / 1000).toFixed(2))} s` : virtual(at);
+}
+
+function fit(c, text, width) {
+  if (c.measureText(text).width <= width) return text;
+  let cut = text;
+  while (cut.length > 1 && c.measureText(`${cut}…`).width > width) cut = cut.slice(0, -1);
+  return `${cut}…`;
+}
+
+/** The colours of the page, as they are in light and dark. */
+function inks(element) {
+  const style = getComputedStyle(element);
+  const get = (name) => style.getPropertyValue(`--${name}`).trim();
+  const names = ['surface', 'line', 'muted', 'read', 'write', 'warn', 'bad', 'good', 'call', 'head'];
+  return { ...Object.fromEntries(names.map((name) => [name, get(name)])), font: style.fontFamily };
+}

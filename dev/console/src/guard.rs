@@ -1,0 +1,135 @@
+//! Who may use the page: whoever opens it from its own address, and no page of another site.
+//!
+//! A page of another site can make a browser send requests to this server. It cannot read the answers, but a request may
+//! change something. So a request of a browser that may change something must come from this page itself. And a name
+//! that another site resolves to this machine is refused: only addresses and `localhost` are taken.
+
+use crate::problem::problem;
+use axum::extract::Request;
+use axum::http::header::{HOST, ORIGIN};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use std::fmt::Write;
+use std::net::{Ipv6Addr, SocketAddr};
+
+/// The header with the token of the page.
+pub const TOKEN: &str = "x-console-token";
+
+/// Refuses what comes from another site. It stands before every route of the page.
+pub async fn guard(request: Request, next: Next) -> Response {
+    match refusal(request.method(), request.headers()) {
+        None => next.run(request).await,
+        Some((field, detail)) => problem(StatusCode::FORBIDDEN, "cross_site", field, detail),
+    }
+}
+
+/// Why a request is refused: the header, and what to do.
+fn refusal(method: &Method, headers: &HeaderMap) -> Option<(&'static str, &'static str)> {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = text(HOST.as_str()).unwrap_or_default();
+    if !is_address(host) {
+        return Some(("header:host", "open the page by the address that `cargo dev` prints"));
+    }
+    if [Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
+        return None;
+    }
+    let is_own = match (text(ORIGIN.as_str()), text("sec-fetch-site")) {
+        (Some(origin), _) => origin.strip_prefix("http://") == Some(host),
+        (None, Some(site)) => ["same-origin", "none"].contains(&site),
+        // No browser sends it. Another program cannot be made to by a page.
+        (None, None) => true,
+    };
+    if is_own { None } else { Some(("header:origin", "send this request from the page itself")) }
+}
+
+/// Whether a host is an IP address or `localhost`, with a port or without.
+fn is_address(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let is_v6 = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'))
+        .is_some_and(|name| name.parse::<Ipv6Addr>().is_ok());
+    name.eq_ignore_ascii_case("localhost") || is_v6 || format!("{name}:0").parse::<SocketAddr>().is_ok()
+}
+
+/// A token that no page of another site knows.
+///
+/// # Errors
+/// The operating system has no random numbers.
+pub fn new_token() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().fold(String::new(), |mut token, byte| {
+        let _ = write!(token, "{byte:02x}");
+        token
+    }))
+}
+
+/// Whether a request has this token.
+pub fn has_token(headers: &HeaderMap, token: &str) -> bool {
+    headers.get(TOKEN).is_some_and(|sent| sent.as_bytes() == token.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_refused(method: &Method, headers: &[(&'static str, &str)]) -> bool {
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (axum::http::HeaderName::from_static(name), value.parse().expect("a value")));
+        refusal(method, &headers.collect()).is_some()
+    }
+
+    #[test]
+    fn only_addresses_and_localhost_are_taken() {
+        for host in
+            ["127.0.0.1:9001", "127.0.0.1", "localhost:9001", "LOCALHOST", "[::1]:9001", "[::1]", "192.168.1.5:1"]
+        {
+            assert!(!is_refused(&Method::GET, &[("host", host)]), "{host}");
+        }
+        for host in
+            ["evil.example:9001", "localhost.evil.example", "127.0.0.1.evil.example", "", "127.0.0.1:x", "[evil]:1"]
+        {
+            assert!(is_refused(&Method::GET, &[("host", host)]), "{host}");
+        }
+        assert!(is_refused(&Method::GET, &[]));
+    }
+
+    #[test]
+    fn what_may_change_something_must_come_from_the_page_or_from_no_browser() {
+        let own = ("host", "127.0.0.1:9001");
+        let others = [("origin", "http://127.0.0.1:9001"), ("sec-fetch-site", "same-origin")];
+        assert!(!is_refused(&Method::POST, &[own]));
+        for header in others {
+            assert!(!is_refused(&Method::POST, &[own, header]), "{header:?}");
+        }
+        for header in [
+            ("origin", "http://evil.example"),
+            ("origin", "http://127.0.0.1:9002"),
+            ("origin", "https://127.0.0.1:9001"),
+            ("origin", "null"),
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+        ] {
+            assert!(is_refused(&Method::POST, &[own, header]), "{header:?}");
+            assert!(is_refused(&Method::DELETE, &[own, header]), "{header:?}");
+            assert!(!is_refused(&Method::GET, &[own, header]), "{header:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_long_and_new_each_time() {
+        let tokens = [new_token().expect("random"), new_token().expect("random")];
+        assert_eq!(tokens[0].len(), 32);
+        assert_ne!(tokens[0], tokens[1]);
+        let headers = [(axum::http::HeaderName::from_static(TOKEN), tokens[0].parse().expect("a value"))];
+        let headers: HeaderMap = headers.into_iter().collect();
+        assert!(has_token(&headers, &tokens[0]) && !has_token(&headers, &tokens[1]));
+        assert!(!has_token(&HeaderMap::new(), &tokens[0]));
+    }
+}

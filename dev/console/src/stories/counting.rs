@@ -1,0 +1,197 @@
+//! Many clients change one number.
+
+use super::naive::{self, Ended};
+use super::scene::{Actor, Scene, Verdict, request};
+use super::{ACKNOWLEDGED, Counter, HELD, Setting, Settings, Side, Story, TWICE, Twice, UNKNOWN, were};
+use fencepost::{Call, Deadline, Store};
+use fencepost_test::{Engine, number};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use std::rc::Rc;
+use std::time::Duration;
+
+const DEVICES: &str = "Devices";
+const RECORDS: &str = "IdempotencyRecords";
+const COUNTERS: &str = "Counters";
+const LAMP: &str = "lamp";
+
+const SHOWN: &[Counter] = &[ACKNOWLEDGED, UNKNOWN, HELD, TWICE];
+
+pub const FIVE_USERS: Story = Story {
+    name: "five-users",
+    title: "Five users, ten changes each",
+    summary: "Five users add to one number at the same time. Every change must count once.",
+    settings: &[
+        Setting::writers("Users", 5, 20),
+        Setting::changes(10, 20),
+        Setting::lost_answers(5),
+        Setting::delay("One request in ten is late by", 0, 2000, 50),
+    ],
+    seed: 1,
+    sides: &[NAIVE, VERSIONED],
+    clients: users,
+    counters: SHOWN,
+    twice: Twice::PerCall,
+};
+
+pub const LOST_ANSWERS: Story = Story {
+    name: "lost-answers",
+    title: "Lost answers",
+    summary: "One answer in five is lost on its way back, after DynamoDB has applied the write. The client cannot know \
+              that. Watch what each side makes of it.",
+    settings: &[
+        Setting::writers("Users", 3, 20),
+        Setting::changes(5, 20),
+        Setting::lost_answers(20),
+        Setting::delay("One request in ten is late by", 0, 2000, 50),
+    ],
+    seed: 1,
+    sides: &[NAIVE, VERSIONED],
+    clients: users,
+    counters: SHOWN,
+    twice: Twice::PerCall,
+};
+
+pub const ONE_HUNDRED: Story = Story {
+    name: "one-hundred",
+    title: "One hundred at once",
+    summary: "A hundred clients change one number in the same moment. A versioned change needs the version that it has \
+              read, so it meets the others. An add needs none.",
+    settings: &[
+        Setting::writers("Clients", 100, 200),
+        Setting::lost_answers(0),
+        Setting::delay("One request in ten is late by", 0, 2000, 50),
+    ],
+    seed: 1,
+    sides: &[VERSIONED, ADDS],
+    clients: |settings| (1..=settings.get("writers")).map(|number| format!("client {number}")).collect(),
+    counters: SHOWN,
+    twice: Twice::PerCall,
+};
+
+const NAIVE: Side = Side {
+    id: "naive",
+    title: "Naive loop",
+    how: "Read, write if the version is still the same, read again if it is not. The SDK sends again what got no answer.",
+    tables: &[(COUNTERS, "id")],
+    held: |engine| number_or_0(&engine.row(COUNTERS, "id", LAMP)["n"]),
+    play: |scene, settings| Box::pin(async move { naive_crowd(&scene, &settings).await }),
+    verdict,
+};
+
+const VERSIONED: Side = Side {
+    id: "fencepost",
+    title: "Fencepost",
+    how: "device-state makes a versioned change. The row remembers the last writes, so a lost answer is found out.",
+    tables: &[(DEVICES, "deviceId"), (RECORDS, "recordId")],
+    held: count_of_lamp,
+    play: |scene, settings| Box::pin(async move { crowd(scene, &settings, &versioned_change()).await }),
+    verdict,
+};
+
+const ADDS: Side = Side {
+    id: "adds",
+    title: "Fencepost, adds",
+    how: "device-state adds to the number without its version. DynamoDB applies the adds in any order, each once.",
+    tables: &[(DEVICES, "deviceId"), (RECORDS, "recordId")],
+    held: count_of_lamp,
+    play: |scene, settings| Box::pin(async move { crowd(scene, &settings, &add()).await }),
+    verdict,
+};
+
+/// A change that is decided on the state that was read: a limit must be kept.
+fn versioned_change() -> Value {
+    json!({ "attribute": "count", "by": 1, "max": 1_000_000, "onLimit": "clamp" })
+}
+
+fn add() -> Value {
+    json!({ "attribute": "count", "by": 1 })
+}
+
+fn users(settings: &Settings) -> Vec<String> {
+    (1..=settings.get("writers")).map(|number| format!("user {number}")).collect()
+}
+
+fn number_or_0(value: &Value) -> i64 {
+    if value.is_null() { 0 } else { number(&json!({ "n": value }), "n") }
+}
+
+fn count_of_lamp(engine: &Engine) -> i64 {
+    number_or_0(&engine.row(DEVICES, "deviceId", LAMP)["state"]["M"]["count"])
+}
+
+/// `device-state` on this store.
+fn device_state(store: &Store) -> device_state::App {
+    device_state::App::new(store.table(DEVICES), store.idempotency(RECORDS), Duration::from_mins(5))
+}
+
+/// How many changes each client makes.
+fn changes(settings: &Settings) -> u64 {
+    settings.get("changes").max(1)
+}
+
+async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
+    let lamp = request("PUT /devices/{deviceId}", LAMP, &json!({ "state": { "count": 0 } }));
+    let call = Call::new(Deadline::within(Duration::from_secs(10)));
+    let created = Box::pin(device_state::handle(&device_state(&scene.before()), &lamp, &call)).await;
+    created.expect("nothing is in the way of the first device");
+    scene.trouble(settings);
+    let adjust = &request("POST /devices/{deviceId}/adjustments", LAMP, body);
+    let scene = &*scene;
+    join_all((0..settings.get("writers")).map(|user| async move {
+        let actor = scene.client(usize::try_from(user).expect("few"));
+        let app = device_state(&actor.store());
+        for _ in 0..changes(settings) {
+            let mut answer = Box::pin(actor.ask(&app, device_state::handle, adjust)).await;
+            // Nothing was applied, says the answer. So it is asked again.
+            while answer.is_unavailable() {
+                answer = Box::pin(actor.ask(&app, device_state::handle, adjust)).await;
+            }
+            scene.count("acknowledged", i64::from(answer.is_success()));
+            scene.count("unknown", i64::from(answer.is_unknown()));
+            scene.ledger().tell_counters();
+        }
+    }))
+    .await;
+}
+
+async fn naive_crowd(scene: &Scene, settings: &Settings) {
+    scene.db().put(COUNTERS, &json!({ "id": {"S": LAMP}, "n": {"N": "0"}, "version": {"N": "1"} }));
+    scene.trouble(settings);
+    join_all((0..settings.get("writers")).map(|user| async move {
+        let actor = scene.client(usize::try_from(user).expect("few"));
+        for _ in 0..changes(settings) {
+            let ended = Box::pin(naive_change(&actor)).await;
+            scene.count("acknowledged", i64::from(ended == Ended::Acknowledged));
+            scene.count("unknown", i64::from(ended == Ended::Unknown));
+            scene.ledger().tell_counters();
+        }
+    }))
+    .await;
+}
+
+async fn naive_change(actor: &Actor<'_>) -> Ended {
+    let call = actor.begin("add one");
+    let ended = Box::pin(naive::increment(actor, COUNTERS, LAMP)).await;
+    let (outcome, text) = match ended {
+        Ended::Acknowledged => ("ok", "done, it believes"),
+        Ended::Refused => ("failed", "it gave up"),
+        Ended::Unknown => ("unknown", "no answer"),
+    };
+    actor.end(call, None, outcome, text);
+    ended
+}
+
+fn verdict(scene: &Scene) -> Verdict {
+    let [acknowledged, unknown, held, twice] =
+        ["acknowledged", "unknown", "held", "appliedTwice"].map(|name| scene.total(name));
+    let told = were(acknowledged, "change");
+    let unsure = if unknown == 0 { String::new() } else { format!(" {unknown} ended without an answer.") };
+    let is_good = twice == 0 && (acknowledged..=acknowledged + unknown).contains(&held);
+    let text = if is_good {
+        format!("{told} acknowledged, and the item holds {held}.{unsure} None was applied twice.")
+    } else {
+        format!("{told} acknowledged, but the item holds {held}.{unsure} {} applied twice.", were(twice, "change"))
+    };
+    Verdict { text, is_good }
+}

@@ -1,0 +1,158 @@
+//! One item is left, and several want it.
+
+use super::naive::{self, Ended};
+use super::scene::{Actor, Scene, Verdict, request};
+use super::{ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, Twice, UNKNOWN, counter, live_rows, were};
+use fencepost::{Call, Deadline, Store};
+use fencepost_test::{Engine, number};
+use futures_util::future::join_all;
+use serde_json::json;
+use std::rc::Rc;
+use std::time::Duration;
+
+const PRODUCTS: &str = "Products";
+const ORDERS: &str = "Orders";
+const TABLES: &[(&str, &str)] = &[(PRODUCTS, "productId"), (ORDERS, "orderId"), ("IdempotencyRecords", "recordId")];
+const LAST: &str = "last";
+/// How often a buyer asks before giving up.
+const PATIENCE: usize = 20;
+
+pub const STORY: Story = Story {
+    name: "last-item",
+    title: "The last item",
+    summary: "One item is left. Several buyers order it in the same moment. One order must take it, and the others must \
+              learn that it is gone.",
+    settings: &[
+        Setting::writers("Buyers", 4, 50),
+        Setting::lost_answers(30),
+        Setting::delay("One request in ten is late by", 0, 2000, 50),
+    ],
+    seed: 2,
+    sides: &[
+        Side {
+            id: "naive",
+            title: "Two writes",
+            how: "Take one from the stock if there is one, then write the order. The SDK sends again what got no answer.",
+            tables: TABLES,
+            held: orders,
+            play: |scene, settings| Box::pin(async move { naive_shop(&scene, &settings).await }),
+            verdict,
+        },
+        Side {
+            id: "fencepost",
+            title: "Fencepost",
+            how: "place-order takes the stock and writes the order in one transaction, under the buyer's idempotency key.",
+            tables: TABLES,
+            held: orders,
+            play: |scene, settings| Box::pin(async move { shop(scene, &settings).await }),
+            verdict,
+        },
+    ],
+    clients: |settings| (1..=settings.get("writers")).map(|number| format!("buyer {number}")).collect(),
+    counters: &[
+        ACKNOWLEDGED,
+        UNKNOWN,
+        HELD,
+        TWICE,
+        counter("refused", "Told: sold out", "Buyers who learned that the item is gone."),
+        counter("stock", "In stock", "What the product says is left."),
+    ],
+    twice: Twice::InAll,
+};
+
+fn orders(engine: &Engine) -> i64 {
+    live_rows(engine, ORDERS)
+}
+
+fn stock(engine: &Engine) -> i64 {
+    number(&engine.row(PRODUCTS, "productId", LAST), "stock")
+}
+
+/// Buyers order with what `order` does, all at once.
+async fn buyers<'a, F: Future<Output = Ended> + 'a>(
+    scene: &'a Scene,
+    settings: &Settings,
+    order: impl Fn(Actor<'a>) -> F,
+) {
+    scene.count("stock", stock(scene.engine()));
+    // On AWS, a transaction occupies its items for a moment.
+    scene.db().transaction_conflicts(Duration::from_millis(5));
+    scene.trouble(settings);
+    join_all((0..settings.get("writers")).map(|buyer| {
+        let ordered = order(scene.client(usize::try_from(buyer).expect("few")));
+        async move {
+            match ordered.await {
+                Ended::Acknowledged => scene.count("acknowledged", 1),
+                Ended::Refused => scene.count("refused", 1),
+                Ended::Unknown => scene.count("unknown", 1),
+            }
+            scene.count("stock", stock(scene.engine()) - scene.total("stock"));
+            scene.ledger().tell_counters();
+        }
+    }))
+    .await;
+}
+
+async fn shop(scene: Rc<Scene>, settings: &Settings) {
+    let store = scene.before();
+    let products = inventory::App::new(store.table(PRODUCTS), store.idempotency("IdempotencyRecords"));
+    let product = request("PUT /products/{productId}", LAST, &json!({ "stock": 1 }));
+    let call = Call::new(Deadline::within(Duration::from_secs(10)));
+    let created = Box::pin(inventory::handle(&products, &product, &call)).await;
+    created.expect("nothing is in the way of the first product");
+    buyers(&scene, settings, |actor| Box::pin(order(actor))).await;
+}
+
+fn place_order(store: &Store) -> place_order::App {
+    place_order::App::new(store.table(ORDERS), store.table(PRODUCTS))
+}
+
+/// One buyer asks again, with the same key, until the answer is definite.
+async fn order(actor: Actor<'_>) -> Ended {
+    let app = place_order(&actor.store());
+    let body = json!({ "userId": "buyer", "lines": [{ "productId": LAST, "quantity": 1 }] });
+    let mut order = request("POST /orders", "", &body);
+    order.headers.insert("idempotency-key".to_owned(), format!("{:016x}", actor.scene().db().random()));
+    for _ in 0..PATIENCE {
+        let answer = Box::pin(actor.ask(&app, place_order::handle, &order)).await;
+        match answer.outcome {
+            _ if answer.is_success() => return Ended::Acknowledged,
+            "insufficient_stock" => return Ended::Refused,
+            _ => actor.note("asks again, with the same idempotency key"),
+        }
+    }
+    Ended::Unknown
+}
+
+async fn naive_shop(scene: &Scene, settings: &Settings) {
+    scene.db().put(PRODUCTS, &json!({ "productId": {"S": LAST}, "stock": {"N": "1"} }));
+    buyers(scene, settings, |actor| {
+        Box::pin(async move {
+            let call = actor.begin("order one");
+            let ended = Box::pin(naive::order(&actor, LAST)).await;
+            let (outcome, text) = match ended {
+                Ended::Acknowledged => ("ok", "ordered"),
+                Ended::Refused => ("refused", "sold out"),
+                Ended::Unknown => ("unknown", "no answer"),
+            };
+            actor.end(call, None, outcome, text);
+            ended
+        })
+    })
+    .await;
+}
+
+fn verdict(scene: &Scene) -> Verdict {
+    let [acknowledged, unknown, held] = ["acknowledged", "unknown", "held"].map(|name| scene.total(name));
+    let stock = stock(scene.engine());
+    let is_good = held + stock == 1 && (acknowledged..=acknowledged + unknown).contains(&held);
+    let told = were(acknowledged, "order");
+    let text = match (is_good, held, stock) {
+        (true, ..) => {
+            format!("The item was sold once: {told} acknowledged, {held} is in the table, and the stock is {stock}.")
+        }
+        (_, 0, 0) => "The item is gone, and nobody has it: the stock was taken and no order was written.".to_owned(),
+        _ => format!("{told} acknowledged, {held} are in the table, and the stock is {stock}."),
+    };
+    Verdict { text, is_good }
+}

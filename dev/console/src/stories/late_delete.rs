@@ -1,0 +1,151 @@
+//! A delete comes after its address has gone to somebody else.
+
+use super::naive;
+use super::scene::{Actor, Scene, Verdict, request};
+use super::{ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, Twice, counter};
+use fencepost_test::Engine;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::sleep;
+
+const MAPPINGS: &str = "HostToCellMapping";
+const TABLES: &[(&str, &str)] = &[(MAPPINGS, "hostIp")];
+const IP: &str = "192.0.2.10";
+const A: &str = "i-a";
+const B: &str = "i-b";
+/// When the instances were created. Their clock shows 10:00.
+const CREATED_A: &str = "2026-03-07T09:00:00.000Z";
+const CREATED_B: &str = "2026-03-07T09:30:00.000Z";
+/// When B gets the address, after the delete of A was sent.
+const HANDED_ON: Duration = Duration::from_secs(1);
+
+pub const STORY: Story = Story {
+    name: "late-delete",
+    title: "The late delete",
+    summary: "Instance A has an address and is shut down. The message that deletes its mapping waits in a queue. \
+              Meanwhile instance B gets the same address. Then the message arrives.",
+    settings: &[Setting::delay("The message waits for", 5000, 60_000, 500), Setting::lost_answers(0)],
+    seed: 1,
+    sides: &[
+        Side {
+            id: "naive",
+            title: "Put and delete",
+            how: "A registration overwrites the mapping of the address. A delete removes it.",
+            tables: TABLES,
+            held: mappings_of_b,
+            play: |scene, settings| Box::pin(async move { naive_hosts(&scene, &settings).await }),
+            verdict,
+        },
+        Side {
+            id: "fencepost",
+            title: "Fencepost",
+            how: "host-mapping and delete-mapping compare creation times: the newest instance wins, whatever comes late.",
+            tables: TABLES,
+            held: mappings_of_b,
+            play: |scene, settings| Box::pin(async move { hosts(&scene, &settings).await }),
+            verdict,
+        },
+    ],
+    clients: |_| ["instance A", "instance B", "queue"].map(str::to_owned).to_vec(),
+    counters: &[
+        ACKNOWLEDGED,
+        HELD,
+        TWICE,
+        counter("superseded", "Superseded", "What came too late, and was told so."),
+        counter("removed", "Taken away", "Mappings of instance B that something removed or overwrote."),
+    ],
+    twice: Twice::InAll,
+};
+
+fn mappings_of_b(engine: &Engine) -> i64 {
+    let row = engine.row(MAPPINGS, "hostIp", IP);
+    i64::from(row["instanceId"]["S"] == B && row["_purgeAt"] == Value::Null)
+}
+
+/// What each instance and the queue do, whichever way they do it.
+async fn play<'a, R, D>(scene: &'a Scene, settings: &Settings, register: R, delete: D)
+where
+    R: AsyncFn(&Actor<'a>, &str, &str),
+    D: AsyncFn(&Actor<'a>),
+{
+    scene.trouble(settings);
+    let [a, b, queue] = [0, 1, 2].map(|number| scene.client(number));
+    register(&a, A, CREATED_A).await;
+    queue.note("A is shut down: the message that deletes its mapping is sent, and waits");
+    let waited = Duration::from_millis(settings.get("delay"));
+    let handed_on = async {
+        sleep(HANDED_ON).await;
+        register(&b, B, CREATED_B).await;
+    };
+    let delivered = async {
+        sleep(waited).await;
+        let was_held = scene.total("held");
+        delete(&queue).await;
+        scene.count("removed", (was_held - scene.total("held")).max(0));
+        scene.ledger().tell_counters();
+    };
+    tokio::join!(handed_on, delivered);
+    a.note("a copy of its first registration, held up in the network, arrives");
+    let was_held = scene.total("held");
+    register(&a, A, CREATED_A).await;
+    scene.count("removed", (was_held - scene.total("held")).max(0));
+    scene.ledger().tell_counters();
+}
+
+async fn hosts(scene: &Scene, settings: &Settings) {
+    let register = async |actor: &Actor<'_>, instance: &str, created: &str| {
+        let app = host_mapping::App::new(actor.store().lww_table(MAPPINGS));
+        let body = json!({ "cellId": "cell-1", "instanceId": instance, "creationTimestamp": created });
+        let register = request("PUT /mappings/{hostIp}", IP, &body);
+        let answer = Box::pin(actor.ask(&app, host_mapping::handle, &register)).await;
+        scene.count("acknowledged", i64::from(answer.is_success()));
+        scene.count("superseded", i64::from(answer.outcome == "superseded"));
+        scene.ledger().tell_counters();
+    };
+    let delete = async |actor: &Actor<'_>| {
+        let app = delete_mapping::App::new(actor.store().lww_table(MAPPINGS));
+        let message = json!({ "hostIp": IP, "instanceId": A, "creationTimestamp": CREATED_A }).to_string();
+        // The queue delivers a message again until it succeeds.
+        for _ in 0..20 {
+            if let Ok(outcome) = Box::pin(actor.deliver(&app, delete_mapping::handle, &message)).await {
+                scene.count("acknowledged", 1);
+                scene.count("superseded", i64::from(outcome == "superseded"));
+                return;
+            }
+        }
+    };
+    play(scene, settings, register, delete).await;
+}
+
+async fn naive_hosts(scene: &Scene, settings: &Settings) {
+    let ended = |ended: naive::Ended| {
+        scene.count("acknowledged", i64::from(ended == naive::Ended::Acknowledged));
+        scene.ledger().tell_counters();
+        if ended == naive::Ended::Acknowledged { ("ok", "done, it believes") } else { ("unknown", "no answer") }
+    };
+    let register = async |actor: &Actor<'_>, instance: &str, _: &str| {
+        let call = actor.begin(&format!("{IP} belongs to {instance}"));
+        let (outcome, text) = ended(Box::pin(naive::register(actor, IP, instance)).await);
+        actor.end(call, None, outcome, text);
+    };
+    let delete = async |actor: &Actor<'_>| {
+        let call = actor.begin("a message of the queue");
+        let (outcome, text) = ended(Box::pin(naive::delete(actor, IP)).await);
+        actor.end(call, None, outcome, text);
+    };
+    play(scene, settings, register, delete).await;
+}
+
+fn verdict(scene: &Scene) -> Verdict {
+    let [superseded, removed] = ["superseded", "removed"].map(|name| scene.total(name));
+    let is_good = mappings_of_b(scene.engine()) == 1;
+    let text = match (is_good, superseded) {
+        (true, 0) => "The delete came in time, and the address belongs to B.".to_owned(),
+        (true, _) => format!(
+            "The address belongs to B. What came late was superseded: {superseded} of 2. Nothing has to be repaired."
+        ),
+        (false, _) if removed > 0 => "B has lost its address to something that came late.".to_owned(),
+        (false, _) => "The address does not belong to B.".to_owned(),
+    };
+    Verdict { text, is_good }
+}

@@ -1,0 +1,204 @@
+//! What is counted while a side plays, and told of each request.
+
+use super::cost::{read_units, write_units};
+use super::told::Teller;
+use fencepost_test::{Engine, Fault, Network, Outcome, Seam, Sent};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// How many effects there are in the tables, such as the number that a counter holds.
+pub type Held = fn(&Engine) -> i64;
+
+/// When an effect counts as applied twice.
+#[derive(Clone, Copy, Debug)]
+pub enum Twice {
+    /// When one call has more than one effect.
+    PerCall,
+    /// When there is more than one effect in all, because one is all that there can be.
+    InAll,
+}
+
+/// The counters of one side, and what is known of its requests. It stands between the network and the engine, where it
+/// sees each request leave, arrive, and be heard of.
+#[derive(Clone)]
+pub struct Ledger {
+    teller: Teller,
+    held: Held,
+    twice: Twice,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    counters: BTreeMap<&'static str, i64>,
+    /// Whether a counter has changed since the counters were told.
+    is_dirty: bool,
+    /// The number of calls so far.
+    calls: u64,
+    /// The call that each client is in.
+    call_of_client: BTreeMap<u64, u64>,
+    requests: Vec<Noted>,
+    /// The writes that were sent, by client and text.
+    writes: BTreeSet<(u64, String)>,
+    /// The effects of each call.
+    effects: BTreeMap<u64, i64>,
+}
+
+/// What was told of a request.
+struct Noted {
+    call: u64,
+    arrivals: usize,
+}
+
+impl Ledger {
+    pub fn new(teller: Teller, held: Held, twice: Twice) -> Self {
+        Ledger { teller, held, twice, state: Arc::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no panic while counting")
+    }
+
+    pub fn teller(&self) -> &Teller {
+        &self.teller
+    }
+
+    /// Adds to a counter.
+    pub fn count(&self, name: &'static str, by: i64) {
+        self.state().add(name, by);
+    }
+
+    /// A client begins a call. Gives its number.
+    pub fn begin_call(&self, client: usize) -> u64 {
+        let mut state = self.state();
+        state.calls += 1;
+        let call = state.calls;
+        state.call_of_client.insert(client as u64, call);
+        call
+    }
+
+    /// Tells the counters if one has changed.
+    pub fn tell_counters(&self) {
+        let mut state = self.state();
+        if std::mem::take(&mut state.is_dirty) {
+            self.teller.moment(None, "counters", json!({ "values": state.counters }));
+        }
+    }
+
+    /// The counters, with what the tables hold now.
+    pub fn totals(&self, engine: &Engine) -> BTreeMap<&'static str, i64> {
+        let mut state = self.state();
+        self.measure(&mut state, engine, None);
+        state.counters.clone()
+    }
+
+    /// Counts the effects that there are. What is new is an effect of this call.
+    fn measure(&self, state: &mut State, engine: &Engine, call: Option<u64>) {
+        let held = (self.held)(engine);
+        let new = held - state.counters.get("held").copied().unwrap_or(0);
+        if new != 0 {
+            state.add("held", new);
+            *state.effects.entry(call.unwrap_or_default()).or_default() += new;
+        }
+        let twice = match self.twice {
+            Twice::PerCall => state.effects.values().map(|effects| (effects - 1).max(0)).sum(),
+            Twice::InAll => (held - 1).max(0),
+        };
+        let before = state.counters.get("appliedTwice").copied().unwrap_or(0);
+        state.add("appliedTwice", twice - before);
+    }
+
+    fn left(&self, state: &mut State, number: usize, sent: &Sent) {
+        let client = sent.request.op;
+        state.requests.push(Noted { call: state.call_of_client.get(&client).copied().unwrap_or(0), arrivals: 0 });
+        let is_write = !sent.is_read();
+        let resend = is_write && !state.writes.insert((client, sent.request.body.to_string()));
+        state.add("requests", 1);
+        state.add("resends", i64::from(resend));
+        let kind = match sent.operation() {
+            "TransactWriteItems" => "transaction",
+            _ if is_write => "write",
+            _ => "read",
+        };
+        let told = json!({
+            "request": number, "operation": sent.operation(), "is": kind, "resend": resend, "text": text_of(sent),
+        });
+        self.tell(sent, "sent", told);
+        if let Some(Fault::Frozen(time)) = sent.fault {
+            let until = self.teller.now() + time.as_secs_f64() * 1000.0;
+            let text = format!("its process stands still for {} s", time.as_secs_f64());
+            self.tell(sent, "paused", json!({ "until": until, "text": text }));
+        }
+    }
+
+    fn arrived(&self, state: &mut State, engine: &Engine, number: usize, sent: &Sent) {
+        let call = state.requests[number].call;
+        let Some((_, outcome)) = sent.arrivals.last() else { return };
+        if sent.is_read() {
+            state.add("readUnits", read_units(engine, sent));
+        } else {
+            state.add("writeUnits", write_units(engine, sent));
+            self.measure(state, engine, Some(call));
+        }
+        let (outcome, text) = in_words(outcome);
+        state.add("conflicts", i64::from(outcome == "conflict"));
+        self.tell(sent, "arrived", json!({ "request": number, "outcome": outcome, "text": text }));
+    }
+
+    fn heard(&self, state: &mut State, number: usize, sent: &Sent) {
+        let Some((_, outcome)) = &sent.heard else { return };
+        let (outcome, text) = in_words(outcome);
+        state.add("lostAnswers", i64::from(outcome == "lost"));
+        self.tell(sent, "heard", json!({ "request": number, "outcome": outcome, "text": text }));
+    }
+
+    fn tell(&self, sent: &Sent, kind: &str, members: Value) {
+        let client = usize::try_from(sent.request.op).ok();
+        self.teller.moment(client, kind, members);
+    }
+}
+
+impl State {
+    fn add(&mut self, name: &'static str, by: i64) {
+        if by != 0 {
+            *self.counters.entry(name).or_default() += by;
+            self.is_dirty = true;
+        }
+    }
+}
+
+impl Seam for Ledger {
+    fn logged(&self, network: &Network, number: usize, sent: &Sent) {
+        let mut state = self.state();
+        if number == state.requests.len() {
+            self.left(&mut state, number, sent);
+        } else if sent.arrivals.len() > state.requests[number].arrivals {
+            state.requests[number].arrivals += 1;
+            self.arrived(&mut state, &network.engine, number, sent);
+        } else {
+            self.heard(&mut state, number, sent);
+        }
+    }
+}
+
+/// What a request is about: its operation, its tables, and the ids of its rows.
+fn text_of(sent: &Sent) -> String {
+    let rows: Vec<_> = sent.steps.iter().map(|step| format!("{} {}", step.table, step.id)).collect();
+    format!("{} {}", sent.operation(), rows.join(", "))
+}
+
+/// How a request ended, in a word for the page and in words for its visitor.
+fn in_words(outcome: &Outcome) -> (&'static str, String) {
+    match outcome {
+        Outcome::Done => ("done", String::new()),
+        Outcome::Reset => ("lost", "the connection broke, so its client knows nothing".to_owned()),
+        Outcome::Error(_, code) => {
+            let lost_race =
+                ["ConditionalCheckFailedException", "TransactionCanceledException", "TransactionConflictException"];
+            let word = if lost_race.contains(&code.as_str()) { "conflict" } else { "error" };
+            (word, code.clone())
+        }
+        _ => ("error", outcome.to_string()),
+    }
+}

@@ -1,0 +1,66 @@
+//! Plays a story: in a thread of its own, under virtual time, on the embedded engine.
+
+use super::scene::{Scene, Verdict};
+use super::settings::Settings;
+use super::told::{Teller, Told, tell};
+use super::trace::{side_span, subscriber};
+use super::{Side, Story};
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::{Instant, timeout};
+use tracing::Instrument;
+
+/// The most virtual time that a story may take.
+const LONGEST: Duration = Duration::from_mins(30);
+
+/// How many moments a play may be ahead of its listener.
+const AHEAD: usize = 1024;
+
+/// Plays a story until it ends, or until nobody listens any more. `during` is kept as long as it plays.
+///
+/// # Errors
+/// The operating system gives no thread.
+pub fn play(story: &'static Story, settings: Settings, during: impl Send + 'static) -> io::Result<Receiver<Told>> {
+    let (to, told) = channel(AHEAD);
+    let play = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime without sockets").block_on(async {
+            tokio::select! {
+                () = perform(story, &settings, &to) => {}
+                () = to.closed() => {}
+            }
+        });
+        drop(during);
+    };
+    std::thread::Builder::new().name(format!("story {}", story.name)).spawn(play)?;
+    Ok(told)
+}
+
+async fn perform(story: &'static Story, settings: &Settings, to: &Sender<Told>) {
+    let begun = Instant::now();
+    let tellers: Vec<_> = (0..story.sides.len()).map(|side| Teller::new(to, begun, side)).collect();
+    let _listening = tracing::subscriber::set_default(subscriber(tellers.clone()));
+    tell(to, Told::Begin(story.begin(settings)));
+    let sides = story.sides.iter().zip(tellers).enumerate();
+    let ends = join_all(sides.map(|(number, (side, teller))| {
+        let settings = settings.clone();
+        async move { perform_side(story, side, teller, settings).await }.instrument(side_span(number))
+    }));
+    let Ok(ends) = timeout(LONGEST, ends).await else { return };
+    let at = begun.elapsed().as_secs_f64() * 1000.0;
+    tell(to, Told::End(json!({ "sides": ends, "at": at })));
+}
+
+async fn perform_side(story: &Story, side: &Side, teller: Teller, settings: Settings) -> Value {
+    let scene = Rc::new(Scene::new(teller, settings.seed, side.tables, side.held, story.twice));
+    (side.play)(scene.clone(), settings).await;
+    scene.db().settle().await;
+    let counters = scene.ledger().totals(scene.engine());
+    scene.ledger().tell_counters();
+    let Verdict { text, is_good } = (side.verdict)(&scene);
+    json!({ "counters": counters, "verdict": text, "good": is_good })
+}

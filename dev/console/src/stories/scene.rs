@@ -1,0 +1,224 @@
+//! The scene of one side: its engine, its faults, and the clients on it.
+
+use super::ledger::{Held, Ledger, Twice};
+use super::settings::Settings;
+use super::told::Teller;
+use super::trace::client_span;
+use aws_sdk_dynamodb::Client;
+use fencepost::http::{Body, Problem, Request, Response};
+use fencepost::{Call, Clock, Deadline, Rng, Store};
+use fencepost_test::{Dynamo, Engine, Rates, Wire};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tracing::Instrument;
+
+/// How long a function may take for one request.
+const ALLOWED: Duration = Duration::from_secs(10);
+
+/// The engine of one side, and what is counted there.
+pub struct Scene {
+    db: Dynamo,
+    ledger: Ledger,
+}
+
+/// How a side ends.
+pub struct Verdict {
+    /// In a sentence or two.
+    pub text: String,
+    /// Whether it ended as it should.
+    pub is_good: bool,
+}
+
+impl Scene {
+    /// Empty tables, `(name, partition key)`, in which all chance comes from this seed.
+    pub fn new(teller: Teller, seed: u64, tables: &[(&str, &str)], held: Held, twice: Twice) -> Self {
+        let ledger = Ledger::new(teller, held, twice);
+        let db = Dynamo::with_seam(seed, Rates::default(), ledger.clone());
+        for (table, key) in tables {
+            db.create_table(table, key);
+        }
+        Scene { db, ledger }
+    }
+
+    /// Loses answers to writes and delays requests as often as the settings say. One request in ten is delayed.
+    pub fn trouble(&self, settings: &Settings) {
+        let lost = settings.get("lostAnswers");
+        if lost > 0 {
+            self.db.lose_answer().of_writes().with_probability(lost as f64 / 100.0);
+        }
+        let delay = settings.get("delay");
+        if delay > 0 {
+            self.db.delay(Duration::from_millis(delay)).with_probability(0.1);
+        }
+    }
+
+    pub fn db(&self) -> &Dynamo {
+        &self.db
+    }
+
+    pub fn engine(&self) -> &Engine {
+        self.db.engine()
+    }
+
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub fn count(&self, name: &'static str, by: i64) {
+        self.ledger.count(name, by);
+    }
+
+    /// A counter as it is now.
+    pub fn total(&self, name: &str) -> i64 {
+        self.ledger.totals(self.engine()).get(name).copied().unwrap_or(0)
+    }
+
+    /// A store that goes straight to the engine, for what is there before the story begins.
+    pub fn before(&self) -> Store {
+        self.store_over(&self.engine().client())
+    }
+
+    fn store_over(&self, client: &Client) -> Store {
+        let (clock, chance) = (self.db.clone(), self.db.clone());
+        Store::new(client).with_clock(Clock::new(move || clock.now())).with_rng(Rng::new(move || chance.random()))
+    }
+
+    /// The client with this number, on a connection of its own.
+    pub fn client(&self, number: usize) -> Actor<'_> {
+        let wire = self.db.wire();
+        wire.works_on(number as u64);
+        Actor { scene: self, number, wire }
+    }
+}
+
+/// One client of a side: somebody whose requests a function answers, or a naive program.
+pub struct Actor<'a> {
+    scene: &'a Scene,
+    number: usize,
+    wire: Wire,
+}
+
+/// What a client was answered.
+pub struct Answer {
+    pub status: u16,
+    /// In one word, as in the line that a function writes about a request.
+    pub outcome: &'static str,
+    /// The body, or null.
+    pub body: Value,
+}
+
+impl Answer {
+    pub fn is_success(&self) -> bool {
+        self.status < 300
+    }
+
+    /// Whether it says that nothing was applied, and that it may be asked again.
+    pub fn is_unavailable(&self) -> bool {
+        self.status == 503
+    }
+
+    pub fn is_unknown(&self) -> bool {
+        self.status == 504
+    }
+
+    /// How the page shows it.
+    fn word(&self) -> &'static str {
+        match self.status {
+            ..300 => "ok",
+            504 => "unknown",
+            404 | 409 | 412 => "refused",
+            _ => "failed",
+        }
+    }
+}
+
+impl Actor<'_> {
+    /// The store of the function that answers this client: each has an instance of its own, as on Lambda.
+    pub fn store(&self) -> Store {
+        self.scene.store_over(&self.wire.client())
+    }
+
+    /// The bare SDK with its own retries, as a naive program uses it.
+    pub fn sdk(&self) -> Client {
+        self.wire.retrying_client()
+    }
+
+    pub fn scene(&self) -> &Scene {
+        self.scene
+    }
+
+    pub fn note(&self, text: &str) {
+        self.scene.ledger.teller().moment(Some(self.number), "note", json!({ "text": text }));
+    }
+
+    /// Asks a function: its own handler answers.
+    pub async fn ask<A>(
+        &self,
+        app: &A,
+        handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
+        request: &Request,
+    ) -> Answer {
+        let number = self.begin(&format!("{} {}", request.method, request.path));
+        let call = Call::new(Deadline::within(ALLOWED));
+        let answered = handle(app, request, &call).instrument(client_span(self.number)).await;
+        let response = answered.unwrap_or_else(Problem::into_response);
+        let body = response.body().and_then(|body| serde_json::from_str(body).ok()).unwrap_or(Value::Null);
+        let answer = Answer { status: response.status(), outcome: response.outcome(), body };
+        self.end(number, Some(answer.status), answer.word(), &format!("{} {}", answer.status, answer.outcome));
+        answer
+    }
+
+    /// Hands a message to a function behind a queue. Gives the outcome in one word.
+    pub async fn deliver<A>(
+        &self,
+        app: &A,
+        handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<fencepost::lambda::Outcome>,
+        message: &str,
+    ) -> Result<&'static str, Problem> {
+        let number = self.begin("a message of the queue");
+        let call = Call::new(Deadline::within(ALLOWED));
+        let mut outcomes = handle(app, &[message], &call).instrument(client_span(self.number)).await;
+        let outcome = outcomes.pop().unwrap_or_else(|| Err(Problem::internal("no outcome"))).map(|done| done.outcome);
+        match &outcome {
+            Ok(word) => self.end(number, None, "ok", word),
+            Err(problem) => self.end(number, None, "failed", problem.code()),
+        }
+        outcome
+    }
+
+    /// A call begins. Gives its number.
+    pub fn begin(&self, text: &str) -> u64 {
+        let ledger = &self.scene.ledger;
+        let number = ledger.begin_call(self.number);
+        ledger.teller().moment(Some(self.number), "asked", json!({ "call": number, "text": text }));
+        number
+    }
+
+    /// A call ends.
+    pub fn end(&self, number: u64, status: Option<u16>, outcome: &str, text: &str) {
+        let told = json!({ "call": number, "status": status, "outcome": outcome, "text": text });
+        self.scene.ledger.teller().moment(Some(self.number), "answered", told);
+    }
+}
+
+/// A request to the route, such as `PUT /devices/{deviceId}`, about this id.
+pub fn request(route: &str, id: &str, body: &Value) -> Request {
+    let (method, template) = route.split_once(' ').unwrap_or((route, "/"));
+    let mut request = Request {
+        method: method.to_owned(),
+        route_key: Some(route.to_owned()),
+        path: template.to_owned(),
+        caller: "console".to_owned(),
+        ..Request::default()
+    };
+    if let Some((before, rest)) = template.split_once('{')
+        && let Some((parameter, after)) = rest.split_once('}')
+    {
+        request.path = format!("{before}{id}{after}");
+        request.path_parameters.insert(parameter.to_owned(), id.to_owned());
+    }
+    if !body.is_null() {
+        request.body = Body { text: body.to_string(), is_base64: false };
+    }
+    request
+}

@@ -1,0 +1,104 @@
+//! What Fencepost concluded, from the traces that it writes at `DEBUG`.
+
+use super::told::Teller;
+use serde_json::json;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
+use tracing::{Event, Level, Span, Subscriber, debug_span};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+
+const CLIENT: &str = "console::client";
+const SIDE: &str = "console::side";
+const JUDGE: &str = "fencepost::judge";
+
+/// The span of all that a client asks.
+pub fn client_span(number: usize) -> Span {
+    debug_span!(target: CLIENT, "client", number)
+}
+
+/// The span of all that happens on a side.
+pub fn side_span(number: usize) -> Span {
+    debug_span!(target: SIDE, "side", number)
+}
+
+/// A subscriber that tells the verdicts of the judge, each to the teller of its side.
+///
+/// The filter stands before everything, not before one layer: a filter of one layer lets the SDK make spans now and then,
+/// and for each it draws from the random numbers that its retries draw from. Then a seed would not replay.
+pub fn subscriber(tellers: Vec<Teller>) -> impl Subscriber + Send + Sync {
+    let filter = Targets::new().with_targets([(CLIENT, Level::DEBUG), (SIDE, Level::DEBUG), (JUDGE, Level::DEBUG)]);
+    tracing_subscriber::registry().with(filter).with(Verdicts(Arc::new(Mutex::new(tellers))))
+}
+
+struct Verdicts(Arc<Mutex<Vec<Teller>>>);
+
+/// The number of a span, and the verdict of an event.
+#[derive(Default)]
+struct Fields {
+    number: usize,
+    verdict: String,
+    version: Option<u64>,
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        match field.name() {
+            "number" => self.number = usize::try_from(value).unwrap_or_default(),
+            "version" => self.version = Some(value),
+            _ => {}
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "verdict" {
+            value.clone_into(&mut self.verdict);
+        }
+    }
+}
+
+struct Number(usize);
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Verdicts {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        if let Some(span) = context.span(id) {
+            span.extensions_mut().insert(Number(fields.number));
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let number_of = |target: &str| {
+            let mut spans = context.event_scope(event)?;
+            let span = spans.find(|span| span.metadata().target() == target)?;
+            let number = span.extensions().get::<Number>()?.0;
+            Some(number)
+        };
+        let (Some(side), client) = (number_of(SIDE), number_of(CLIENT)) else { return };
+        let tellers = self.0.lock().expect("no panic while telling");
+        if let Some(teller) = tellers.get(side) {
+            teller.moment(client, "judged", json!({ "text": in_words(&fields) }));
+        }
+    }
+}
+
+fn in_words(Fields { verdict, version, .. }: &Fields) -> String {
+    let text = match (verdict.as_str(), version) {
+        ("landed", Some(version)) => {
+            return format!("the row remembers this write: it was applied and made version {version}");
+        }
+        ("never_applied", _) => "the row does not know this write: it was not applied, and never will be",
+        ("open", _) => "the row does not know this write: it was not applied so far",
+        ("unproved", _) => "the row proves nothing about this write",
+        (other, _) => other,
+    };
+    text.to_owned()
+}

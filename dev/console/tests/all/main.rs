@@ -1,0 +1,6 @@
+//! The console: its stories, what it serves, and whom.
+
+mod served;
+mod stories;
+mod tables;
+mod world;
