@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// The caller of a request without an authorised caller.
 const ANONYMOUS: &str = "anonymous";
@@ -27,6 +28,7 @@ impl From<ApiGatewayV2httpRequest> for Request {
         Request {
             method: event.request_context.http.method.to_string(),
             route_key: event.route_key,
+            matched_route: OnceLock::new(),
             path: event.raw_path.unwrap_or_default(),
             path_parameters: event.path_parameters.into_iter().collect(),
             query: query_of(&event.query_string_parameters),

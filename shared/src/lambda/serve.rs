@@ -81,7 +81,7 @@ async fn respond_and_report<A>(
     let report = Report {
         message: "request",
         function: &context.env_config.function_name,
-        route: request.route_key.as_deref().unwrap_or_default(),
+        route: request.matched_route.get().copied().or(request.route_key.as_deref()).unwrap_or_default(),
         requests: 1,
         tally: call.tally(),
         outcomes,

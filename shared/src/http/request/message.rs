@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 /// The media types of a PATCH.
 const PATCH_TYPES: &[&str] = &["application/json", "application/merge-patch+json"];
@@ -20,6 +21,8 @@ pub struct Request {
     pub method: String,
     /// The route that the gateway matched, like `GET /devices/{deviceId}`, if the gateway names it.
     pub route_key: Option<String>,
+    /// The route that the function has found, for the log. [`Request::route`] sets it.
+    pub matched_route: OnceLock<&'static str>,
     /// The path as it was sent, not decoded.
     pub path: String,
     /// The path parameters from the gateway, decoded.

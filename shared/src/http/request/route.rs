@@ -58,9 +58,15 @@ impl Request {
     /// # Errors
     /// `no_such_route`; `method_not_allowed` if the path exists with other methods.
     pub fn route<R: Copy>(&self, routes: &Routes<R>) -> Result<(R, MatchedRoute), Problem> {
-        if let Some(found) = self.route_of_gateway(routes) {
-            return Ok(found);
+        let found = self.route_of_gateway(routes).map_or_else(|| self.route_of_path(routes), Ok);
+        if let Ok((_, matched)) = &found {
+            // A second search finds the same route.
+            let _ = self.matched_route.set(matched.template);
         }
+        found
+    }
+
+    fn route_of_path<R: Copy>(&self, routes: &Routes<R>) -> Result<(R, MatchedRoute), Problem> {
         let mut allowed = Vec::new();
         for (template, route) in routes {
             let Some((method, path)) = template.split_once(' ') else { continue };
@@ -161,5 +167,20 @@ mod tests {
         assert_eq!(request.route(ROUTES).map(|(route, _)| route).ok(), Some(2));
         request.route_key = Some("$default".to_owned());
         assert!(request.route(ROUTES).is_err());
+    }
+
+    #[test]
+    fn the_log_learns_which_route_was_found_whoever_has_found_it() {
+        let mut request = Request {
+            method: "PATCH".to_owned(),
+            path: "/devices/lamp-1/state".to_owned(),
+            route_key: Some("$default".to_owned()),
+            ..Request::default()
+        };
+        assert!(request.route(ROUTES).is_ok());
+        assert_eq!(request.matched_route.get(), Some(&"PATCH /devices/{deviceId}/state"));
+        request = Request { path: "/elsewhere".to_owned(), ..Request::default() };
+        assert!(request.route(ROUTES).is_err());
+        assert_eq!(request.matched_route.get(), None);
     }
 }
