@@ -3,6 +3,7 @@
 import io
 
 from browser import DESKTOP, PHONE, demand, ended, play
+from live import curl
 from PIL import Image
 
 COLOURS = 128
@@ -12,6 +13,7 @@ MOST_BYTES = 200_000
 def take(browser, folder):
     """The end of "Lost answers", the tables and the requests: desktop and phone, light and dark."""
     folder.mkdir(parents=True, exist_ok=True)
+    fill_tables(browser)
     for screen, viewport in (("desktop", DESKTOP), ("phone", PHONE)):
         for scheme in ("light", "dark"):
             with browser.page(viewport=viewport, color_scheme=scheme) as page:
@@ -23,6 +25,19 @@ def take(browser, folder):
                     page.evaluate("part => { location.hash = `#${part}`; }", part)
                     page.wait_for_selector(f'[data-part="{part}"]:not([hidden])')
                     keep(page, folder / f"console-{part}-{screen}-{scheme}.png")
+
+
+def fill_tables(browser):
+    """Puts a row of each kind into the tables."""
+    url = browser.about()["functionsUrl"]
+    for device in ("lamp", "door"):
+        curl(f"{url}/devices/{device}", "PUT", {"state": {"brightness": 50}})
+        curl(f"{url}/devices/{device}/state", "PATCH", {"brightness": 51})
+    curl(f"{url}/devices/door", "DELETE", None, "if-match: *")
+    curl(f"{url}/products/chair", "PUT", {"stock": 3})
+    order = {"userId": "ann", "lines": [{"productId": "chair", "quantity": 1}]}
+    curl(f"{url}/orders", "POST", order, "idempotency-key: picture")
+    curl(f"{url}/leases/controller", "PUT", {"holder": "ann", "ttlSeconds": 900})
 
 
 SCROLL = "one => one.scrollIntoView({ block: 'start', behavior: 'instant' })"

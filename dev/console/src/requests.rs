@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 /// How many requests are kept.
@@ -22,6 +22,10 @@ impl Default for Requests {
 }
 
 impl Requests {
+    fn kept(&self) -> MutexGuard<'_, VecDeque<Arc<Value>>> {
+        self.kept.lock().expect("no panic while keeping")
+    }
+
     /// Takes a line that a function has written. Gives the line that belongs on the terminal: without the directives for
     /// `CloudWatch`, which nobody reads there.
     pub fn take(&self, line: String) -> String {
@@ -30,8 +34,8 @@ impl Requests {
         if let Some(members) = short.as_object_mut() {
             members.remove("_aws");
         }
-        let request = Arc::new(shown(emf));
-        let mut kept = self.kept.lock().expect("no panic while keeping");
+        let request = Arc::new(shown(&emf));
+        let mut kept = self.kept();
         if kept.len() == KEPT {
             kept.pop_front();
         }
@@ -43,14 +47,14 @@ impl Requests {
 
     /// The requests that are kept, oldest first, and those that come from now on.
     pub fn watch(&self) -> (Vec<Arc<Value>>, broadcast::Receiver<Arc<Value>>) {
-        let kept = self.kept.lock().expect("no panic while keeping");
+        let kept = self.kept();
         (kept.iter().cloned().collect(), self.new.subscribe())
     }
 
     /// The request that made this version of the item with this key, by its function and route. `is_writer` says which
     /// functions write the table of the item.
     pub fn writer_of(&self, key: &str, version: u64, is_writer: impl Fn(&str) -> bool) -> Option<String> {
-        let kept = self.kept.lock().expect("no panic while keeping");
+        let kept = self.kept();
         let request = kept.iter().rev().find(|request| {
             request["key"] == key
                 && request["version"].as_u64() == Some(version)
@@ -73,7 +77,7 @@ fn read(line: &str) -> Option<Value> {
 }
 
 /// What the page shows of a line.
-fn shown(emf: Value) -> Value {
+fn shown(emf: &Value) -> Value {
     json!({
         "at": emf["_aws"]["Timestamp"],
         "function": emf["function"],

@@ -65,7 +65,7 @@ pub fn of_play(told: Receiver<Told>) -> Response {
 /// The requests that are kept, and then each new one.
 pub fn of_requests(console: &Console) -> Response {
     let (kept, new) = console.requests.watch();
-    let first = json!(kept.iter().map(|request| request.as_ref()).collect::<Vec<_>>());
+    let first = json!(kept.iter().map(AsRef::as_ref).collect::<Vec<_>>());
     respond(unfold((Some(first), new), async |(first, mut new)| {
         if let Some(first) = first {
             return Some((event("requests", &first), (None, new)));

@@ -48,7 +48,7 @@ pub enum Count {
 #[derive(Debug)]
 pub struct Tables {
     client: Client,
-    tables: Vec<WatchedTable>,
+    watched: Vec<WatchedTable>,
     pause: Duration,
     clock: Clock,
     seen: watch::Sender<Arc<Seen>>,
@@ -57,13 +57,13 @@ pub struct Tables {
 impl Tables {
     /// Tables that this client reads, with this pause in between.
     #[must_use]
-    pub fn new(client: Client, tables: Vec<WatchedTable>, pause: Duration) -> Arc<Self> {
-        Arc::new(Tables { client, tables, pause, clock: Clock::system(), seen: watch::channel(Arc::default()).0 })
+    pub fn new(client: Client, watched: Vec<WatchedTable>, pause: Duration) -> Arc<Self> {
+        Arc::new(Tables { client, watched, pause, clock: Clock::system(), seen: watch::channel(Arc::default()).0 })
     }
 
     /// The tables themselves.
     pub fn tables(&self) -> &[WatchedTable] {
-        &self.tables
+        &self.watched
     }
 
     /// The clock that says when a row has changed.
@@ -103,7 +103,7 @@ impl Tables {
         let now = self.clock.now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default();
         let now = u64::try_from(now.as_millis()).ok().filter(|_| was_watched);
         let mut seen = Seen::default();
-        for (number, table) in self.tables.iter().enumerate() {
+        for (number, table) in self.watched.iter().enumerate() {
             let (items, more) = match self.scan(table).await {
                 Ok(read) => read,
                 Err(why) => {

@@ -24,7 +24,7 @@ pub fn text(value: &str) -> AttributeValue {
     AttributeValue::S(value.to_owned())
 }
 
-pub fn number(value: impl ToString) -> AttributeValue {
+pub fn number(value: i64) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
@@ -67,7 +67,8 @@ pub async fn increment(actor: &Actor<'_>, table: &str, id: &str) -> Ended {
             Err(_) => return Ended::Unknown,
         }
         let longest = Duration::from_millis((25 << conflicts.min(6)).min(1000));
-        sleep(longest.mul_f64((actor.scene().db().random() % 1000) as f64 / 1000.0)).await;
+        let thousandths = u32::try_from(actor.scene().db().random() % 1000).unwrap_or_default();
+        sleep(longest * thousandths / 1000).await;
     }
     Ended::Refused
 }
@@ -106,7 +107,7 @@ pub async fn delete(actor: &Actor<'_>, ip: &str) -> Ended {
 }
 
 /// Takes a lock until `until`, in seconds, if nobody has it at `now`.
-pub async fn lock(actor: &Actor<'_>, key: &str, holder: &str, now: u64, until: u64) -> Ended {
+pub async fn lock(actor: &Actor<'_>, key: &str, holder: &str, now: i64, until: i64) -> Ended {
     let put = actor
         .sdk()
         .put_item()

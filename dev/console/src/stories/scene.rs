@@ -42,9 +42,9 @@ impl Scene {
 
     /// Loses answers to writes and delays requests as often as the settings say. One request in ten is delayed.
     pub fn trouble(&self, settings: &Settings) {
-        let lost = settings.get("lostAnswers");
+        let lost = u8::try_from(settings.get("lostAnswers")).unwrap_or(100);
         if lost > 0 {
-            self.db.lose_answer().of_writes().with_probability(lost as f64 / 100.0);
+            self.db.lose_answer().of_writes().with_probability(f64::from(lost) / 100.0);
         }
         let delay = settings.get("delay");
         if delay > 0 {

@@ -15,7 +15,7 @@ const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId")];
 const LEASE: &str = "controller";
 const PARENT: &str = "cluster";
 /// How long a leader leads, in seconds.
-const TTL: u64 = 10;
+const TTL: i64 = 10;
 /// How long Bob works before he wants the child. Ann was about to create it when she stood still.
 const WORK: Duration = Duration::from_secs(3);
 /// How long a candidate waits between two attempts to lead.
@@ -150,8 +150,9 @@ async fn naive_leaders(scene: &Scene, settings: &Settings) {
 }
 
 /// Seconds since 1970 by the clock of the story.
-fn seconds(scene: &Scene) -> u64 {
-    scene.db().now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+fn seconds(scene: &Scene) -> i64 {
+    let since = scene.db().now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 fn verdict(scene: &Scene) -> Verdict {
