@@ -9,7 +9,7 @@ use crate::{
     args::{Args, Engine},
     dynamodb::DynamoDb,
     failure::Failure,
-    template::{Table, Template},
+    template::{Permission, Table, Template},
     watch::LOCALHOST,
 };
 
@@ -41,13 +41,17 @@ pub async fn start(
         .map_err(|error| Failure::new(format!("The page gets no token ({error}): the system has no random numbers.")))
 }
 
-/// A table, and the functions that have its name in their environment.
+/// The actions that write a row.
+const WRITES: [&str; 3] = ["dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem"];
+
+/// A table, and the functions that may write to it.
 fn watched(table: &Table, template: &Template) -> WatchedTable {
-    let knows =
-        template.functions.iter().filter(|function| function.environment.values().any(|value| *value == table.name));
+    let writes =
+        |permission: &Permission| permission.resource == table.name && WRITES.contains(&permission.action.as_str());
+    let writers = template.functions.iter().filter(|function| function.permissions.iter().any(writes));
     WatchedTable {
         name: table.name.clone(),
         key: table.key.iter().map(|attribute| attribute.name.clone()).collect(),
-        writers: knows.map(|function| function.name.clone()).collect(),
+        writers: writers.map(|function| function.name.clone()).collect(),
     }
 }

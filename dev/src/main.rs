@@ -64,7 +64,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
     let requests = Arc::new(Requests::default());
     let mut watch = Watch::start(&cargo_lambda, workspace, args.port, &environment, &dynamodb, &requests)?;
     watch.serving().await?;
-    page::serve(listener, args.port, &dev::console::start(args, &dynamodb, &template, requests).await?);
+    page::serve(listener, args.port, &template, &dev::console::start(args, &dynamodb, &template, requests).await?);
     say_what_is_there(args, &dynamodb, &template, &cargo_lambda::invocation(&cargo_lambda));
     Err(watch.ended().await)
 }

@@ -2,8 +2,9 @@
 //! nothing from outside.
 //!
 //! The page calls the API at its own address, because a browser hides the `ETag` of an answer from another one. So this
-//! server hands every other path on to the functions.
+//! server hands the routes of the functions on to them, and nothing else: `cargo lambda watch` has paths of its own.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use axum::http::header::{CONTENT_TYPE, HOST};
 use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Redirect, Response};
-use axum::routing::get;
+use axum::routing::{any, get};
 use console::{Console, guard};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
@@ -23,6 +24,7 @@ use utoipa_swagger_ui::Config;
 
 use crate::failure::Failure;
 use crate::openapi;
+use crate::template::Template;
 use crate::watch::LOCALHOST;
 
 #[derive(Clone)]
@@ -46,20 +48,28 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Serves the page, for the functions on `functions_port`, until the runtime ends.
-pub fn serve(listener: TcpListener, functions_port: u16, console: &Arc<Console>) {
+/// Serves the page, for the functions of the template on `functions_port`, until the runtime ends.
+pub fn serve(listener: TcpListener, functions_port: u16, template: &Template, console: &Arc<Console>) {
+    let routes = routes(functions_port, template, console);
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+}
+
+/// What the page answers.
+pub fn routes(functions_port: u16, template: &Template, console: &Arc<Console>) -> Router {
     let viewer = Config::new(["/openapi.yaml"]).try_it_out_enabled(true).validator_url("none");
     let client = Client::builder(TokioExecutor::new()).build_http();
     let page = Page { viewer: Arc::new(viewer), client, functions_port };
-    let routes = Router::new()
+    // A path of the template is one of axum's too: `/devices/{deviceId}`.
+    let paths: BTreeSet<_> =
+        template.functions.iter().flat_map(|function| &function.routes).map(|route| &route.path).collect();
+    let functions = paths.into_iter().fold(Router::new(), |router, path| router.route(path, any(hand_on)));
+    functions
         .route("/docs/", get(async || Redirect::to("/docs/index.html")))
         .route("/docs/{*file}", get(viewer_file))
         .route("/openapi.yaml", get(contract))
-        .fallback(hand_on)
         .with_state(page)
         .merge(console.router())
-        .layer(from_fn(guard));
-    tokio::spawn(async move { axum::serve(listener, routes).await });
+        .layer(from_fn(guard))
 }
 
 async fn viewer_file(State(page): State<Page>, Path(file): Path<String>) -> Response {

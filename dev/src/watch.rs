@@ -67,6 +67,8 @@ impl Watch {
         command
             .current_dir(workspace)
             .args(["lambda", "watch", "--invoke-address", LOCALHOST, "--invoke-port", &port.to_string()])
+            // Otherwise every page that a browser shows could read and change what the functions have.
+            .arg("--disable-cors")
             .envs(functions_environment)
             .envs(dynamodb.environment())
             .envs([METRICS_NAMESPACE])

@@ -1,13 +1,13 @@
-//! Who may use the page: whoever opens it from its own address, and no page of another site.
+//! Who may use the page: a visitor who opens it from its own address, and no page of another site.
 //!
-//! A page of another site can make a browser send requests to this server. It cannot read the answers, but a request may
-//! change something. So a request of a browser that may change something must come from this page itself. And a name
-//! that another site resolves to this machine is refused: only addresses and `localhost` are taken.
+//! A page of another site can make a browser send requests to this server. A request may change something, and even a
+//! read costs something. So a browser's request must come from this page itself, or open it. A name that another site
+//! resolves to this machine is refused: only addresses and `localhost` are taken. And no other page may frame this one.
 
 use crate::problem::problem;
 use axum::extract::Request;
-use axum::http::header::{HOST, ORIGIN};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::header::{CONTENT_SECURITY_POLICY, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use std::fmt::Write;
@@ -18,10 +18,14 @@ pub const TOKEN: &str = "x-console-token";
 
 /// Refuses what comes from another site. It stands before every route of the page.
 pub async fn guard(request: Request, next: Next) -> Response {
-    match refusal(request.method(), request.headers()) {
+    let mut response = match refusal(request.method(), request.headers()) {
         None => next.run(request).await,
         Some((field, detail)) => problem(StatusCode::FORBIDDEN, "cross_site", field, detail),
-    }
+    };
+    let headers = response.headers_mut();
+    headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static("frame-ancestors 'none'"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
 /// Why a request is refused: the header, and what to do.
@@ -31,13 +35,12 @@ fn refusal(method: &Method, headers: &HeaderMap) -> Option<(&'static str, &'stat
     if !is_address(host) {
         return Some(("header:host", "open the page by the address that `cargo dev` prints"));
     }
-    if [Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
-        return None;
-    }
+    let opens_page = *method == Method::GET && text("sec-fetch-mode") == Some("navigate");
     let is_own = match (text(ORIGIN.as_str()), text("sec-fetch-site")) {
+        _ if opens_page => true,
         (Some(origin), _) => origin.strip_prefix("http://") == Some(host),
         (None, Some(site)) => ["same-origin", "none"].contains(&site),
-        // No browser sends it. Another program cannot be made to by a page.
+        // A browser that does not say so, or no browser. Only the former can be made to by a page, and only to read.
         (None, None) => true,
     };
     if is_own { None } else { Some(("header:origin", "send this request from the page itself")) }
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_change_something_must_come_from_the_page_or_from_no_browser() {
+    fn a_request_of_a_browser_must_come_from_the_page_or_open_it() {
         let own = ("host", "127.0.0.1:9001");
         let others = [("origin", "http://127.0.0.1:9001"), ("sec-fetch-site", "same-origin")];
         assert!(!is_refused(&Method::POST, &[own]));
@@ -118,8 +121,12 @@ mod tests {
         ] {
             assert!(is_refused(&Method::POST, &[own, header]), "{header:?}");
             assert!(is_refused(&Method::DELETE, &[own, header]), "{header:?}");
-            assert!(!is_refused(&Method::GET, &[own, header]), "{header:?}");
+            assert!(is_refused(&Method::GET, &[own, header]), "{header:?}");
+            let navigate = ("sec-fetch-mode", "navigate");
+            assert!(!is_refused(&Method::GET, &[own, header, navigate]), "{header:?}");
+            assert!(is_refused(&Method::POST, &[own, header, navigate]), "{header:?}");
         }
+        assert!(!is_refused(&Method::GET, &[own]));
     }
 
     #[test]

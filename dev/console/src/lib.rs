@@ -27,7 +27,8 @@ use problem::problem;
 use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
-use stories::STORIES;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use stories::{Ended, STORIES};
 use tokio::sync::Semaphore;
 
 pub use guard::{TOKEN, guard};
@@ -38,7 +39,7 @@ pub use tables::{Tables, WatchedTable};
 const STAGES: usize = 4;
 /// The most bytes of a request.
 const LONGEST_BODY: usize = 4096;
-/// How many stories wait for a stage, and how many are refused after that.
+/// How many stories wait for a stage. More are refused.
 const QUEUE: usize = 60;
 
 /// What the page says about the program that serves it.
@@ -61,6 +62,7 @@ pub struct Console {
     token: String,
     stages: Arc<Semaphore>,
     queue: Arc<Semaphore>,
+    stopped: Arc<AtomicUsize>,
 }
 
 impl Console {
@@ -71,7 +73,7 @@ impl Console {
     pub fn new(about: About, tables: Arc<Tables>, requests: Arc<Requests>) -> io::Result<Arc<Self>> {
         let token = guard::new_token().map_err(io::Error::other)?;
         let (stages, queue) = (Arc::new(Semaphore::new(STAGES)), Arc::new(Semaphore::new(QUEUE)));
-        Ok(Arc::new(Console { about, tables, requests, token, stages, queue }))
+        Ok(Arc::new(Console { about, tables, requests, token, stages, queue, stopped: Arc::default() }))
     }
 
     /// The routes of the console: `/` and `/console/…`. Put [`guard()`] before them, and run [`Tables::look`] beside them.
@@ -100,8 +102,13 @@ fn answer(body: &Value) -> Response {
 
 async fn about(State(console): State<Arc<Console>>) -> Response {
     let About { functions_url, dynamodb, endpoint } = &console.about;
-    let playing = console.playing();
-    answer(&json!({ "functionsUrl": functions_url, "dynamodb": dynamodb, "endpoint": endpoint, "playing": playing }))
+    answer(&json!({
+        "functionsUrl": functions_url,
+        "dynamodb": dynamodb,
+        "endpoint": endpoint,
+        "playing": console.playing(),
+        "stopped": console.stopped.load(SeqCst),
+    }))
 }
 
 async fn list() -> Response {
@@ -132,7 +139,14 @@ async fn play(
     let Ok(place) = console.queue.clone().try_acquire_owned() else { return busy() };
     let Ok(stage) = console.stages.clone().acquire_owned().await else { return busy() };
     drop(place);
-    match stories::play(story, settings, stage) {
+    let stopped = console.stopped.clone();
+    let ended = move |how| {
+        if how == Ended::Stopped {
+            stopped.fetch_add(1, SeqCst);
+        }
+        drop(stage);
+    };
+    match stories::play(story, settings, ended) {
         Ok(told) => streams::of_play(told),
         Err(_) => busy(),
     }

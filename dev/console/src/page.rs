@@ -1,9 +1,7 @@
 //! The files of the page.
 
 use axum::http::StatusCode;
-use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-};
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::response::{IntoResponse, Response};
 
 /// The page may load from its own address only, and no other page may frame it.
@@ -64,7 +62,6 @@ fn respond(kind: &'static str, text: String) -> Response {
     let headers = [
         (CONTENT_TYPE, kind),
         (CONTENT_SECURITY_POLICY, POLICY),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (REFERRER_POLICY, "no-referrer"),
         (CACHE_CONTROL, "no-store"), // the next build has other files
     ];

@@ -58,7 +58,7 @@ impl Requests {
         let request = kept.iter().rev().find(|request| {
             request["key"] == key
                 && request["version"].as_u64() == Some(version)
-                && request["route"].as_str().is_some_and(|route| !route.starts_with("GET "))
+                && request["emf"]["changes"].as_u64().is_some_and(|changes| changes > 0) // it has sent a write
                 && request["status"].as_u64().is_some_and(|status| status < 300)
                 && request["function"].as_str().is_some_and(&is_writer)
         })?;
@@ -102,7 +102,7 @@ mod tests {
         json!({
             "message": "request", "function": "device-state", "route": "PATCH /devices/{deviceId}/state", "key": key,
             "version": version, "status": status, "outcome": "ok", "attempts": 2, "conflicts": 1, "lost_answers": 0,
-            "duration_ms": 3, "_aws": {"Timestamp": 1_772_877_600_000_u64},
+            "duration_ms": 3, "changes": u8::from(status == 200), "_aws": {"Timestamp": 1_772_877_600_000_u64},
         })
         .to_string()
     }
@@ -144,5 +144,10 @@ mod tests {
         assert_eq!(writer("lamp", 7).as_deref(), Some("PATCH /devices/{deviceId}/state of device-state"));
         assert_eq!((writer("lamp", 8), writer("bulb", 7)), (None, None));
         assert_eq!(requests.writer_of("lamp", 7, |_| false), None);
+        let mut unchanged: Value = serde_json::from_str(&line("lamp", 7, 200)).expect("JSON");
+        (unchanged["changes"], unchanged["route"]) = (json!(0), json!("PUT /devices/{deviceId}/status"));
+        requests.take(unchanged.to_string());
+        let writer = requests.writer_of("lamp", 7, |_| true);
+        assert_eq!(writer.as_deref(), Some("PATCH /devices/{deviceId}/state of device-state"), "it changed nothing");
     }
 }

@@ -17,8 +17,10 @@ pub struct Row {
     /// The number of its table.
     pub table: usize,
     pub attributes: Attributes,
-    /// In milliseconds since 1970. `None` if it was there before anybody looked.
-    pub changed_at: Option<u64>,
+    /// When it was first seen as it is, in milliseconds since 1970.
+    pub seen_at: u64,
+    /// Whether it was like this before anybody looked. Then nobody knows since when.
+    pub is_old: bool,
 }
 
 /// The id of a row: the table, and the key as JSON.
@@ -37,11 +39,12 @@ impl Row {
         let key: Vec<_> = table.key.iter().filter_map(|name| Some(text_of(self.attributes.get(name)?))).collect();
         let key = key.join(", ");
         let is_writer = |function: &str| table.writers.iter().any(|writer| writer == function);
-        let written = told.version.or(number("token")).and_then(|version| {
-            let writer = requests.writer_of(&key, version, is_writer)?;
-            Some(format!("Version {version} was written by {writer}."))
-        });
         let is_lease = told.kind.name() == "lease";
+        let (made, what) = if is_lease { (number("token"), "Token") } else { (told.version, "Version") };
+        let written = made.and_then(|made| {
+            let writer = requests.writer_of(&key, made, is_writer)?;
+            Some(format!("{what} {made} was written by {writer}."))
+        });
         // What begins with `_` is the crate's own, and the sentences tell it.
         let attributes = self.attributes.iter().filter(|(name, _)| !name.starts_with('_'));
         json!({
@@ -55,7 +58,8 @@ impl Row {
             "expiresAt": if is_lease { number("expiresAt") } else { None },
             "holder": self.attributes.get("holder").filter(|_| is_lease).map(text_of),
             "token": if is_lease { number("token") } else { None },
-            "changedAt": self.changed_at,
+            "seenAt": self.seen_at,
+            "changedAt": Some(self.seen_at).filter(|_| !self.is_old),
             "written": written,
             "sentences": told.sentences,
             "problems": told.problems,
@@ -103,7 +107,7 @@ mod tests {
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into();
-        let row = Row { id: id_of(&tables[0], &attributes), table: 0, attributes, changed_at: Some(5) };
+        let row = Row { id: id_of(&tables[0], &attributes), table: 0, attributes, seen_at: 5, is_old: false };
         let now = Timestamp::from_epoch_millis(1_772_877_600_000).expect("a moment");
         let shown = row.to_json(&tables, &Requests::default(), now);
         assert_eq!(shown["id"], r#"Leases {"leaseKey":"k"}"#);

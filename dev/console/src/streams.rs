@@ -54,7 +54,7 @@ pub fn of_play(told: Receiver<Told>) -> Response {
             None if has_ended => return None,
             None => {
                 has_ended = true;
-                let detail = "The story broke off. The terminal of `cargo dev` says why, and its seed plays it again.";
+                let detail = "The story broke off: it took too long, or the terminal of `cargo dev` says why. Its seed plays it again.";
                 event("failed", &json!({ "detail": detail }))
             }
         };

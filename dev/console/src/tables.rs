@@ -101,13 +101,16 @@ impl Tables {
     /// Reads all tables. A row that has not changed stays the same row.
     async fn read(&self, before: &Seen, was_watched: bool) -> Seen {
         let now = self.clock.now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(now.as_millis()).ok().filter(|_| was_watched);
+        let now = u64::try_from(now.as_millis()).unwrap_or_default();
         let mut seen = Seen::default();
         for (number, table) in self.watched.iter().enumerate() {
             let (items, more) = match self.scan(table).await {
                 Ok(read) => read,
                 Err(why) => {
                     seen.tables.push(Count::Failed(why));
+                    // Nobody knows what is there now. What was seen last is not gone.
+                    let old = before.rows.iter().filter(|(_, row)| row.table == number);
+                    seen.rows.extend(old.map(|(id, row)| (id.clone(), row.clone())));
                     continue;
                 }
             };
@@ -116,7 +119,9 @@ impl Tables {
                 let id = id_of(table, &attributes);
                 let row = match before.rows.get(&id) {
                     Some(old) if old.attributes == attributes => old.clone(),
-                    _ => Arc::new(Row { id: id.clone(), table: number, attributes, changed_at: now }),
+                    _ => {
+                        Arc::new(Row { id: id.clone(), table: number, attributes, seen_at: now, is_old: !was_watched })
+                    }
                 };
                 seen.rows.insert(id, row);
             }

@@ -25,7 +25,7 @@ pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
     let mut all = Verdict::Unproved;
     for Cancelled { role, reason, layout } in steps {
         let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { continue };
-        match judge(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()).traced() {
+        match judge(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
             landed @ Verdict::Landed(_) => return landed,
             Verdict::NeverApplied => {
                 let row = item.clone().and_then(|item| Row::read(layout, item).ok());

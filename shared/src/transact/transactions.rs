@@ -181,7 +181,7 @@ impl TransactionChange<'_> {
             layout: step.layout,
         });
         let mut burned = None;
-        let verdict = match judge_cancellation(judged, self.sender.clock.now()) {
+        let verdict = match judge_cancellation(judged, self.sender.clock.now()).traced() {
             // If the rows cannot be asked, nothing is proved.
             Verdict::Unproved | Verdict::Open if pending.is_some() && is_lease_lost(steps, &reasons) => {
                 self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved)
@@ -266,10 +266,12 @@ impl TransactionChange<'_> {
             WriteOutcome::Refused(refusal) => {
                 let row = refusal.by.clone().and_then(|item| Row::read(layout, item).ok());
                 let soon = soon_purged(layout, &sent, row.as_ref(), sender.clock.now());
-                match judge(&sent, refusal.by.as_ref().and_then(|item| row::seen(layout, item)).as_ref()).traced() {
-                    Verdict::NeverApplied if soon => (Verdict::Unproved, refusal.by),
-                    verdict => (verdict, refusal.by),
-                }
+                let verdict = match judge(&sent, refusal.by.as_ref().and_then(|item| row::seen(layout, item)).as_ref())
+                {
+                    Verdict::NeverApplied if soon => Verdict::Unproved,
+                    verdict => verdict,
+                };
+                (verdict.traced(), refusal.by)
             }
         };
         attempt.learn(step.row, Known::of(layout, row)?);
@@ -287,7 +289,7 @@ impl TransactionChange<'_> {
         let (rows, writes): (Vec<_>, Vec<_>) = steps.iter().filter_map(sent).unzip();
         let mut all = Verdict::Unproved;
         for (item, (sent, layout)) in self.read_batch(attempt, &rows).await?.iter().zip(&writes) {
-            match judge_without_copies(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()).traced() {
+            match judge_without_copies(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
                 landed @ Verdict::Landed(_) => return Ok(landed),
                 Verdict::NeverApplied => all = Verdict::NeverApplied,
                 Verdict::Open | Verdict::Unproved | Verdict::Corrupt => {}

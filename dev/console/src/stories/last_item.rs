@@ -22,11 +22,7 @@ pub const STORY: Story = Story {
     title: "The last item",
     summary: "One item is left. Several buyers order it in the same moment. One order must take it, and the others must \
               learn that it is gone.",
-    settings: &[
-        Setting::writers("Buyers", 4, 50),
-        Setting::lost_answers(30),
-        Setting::delay("One request in ten is late by", 0, 2000, 50),
-    ],
+    settings: &[Setting::writers("Buyers", 4, 50), Setting::lost_answers(30), Setting::late_by()],
     seed: 2,
     sides: &[
         Side {
@@ -50,6 +46,7 @@ pub const STORY: Story = Story {
     ],
     clients: |settings| (1..=settings.get("writers")).map(|number| format!("buyer {number}")).collect(),
     counters: &[
+        counter("gone", "Gone for nothing", "Items that left the stock, and that no order has."),
         ACKNOWLEDGED,
         UNKNOWN,
         HELD,
@@ -91,6 +88,8 @@ async fn buyers<'a, F: Future<Output = Ended> + 'a>(
         }
     }))
     .await;
+    let gone = 1 - scene.total("stock") - scene.total("held");
+    scene.count("gone", gone.max(0));
 }
 
 async fn shop(scene: Rc<Scene>, settings: &Settings) {
@@ -145,7 +144,7 @@ async fn naive_shop(scene: &Scene, settings: &Settings) {
 fn verdict(scene: &Scene) -> Verdict {
     let [acknowledged, unknown, held] = ["acknowledged", "unknown", "held"].map(|name| scene.total(name));
     let stock = stock(scene.engine());
-    let is_good = held + stock == 1 && (acknowledged..=acknowledged + unknown).contains(&held);
+    let is_good = held == 1 && stock == 0 && (acknowledged..=acknowledged + unknown).contains(&held);
     let told = were(acknowledged, "order");
     let text = match (is_good, held, stock) {
         (true, ..) => {

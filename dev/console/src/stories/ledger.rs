@@ -4,7 +4,7 @@ use super::cost::{read_units, write_units};
 use super::told::Teller;
 use fencepost_test::{Engine, Fault, Network, Outcome, Seam, Sent};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// How many effects there are in the tables, such as the number that a counter holds.
@@ -13,9 +13,9 @@ pub type Held = fn(&Engine) -> i64;
 /// When an effect counts as applied twice.
 #[derive(Clone, Copy, Debug)]
 pub enum Twice {
-    /// When one call has more than one effect.
+    /// Each call that has more than one effect.
     PerCall,
-    /// When there is more than one effect in all, because one is all that there can be.
+    /// Each effect beyond the first, because there can be one in all.
     InAll,
 }
 
@@ -39,8 +39,8 @@ struct State {
     /// The call that each client is in.
     call_of_client: BTreeMap<u64, u64>,
     requests: Vec<Noted>,
-    /// The writes that were sent, by client and text.
-    writes: BTreeSet<(u64, String)>,
+    /// The writes that were sent, by call and text, and whether one of them was applied.
+    writes: BTreeMap<(u64, String), bool>,
     /// The effects of each call.
     effects: BTreeMap<u64, i64>,
 }
@@ -49,6 +49,8 @@ struct State {
 struct Noted {
     call: u64,
     arrivals: usize,
+    /// How it was answered where it arrived last.
+    answer: String,
 }
 
 impl Ledger {
@@ -97,12 +99,13 @@ impl Ledger {
     fn measure(&self, state: &mut State, engine: &Engine, call: Option<u64>) {
         let held = (self.held)(engine);
         let new = held - state.counters.get("held").copied().unwrap_or(0);
+        state.add("removed", (-new).max(0));
         if new != 0 {
             state.add("held", new);
             *state.effects.entry(call.unwrap_or_default()).or_default() += new;
         }
         let twice = match self.twice {
-            Twice::PerCall => state.effects.values().map(|effects| (effects - 1).max(0)).sum(),
+            Twice::PerCall => state.effects.values().filter(|effects| **effects > 1).count().try_into().unwrap_or(0),
             Twice::InAll => (held - 1).max(0),
         };
         let before = state.counters.get("appliedTwice").copied().unwrap_or(0);
@@ -111,9 +114,12 @@ impl Ledger {
 
     fn left(&self, state: &mut State, number: usize, sent: &Sent) {
         let client = sent.request.op;
-        state.requests.push(Noted { call: state.call_of_client.get(&client).copied().unwrap_or(0), arrivals: 0 });
+        let call = state.call_of_client.get(&client).copied().unwrap_or(0);
+        state.requests.push(Noted { call, arrivals: 0, answer: String::new() });
         let is_write = !sent.is_read();
-        let resend = is_write && !state.writes.insert((client, sent.request.body.to_string()));
+        let write = (call, sent.request.body.to_string());
+        let resend = is_write && state.writes.contains_key(&write);
+        state.writes.entry(write).or_default();
         state.add("requests", 1);
         state.add("resends", i64::from(resend));
         let kind = match sent.operation() {
@@ -141,16 +147,25 @@ impl Ledger {
             state.add("writeUnits", write_units(engine, sent));
             self.measure(state, engine, Some(call));
         }
-        let (outcome, text) = in_words(outcome);
-        state.add("conflicts", i64::from(outcome == "conflict"));
-        self.tell(sent, "arrived", json!({ "request": number, "outcome": outcome, "text": text }));
+        let (word, mut text) = in_words(outcome);
+        state.add("conflicts", i64::from(word == "conflict"));
+        let was_applied = state.writes.entry((call, sent.request.body.to_string())).or_default();
+        if word == "conflict" && *was_applied {
+            "refused by its own first send, which was applied".clone_into(&mut text);
+        }
+        *was_applied |= *outcome == Outcome::Done;
+        state.requests[number].answer.clone_from(&text);
+        self.tell(sent, "arrived", json!({ "request": number, "outcome": word, "text": text }));
     }
 
     fn heard(&self, state: &mut State, number: usize, sent: &Sent) {
         let Some((_, outcome)) = &sent.heard else { return };
-        let (outcome, text) = in_words(outcome);
-        state.add("lostAnswers", i64::from(outcome == "lost"));
-        self.tell(sent, "heard", json!({ "request": number, "outcome": outcome, "text": text }));
+        let (word, mut text) = in_words(outcome);
+        state.add("lostAnswers", i64::from(word == "lost"));
+        if word == "conflict" {
+            text.clone_from(&state.requests[number].answer);
+        }
+        self.tell(sent, "heard", json!({ "request": number, "outcome": word, "text": text }));
     }
 
     fn tell(&self, sent: &Sent, kind: &str, members: Value) {
@@ -188,16 +203,25 @@ fn text_of(sent: &Sent) -> String {
     format!("{} {}", sent.operation(), rows.join(", "))
 }
 
+const FAILED: &str = "ConditionalCheckFailedException";
+
+fn in_the_way(code: &str) -> String {
+    let why = if code == FAILED {
+        "its condition does not hold"
+    } else {
+        "a condition does not hold, or it met a transaction"
+    };
+    format!("refused: {why}")
+}
+
 /// How a request ended, in a word for the page and in words for its visitor.
 fn in_words(outcome: &Outcome) -> (&'static str, String) {
     match outcome {
         Outcome::Done => ("done", String::new()),
         Outcome::Reset => ("lost", "the connection broke, so its client knows nothing".to_owned()),
         Outcome::Error(_, code) => {
-            let lost_race =
-                ["ConditionalCheckFailedException", "TransactionCanceledException", "TransactionConflictException"];
-            let word = if lost_race.contains(&code.as_str()) { "conflict" } else { "error" };
-            (word, code.clone())
+            let lost_race = [FAILED, "TransactionCanceledException", "TransactionConflictException"];
+            if lost_race.contains(&code.as_str()) { ("conflict", in_the_way(code)) } else { ("error", code.clone()) }
         }
         _ => ("error", outcome.to_string()),
     }

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use std::pin::Pin;
 use std::rc::Rc;
 
-pub use player::play;
+pub use player::{Ended, play};
 pub use settings::{Invalid, Setting, Settings};
 pub use told::Told;
 
@@ -43,6 +43,7 @@ pub struct Story {
     sides: &'static [Side],
     /// The clients, by name.
     clients: fn(&Settings) -> Vec<String>,
+    /// The counters of its own. The first one is what it is about.
     counters: &'static [Counter],
     twice: Twice,
 }
@@ -77,14 +78,14 @@ const fn counter(name: &'static str, label: &'static str, help: &'static str) ->
 const ACKNOWLEDGED: Counter = counter("acknowledged", "Acknowledged", "Calls that were told that they succeeded.");
 const UNKNOWN: Counter = counter("unknown", "Unknown", "Calls that were told that nothing proves what became of them.");
 const HELD: Counter = counter("held", "Held", "Effects that are in the table.");
-const TWICE: Counter =
-    counter("appliedTwice", "Applied twice", "Effects that are there once more than they should be.");
+const TWICE: Counter = counter("appliedTwice", "Applied twice", "What was applied more than once.");
 const REQUESTS: Counter = counter("requests", "Requests", "Requests that left for DynamoDB.");
 const WRITE_UNITS: Counter =
     counter("writeUnits", "Write units", "What DynamoDB charges for the writes, refused ones included.");
 const READ_UNITS: Counter = counter("readUnits", "Read units", "What DynamoDB charges for the reads.");
-const CONFLICTS: Counter = counter("conflicts", "Conflicts", "Requests that DynamoDB refused because of a race.");
-const LOST: Counter = counter("lostAnswers", "Lost answers", "Requests whose client heard nothing.");
+const CONFLICTS: Counter =
+    counter("conflicts", "Conflicts", "Requests whose condition did not hold, or that met a transaction.");
+const LOST: Counter = counter("lostAnswers", "Lost answers", "Requests whose connection broke before an answer came.");
 const RESENDS: Counter = counter("resends", "Resends", "Writes that were sent again, unchanged.");
 /// What every request costs, in this order.
 const COSTS: [Counter; 6] = [REQUESTS, WRITE_UNITS, READ_UNITS, CONFLICTS, LOST, RESENDS];
@@ -138,6 +139,7 @@ impl Story {
             "seed": settings.seed,
             "settings": settings.to_json(),
             "sides": self.sides.iter().map(side).collect::<Vec<_>>(),
+            "lead": self.counters.first().map(|counter| counter.name),
             "counters": self.counters.iter().chain(&COSTS).map(counter).collect::<Vec<_>>(),
         })
     }

@@ -100,7 +100,7 @@ pub async fn register(actor: &Actor<'_>, ip: &str, instance: &str) -> Ended {
     if put.send().await.is_ok() { Ended::Acknowledged } else { Ended::Unknown }
 }
 
-/// Deletes the mapping of an address, whoever has it.
+/// Deletes the mapping of an address, without a look at its owner.
 pub async fn delete(actor: &Actor<'_>, ip: &str) -> Ended {
     let delete = actor.sdk().delete_item().table_name("HostToCellMapping").key("hostIp", text(ip));
     if delete.send().await.is_ok() { Ended::Acknowledged } else { Ended::Unknown }
@@ -125,9 +125,22 @@ pub async fn lock(actor: &Actor<'_>, key: &str, holder: &str, now: i64, until: i
     }
 }
 
-/// Creates a child with an id of its own: the lock is all that keeps others from it.
-pub async fn create_child(actor: &Actor<'_>, parent: &str, holder: &str) -> Ended {
+/// Whether a parent has a child. The read is strongly consistent.
+pub async fn has_child(actor: &Actor<'_>, parent: &str) -> bool {
+    let client = actor.sdk();
+    loop {
+        let scan = client.scan().table_name("Children").consistent_read(true);
+        let scan = scan.filter_expression("parentId = :parent").expression_attribute_values(":parent", text(parent));
+        if let Ok(found) = scan.send().await {
+            return found.count > 0;
+        }
+    }
+}
+
+/// Creates a child with a new id.
+pub async fn create_child(actor: &Actor<'_>, parent: &str) -> Ended {
+    let id = format!("{:016x}", actor.scene().db().random());
     let put = actor.sdk().put_item().table_name("Children");
-    let put = put.item("childId", text(&format!("{parent}-of-{holder}"))).item("parentId", text(parent));
+    let put = put.item("childId", text(&id)).item("parentId", text(parent));
     if put.send().await.is_ok() { Ended::Acknowledged } else { Ended::Unknown }
 }

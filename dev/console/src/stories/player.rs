@@ -20,21 +20,34 @@ const LONGEST: Duration = Duration::from_mins(30);
 /// How many moments a play may be ahead of its listener.
 const AHEAD: usize = 1024;
 
-/// Plays a story until it ends, or until nobody listens any more. `during` is kept as long as it plays.
+/// How a play ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// By itself.
+    Finished,
+    /// Because nobody listened any more.
+    Stopped,
+}
+
+/// Plays a story until it ends, or until nobody listens any more. Then `ended` is called.
 ///
 /// # Errors
 /// The operating system gives no thread, or no timer.
-pub fn play(story: &'static Story, settings: Settings, during: impl Send + 'static) -> io::Result<Receiver<Told>> {
+pub fn play(
+    story: &'static Story,
+    settings: Settings,
+    ended: impl FnOnce(Ended) + Send + 'static,
+) -> io::Result<Receiver<Told>> {
     let (to, told) = channel(AHEAD);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     let play = move || {
-        runtime.block_on(async {
+        let how = runtime.block_on(async {
             tokio::select! {
-                () = perform(story, &settings, &to) => {}
-                () = to.closed() => {}
+                () = perform(story, &settings, &to) => Ended::Finished,
+                () = to.closed() => Ended::Stopped,
             }
         });
-        drop(during);
+        ended(how);
     };
     std::thread::Builder::new().name(format!("story {}", story.name)).spawn(play)?;
     Ok(told)

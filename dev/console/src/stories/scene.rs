@@ -46,7 +46,7 @@ impl Scene {
         if lost > 0 {
             self.db.lose_answer().of_writes().with_probability(f64::from(lost) / 100.0);
         }
-        let delay = settings.get("delay");
+        let delay = settings.get("lateBy");
         if delay > 0 {
             self.db.delay(Duration::from_millis(delay)).with_probability(0.1);
         }

@@ -38,9 +38,15 @@ impl Setting {
         Setting { name: "lostAnswers", label: "Lost answers", unit: "%", min: 0, max: 50, step: 5, default }
     }
 
-    /// A time.
-    pub(super) const fn delay(label: &'static str, default: u64, max: u64, step: u64) -> Self {
-        Setting { name: "delay", label, unit: "ms", min: 0, max, step, default }
+    /// By how much one request in ten is late.
+    pub(super) const fn late_by() -> Self {
+        let label = "One request in ten is late by";
+        Setting { name: "lateBy", label, unit: "ms", min: 0, max: 2000, step: 50, default: 0 }
+    }
+
+    /// How long the delay takes that a story is about.
+    pub(super) const fn delay(label: &'static str, default: u64) -> Self {
+        Setting { name: "delay", label, unit: "ms", min: 0, max: 60_000, step: 500, default }
     }
 
     /// What the page is told of it.

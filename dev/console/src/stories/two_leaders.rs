@@ -16,23 +16,23 @@ const LEASE: &str = "controller";
 const PARENT: &str = "cluster";
 /// How long a leader leads, in seconds.
 const TTL: i64 = 10;
-/// How long Bob works before he wants the child. Ann was about to create it when she stood still.
-const WORK: Duration = Duration::from_secs(3);
+/// How long Bob works before he creates the child.
+const WORK: Duration = Duration::from_secs(4);
 /// How long a candidate waits between two attempts to lead.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub const STORY: Story = Story {
     name: "two-leaders",
     title: "Two leaders",
-    summary: "Ann leads under a lease of ten seconds. Her process stands still for longer. Bob leads now. Then Ann wakes \
-              up and still believes that she leads. Both want to create the one child of a parent.",
-    settings: &[Setting::delay("Ann stands still for", 13_000, 60_000, 500), Setting::lost_answers(0)],
+    summary: "Ann leads for ten seconds. She is about to create the one child of a parent, when her process stands still. \
+              If that takes longer than her lease, Bob leads. Then Ann wakes up, and still believes that she leads.",
+    settings: &[Setting::delay("Ann stands still for", 13_000), Setting::lost_answers(0)],
     seed: 1,
     sides: &[
         Side {
             id: "naive",
             title: "A lock",
-            how: "Whoever holds the lock creates the child. Nothing tells the child that the lock has gone to another.",
+            how: "The holder of the lock looks for the child, and creates it if there is none. The lock may be gone by then.",
             tables: TABLES,
             held: children,
             play: |scene, settings| Box::pin(async move { naive_leaders(&scene, &settings).await }),
@@ -50,9 +50,9 @@ pub const STORY: Story = Story {
     ],
     clients: |_| ["Ann", "Bob"].map(str::to_owned).to_vec(),
     counters: &[
+        TWICE,
         ACKNOWLEDGED,
         HELD,
-        TWICE,
         counter("fenced", "Fenced", "What a leader of the past tried, and was refused."),
     ],
     twice: Twice::InAll,
@@ -62,31 +62,50 @@ fn children(engine: &Engine) -> i64 {
     live_rows(engine, CHILDREN)
 }
 
-/// Ann stands still as soon as her request to lead has left. Bob comes a second later. `lead` is what both do, with the time
-/// that they work before they want the child.
-async fn play<'a>(scene: &'a Scene, settings: &Settings, lead: impl AsyncFn(&Actor<'a>, &str, Duration)) {
-    let still = Duration::from_millis(settings.get("delay"));
-    if !still.is_zero() {
-        scene.db().freeze(still).of_writes().on(LEASES).once();
-    }
+/// Ann comes first, and Bob a second later. `lead` is what both do, with the time that they stand still or work.
+async fn play<'a>(scene: &'a Scene, settings: &Settings, lead: impl AsyncFn(&Actor<'a>, &str, Pause)) {
     scene.trouble(settings);
     let [ann, bob] = [0, 1].map(|number| scene.client(number));
+    let still = Duration::from_millis(settings.get("delay"));
     let lead = &lead;
-    let ann = scene.db().freezing(async move {
-        lead(&ann, "ann", Duration::ZERO).await;
-        ann.note("she has done what she believes a leader has to do");
-    });
+    let ann = scene.db().freezing(async move { lead(&ann, "ann", Pause::StandsStill(still)).await });
     let bob = async move {
         sleep(PAUSE).await;
-        lead(&bob, "bob", WORK).await;
+        lead(&bob, "bob", Pause::Works).await;
     };
     tokio::join!(ann, bob);
 }
 
+/// What a leader does between the look for the child and its creation.
+#[derive(Clone, Copy)]
+enum Pause {
+    /// Its process stands still for so long, as soon as the next request about the child has left.
+    StandsStill(Duration),
+    Works,
+}
+
+impl Pause {
+    /// Called right before that request.
+    fn stand_still(self, scene: &Scene) {
+        if let Pause::StandsStill(time) = self
+            && !time.is_zero()
+        {
+            scene.db().freeze(time).on(CHILDREN).once();
+        }
+    }
+
+    async fn work(self) {
+        if let Pause::Works = self {
+            sleep(WORK).await;
+        }
+    }
+}
+
 async fn leaders(scene: &Scene, settings: &Settings) {
-    play(scene, settings, async |actor: &Actor<'_>, name: &str, work: Duration| {
+    play(scene, settings, async |actor: &Actor<'_>, name: &str, pause: Pause| {
         let token = Box::pin(acquired(actor, name)).await;
-        sleep(work).await;
+        pause.work().await;
+        pause.stand_still(scene);
         let app = ensure_child(&actor.store());
         let lease = json!({ "key": LEASE, "token": token });
         let body = json!({ "parentUid": "first", "spec": { "size": 3 }, "lease": lease });
@@ -125,7 +144,7 @@ fn ensure_child(store: &Store) -> ensure_child::App {
 }
 
 async fn naive_leaders(scene: &Scene, settings: &Settings) {
-    play(scene, settings, async |actor: &Actor<'_>, name: &str, work: Duration| {
+    play(scene, settings, async |actor: &Actor<'_>, name: &str, pause: Pause| {
         loop {
             let now = seconds(scene);
             let call = actor.begin("take the lock");
@@ -138,9 +157,15 @@ async fn naive_leaders(scene: &Scene, settings: &Settings) {
             }
             sleep(PAUSE).await;
         }
-        sleep(work).await;
-        let call = actor.begin("create the child");
-        let created = Box::pin(naive::create_child(actor, PARENT, name)).await;
+        let call = actor.begin("look for the child, and create it if there is none");
+        pause.stand_still(scene);
+        if Box::pin(naive::has_child(actor, PARENT)).await {
+            scene.count("acknowledged", 1);
+            actor.end(call, None, "ok", "it is there");
+            return;
+        }
+        pause.work().await;
+        let created = Box::pin(naive::create_child(actor, PARENT)).await;
         scene.count("acknowledged", i64::from(created == Ended::Acknowledged));
         scene.ledger().tell_counters();
         let (outcome, text) = if created == Ended::Acknowledged { ("ok", "created") } else { ("unknown", "no answer") };
@@ -159,7 +184,7 @@ fn verdict(scene: &Scene) -> Verdict {
     let fenced = scene.total("fenced");
     match children(scene.engine()) {
         1 if fenced > 0 => Verdict {
-            text: format!("One child. {} refused, because it carried an old token.", were(fenced, "request")),
+            text: format!("One child. {} refused because of an old token.", were(fenced, "request")),
             is_good: true,
         },
         1 => Verdict { text: "One child.".to_owned(), is_good: true },

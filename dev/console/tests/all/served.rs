@@ -31,7 +31,7 @@ async fn a_story_begins_only_with_the_token_of_the_page() {
         assert_eq!((answer.status, answer.json().await["code"].as_str()), (403, Some("token_required")));
     }
     assert_eq!(world.get("/console/stories/two-leaders").await.status, 405, "a GET begins nothing");
-    assert_eq!(world.playing().await, 0);
+    assert_eq!(world.plays().await, (0, 0));
 }
 
 #[tokio::test]
@@ -98,9 +98,10 @@ async fn who_goes_away_stops_the_play() {
     let long = r#"{"writers": 20, "changes": 20, "lostAnswers": 50}"#;
     let mut answer = world.play("five-users", long).await;
     assert_eq!(answer.event().await.map(|(name, _)| name).as_deref(), Some("begin"));
-    assert_eq!(world.playing().await, 1);
+    assert_eq!(world.plays().await, (1, 0));
     drop(answer);
-    while world.playing().await > 0 {
+    while world.plays().await.0 > 0 {
         tokio::task::yield_now().await;
     }
+    assert_eq!(world.plays().await, (0, 1), "it has not played to its end");
 }

@@ -32,7 +32,7 @@ async fn a_row_that_anybody_changes_is_told_once_and_with_its_writer_if_that_is_
 
     let line = json!({
         "message": "request", "function": "device-state", "route": "PATCH /devices/{deviceId}/state", "key": "lamp",
-        "status": 200, "version": 2,
+        "status": 200, "version": 2, "changes": 1,
     });
     world.requests.take(line.to_string());
     put(&world, "lamp", 2);
@@ -62,6 +62,18 @@ async fn damaged_rows_are_explained_and_a_table_that_is_not_there_is_named() {
     world.engine.raw("DeleteTable", &json!({"TableName": TABLE}));
     let gone = rows(&mut stream).await;
     assert!(gone["tables"][0]["error"].as_str().is_some_and(|why| why.contains("ResourceNotFound")), "{gone}");
+    assert_eq!(gone["gone"], json!([]), "nobody knows what is there now");
+}
+
+#[tokio::test]
+async fn of_many_rows_the_first_are_shown_and_more_is_said() {
+    let world = World::new().await;
+    for number in 0..=200 {
+        put(&world, &format!("lamp-{number}"), 1);
+    }
+    let first = rows(&mut world.get("/console/tables").await).await;
+    assert_eq!(first["tables"][0], json!({"name": TABLE, "rows": 200, "shown": 200, "more": true}));
+    assert_eq!(first["changed"].as_array().map(Vec::len), Some(200));
 }
 
 #[tokio::test]

@@ -80,9 +80,10 @@ impl World {
         self.send("POST", &format!("/console/stories/{story}"), &format!("x-console-token: {token}\r\n"), body).await
     }
 
-    /// How many stories play.
-    pub async fn playing(&self) -> u64 {
-        self.get("/console/about").await.json().await["playing"].as_u64().expect("a number")
+    /// How many stories play, and how many were stopped so far.
+    pub async fn plays(&self) -> (u64, u64) {
+        let about = self.get("/console/about").await.json().await;
+        (about["playing"].as_u64().expect("a number"), about["stopped"].as_u64().expect("a number"))
     }
 }
 
