@@ -13,6 +13,10 @@ const LABEL: i32 = 26;
 const BAR: i32 = 22;
 const SPACE: i32 = 12;
 const LEFT: i32 = 14;
+/// The width of a figure with its unit.
+const FIGURE: i32 = 90;
+/// The most characters of a line of text.
+const CHARACTERS: usize = 62;
 /// The room for a figure after the longest bar.
 const RIGHT: i32 = 150;
 const FONT: &str = "sans-serif";
@@ -52,7 +56,7 @@ impl Bars {
     }
 
     fn height_of(&self, group: &Group) -> i32 {
-        let bars = group.bars.as_ref().map_or(1, |_| self.ways.len());
+        let bars = group.bars.as_ref().map_or_else(|reason| why(reason).len(), |_| self.ways.len());
         label_of(group) + BAR * i32::try_from(bars).unwrap_or_default() + SPACE
     }
 
@@ -127,7 +131,10 @@ impl Bars {
         let bars = match &group.bars {
             Ok(bars) => bars,
             Err(reason) => {
-                area.draw(&Text::new(format!("missing: {reason}"), (LEFT, y + 2), style()))?;
+                for line in why(reason) {
+                    area.draw(&Text::new(line, (LEFT, y + 2), style()))?;
+                    y += BAR;
+                }
                 return Ok(());
             }
         };
@@ -135,10 +142,16 @@ impl Bars {
             let Some(value) = figure.value() else { continue };
             let end = LEFT + self.length(value);
             area.draw(&Rectangle::new([(LEFT, y), (end, y + BAR - 4)], colour.drawn().filled()))?;
-            area.draw(&Text::new(self.with_unit(figure), (end + 8, y), style()))?;
+            area.draw(&Text::new(self.with_unit(figure), (self.beside(end), y), style()))?;
             y += BAR;
         }
         Ok(())
+    }
+
+    /// Where the figure of a bar begins: after it, and not under the line of the limit.
+    fn beside(&self, end: i32) -> i32 {
+        let limit = self.limit.map(|limit| LEFT + self.length(limit));
+        limit.filter(|limit| (end..end + FIGURE).contains(limit)).unwrap_or(end) + 8
     }
 
     /// The length of the bar of a value, in pixels.
@@ -151,6 +164,35 @@ impl Bars {
     }
 }
 
+/// The reason in lines that fit into the picture.
+fn why(reason: &str) -> Vec<String> {
+    let mut lines = vec!["missing:".to_owned()];
+    for word in reason.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() < CHARACTERS => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 fn label_of(group: &Group) -> i32 {
     if group.name.is_empty() { 0 } else { LABEL }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reason_is_broken_into_lines() {
+        let reason =
+            "target/release/device-state: No such file or directory (os error 2), and nothing else is known about it";
+        let lines = why(reason);
+        assert_eq!(lines.join(" "), format!("missing: {reason}"));
+        assert!(lines.len() > 1 && lines.iter().all(|line| line.len() <= CHARACTERS), "{lines:?}");
+    }
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// A table that is folded away, with a link to its CSV file.
 #[must_use]
 pub fn folded(table: &Table) -> String {
-    let about = escaped(&table.columns[0]);
+    let about = escaped(table.title());
     format!(
         "<details>\n<summary>Table: {about}</summary>\n{}<p><a href=\"{name}.csv\" download>{name}.csv</a>, {} \
          bytes</p>\n</details>\n",
@@ -22,7 +22,7 @@ pub fn folded(table: &Table) -> String {
 /// A table in a frame that scrolls on a narrow screen, also with the keyboard.
 #[must_use]
 pub fn rows(table: &Table) -> String {
-    let about = escaped(&table.columns[0]);
+    let about = escaped(table.title());
     let mut html =
         format!("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{about}\">\n<table>\n<thead><tr>");
     for column in &table.columns {

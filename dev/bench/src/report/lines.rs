@@ -114,12 +114,12 @@ impl Lines {
         mesh.x_label_formatter(&on_x).y_label_formatter(&on_y);
         mesh.x_desc(&self.x.title).y_desc(&self.y.title);
         mesh.axis_desc_style(font(18)).label_style(font(18)).draw()?;
-        for (index, series) in self.series.iter().enumerate() {
+        for series in &self.series {
             let places = series.places();
             chart.draw_series(LineSeries::new(places.iter().copied(), series.colour.drawn().stroke_width(3)))?;
             if series.has_marks {
                 for place in &places {
-                    area.draw(&mark(index, chart.backend_coord(place), series.colour))?;
+                    area.draw(&mark(chart.backend_coord(place), series.colour))?;
                 }
             }
         }
@@ -132,7 +132,7 @@ impl Lines {
             let (x, y) = (14 + column * i32::try_from(WIDTH / 2)?, TITLE + row * LEGEND_ROW + 14);
             area.draw(&PathElement::new([(x, y), (x + 28, y)], series.colour.drawn().stroke_width(3)))?;
             if series.has_marks {
-                area.draw(&mark(index, (x + 14, y), series.colour))?;
+                area.draw(&mark((x + 14, y), series.colour))?;
             }
             let style = (FONT, 18).into_font().color(&Colour::Ink.drawn());
             area.draw(&Text::new(series.name.clone(), (x + 36, y - 8), style))?;
@@ -141,17 +141,21 @@ impl Lines {
     }
 }
 
-/// The forms of the marks, in pixels around their place. The first is nearly a circle.
-const FORMS: [&[(i32, i32)]; 5] = [
-    &[(-3, -7), (3, -7), (7, -3), (7, 3), (3, 7), (-3, 7), (-7, 3), (-7, -3)],
-    &[(-6, -6), (6, -6), (6, 6), (-6, 6)],
-    &[(-8, 7), (8, 7), (0, -7)],
-    &[(0, -9), (9, 0), (0, 9), (-9, 0)],
-    &[(-8, -7), (8, -7), (0, 7)],
-];
+/// The corners of a mark, in pixels around its place. Each colour has its own form, so that nobody has to tell colours
+/// apart.
+fn form(colour: Colour) -> &'static [(i32, i32)] {
+    match colour {
+        Colour::Usual => &[(-8, 7), (8, 7), (0, -7)],
+        Colour::Second => &[(-6, -6), (6, -6), (6, 6), (-6, 6)],
+        Colour::Adds => &[(0, -9), (9, 0), (0, 9), (-9, 0)],
+        Colour::OwnAdds => &[(-8, -7), (8, -7), (0, 7)],
+        Colour::Ours | Colour::Paper | Colour::Ink | Colour::Faint => {
+            &[(-3, -7), (3, -7), (7, -3), (7, 3), (3, 7), (-3, 7), (-7, 3), (-7, -3)]
+        }
+    }
+}
 
-/// A mark. Its form differs from line to line, so that nobody has to tell colours apart.
-fn mark(line: usize, (x, y): (i32, i32), colour: Colour) -> Polygon<(i32, i32)> {
-    let around = FORMS[line % FORMS.len()].iter().map(|(right, down)| (x + right, y + down));
-    Polygon::new(around.collect::<Vec<_>>(), colour.drawn().filled())
+fn mark((x, y): (i32, i32), colour: Colour) -> Polygon<(i32, i32)> {
+    let corners = form(colour).iter().map(|(right, down)| (x + right, y + down));
+    Polygon::new(corners.collect::<Vec<_>>(), colour.drawn().filled())
 }

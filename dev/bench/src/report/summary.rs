@@ -33,11 +33,20 @@ fn function(Function { size, starts, memory, update }: &Function) -> Option<Stri
         memory.as_ref().ok().map(|memory| format!("takes at most {} MB of memory", memory.ours)),
     ];
     let told = told.into_iter().flatten().collect::<Vec<_>>();
-    let function = (!told.is_empty()).then(|| format!("The function device-state {}.", told.join(", ")));
+    let function = (!told.is_empty()).then(|| format!("The function device-state {}.", listed(&told)));
     let update = update.as_ref().ok();
     let update = update.map(|update| format!("An update takes {} times as long as on the bare SDK.", update.ratio));
     let sentences: Vec<_> = function.into_iter().chain(update).collect();
     (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+/// Some words with commas, and with "and" before the last.
+fn listed(words: &[String]) -> String {
+    match words {
+        [first, second] => format!("{first} and {second}"),
+        [rest @ .., last] if !rest.is_empty() => format!("{}, and {last}", rest.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 fn crowds(crowds: &Crowds) -> Option<String> {
@@ -45,9 +54,9 @@ fn crowds(crowds: &Crowds) -> Option<String> {
     let of = |strategy| crowds.rows.iter().find(|row| row.callers == most && row.way == strategy);
     let (ours, naive, jitter) = (of(Strategy::Fencepost)?, of(Strategy::Naive)?, of(Strategy::FullJitter)?);
     Some(format!(
-        "{most} writers at once on one item: {} requests for a change with Fencepost, {} with full jitter, {} naive. {} of \
-         {} writers gave up with Fencepost, {} of {} with the naive loop.",
-        ours.requests, jitter.requests, naive.requests, ours.gave_up, ours.all, naive.gave_up, naive.all
+        "{most} writers at once on one item: {} requests for a change with Fencepost, {} with full jitter, {} with the naive \
+         loop. In {} such crowds, {} of {} writers gave up with Fencepost, and {} of {} with the naive loop.",
+        ours.requests, jitter.requests, naive.requests, crowds.seeds, ours.gave_up, ours.all, naive.gave_up, naive.all
     ))
 }
 
@@ -56,8 +65,8 @@ fn adds(adds: &Adds) -> Option<String> {
     let of = |way: fn(Way) -> bool| adds.rows.iter().find(|row| row.callers == most && way(row.way));
     let (add, versioned) = (of(|way| matches!(way, Way::Add(_)))?, of(|way| way == Way::Versioned)?);
     Some(format!(
-        "{most} callers at once on one number: {} requests and {} ms for an add of one client, {} requests and {} ms for a \
-         versioned change. {} of {} adds were given up.",
+        "{most} callers at once on one number: {} requests and {} ms for an add, if they share a client, and {} requests and \
+         {} ms for a versioned change. {} of {} adds were given up.",
         add.requests, add.mean, versioned.requests, versioned.mean, add.gave_up, add.all
     ))
 }

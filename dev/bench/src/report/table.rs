@@ -7,7 +7,9 @@ use crate::figure::{Figure, Measured};
 pub struct Table {
     /// The name of its CSV file, without the ending.
     pub name: &'static str,
-    /// The headings. The first one says what the table is about.
+    /// What the table is about, if the first heading does not say it.
+    pub about: Option<&'static str>,
+    /// The headings.
     pub columns: Vec<String>,
     /// The rows. Each has as many cells as there are columns.
     pub rows: Vec<Vec<Cell>>,
@@ -28,7 +30,20 @@ impl Table {
     /// Creates a table without rows.
     #[must_use]
     pub fn new(name: &'static str, columns: &[&str]) -> Self {
-        Table { name, columns: columns.iter().map(|&column| column.to_owned()).collect(), rows: Vec::new() }
+        let columns = columns.iter().map(|&column| column.to_owned()).collect();
+        Table { name, about: None, columns, rows: Vec::new() }
+    }
+
+    /// Says what the table is about.
+    #[must_use]
+    pub fn about(self, about: &'static str) -> Self {
+        Table { about: Some(about), ..self }
+    }
+
+    /// What the table is about.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        self.about.unwrap_or(&self.columns[0])
     }
 
     /// Adds a row. A row that is too short gets empty cells.

@@ -16,7 +16,8 @@ const LIMITS: (f64, f64) = (5.6, 10.0);
 #[must_use]
 pub fn section(function: &Function) -> Section {
     let Function { size, starts, memory, update } = function;
-    let mut table = Table::new("function", &["what", "Fencepost", "against", "ratio", "target"]);
+    let mut table = Table::new("function", &["what", "Fencepost", "against", "ratio", "target"])
+        .about("size, start, memory and an update");
     let cells = |target: &'static str| {
         move |Pair { ours, against, ratio }: &Pair| vec![ours.into(), against.into(), ratio.into(), Cell::from(target)]
     };
