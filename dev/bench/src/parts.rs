@@ -13,16 +13,16 @@ use std::time::Duration;
 pub fn all(programs: Measured<Programs>) -> Vec<Part> {
     let of_roots = programs.clone();
     vec![
-        part("function", "Size, start, memory and an update", 14, move |steps| {
+        part("function", "Size, start, memory and an update", 5, move |steps| {
             function::measure(&programs, steps).map(Box::new).map(Found::Function)
         }),
-        part("crowds", "Many writers on one item", 8, |steps| Ok(Found::Crowds(crowds::measure(steps)))),
-        part("adds", "Adds", 30, |steps| Ok(Found::Adds(adds::measure(steps)))),
+        part("crowds", "Many writers on one item", 3, |steps| Ok(Found::Crowds(crowds::measure(steps)))),
+        part("adds", "Adds", 19, |steps| Ok(Found::Adds(adds::measure(steps)))),
         part("units", "Write units of adds", 3, |steps| Ok(Found::Units(units::measure(steps)))),
-        part("orders", "Orders", 10, |steps| Ok(Found::Orders(orders::measure(steps)))),
-        part("leases", "Leases", 5, |steps| Ok(Found::Leases(leases::measure(steps)))),
+        part("orders", "Orders", 14, |steps| Ok(Found::Orders(orders::measure(steps)))),
+        part("leases", "Leases", 4, |steps| Ok(Found::Leases(leases::measure(steps)))),
         part("connections", "Slow connections", 1, |steps| Ok(Found::Connections(connections::measure(steps)))),
-        part("roots", "Start by the source of TLS roots", 3, move |steps| {
+        part("roots", "Start by the source of TLS roots", 2, move |steps| {
             roots::measure(&of_roots, steps).map(Found::Roots)
         }),
     ]

@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 
 const TITLE: i32 = 40;
 const LEGEND: i32 = 28;
-const LABEL: i32 = 26;
-const BAR: i32 = 22;
+const LABEL: i32 = 28;
+const BAR: i32 = 24;
 const SPACE: i32 = 12;
 const LEFT: i32 = 14;
 /// The width of a figure with its unit.
-const FIGURE: i32 = 90;
+const FIGURE: i32 = 100;
 /// The most characters of a line of text.
-const CHARACTERS: usize = 62;
+const CHARACTERS: usize = 56;
 /// The room for a figure after the longest bar.
 const RIGHT: i32 = 150;
 const FONT: &str = "sans-serif";
@@ -93,7 +93,7 @@ impl Bars {
     /// The drawing fails.
     pub fn draw(&self, area: &Area<'_>, title: &str) -> Result<(), Box<dyn Error>> {
         let ink = Colour::Ink.drawn();
-        area.draw(&Text::new(title.to_owned(), (12, 10), (FONT, 22).into_font().style(FontStyle::Bold).color(&ink)))?;
+        area.draw(&Text::new(title.to_owned(), (12, 10), (FONT, 23).into_font().style(FontStyle::Bold).color(&ink)))?;
         if self.ways.len() > 1 {
             self.draw_legend(area)?;
         }
@@ -104,10 +104,10 @@ impl Bars {
         }
         if let Some(limit) = self.limit {
             let x = LEFT + self.length(limit);
-            let line = [(x, self.top()), (x, y + 4)];
+            let line = [(x, self.top()), (x, y + 2)];
             area.draw(&PathElement::new(line, ink.stroke_width(2)))?;
             let text = format!("at most {limit} {}", self.unit);
-            area.draw(&Text::new(text, (x - 60, y + 6), (FONT, 18).into_font().color(&ink)))?;
+            area.draw(&Text::new(text, (x - 64, y + 8), (FONT, 20).into_font().color(&ink)))?;
         }
         Ok(())
     }
@@ -117,13 +117,13 @@ impl Bars {
         for (index, (way, colour)) in self.ways.iter().enumerate() {
             let (x, y) = (LEFT + each * i32::try_from(index)?, TITLE + 4);
             area.draw(&Rectangle::new([(x, y), (x + 16, y + 14)], colour.drawn().filled()))?;
-            area.draw(&Text::new(way.clone(), (x + 24, y - 2), (FONT, 18).into_font().color(&Colour::Ink.drawn())))?;
+            area.draw(&Text::new(way.clone(), (x + 24, y - 3), (FONT, 20).into_font().color(&Colour::Ink.drawn())))?;
         }
         Ok(())
     }
 
     fn draw_group(&self, area: &Area<'_>, group: &Group, top: i32) -> Result<(), Box<dyn Error>> {
-        let style = || (FONT, 18).into_font().color(&Colour::Ink.drawn());
+        let style = || (FONT, 20).into_font().color(&Colour::Ink.drawn());
         if !group.name.is_empty() {
             area.draw(&Text::new(group.name.clone(), (LEFT, top + 2), style()))?;
         }

@@ -10,8 +10,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 
 const TITLE: i32 = 36;
-const LEGEND_ROW: i32 = 24;
-const PLOT: u32 = 340;
+const LEGEND_ROW: i32 = 25;
+const PLOT: u32 = 350;
 const FONT: &str = "sans-serif";
 /// The most points of a line that are told in words.
 const TOLD: usize = 6;
@@ -96,7 +96,7 @@ impl Lines {
     pub fn draw(&self, area: &Area<'_>, title: &str) -> Result<(), Box<dyn Error>> {
         let (ink, faint) = (Colour::Ink.drawn(), Colour::Faint.drawn());
         let font = |size: u32| (FONT, size).into_font().color(&ink);
-        area.draw(&Text::new(title.to_owned(), (12, 10), (FONT, 22).into_font().style(FontStyle::Bold).color(&ink)))?;
+        area.draw(&Text::new(title.to_owned(), (12, 10), (FONT, 23).into_font().style(FontStyle::Bold).color(&ink)))?;
         self.draw_legend(area)?;
         let (_, below) = area.split_vertically(self.top());
         let mut chart = ChartBuilder::on(&below)
@@ -104,8 +104,8 @@ impl Lines {
             .margin_right(26)
             .margin_left(8)
             .margin_bottom(6)
-            .x_label_area_size(50)
-            .y_label_area_size(68)
+            .x_label_area_size(54)
+            .y_label_area_size(74)
             .build_cartesian_2d(self.scale(&self.x, |(x, _)| x), self.scale(&self.y, |(_, y)| y))?;
         let (x, y) = (self.scale(&self.x, |(x, _)| x), self.scale(&self.y, |(_, y)| y));
         let mut mesh = chart.configure_mesh();
@@ -113,7 +113,7 @@ impl Lines {
         let (on_x, on_y) = (|value: &f64| x.format_ext(value), |value: &f64| y.format_ext(value));
         mesh.x_label_formatter(&on_x).y_label_formatter(&on_y);
         mesh.x_desc(&self.x.title).y_desc(&self.y.title);
-        mesh.axis_desc_style(font(18)).label_style(font(18)).draw()?;
+        mesh.axis_desc_style(font(20)).label_style(font(20)).draw()?;
         for series in &self.series {
             let places = series.places();
             chart.draw_series(LineSeries::new(places.iter().copied(), series.colour.drawn().stroke_width(3)))?;
@@ -134,7 +134,7 @@ impl Lines {
             if series.has_marks {
                 area.draw(&mark((x + 14, y), series.colour))?;
             }
-            let style = (FONT, 18).into_font().color(&Colour::Ink.drawn());
+            let style = (FONT, 20).into_font().color(&Colour::Ink.drawn());
             area.draw(&Text::new(series.name.clone(), (x + 36, y - 8), style))?;
         }
         Ok(())

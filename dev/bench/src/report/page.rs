@@ -143,6 +143,7 @@ table { border-collapse: collapse; font-size: 0.9rem; }
 th, td { border-bottom: 1px solid var(--line); padding: 0.3rem 0.6rem; text-align: left; vertical-align: top; }
 thead th { border-bottom-width: 2px; }
 tbody th { font-weight: 400; min-width: 11rem; }
+#run td { overflow-wrap: anywhere; }
 .figure { text-align: right; font-variant-numeric: tabular-nums; }
 .missing { color: var(--alarm); background: var(--alarm-paper); padding: 0.4rem 0.75rem; border-radius: 0.3rem; }
 @media print { details { display: block; } }";

@@ -42,7 +42,7 @@ impl Scale {
             return Scale { is_logarithmic: true, ends: least..most, ticks: values };
         }
         let decades = most.log10() - least.log10();
-        let round: &[f64] = if decades > 2.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let round: &[f64] = if decades > 2.2 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let all: Vec<_> =
             (-9..=12).flat_map(|power| round.iter().map(move |round| round * 10_f64.powi(power))).collect();
         let first = all.iter().rposition(|tick| *tick <= least * 1.0001).unwrap_or_default();
