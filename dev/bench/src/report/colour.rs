@@ -113,7 +113,9 @@ mod tests {
         let style = dark();
         for colour in ALL {
             let (light, dark) = colour.hex();
-            assert!(style.contains(&format!("[fill=\"{light}\"] {{ fill: {dark} }}")), "{colour:?}");
+            for part in ["fill", "stroke"] {
+                assert!(style.contains(&format!(".plot [{part}=\"{light}\"] {{ {part}: {dark} }}")), "{colour:?}");
+            }
             let RGBColor(red, green, blue) = colour.drawn();
             assert_eq!(format!("#{red:02X}{green:02X}{blue:02X}"), light, "as plotters writes it");
         }

@@ -1,14 +1,14 @@
 //! Adds beside versioned changes.
 
-use super::super::colour::Colour;
-use super::super::lines::{Axis, Lines, Series};
-use super::super::plot::{Drawing, Plot};
-use super::super::section::Section;
-use super::super::table::Table;
 use crate::adds::Callers;
 use crate::figure::Figure;
 use crate::measure::adds::{Adds, STEADY, WAYS, Way};
 use crate::measure::crowds::Row;
+use crate::report::colour::Colour;
+use crate::report::lines::{Axis, Lines, Series};
+use crate::report::plot::{Drawing, Plot};
+use crate::report::section::Section;
+use crate::report::table::Table;
 
 /// The tables and plots.
 #[must_use]

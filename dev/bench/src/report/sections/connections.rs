@@ -1,12 +1,12 @@
 //! Slow connections.
 
-use super::super::bars::{Bars, Group};
-use super::super::colour::Colour;
-use super::super::plot::{Drawing, Plot};
-use super::super::section::Section;
-use super::super::table::Table;
 use crate::connections::{HANDSHAKE, Trouble, Way};
 use crate::measure::connections::{Connections, Row, WAYS};
+use crate::report::bars::{Bars, Group};
+use crate::report::colour::Colour;
+use crate::report::plot::{Drawing, Plot};
+use crate::report::section::Section;
+use crate::report::table::Table;
 
 /// The tables and plots.
 #[must_use]

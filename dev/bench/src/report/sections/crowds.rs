@@ -1,15 +1,15 @@
 //! Many writers on one item: each strategy, beside adds.
 
-use super::super::colour::Colour;
-use super::super::lines::{Axis, Lines, Series};
-use super::super::plot::{Drawing, Plot};
-use super::super::section::Section;
-use super::super::table::{Cell, Table};
 use crate::adds::Callers;
 use crate::crowd::Strategy;
 use crate::figure::{Figure, Measured};
 use crate::measure::adds::{Adds, Way};
 use crate::measure::crowds::{CROWD, Crowds, Row, Times};
+use crate::report::colour::Colour;
+use crate::report::lines::{Axis, Lines, Series};
+use crate::report::plot::{Drawing, Plot};
+use crate::report::section::Section;
+use crate::report::table::{Cell, Table};
 
 /// The tables and plots. Adds are drawn beside the strategies, unless they are missing.
 #[must_use]

@@ -1,13 +1,13 @@
 //! Size, start, memory and an update.
 
-use super::super::bars::{Bars, Group};
-use super::super::colour::Colour;
-use super::super::lines::{Axis, Lines, Series};
-use super::super::plot::{Drawing, Plot};
-use super::super::section::Section;
-use super::super::table::{Cell, Table};
 use crate::figure::{Figure, Measured, length};
 use crate::measure::function::{Function, INVOCATIONS, Pair, ROUNDS, STARTS, Starts};
+use crate::report::bars::{Bars, Group};
+use crate::report::colour::Colour;
+use crate::report::lines::{Axis, Lines, Series};
+use crate::report::plot::{Drawing, Plot};
+use crate::report::section::Section;
+use crate::report::table::{Cell, Table};
 
 /// The limits that are promised: MB of a bootstrap, and MB of memory.
 const LIMITS: (f64, f64) = (5.6, 10.0);

@@ -1,13 +1,13 @@
 //! Leases.
 
-use super::super::bars::{Bars, Group};
-use super::super::colour::Colour;
-use super::super::plot::{Drawing, Plot};
-use super::super::section::Section;
-use super::super::table::Table;
 use crate::figure::Figure;
 use crate::leases::{WAITED_FOR, WAITERS, WORK};
 use crate::measure::leases::{Leases, Row, What};
+use crate::report::bars::{Bars, Group};
+use crate::report::colour::Colour;
+use crate::report::plot::{Drawing, Plot};
+use crate::report::section::Section;
+use crate::report::table::Table;
 
 /// The tables and plots.
 #[must_use]

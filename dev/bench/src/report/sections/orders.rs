@@ -1,13 +1,13 @@
 //! Orders both ways.
 
-use super::super::bars::{Bars, Group};
-use super::super::colour::Colour;
-use super::super::plot::{Drawing, Plot};
-use super::super::section::Section;
-use super::super::table::Table;
 use crate::figure::Figure;
 use crate::measure::orders::{Orders, Row, SEED, WAYS};
 use crate::orders::{CLIENTS, Scene, WANTED, Way};
+use crate::report::bars::{Bars, Group};
+use crate::report::colour::Colour;
+use crate::report::plot::{Drawing, Plot};
+use crate::report::section::Section;
+use crate::report::table::Table;
 
 /// The tables and plots.
 #[must_use]

@@ -1,11 +1,11 @@
 //! Write units of adds.
 
-use super::super::bars::{Bars, Group};
-use super::super::colour::Colour;
-use super::super::plot::{Drawing, Plot};
-use super::super::section::Section;
-use super::super::table::{Cell, Table};
 use crate::measure::units::{REMEMBERED, Row, Units};
+use crate::report::bars::{Bars, Group};
+use crate::report::colour::Colour;
+use crate::report::plot::{Drawing, Plot};
+use crate::report::section::Section;
+use crate::report::table::{Cell, Table};
 
 /// The tables and plots.
 #[must_use]
