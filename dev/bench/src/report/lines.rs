@@ -45,8 +45,8 @@ pub struct Series {
     pub colour: Colour,
     /// Its points. A figure without a value has no point.
     pub points: Vec<(Figure, Figure)>,
-    /// Whether each point has a mark. A line of many points has none.
-    pub has_marks: bool,
+    /// Every so many points have a mark, and the last one. Marks tell lines apart without colours.
+    pub marks_every: usize,
 }
 
 impl Series {
@@ -101,7 +101,7 @@ impl Lines {
         let (_, below) = area.split_vertically(self.top());
         let mut chart = ChartBuilder::on(&below)
             .margin_top(10)
-            .margin_right(26)
+            .margin_right(36)
             .margin_left(8)
             .margin_bottom(6)
             .x_label_area_size(54)
@@ -117,8 +117,8 @@ impl Lines {
         for series in &self.series {
             let places = series.places();
             chart.draw_series(LineSeries::new(places.iter().copied(), series.colour.drawn().stroke_width(3)))?;
-            if series.has_marks {
-                for place in &places {
+            for (index, place) in places.iter().enumerate() {
+                if (index + 1).is_multiple_of(series.marks_every) || index + 1 == places.len() {
                     area.draw(&mark(chart.backend_coord(place), series.colour))?;
                 }
             }
@@ -131,9 +131,7 @@ impl Lines {
             let (row, column) = (i32::try_from(index / 2)?, i32::try_from(index % 2)?);
             let (x, y) = (14 + column * i32::try_from(WIDTH / 2)?, TITLE + row * LEGEND_ROW + 14);
             area.draw(&PathElement::new([(x, y), (x + 28, y)], series.colour.drawn().stroke_width(3)))?;
-            if series.has_marks {
-                area.draw(&mark((x + 14, y), series.colour))?;
-            }
+            area.draw(&mark((x + 14, y), series.colour))?;
             let style = (FONT, 20).into_font().color(&Colour::Ink.drawn());
             area.draw(&Text::new(series.name.clone(), (x + 36, y - 8), style))?;
         }

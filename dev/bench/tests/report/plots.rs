@@ -125,6 +125,8 @@ fn the_curve_of_a_way_that_gives_up_ends_where_its_times_end() {
         let lines = svg.all("polyline").into_iter().filter(|line| line.attribute("stroke") == colour.hex().0);
         let longest = lines.map(points).max_by_key(Vec::len).expect("a line");
         assert_places(&longest, &expected, &format!("{colour:?}"));
+        let quarters: Vec<_> = expected.chunks_exact(25).map(|quarter| quarter[24]).collect();
+        assert_places(&marks(&svg, colour), &quarters, &format!("{colour:?}, each 25 %"));
     }
 }
 

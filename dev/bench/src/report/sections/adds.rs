@@ -52,7 +52,7 @@ fn plot(adds: &Adds) -> Plot {
         let (name, colour) = name(way);
         let rows = adds.rows.iter().filter(|row| row.way == way);
         let points = rows.map(|row| (Figure::count(row.callers as u64), row.slowest.clone())).collect();
-        Series { name: name.to_owned(), colour, points, has_marks: true }
+        Series { name: name.to_owned(), colour, points, marks_every: 1 }
     };
     Plot {
         name: "adds-slowest",

@@ -151,7 +151,7 @@ fn over_writers(
         name: (*name).to_owned(),
         colour: *colour,
         points: figures.iter().map(|figures| (Figure::count(figures.callers as u64), of(figures))).collect(),
-        has_marks: true,
+        marks_every: 1,
     };
     Plot {
         name,
@@ -201,7 +201,7 @@ fn times_plot(crowds: &Crowds, adds: &Measured<&Adds>) -> Option<Plot> {
             name: name.to_owned(),
             colour,
             points: (1..=100).zip(times).map(|(percent, time)| (time.clone(), Figure::count(percent))).collect(),
-            has_marks: false,
+            marks_every: 25,
         })
         .collect();
     (!series.is_empty()).then(|| Plot {

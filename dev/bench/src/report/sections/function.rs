@@ -79,7 +79,7 @@ fn starts_plot(starts: &Starts) -> Plot {
         name: name.to_owned(),
         colour,
         points: times.iter().enumerate().map(|(index, time)| (time.clone(), share(times, index))).collect(),
-        has_marks: false,
+        marks_every: 10,
     };
     Plot {
         name: "function-starts",
