@@ -15,7 +15,10 @@ pub const HELP: &str = "\
 Runs every function of this workspace on this machine, on an embedded DynamoDB.
 
 Usage: cargo dev [options]
-       cargo dev bench      measures size, start, memory, latency and contention, and prints a table of ratios
+       cargo dev bench [--report DIR]
+                            measures size, start, memory, latency and contention, and prints tables of ratios.
+                            With --report it also writes DIR/report.html with plots, and each plot and table beside it.
+                            Ctrl-C stops it and keeps what is finished
 
   --port N           where the functions answer (default 9000)
   --page-port N      where the page answers: races to watch, the tables, the requests, the API (default 9001)
@@ -38,7 +41,10 @@ pub enum Command {
     /// Print [`HELP`].
     Help,
     /// Measure the cost of the functions and the crate.
-    Bench,
+    Bench {
+        /// The folder of the report. Without one, there is no report.
+        report: Option<PathBuf>,
+    },
     /// Run the functions.
     Run(Args),
     /// Run a DynamoDB with the tables, and no function.
@@ -100,7 +106,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
             Arg::Long("page-address") => page_address = Some(ip_address(&mut parser)?),
             Arg::Long("containers") => containers = true,
             Arg::Long("dynamodb-only") => dynamodb_only = true,
-            Arg::Value(word) if word == "bench" && first => return Ok(Command::Bench),
+            Arg::Value(word) if word == "bench" && first => return bench(&mut parser),
             Arg::Long("dynamodb-port") => {
                 dynamodb_port = Some(port_number(&mut parser, "--dynamodb-port")?);
             }
@@ -134,6 +140,19 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         let page = SocketAddr::new(address, page_port.unwrap_or(9001));
         Command::Run(Args { port: port.unwrap_or(9000), page, engine })
     })
+}
+
+/// Reads what follows the word `bench`.
+fn bench(parser: &mut Parser) -> Result<Command, Failure> {
+    let mut report = None;
+    while let Some(argument) = parser.next().map_err(Failure::usage)? {
+        match argument {
+            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
+            Arg::Long("report") => report = Some(PathBuf::from(parser.value().map_err(Failure::usage)?)),
+            unknown => return Err(Failure::usage(unknown.unexpected())),
+        }
+    }
+    Ok(Command::Bench { report })
 }
 
 fn port_number(parser: &mut Parser, option: &str) -> Result<u16, Failure> {
@@ -208,8 +227,14 @@ mod tests {
 
     #[test]
     fn the_benchmarks_are_a_command_of_their_own() {
-        assert_eq!(parsed("bench").expect("parses"), Command::Bench);
+        assert_eq!(parsed("bench").expect("parses"), Command::Bench { report: None });
+        let report = Some("there".into());
+        assert_eq!(parsed("bench --report there").expect("parses"), Command::Bench { report });
+        assert_eq!(parsed("bench --help").expect("parses"), Command::Help);
         assert!(refused("--port 1 bench").contains("bench"));
+        assert!(refused("bench --report").contains("--report"));
+        assert!(refused("bench --port 1").contains("--port"));
+        assert!(refused("--report there").contains("--report"));
     }
 
     #[test]

@@ -28,7 +28,10 @@ async fn main() -> ExitCode {
             print!("{}", args::HELP);
             Ok(())
         }
-        Ok(Command::Bench) => bench::run(dev::workspace()).await,
+        Ok(Command::Bench { report }) => tokio::select! {
+            measured = bench::run(dev::workspace(), report.as_deref()) => measured,
+            asked = asked_to_stop() => asked.and(Err(Failure::new("The benchmarks were stopped."))),
+        },
         Ok(Command::Run(args)) => tokio::select! {
             failure = run(&args) => failure,
             asked = asked_to_stop() => asked,

@@ -61,6 +61,8 @@ impl Function {
             ("AWS_SECRET_ACCESS_KEY", "bench"),
         ]);
         command.envs(environment.iter().copied()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+        // Ctrl-C in the terminal reaches only this process, which then writes its report.
+        command.process_group(0);
         let begun = Instant::now();
         let mut child = command.spawn()?;
         tokio::select! {
