@@ -102,3 +102,75 @@ async fn hand_on(State(page): State<Page>, mut request: Request) -> Response {
         Err(error) => (StatusCode::BAD_GATEWAY, format!("the functions do not answer: {error}")).into_response(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use console::{About, Requests, Tables};
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    /// Serves these routes on a port of their own.
+    async fn serve(routes: Router) -> SocketAddr {
+        let listener = TcpListener::bind((LOCALHOST, 0)).await.expect("a port");
+        let address = listener.local_addr().expect("its address");
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        address
+    }
+
+    /// The page before functions that answer each request with its path.
+    async fn page() -> SocketAddr {
+        let functions = serve(Router::new().fallback(async |uri: Uri| format!("functions: {uri}"))).await;
+        let config = aws_sdk_dynamodb::Config::builder().behavior_version_latest();
+        let client = aws_sdk_dynamodb::Client::from_conf(config.build());
+        let tables = Tables::new(client, Vec::new(), Duration::from_secs(1));
+        let about = About { functions_url: String::new(), dynamodb: String::new(), endpoint: String::new() };
+        let console = Console::new(about, tables, Arc::new(Requests::default())).expect("random numbers");
+        let template = Template::load(crate::workspace()).expect("template.yaml");
+        serve(routes(functions.port(), &template, &console)).await
+    }
+
+    async fn send(page: SocketAddr, request: &str, headers: &str) -> String {
+        let mut stream = TcpStream::connect(page).await.expect("it listens");
+        let request = format!("{request} HTTP/1.1\r\nhost: {page}\r\n{headers}connection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("it is sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("an answer");
+        answer
+    }
+
+    #[tokio::test]
+    async fn only_the_routes_of_the_functions_are_handed_on() {
+        let page = page().await;
+        for path in ["/devices/lamp-1", "/orders?userId=ann", "/devices/lamp-1/state", "/leases/a%2Fb"] {
+            let answer = send(page, &format!("GET {path}"), "").await;
+            assert!(answer.contains(&format!("functions: {path}")), "{path}: {answer}");
+        }
+        for path in [
+            "/.rt/device-state/2018-06-01/runtime/invocation/next",
+            "/lambda-url/operator",
+            "/2015-03-31/functions/dev/invocations",
+            "/devices",
+            "/console/unknown",
+            "//devices/lamp-1",
+        ] {
+            let answer = send(page, &format!("POST {path}"), "").await;
+            assert!(answer.starts_with("HTTP/1.1 40") && !answer.contains("functions:"), "{path}: {answer}");
+        }
+        assert!(!send(page, "OPTIONS *", "").await.contains("functions:"));
+    }
+
+    #[tokio::test]
+    async fn another_site_reaches_neither_the_functions_nor_the_viewer() {
+        let page = page().await;
+        for header in ["origin: http://evil.example\r\n", "sec-fetch-site: cross-site\r\n"] {
+            for request in ["GET /devices/lamp-1", "PUT /devices/lamp-1", "GET /openapi.yaml", "GET /console/tables"] {
+                let answer = send(page, request, header).await;
+                assert!(answer.starts_with("HTTP/1.1 403"), "{request} {header}: {answer}");
+            }
+        }
+        let viewer = send(page, "GET /docs/index.html", "").await;
+        assert!(viewer.contains("frame-ancestors 'none'") && viewer.contains("swagger-ui"), "{viewer}");
+    }
+}
