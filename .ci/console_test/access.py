@@ -86,6 +86,41 @@ def nothing_is_wider_than_a_small_phone(browser):
             narrow(page, part)
 
 
+def no_counter_overflows_its_cell(browser):
+    """At the widths at which the counters change their order, and around them."""
+    with browser.page() as page:
+        play(page, "late-delete")
+        ended(page, "late-delete")
+        for width in (320, 360, 390, 639, 641, 959, 961, 1199, 1201, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            over = page.evaluate(OVERFLOWING)
+            demand(over["counters"] > 0 and not over["said"], f"{width} wide: outside of its cell:\n  " + "\n  ".join(over["said"]))
+
+
+# Each text of a counter must leave some of the padding of its cell free.
+OVERFLOWING = """() => {
+  const said = [], all = document.querySelectorAll('.counter :is(dt, dd)');
+  for (const one of all) {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    const cell = one.parentElement.getBoundingClientRect(), text = range.getBoundingClientRect();
+    if (text.left < cell.left || text.right > cell.right - 4 || text.bottom > cell.bottom || text.top < cell.top)
+      said.push(`${one.textContent} ends at ${text.right}, and its cell at ${cell.right}`);
+  }
+  return { counters: all.length, said };
+}"""
+
+
+def an_unknown_part_hides_nothing(browser):
+    with browser.page("tables") as page:
+        for name in ("constructor", "toString", "nothing"):
+            page.evaluate("name => { location.hash = `#${name}`; }", name)
+            page.wait_for_function("name => location.hash === `#${name}`", arg=name)
+            page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            parts = page.eval_on_selector_all("[data-part]:not([hidden])", "all => all.map((one) => one.dataset.part)")
+            demand(parts == ["tables"], f"#{name} shows {parts}")
+
+
 def narrow(page, where):
     width = page.evaluate("document.documentElement.scrollWidth")
     demand(width <= SMALL["width"], f"{where}: the page is {width} wide")
