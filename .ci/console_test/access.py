@@ -1,4 +1,4 @@
-"""Who cannot see, point, or use a large screen: axe-core, the keyboard, and a phone of 360 pixels."""
+"""The page for people who do not see, do not point, or have a small screen: axe-core, the keyboard, and a phone of 360 pixels."""
 
 import os
 from pathlib import Path

@@ -92,7 +92,7 @@ def drawn(page, story):
 
 def without_faults_both_sides_are_right(browser):
     with browser.page() as page:
-        for story, settings in (("two-leaders", {"delay": 0}), ("five-users", {"lostAnswers": 0, "delay": 0})):
+        for story, settings in (("two-leaders", {"delay": 0}), ("five-users", {"lostAnswers": 0, "lateBy": 0})):
             play(page, story, **settings)
             shown = ended(page, story)
             demand(shown["good"] == {"naive": "true", "fencepost": "true"}, f"{story} without faults: {shown['said']}")

@@ -41,7 +41,7 @@ export class Side {
 
   line() {
     const title = `Time line of ${this.side.title}`;
-    this.hint = el('p', { class: 'hint', role: 'status', 'aria-live': 'polite', text: 'Point at a mark to read it, or use the arrow keys here.' });
+    this.hint = el('p', { class: 'hint', role: 'status', 'aria-live': 'polite', text: 'Point at a mark to read it, or go to it with the arrow keys.' });
     this.canvas = el('canvas', { tabindex: 0, role: 'application', 'aria-label': `${title}. ${READING}` });
     const sizer = el('div', { class: 'sizer' }, this.canvas);
     this.scroller = el('div', { class: 'line' }, sizer);

@@ -127,7 +127,7 @@ export class Timeline {
       const y = this.y(client);
       if (client % every !== 0 || y < AXIS + 4 || y > height - 2) return;
       c.fillStyle = this.ink.muted;
-      c.fillText(fit(c, name, this.gutter - 8), 0, y);
+      c.fillText(fit(c, name, this.gutter - 12), 4, y);
     });
     c.strokeStyle = this.ink.line;
     line(c, this.gutter - 0.5, AXIS, this.gutter - 0.5, height);
