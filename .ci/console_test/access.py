@@ -1,4 +1,4 @@
-"""The page for people who do not see, do not point, or have a small screen: axe-core, the keyboard, and a phone of 360 pixels."""
+"""For people who do not see, do not point, or have a small screen: axe-core, the keyboard, a phone of 360 pixels."""
 
 import os
 from pathlib import Path
@@ -89,12 +89,15 @@ def nothing_is_wider_than_a_small_phone(browser):
 def no_counter_overflows_its_cell(browser):
     """At the widths at which the counters change their order, and around them."""
     with browser.page() as page:
-        play(page, "late-delete")
-        ended(page, "late-delete")
-        for width in (320, 360, 390, 639, 641, 959, 961, 1199, 1201, 1280):
-            page.set_viewport_size({"width": width, "height": 800})
-            over = page.evaluate(OVERFLOWING)
-            demand(over["counters"] > 0 and not over["said"], f"{width} wide: outside of its cell:\n  " + "\n  ".join(over["said"]))
+        for story in ("lost-answers", "last-item", "late-delete"):
+            play(page, story)
+            ended(page, story)
+            for width in (320, 360, 390, 639, 641, 959, 961, 1199, 1201, 1280):
+                page.set_viewport_size({"width": width, "height": 800})
+                over = page.evaluate(OVERFLOWING)
+                where = f"{story}, {width} wide"
+                demand(over["counters"] > 0, f"no counter is shown: {where}")
+                demand(not over["said"], f"outside of its cell: {where}:\n  " + "\n  ".join(over["said"]))
 
 
 # Each text of a counter must leave some of the padding of its cell free.

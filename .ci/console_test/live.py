@@ -60,7 +60,7 @@ def a_lease_that_was_there_before_has_a_bar(browser):
     curl(f"{browser.about()['functionsUrl']}/leases/{key}", "PUT", {"holder": "ann", "ttlSeconds": 900})
     with browser.page("tables") as page:
         row = f"[data-row*='{key}']"
-        page.wait_for_selector(f"{row} .bar-in")
+        page.wait_for_selector(f"{row} .bar-in", state="attached")
         demand(filled(page, row) > 0, "the bar of a lease is empty when the page opens")
 
 

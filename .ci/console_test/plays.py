@@ -174,7 +174,7 @@ def ten_tabs_play_at_once(browser):
 
 
 def closing_a_tab_stops_its_story(browser):
-    """The tab reads slowly, so the server still plays when the tab is closed. The server counts what it stops before its end."""
+    """The tab reads slowly, so the server still plays when the tab is closed. It counts the plays that it has stopped."""
     stopped = browser.about()["stopped"]
     with browser.context(watched=False) as context:
         page = browser.open(context)

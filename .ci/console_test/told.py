@@ -26,18 +26,21 @@ def told_play():
     """Two requests are refused, one with a reason and one without. Both watched counters rise once."""
     sides = [{"id": side, "title": side, "how": "", "clients": CLIENTS} for side in ("naive", "fencepost")]
     counters = [{"name": name, "label": label, "help": ""} for name, label in COUNTERS]
-    begin = {"story": "late-delete", "title": "", "seed": 1, "settings": {}, "lead": "removed", "sides": sides, "counters": counters}
+    begin = {"story": "late-delete", "title": "", "seed": 1, "settings": {}, "sides": sides, "counters": counters}
+    begin["lead"] = "removed"
     moments = []
     for side in range(2):
         for client, why in enumerate([OWN, ""]):
             request = {"side": side, "client": client, "request": client}
             sent = {"operation": "PutItem", "is": "write", "resend": False, "text": f"PutItem of {CLIENTS[client]}"}
             refused = {"outcome": "conflict", "text": why}
-            moments += [{"at": 10 + client, "kind": "sent"} | request | sent, {"at": 20 + client, "kind": "arrived"} | request | refused,
+            moments += [{"at": 10 + client, "kind": "sent"} | request | sent,
+                        {"at": 20 + client, "kind": "arrived"} | request | refused,
                         {"at": 30 + client, "kind": "heard"} | request | refused]
         values = {"appliedTwice": 3, "removed": 1, "requests": 2}
         moments.append({"at": 40, "side": side, "kind": "counters", "values": values})
-        moments += [{"at": 50 + at, "side": side, "client": None, "kind": "note", "text": f"note {at}"} for at in range(NOTES)]
+        note = {"side": side, "client": None, "kind": "note"}
+        moments += [note | {"at": 50 + number, "text": f"note {number}"} for number in range(NOTES)]
     moments.sort(key=lambda moment: moment["at"])
     verdicts = [{"counters": {}, "verdict": "", "good": side == 1} for side in range(2)]
     return stream(("begin", begin), ("moments", moments), ("end", {"sides": verdicts, "at": 50 + NOTES}))
@@ -66,7 +69,8 @@ def a_refusal_is_explained_and_a_rise_is_told(browser):
         amount, body = panel.locator(".lines-top p"), panel.locator(".happened tbody")
         body.locator("tr").first.wait_for()
         every = 6 + 2 + NOTES
-        wanted = [f"The last {KEPT} of {every} lines, the newest first.", f"Lines {every - 2 * KEPT + 1} to {every - KEPT} of {every}, the newest first.",
+        wanted = [f"The last {KEPT} of {every} lines, the newest first.",
+                  f"Lines {every - 2 * KEPT + 1} to {every - KEPT} of {every}, the newest first.",
                   f"Lines 1 to {KEPT} of {every}, the newest first."]
         for index, sentence in enumerate(wanted):
             demand(amount.inner_text() == sentence, f"the list says {amount.inner_text()!r}, and not {sentence!r}")
@@ -102,8 +106,9 @@ def the_keyboard_reads_every_mark(browser):
                   "40 ms · a number that must stay 0 rose to this · removed: 1 now", "50 ms · a note · note 0"]
         demand(read == wanted, f"the keyboard reads {read}")
         demand(canvas.evaluate("one => one.toDataURL()") != before, "the mark that is read is not shown")
-        for key, sentence in (("ArrowLeft", wanted[3]), ("ArrowDown", wanted[0]), ("ArrowDown", wanted[1]), ("ArrowUp", wanted[0]),
-                              ("End", f"{49 + NOTES} ms · a note · note {NOTES - 1}")):
+        last = f"{49 + NOTES} ms · a note · note {NOTES - 1}"
+        for key, sentence in (("ArrowLeft", wanted[3]), ("ArrowDown", wanted[0]), ("ArrowDown", wanted[1]),
+                              ("ArrowUp", wanted[0]), ("End", last)):
             page.keyboard.press(key)
             demand(hint.inner_text() == sentence, f"{key} reads {hint.inner_text()!r}, and not {sentence!r}")
         page.keyboard.press("Escape")
@@ -113,11 +118,13 @@ def the_keyboard_reads_every_mark(browser):
 def tables_say_what_is_missing_and_leases_have_a_bar(browser):
     """Without shared workers, because only then the driver can answer for the server."""
     now = int(time.time() * 1000)
-    row = {"table": "Leases", "version": 1, "incarnation": None, "purgeAt": None, "holder": "ann", "token": 1, "changedAt": None,
-           "written": None, "sentences": [], "problems": [], "attributes": {}}
-    rows = [row | {"id": LEASE, "key": "controller", "kind": "lease", "seenAt": now - MINUTE_MS, "expiresAt": now + MINUTE_MS},
+    row = {"table": "Leases", "version": 1, "incarnation": None, "purgeAt": None, "holder": "ann", "token": 1,
+           "changedAt": None, "written": None, "sentences": [], "problems": [], "attributes": {}}
+    clock = {"seenAt": now - MINUTE_MS, "expiresAt": now + MINUTE_MS}
+    rows = [row | clock | {"id": LEASE, "key": "controller", "kind": "lease"},
             row | {"id": "gone", "key": "gone", "kind": "live", "seenAt": now, "expiresAt": None}]
-    tables = [{"name": "Leases", "rows": 2, "shown": 2, "more": False}, {"name": "Devices", "rows": 200, "shown": 200, "more": True},
+    tables = [{"name": "Leases", "rows": 2, "shown": 2, "more": False},
+              {"name": "Devices", "rows": 200, "shown": 200, "more": True},
               {"name": "Orders", "rows": 0, "shown": 0, "more": False, "error": "The table cannot be read."}]
     first = {"all": True, "tables": tables, "changed": rows, "gone": [], "now": now}
     later = {"tables": [tables[0] | {"rows": 1}, *tables[1:]], "changed": [], "gone": ["gone"], "now": now}

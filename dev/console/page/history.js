@@ -121,11 +121,16 @@ const SENTENCES = {
   asked: ({ text }) => `asks ${text}`,
   answered: ({ text, outcome }) => `is answered ${text || outcome}`,
   sent: ({ text, resend }) => `sends ${text}${resend ? ' again' : ''}`,
-  arrived: ({ outcome, text }, request) => outcome === 'conflict' ? `${request?.text ?? 'the request'}: ${text || REFUSED}` : `${request?.text ?? 'the request'} ${
-    { done: 'is executed', error: 'fails' }[outcome] ?? outcome}${and(text)}`,
-  heard: ({ outcome, text }, request) => outcome === 'conflict' ? `hears: ${text || REFUSED}` : `${
-    { done: 'hears that it was executed', lost: 'loses the answer', error: 'hears of the failure' }[outcome] ?? outcome
-  }${outcome === 'lost' && request ? ` to ${request.text}` : ''}${and(text)}`,
+  arrived: ({ outcome, text }, request) => {
+    const name = request?.text ?? 'the request';
+    if (outcome === 'conflict') return `${name}: ${text || REFUSED}`;
+    return `${name} ${{ done: 'is executed', error: 'fails' }[outcome] ?? outcome}${and(text)}`;
+  },
+  heard: ({ outcome, text }, request) => {
+    if (outcome === 'conflict') return `hears: ${text || REFUSED}`;
+    if (outcome === 'lost') return `loses the answer${request ? ` to ${request.text}` : ''}${and(text)}`;
+    return `${{ done: 'hears that it was executed', error: 'hears of the failure' }[outcome] ?? outcome}${and(text)}`;
+  },
   judged: ({ text }) => `judged: ${text}`,
   paused: ({ text }) => text || 'stands still',
   note: ({ text }) => text,

@@ -47,8 +47,8 @@ export function legend() {
     svg('rect', { x: 1, y: 2, width: 26, height: 12, rx: 3, class: 'ink-call' }));
   const request = svg('svg', { viewBox: '0 0 28 16', width: 28, height: 16, 'aria-hidden': 'true' },
     svg('path', { d: 'M2 8h24M2 4v8M26 6v4', class: 'ink-write lined', 'stroke-width': 1.4 }));
-  const keys = el('p', { class: 'keys' }, 'Point at a mark to read it. Or move the focus to a time line: ', key('←'), ' and ', key('→'),
-    ' go to the mark before and after, ', key('↑'), ' and ', key('↓'), ' to another client, ', key('Home'), ' and ', key('End'),
+  const keys = el('p', { class: 'keys' }, 'Point at a mark to read it. Or move the focus to a time line: ',
+    key('←'), ' and ', key('→'), ' go to the mark before and after, ', key('↑'), ' and ', key('↓'), ' to another client, ', key('Home'), ' and ', key('End'),
     ' to the first and the last mark, ', key('Esc'), ' ends it.');
   const bars = [el('li', {}, call, 'a call, until its answer'), el('li', {}, request, 'a request, until its answer')];
   return [el('ul', { class: 'legend', 'aria-label': 'Marks of the time lines' }, bars, items), keys];

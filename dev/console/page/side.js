@@ -41,7 +41,9 @@ export class Side {
 
   line() {
     const title = `Time line of ${this.side.title}`;
-    this.hint = el('p', { class: 'hint', role: 'status', 'aria-live': 'polite', text: 'Point at a mark to read it, or go to it with the arrow keys.' });
+    this.hint = el('p', {
+      class: 'hint', role: 'status', 'aria-live': 'polite', text: 'Point at a mark to read it, or go to it with the arrow keys.',
+    });
     this.canvas = el('canvas', { tabindex: 0, role: 'application', 'aria-label': `${title}. ${READING}` });
     const sizer = el('div', { class: 'sizer' }, this.canvas);
     this.scroller = el('div', { class: 'line' }, sizer);
@@ -65,15 +67,19 @@ export class Side {
   read(mark) {
     if (!mark) return;
     const { clients } = this.history;
-    setText(this.hint, [virtual(mark.at), clients[mark.client], mark.why || MARKS[mark.kind].label, mark.text].filter(Boolean).join(' · '));
+    const said = [virtual(mark.at), clients[mark.client], mark.why || MARKS[mark.kind].label, mark.text];
+    setText(this.hint, said.filter(Boolean).join(' · '));
   }
 
   list() {
     this.summary = el('summary', { text: 'What happened, line by line' });
     this.body = el('tbody');
     this.amount = el('p', { class: 'small', role: 'status' });
-    this.older = el('button', { type: 'button', class: 'quiet', text: 'Older lines', data: { action: 'older' }, on: { click: () => this.turn(-1) } });
-    this.newer = el('button', { type: 'button', class: 'quiet', text: 'Newer lines', data: { action: 'newer' }, on: { click: () => this.turn(1) } });
+    const turning = (text, action, way) => el('button', {
+      type: 'button', class: 'quiet', text, data: { action }, on: { click: () => this.turn(way) },
+    });
+    this.older = turning('Older lines', 'older', -1);
+    this.newer = turning('Newer lines', 'newer', 1);
     const table = el('table', { class: 'lines' },
       el('thead', {}, el('tr', {}, ['Time', 'Client', 'What'].map((text) => el('th', { scope: 'col', text })))), this.body);
     this.details = el('details', { class: 'happened', on: { toggle: () => this.fill(true) } }, this.summary,
