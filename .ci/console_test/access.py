@@ -1,4 +1,4 @@
-"""Who cannot see, point, or use a large screen: axe-core, the keyboard, and a phone of 360 pixels."""
+"""For people who do not see, do not point, or have a small screen: axe-core, the keyboard, a phone of 360 pixels."""
 
 import os
 from pathlib import Path
@@ -84,6 +84,44 @@ def nothing_is_wider_than_a_small_phone(browser):
             page.wait_for_selector(f'[data-part="{part}"]:not([hidden])')
             page.locator(f'[data-part="{part}"] :is(summary, [aria-expanded])').first.click()
             narrow(page, part)
+
+
+def no_counter_overflows_its_cell(browser):
+    """At the widths at which the counters change their order, and around them."""
+    with browser.page() as page:
+        for story in ("lost-answers", "last-item", "late-delete"):
+            play(page, story)
+            ended(page, story)
+            for width in (320, 360, 390, 639, 641, 959, 961, 1199, 1201, 1280):
+                page.set_viewport_size({"width": width, "height": 800})
+                over = page.evaluate(OVERFLOWING)
+                where = f"{story}, {width} wide"
+                demand(over["counters"] > 0, f"no counter is shown: {where}")
+                demand(not over["said"], f"outside of its cell: {where}:\n  " + "\n  ".join(over["said"]))
+
+
+# Each text of a counter must leave some of the padding of its cell free.
+OVERFLOWING = """() => {
+  const said = [], all = document.querySelectorAll('.counter :is(dt, dd)');
+  for (const one of all) {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    const cell = one.parentElement.getBoundingClientRect(), text = range.getBoundingClientRect();
+    if (text.left < cell.left || text.right > cell.right - 4 || text.bottom > cell.bottom || text.top < cell.top)
+      said.push(`${one.textContent} ends at ${text.right}, and its cell at ${cell.right}`);
+  }
+  return { counters: all.length, said };
+}"""
+
+
+def an_unknown_part_hides_nothing(browser):
+    with browser.page("tables") as page:
+        for name in ("constructor", "toString", "nothing"):
+            page.evaluate("name => { location.hash = `#${name}`; }", name)
+            page.wait_for_function("name => location.hash === `#${name}`", arg=name)
+            page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            parts = page.eval_on_selector_all("[data-part]:not([hidden])", "all => all.map((one) => one.dataset.part)")
+            demand(parts == ["tables"], f"#{name} shows {parts}")
 
 
 def narrow(page, where):

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 from browser import PATIENCE_MS, demand
+from told import filled
 
 # The page promises that a change appears within a second of real time.
 WITHIN_SECONDS = 1
@@ -52,6 +53,15 @@ def a_row_changed_by_curl_appears_within_a_second(browser):
         request.first.locator("button").click()
         emf = json.loads(request.first.locator("pre").inner_text())
         demand("_aws" in emf, f"the request has no EMF line: {emf}")
+
+
+def a_lease_that_was_there_before_has_a_bar(browser):
+    key = f"lease-{secrets.token_hex(4)}"
+    curl(f"{browser.about()['functionsUrl']}/leases/{key}", "PUT", {"holder": "ann", "ttlSeconds": 900})
+    with browser.page("tables") as page:
+        row = f"[data-row*='{key}']"
+        page.wait_for_selector(f"{row} .bar-in", state="attached")
+        demand(filled(page, row) > 0, "the bar of a lease is empty when the page opens")
 
 
 ROW = """([key, version]) => [...document.querySelectorAll('[data-table="Devices"] [data-row]')].some((row) =>

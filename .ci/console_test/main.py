@@ -13,6 +13,7 @@ import access
 import live
 import pictures
 import plays
+import told
 from browser import Browser
 from processes import free_port, started, wait_until
 
@@ -45,14 +46,22 @@ def main():
     with server() as page, Browser(page) as browser:
         checks = [
             plays.every_story_ends_as_it_promises,
+            plays.without_faults_both_sides_are_right,
             plays.the_same_seed_shows_the_same_numbers,
             plays.a_story_is_paused_continued_and_stopped,
+            plays.a_pause_before_the_first_event_holds,
             plays.a_refused_setting_is_named,
+            told.a_refusal_is_explained_and_a_rise_is_told,
+            told.the_keyboard_reads_every_mark,
+            told.tables_say_what_is_missing_and_leases_have_a_bar,
+            live.a_lease_that_was_there_before_has_a_bar,
             live.a_row_changed_by_curl_appears_within_a_second,
             live.a_lost_connection_is_said_and_comes_back,
             plays.ten_tabs_play_at_once,
             plays.closing_a_tab_stops_its_story,
             access.play_is_reached_and_pressed_by_keyboard,
+            access.an_unknown_part_hides_nothing,
+            access.no_counter_overflows_its_cell,
             access.nothing_is_wider_than_a_small_phone,
             access.axe_finds_nothing,
         ]

@@ -1,15 +1,22 @@
 //! What one side of a story did, as far as it has been shown: calls, requests, pauses and single marks per client.
 
+import { number } from './dom.js';
+import { REFUSED } from './marks.js';
+
 const ARRIVED = { conflict: 'conflict', error: 'error' };
 
+/** The counter that is watched beside the one that the story is about. */
+const TWICE = 'appliedTwice';
+
 export class History {
-  constructor(side) {
+  /** `counters` are those of the story; a rise of `lead` or of "applied twice" is told. */
+  constructor(side, counters, lead) {
     this.clients = side.clients;
+    this.watched = counters.filter(({ name }) => name === lead || name === TWICE);
     this.calls = [];
     this.requests = [];
     this.pauses = [];
     this.marks = [];
-    this.twice = [];
     this.counters = {};
     this.lines = [];
     this.gaps = [];
@@ -58,7 +65,7 @@ export class History {
     const request = this.open.requests.get(moment.request);
     if (!request) return;
     request.last = moment.at;
-    this.mark({ ...moment, resend: request.resend, text: moment.text || request.text }, ARRIVED[moment.outcome] ?? request.is);
+    this.request(moment, request, ARRIVED[moment.outcome] ?? request.is);
   }
 
   heard(moment) {
@@ -67,7 +74,13 @@ export class History {
     request.to = moment.at;
     if (moment.outcome !== 'lost') return;
     request.lost = true;
-    this.mark({ ...moment, resend: request.resend, text: moment.text || request.text }, 'lost');
+    this.request(moment, request, 'lost');
+  }
+
+  /** Marks what became of a request. Of a refusal the server says why. */
+  request(moment, { text, resend }, kind) {
+    const why = kind === 'conflict' ? moment.text : '';
+    this.mark({ ...moment, resend, why, text: why ? text : moment.text || text }, kind);
   }
 
   judged(moment) { this.mark(moment, 'judged'); }
@@ -79,15 +92,20 @@ export class History {
     this.mark(moment, 'paused');
   }
 
-  mark({ at, client = null, resend = false, text }, kind) {
-    this.marks.push({ at, client, resend, kind, text });
+  mark({ at, client = null, resend = false, why = '', text, count }, kind) {
+    this.marks.push({ at, client, resend, kind, why, text, count });
   }
 
-  /** Takes the counters. Where "applied twice" rose, the time line says so. */
+  /** Takes the counters. Where a watched one rose, the time line and the list say so. */
   count({ at, values }) {
-    const before = this.counters.appliedTwice ?? 0;
+    for (const { name, label } of this.watched) {
+      const count = values[name] ?? 0;
+      if (count <= (this.counters[name] ?? 0)) continue;
+      const rise = { at, kind: 'rise', client: null, count, text: `${label.toLowerCase()}: ${number(count)} now` };
+      this.mark(rise, 'rise');
+      this.lines.push(rise);
+    }
     this.counters = values;
-    if ((values.appliedTwice ?? 0) > before) this.twice.push({ at, count: values.appliedTwice });
   }
 
   /** A moment as a sentence. */
@@ -103,12 +121,18 @@ const SENTENCES = {
   asked: ({ text }) => `asks ${text}`,
   answered: ({ text, outcome }) => `is answered ${text || outcome}`,
   sent: ({ text, resend }) => `sends ${text}${resend ? ' again' : ''}`,
-  arrived: ({ outcome, text }, request) => `${request?.text ?? 'the request'} ${
-    { done: 'is executed', conflict: 'is refused: another came first', error: 'fails' }[outcome] ?? outcome}${and(text)}`,
-  heard: ({ outcome, text }, request) => `${
-    { done: 'hears that it was executed', conflict: 'hears of the refusal', lost: 'loses the answer', error: 'hears of the failure' }[outcome] ?? outcome
-  }${outcome === 'lost' && request ? ` to ${request.text}` : ''}${and(text)}`,
+  arrived: ({ outcome, text }, request) => {
+    const name = request?.text ?? 'the request';
+    if (outcome === 'conflict') return `${name}: ${text || REFUSED}`;
+    return `${name} ${{ done: 'is executed', error: 'fails' }[outcome] ?? outcome}${and(text)}`;
+  },
+  heard: ({ outcome, text }, request) => {
+    if (outcome === 'conflict') return `hears: ${text || REFUSED}`;
+    if (outcome === 'lost') return `loses the answer${request ? ` to ${request.text}` : ''}${and(text)}`;
+    return `${{ done: 'hears that it was executed', error: 'hears of the failure' }[outcome] ?? outcome}${and(text)}`;
+  },
   judged: ({ text }) => `judged: ${text}`,
   paused: ({ text }) => text || 'stands still',
   note: ({ text }) => text,
+  rise: ({ text }) => text,
 };

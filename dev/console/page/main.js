@@ -19,7 +19,7 @@ let told = null;
 /** Shows the part in the address: `#stories/lost-answers`, `#tables`, `#requests`. Another one leaves all as it is. */
 function route() {
   const [part, detail] = (location.hash.slice(1) || 'stories').split('/');
-  if (!(part in TITLES)) return;
+  if (!Object.hasOwn(TITLES, part)) return;
   for (const section of document.querySelectorAll('[data-part]')) section.hidden = section.dataset.part !== part;
   for (const link of document.querySelectorAll('[data-part-link]')) {
     if (link.dataset.partLink === part) link.setAttribute('aria-current', 'page');

@@ -77,7 +77,7 @@ export class RowView {
     const left = this.ends - now;
     if (row.expiresAt) {
       setText(this.left, left > 0 ? `${span(left + 999)} left, by the clock of its holder` : 'expired, by the clock of its holder');
-      const whole = Math.max(row.expiresAt - row.changedAt, 1);
+      const whole = Math.max(row.expiresAt - row.seenAt, 1);
       this.bar.style.transform = `scaleX(${Math.min(1, Math.max(0, left / whole)).toFixed(3)})`;
     } else {
       setText(this.left, left > 0 ? `removed in ${span(left)}` : 'to be removed now');

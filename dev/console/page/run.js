@@ -41,7 +41,7 @@ export class Run {
 
   begin(data) {
     this.data = data;
-    this.sides = data.sides.map((side, index) => new Side(side, data.counters, index));
+    this.sides = data.sides.map((side, index) => new Side(side, data, index));
     this.view.sides.replaceChildren(...this.sides.map((side) => side.element));
     this.view.sides.dataset.count = this.sides.length;
     this.sides.forEach((side) => side.scroller.addEventListener('scroll', () => this.together(side.scroller.scrollLeft)));
@@ -53,6 +53,8 @@ export class Run {
       tick: (now, rate) => this.tick(now, rate),
       over: (end) => this.over(end),
     }, this.speed);
+    // Pause may have been pressed before anything came.
+    if (this.current === 'paused') this.player.pause();
   }
 
   /** Keeps all sides at the same moment when the reader scrolls one of them. */
@@ -84,7 +86,8 @@ export class Run {
     if (!this.player) return;
     const playing = this.current === 'playing';
     const span = this.shown(playing || this.current === 'paused');
-    const view = { now: this.player.now, total: this.player.heard, span, follow: playing, over: this.current === 'ended' };
+    const reading = this.sides.some((side) => side.timeline.chosen !== null);
+    const view = { now: this.player.now, total: this.player.heard, span, follow: playing && !reading, over: this.current === 'ended' };
     for (const side of this.sides) side.draw(view);
   }
 

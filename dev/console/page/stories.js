@@ -73,7 +73,7 @@ class Stories {
       el('div', { class: 'about' }, el('h3', { id: 'story-title', text: story.title }), el('p', { text: story.summary })),
       el('div', { class: 'transport' }, this.main, this.stop, el('div', { class: 'progress' }, this.progress, this.time)),
       form, this.verdict, this.sides,
-      el('div', { class: 'key' }, el('h4', { text: 'Marks' }), legend()),
+      el('div', { class: 'key' }, el('h4', { text: 'Marks' }), ...legend()),
       el('details', { class: 'key' }, el('summary', { text: 'What the numbers mean' }), this.help));
     this.changed('idle');
   }

@@ -1,11 +1,11 @@
 //! The part "Tables": the rows as they are, those that changed last first.
 
-import { el, setText } from './dom.js';
+import { el, number, setText } from './dom.js';
 import { RowView } from './row.js';
 
 const MOST_ROWS = 200;
 const TICK_MS = 1000;
-/** How long a row may be new and still be pointed out. */
+/** The choice of every table. */
 const ALL = 'all';
 
 export class Tables {
@@ -48,9 +48,12 @@ export class Tables {
   receive({ all, tables, changed, gone, now }) {
     this.ahead = now - Date.now();
     if (all) this.sections.forEach((section) => section.clear());
-    tables.forEach((table) => this.section(table.name).count(table));
-    for (const id of gone) this.sections.forEach((section) => section.remove(id));
     const touched = new Set();
+    for (const table of tables) {
+      const section = this.section(table.name);
+      if (section.count(table)) touched.add(section);
+    }
+    for (const id of gone) this.sections.forEach((section) => section.remove(id) && touched.add(section));
     for (const row of changed) {
       const section = this.section(row.table);
       section.put(row, !all);
@@ -102,7 +105,12 @@ class Section {
     this.rows.clear();
   }
 
-  count(table) { this.total = table; }
+  /** Takes what the server says of the whole table. Gives whether it is new. */
+  count({ rows, more = false, error = null }) {
+    const before = this.total;
+    this.total = { rows, more, error };
+    return before?.rows !== rows || before.more !== more || before.error !== error;
+  }
 
   put(row, fresh) {
     this.rows.delete(row.id);
@@ -110,9 +118,8 @@ class Section {
     if (fresh) this.fresh.add(row.id);
   }
 
-  remove(id) {
-    this.rows.delete(id);
-  }
+  /** Forgets a row. Gives whether it was in this table. */
+  remove(id) { return this.rows.delete(id); }
 
   sort() {
     const rows = [...this.rows.values()].sort((a, b) => (a.changedAt ?? 0) - (b.changedAt ?? 0));
@@ -153,14 +160,17 @@ class Section {
   }
 
   say(found, kept) {
-    const { rows = this.rows.size, shown = rows } = this.total ?? {};
-    setText(this.amount, `${rows} ${rows === 1 ? 'row' : 'rows'}`);
+    const { rows, more, error } = this.total;
+    const amount = `${number(rows)} ${rows === 1 ? 'row' : 'rows'}`;
+    setText(this.amount, error ? '' : more ? `the first ${amount}; there are more` : amount);
     const notes = [];
-    if (shown < rows) notes.push(`The server sends ${shown} of them.`);
+    if (error) notes.push(error);
+    else if (rows === 0) notes.push('Empty.');
+    else if (found === 0) notes.push('No key contains this text.');
     if (kept < found) notes.push(`Shown are the ${kept} that changed last.`);
-    if (found === 0) notes.push(rows === 0 ? 'Empty.' : 'No key contains this text.');
     setText(this.note, notes.join(' '));
     this.element.dataset.empty = rows === 0;
+    this.element.toggleAttribute('data-error', Boolean(error));
   }
 
   tick(now) { this.views.forEach((view) => view.tick(now)); }

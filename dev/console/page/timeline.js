@@ -1,6 +1,6 @@
 //! The time line of one side: a lane per client, drawn on one canvas that shows what is scrolled into view.
 
-import { path, MARKS } from './marks.js';
+import { MARKS, path } from './marks.js';
 import { virtual } from './dom.js';
 
 const AXIS = 26;
@@ -9,7 +9,19 @@ const LANE = { few: 36, some: 26, many: 12 };
 const MOST_VISIBLE = 420;
 const STEPS = [1, 2, 5];
 /** The marks that must not disappear under others are painted last. */
-const ORDER = ['read', 'note', 'write', 'transaction', 'refused', 'conflict', 'error', 'paused', 'resend', 'unknown', 'failed', 'judged', 'lost'];
+const ORDER = [
+  'read', 'note', 'write', 'transaction', 'refused', 'conflict', 'error', 'paused', 'resend', 'unknown', 'failed', 'judged', 'lost', 'rise',
+];
+/** Where each key leads from a mark. The marks are in the order of time. */
+const STEPS_BY_KEY = {
+  ArrowRight: (marks, from) => Math.min(from + 1, marks.length - 1),
+  ArrowLeft: (_, from) => Math.max(from - 1, 0),
+  ArrowUp: (marks, from) => beside(marks, from, -1),
+  ArrowDown: (marks, from) => beside(marks, from, 1),
+  Home: () => 0,
+  End: (marks) => marks.length - 1,
+  Escape: () => null,
+};
 /** What every client does all the time. These marks give way where many stand close together. */
 const QUIET = new Set(['read', 'write', 'transaction']);
 const RANK = new Map(ORDER.map((kind, rank) => [kind, rank]));
@@ -23,6 +35,8 @@ export class Timeline {
     this.lane = count <= 6 ? LANE.few : count <= 20 ? LANE.some : LANE.many;
     this.height = AXIS + TWICE + count * this.lane + 8;
     this.view = { now: 0, total: 1, span: 1, over: false };
+    /** The mark that the keyboard is at, by its number. */
+    this.chosen = null;
     this.scale = this.lane >= 36 ? 1 : this.lane >= 26 ? 0.85 : 0.5;
     this.scroller.addEventListener('scroll', () => this.draw());
     this.resized = new ResizeObserver(() => this.draw());
@@ -113,7 +127,7 @@ export class Timeline {
       const y = this.y(client);
       if (client % every !== 0 || y < AXIS + 4 || y > height - 2) return;
       c.fillStyle = this.ink.muted;
-      c.fillText(fit(c, name, this.gutter - 8), 0, y);
+      c.fillText(fit(c, name, this.gutter - 12), 4, y);
     });
     c.strokeStyle = this.ink.line;
     line(c, this.gutter - 0.5, AXIS, this.gutter - 0.5, height);
@@ -199,20 +213,29 @@ export class Timeline {
     seen.sort((a, b) => RANK.get(a.kind) - RANK.get(b.kind));
     const quiet = this.room();
     for (const mark of seen) {
-      const y = mark.client === null ? AXIS + TWICE / 2 - this.scroller.scrollTop : this.y(mark.client) + this.shift(mark.resend);
+      const { x, y } = this.place(mark);
       const scale = mark.client === null ? 0.9 : QUIET.has(mark.kind) ? this.scale * quiet : this.scale;
-      this.mark(c, mark.kind, this.x(mark.at), this.raised(mark, y), scale);
+      if (mark.kind === 'rise') this.rise(c, x, y, mark.count, height);
+      else this.mark(c, mark.kind, x, y, scale);
     }
-    for (const { at, count } of this.history.twice) {
-      if (!this.seen(at, at, null, height)) continue;
-      const x = this.x(at);
-      c.strokeStyle = this.ink.bad;
-      c.globalAlpha = 0.55;
-      c.lineWidth = 1.2;
-      line(c, x, AXIS + TWICE - 2 - this.scroller.scrollTop, x, height);
-      c.globalAlpha = 1;
-      this.badge(c, x, AXIS + TWICE / 2 - this.scroller.scrollTop, count);
-    }
+    if (this.chosen !== null) this.ring(c, this.history.marks[this.chosen]);
+  }
+
+  /** Where a mark stands on the canvas. */
+  place(mark) {
+    const x = this.x(mark.at);
+    if (mark.client === null) return { x, y: AXIS + TWICE / 2 - this.scroller.scrollTop };
+    return { x, y: this.raised(mark, this.y(mark.client) + this.shift(mark.resend)) };
+  }
+
+  /** The ring around the mark that the keyboard is at. */
+  ring(c, mark) {
+    const { x, y } = this.place(mark);
+    c.strokeStyle = this.ink.head;
+    c.lineWidth = 2;
+    c.beginPath();
+    c.arc(x, y, 10, 0, 2 * Math.PI);
+    c.stroke();
   }
 
   /** How large a usual mark may be, so that neighbours can be told apart: at most 1. */
@@ -222,7 +245,7 @@ export class Timeline {
   }
 
   /** What was concluded and said stands above the requests of its lane. */
-  raised({ kind, client }, y) { return client !== null && (kind === 'judged' || kind === 'note') ? y - this.lane * 0.24 : y; }
+  raised({ kind }, y) { return (kind === 'judged' || kind === 'note') ? y - this.lane * 0.24 : y; }
 
   mark(c, kind, x, y, scale) {
     const { fill, line: width, hollow, ink } = MARKS[kind];
@@ -242,9 +265,14 @@ export class Timeline {
     c.restore();
   }
 
-  /** The place where "applied twice" rose, with the new number. */
-  badge(c, x, y, count) {
-    this.mark(c, 'twice', x, y, 1.25);
+  /** The moment at which a number rose that must stay 0, with the new number. */
+  rise(c, x, y, count, height) {
+    c.strokeStyle = this.ink.bad;
+    c.globalAlpha = 0.55;
+    c.lineWidth = 1.2;
+    line(c, x, y + TWICE / 2 - 2, x, height);
+    c.globalAlpha = 1;
+    this.mark(c, 'rise', x, y, 1.25);
     c.fillStyle = this.ink.surface;
     c.font = `bold 10px ${this.ink.font}`;
     c.textAlign = 'center';
@@ -258,14 +286,55 @@ export class Timeline {
     let best = null;
     let distance = 14;
     for (const mark of this.history.marks) {
-      const y = mark.client === null ? AXIS + TWICE / 2 - this.scroller.scrollTop : this.y(mark.client);
-      const d = Math.hypot(this.x(mark.at) - px, (y - py) * 0.6);
+      const { x, y } = this.place(mark);
+      const d = Math.hypot(x - px, (y - py) * 0.6);
       if (d < distance) [best, distance] = [mark, d];
     }
-    return best && { ...best, name: best.client === null ? '' : this.history.clients[best.client], label: MARKS[best.kind].label };
+    return best;
+  }
+
+  /** Goes to another mark, as a key says. Gives whether the key means something here. */
+  step(key) {
+    const wanted = STEPS_BY_KEY[key]?.(this.history.marks, this.chosen ?? this.start(key));
+    if (wanted === undefined) return false;
+    this.chosen = this.history.marks.length > 0 ? wanted : null;
+    if (this.chosen !== null) this.reveal(this.history.marks[this.chosen]);
+    this.draw();
+    return true;
+  }
+
+  /** Before the first step: the place before the first mark in view, or after the last one. */
+  start(key) {
+    const { marks } = this.history;
+    const inView = ({ at }) => this.x(at) >= this.gutter && this.x(at) <= this.width;
+    return key === 'ArrowLeft' ? marks.findLastIndex(inView) + 1 : Math.max(marks.findIndex(inView), 0) - 1;
+  }
+
+  /** Scrolls to a mark that is not in view. */
+  reveal(mark) {
+    const { x, y } = this.place(mark);
+    const { scroller } = this;
+    if (x < this.gutter + 12 || x > this.width - 12) scroller.scrollLeft += x - (this.gutter + this.width) / 2;
+    const height = Math.min(this.height, MOST_VISIBLE);
+    if (mark.client !== null && (y < AXIS + 12 || y > height - 12)) scroller.scrollTop += y - (AXIS + height) / 2;
+    else if (mark.client === null) scroller.scrollTop = 0;
   }
 
   close() { this.resized.disconnect(); }
+}
+
+/** The mark nearest in time of the next client in one direction. What is about all clients stands above the first. */
+function beside(marks, from, way) {
+  const start = Math.max(from, 0);
+  const lane = ({ client }) => client ?? -1;
+  let best = null;
+  const distance = (index) => [Math.abs(lane(marks[index]) - lane(marks[start])), Math.abs(marks[index].at - marks[start].at)];
+  for (let index = 0; index < marks.length; index += 1) {
+    if ((lane(marks[index]) - lane(marks[start])) * way <= 0) continue;
+    const [[lanes, time], [fewest, least]] = [distance(index), best === null ? [Infinity, Infinity] : distance(best)];
+    if (lanes < fewest || (lanes === fewest && time < least)) best = index;
+  }
+  return best ?? start;
 }
 
 function set(style, name, value) {
