@@ -44,9 +44,8 @@ SCROLL = "one => one.scrollIntoView({ block: 'start', behavior: 'instant' })"
 
 
 def keep(page, path):
-    page.wait_for_function("() => document.getAnimations().every((one) => one.playState !== 'running')")
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    picture = Image.open(io.BytesIO(page.screenshot(animations="disabled"))).convert("RGB")
     picture.quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
     demand(path.stat().st_size < MOST_BYTES, f"{path} has {path.stat().st_size} bytes")
     print(f"  {path}: {path.stat().st_size} bytes")

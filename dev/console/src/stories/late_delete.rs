@@ -42,7 +42,7 @@ pub const STORY: Story = Story {
         Side {
             id: "fencepost",
             title: "Fencepost",
-            how: "host-mapping and delete-mapping compare creation times: the newest instance wins, whatever comes late.",
+            how: "host-mapping and delete-mapping compare creation times: the newest instance wins, in any order of arrival.",
             tables: TABLES,
             held: mappings_of_b,
             play: |scene, settings| Box::pin(async move { hosts(&scene, &settings).await }),
