@@ -8,8 +8,9 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use dynoxide::{Database, DynoxideError};
+use fencepost_test::size_of_item;
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
@@ -144,7 +145,7 @@ impl Wire {
         let read = json!({ "TableName": request["TableName"], "Key": request["Key"], "ConsistentRead": true });
         let (_, answer) = self.answer("GetItem", read.to_string().as_bytes());
         let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
-        let bytes = answer["Item"].as_object().map_or(0, size_of_attributes);
+        let bytes = size_of_item(&answer["Item"]);
         u64::try_from(bytes.div_ceil(1024).max(1)).unwrap_or(u64::MAX)
     }
 
@@ -195,25 +196,6 @@ fn updated_items(body: &[u8]) -> Vec<Option<String>> {
 /// The table and the key of an update, as one text.
 fn address(update: &Value) -> String {
     format!("{} {}", update["TableName"], update["Key"])
-}
-
-/// The size of an item in the JSON of requests, in bytes.
-///
-/// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
-fn size_of_attributes(attributes: &Map<String, Value>) -> usize {
-    attributes.iter().map(|(name, value)| name.len() + size_of(value)).sum()
-}
-
-fn size_of(value: &Value) -> usize {
-    let Some((kind, value)) = value.as_object().and_then(|typed| typed.iter().next()) else { return 0 };
-    let text = value.as_str().map_or(1, str::len);
-    match (kind.as_str(), value) {
-        ("N", _) => text.div_ceil(2) + 1,
-        ("B", _) => text / 4 * 3,
-        ("M", Value::Object(map)) => 3 + map.len() + size_of_attributes(map),
-        ("L", Value::Array(list)) => 3 + list.iter().map(|value| 1 + size_of(value)).sum::<usize>(),
-        _ => text,
-    }
 }
 
 impl HttpConnector for Wire {

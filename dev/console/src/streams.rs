@@ -10,7 +10,9 @@ use fencepost::timestamp::Timestamp;
 use futures_util::stream::{Stream, unfold};
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::iter::Peekable;
 use std::sync::Arc;
+use std::vec::IntoIter;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::Receiver;
 
@@ -28,38 +30,36 @@ fn event(name: &str, data: &Value) -> Result<Event, Infallible> {
 
 /// What a play tells, as fast as it comes. When the response is dropped, the play is stopped.
 pub fn of_play(told: Receiver<Told>) -> Response {
-    let state = (told, Vec::new().into_iter(), false);
-    respond(unfold(state, async |(mut told, mut parts, mut has_ended): (_, std::vec::IntoIter<Told>, _)| {
-        if parts.len() == 0 {
-            let mut more = Vec::new();
-            Receiver::recv_many(&mut told, &mut more, BATCH).await;
-            parts = more.into_iter();
-        }
-        let mut moments = Vec::new();
-        while let Some(Told::Moment(_)) = parts.as_slice().first() {
-            if let Some(Told::Moment(moment)) = parts.next() {
+    let state = (told, Vec::new().into_iter().peekable(), false);
+    respond(unfold(
+        state,
+        async |(mut told, mut parts, has_ended): (Receiver<Told>, Peekable<IntoIter<Told>>, bool)| {
+            if parts.peek().is_none() {
+                let mut more = Vec::new();
+                told.recv_many(&mut more, BATCH).await;
+                parts = more.into_iter().peekable();
+            }
+            let mut moments = Vec::new();
+            while let Some(Told::Moment(moment)) = parts.next_if(|part| matches!(part, Told::Moment(_))) {
                 moments.push(moment);
             }
-        }
-        if !moments.is_empty() {
-            return Some((event("moments", &json!(moments)), (told, parts, has_ended)));
-        }
-        let next = match parts.next() {
-            Some(Told::Begin(begin)) => event("begin", &begin),
-            Some(Told::End(end)) => {
-                has_ended = true;
-                event("end", &end)
+            if !moments.is_empty() {
+                return Some((event("moments", &json!(moments)), (told, parts, has_ended)));
             }
-            Some(Told::Moment(_)) => unreachable!("moments were taken before"),
-            None if has_ended => return None,
-            None => {
-                has_ended = true;
-                let detail = "The story broke off: it took too long, or the terminal of `cargo dev` says why. Its seed plays it again.";
-                event("failed", &json!({ "detail": detail }))
-            }
-        };
-        Some((next, (told, parts, has_ended)))
-    }))
+            let (next, has_ended) = match parts.next() {
+                Some(Told::Begin(begin)) => (event("begin", &begin), false),
+                Some(Told::End(end)) => (event("end", &end), true),
+                Some(Told::Moment(moment)) => (event("moments", &json!([moment])), false),
+                None if has_ended => return None,
+                None => {
+                    let detail = "The story broke off: it took too long, or the terminal of `cargo dev` says why. Its seed \
+                              plays it again.";
+                    (event("failed", &json!({ "detail": detail })), true)
+                }
+            };
+            Some((next, (told, parts, has_ended)))
+        },
+    ))
 }
 
 /// The requests that are kept, and then each new one.

@@ -18,6 +18,7 @@ mod plan;
 mod request;
 mod rule;
 pub mod seeds;
+mod size;
 mod wire;
 
 pub use answering::{Reply, client_answered_by};
@@ -33,4 +34,5 @@ pub use log::{Log, Outcome, Sent};
 pub use network::{Applied, Network, Seam, Touched};
 pub use plan::{Plan, Planned};
 pub use request::{Answer, Request};
+pub use size::size_of_item;
 pub use wire::Wire;
