@@ -15,6 +15,7 @@ mod rows;
 pub mod stories;
 mod streams;
 mod tables;
+mod watched;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -33,7 +34,8 @@ use tokio::sync::Semaphore;
 
 pub use guard::{TOKEN, guard};
 pub use requests::Requests;
-pub use tables::{Tables, WatchedTable};
+pub use tables::Tables;
+pub use watched::WatchedTable;
 
 /// How many stories play at once. Each has a thread of its own.
 const STAGES: usize = 4;

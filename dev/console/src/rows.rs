@@ -1,7 +1,7 @@
 //! What the page shows of one row: what it says about itself, and who wrote it.
 
 use crate::requests::Requests;
-use crate::tables::WatchedTable;
+use crate::watched::WatchedTable;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::json::from_attribute;
 use fencepost::operate::explain;

@@ -4,6 +4,7 @@ use crate::Console;
 use crate::rows::Row;
 use crate::stories::Told;
 use crate::tables::{Count, Seen};
+use crate::watched::WatchedTable;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use fencepost::timestamp::Timestamp;
@@ -102,7 +103,7 @@ fn changes(console: &Console, told: Option<&Seen>, seen: &Seen) -> Value {
         |row: &&Arc<Row>| told.is_none_or(|told| told.rows.get(&row.id).is_none_or(|old| !Arc::ptr_eq(old, row)));
     let changed = seen.rows.values().filter(is_new).map(|row| row.to_json(tables, &console.requests, now));
     let gone = told.into_iter().flat_map(|told| told.rows.keys()).filter(|id| !seen.rows.contains_key(*id));
-    let table = |(count, table): (&Count, &crate::WatchedTable)| match count {
+    let table = |(count, table): (&Count, &WatchedTable)| match count {
         Count::Read(rows, more) => json!({ "name": table.name, "rows": rows, "shown": rows, "more": more }),
         Count::Failed(why) => json!({ "name": table.name, "rows": 0, "shown": 0, "more": false, "error": why }),
     };

@@ -3,6 +3,7 @@
 //! `DynamoDB` tells nobody of a change. So while somebody looks, the tables are read again and again.
 
 use crate::rows::{Row, id_of};
+use crate::watched::WatchedTable;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::DisplayErrorContext;
 use fencepost::{Attributes, Clock};
@@ -14,17 +15,6 @@ use tokio::time::sleep;
 
 /// The most rows of one table that are read and shown.
 const SHOWN: i32 = 200;
-
-/// A table to look at.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WatchedTable {
-    /// Its name.
-    pub name: String,
-    /// The attributes of its key, the partition key first.
-    pub key: Vec<String>,
-    /// The functions that write to it.
-    pub writers: Vec<String>,
-}
 
 /// The tables at one moment.
 #[derive(Clone, Debug, Default)]

@@ -1,8 +1,10 @@
 //! Many clients change one number.
 
+use super::ledger::Twice;
 use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
-use super::{ACKNOWLEDGED, Counter, HELD, Setting, Settings, Side, Story, TWICE, Twice, UNKNOWN, were};
+use super::settings::{Setting, Settings};
+use super::story::{ACKNOWLEDGED, Counter, HELD, Side, Story, TWICE, UNKNOWN, were};
 use fencepost::{Call, Deadline, Store};
 use fencepost_test::{Engine, number};
 use futures_util::future::join_all;

@@ -1,8 +1,10 @@
 //! One item is left, and several want it.
 
+use super::ledger::Twice;
 use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
-use super::{ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, Twice, UNKNOWN, counter, live_rows, were};
+use super::settings::{Setting, Settings};
+use super::story::{ACKNOWLEDGED, HELD, Side, Story, TWICE, UNKNOWN, counter, live_rows, were};
 use fencepost::{Call, Deadline, Store};
 use fencepost_test::{Engine, number};
 use futures_util::future::join_all;

@@ -1,8 +1,10 @@
 //! A delete comes after its address has gone to somebody else.
 
+use super::ledger::Twice;
 use super::naive;
 use super::scene::{Actor, Scene, Verdict, request};
-use super::{ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, Twice, counter};
+use super::settings::{Setting, Settings};
+use super::story::{ACKNOWLEDGED, HELD, Side, Story, TWICE, counter};
 use fencepost_test::Engine;
 use serde_json::{Value, json};
 use std::time::Duration;

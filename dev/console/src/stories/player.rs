@@ -2,9 +2,9 @@
 
 use super::scene::{Scene, Verdict};
 use super::settings::Settings;
+use super::story::{Side, Story};
 use super::told::{Teller, Told, tell};
 use super::trace::{side_span, subscriber};
-use super::{Side, Story};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::io;

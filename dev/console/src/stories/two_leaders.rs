@@ -1,8 +1,10 @@
 //! A leader stands still for longer than its lease, and wakes up when another leads.
 
+use super::ledger::Twice;
 use super::naive::{self, Ended};
 use super::scene::{Actor, Answer, Scene, Verdict, request};
-use super::{ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, Twice, counter, live_rows, were};
+use super::settings::{Setting, Settings};
+use super::story::{ACKNOWLEDGED, HELD, Side, Story, TWICE, counter, live_rows, were};
 use fencepost::Store;
 use fencepost_test::Engine;
 use serde_json::{Value, json};
