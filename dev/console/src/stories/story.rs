@@ -59,15 +59,14 @@ pub const UNKNOWN: Counter =
     counter("unknown", "Unknown", "Calls that were told that nothing proves what became of them.");
 pub const HELD: Counter = counter("held", "Held", "Effects that are in the table.");
 pub const TWICE: Counter = counter("appliedTwice", "Applied twice", "What was applied more than once.");
-pub const REQUESTS: Counter = counter("requests", "Requests", "Requests that left for DynamoDB.");
+const REQUESTS: Counter = counter("requests", "Requests", "Requests that left for DynamoDB.");
 const WRITE_UNITS: Counter =
     counter("writeUnits", "Write units", "What DynamoDB charges for the writes, refused ones included.");
 const READ_UNITS: Counter = counter("readUnits", "Read units", "What DynamoDB charges for the reads.");
-pub const CONFLICTS: Counter =
+const CONFLICTS: Counter =
     counter("conflicts", "Conflicts", "Requests whose condition did not hold, or that met a transaction.");
-pub const LOST: Counter =
-    counter("lostAnswers", "Lost answers", "Requests whose connection broke before an answer came.");
-pub const RESENDS: Counter = counter("resends", "Resends", "Writes that were sent again, unchanged.");
+const LOST: Counter = counter("lostAnswers", "Lost answers", "Requests whose connection broke before an answer came.");
+const RESENDS: Counter = counter("resends", "Resends", "Writes that were sent again, unchanged.");
 /// What every request costs, in this order.
 const COSTS: [Counter; 6] = [REQUESTS, WRITE_UNITS, READ_UNITS, CONFLICTS, LOST, RESENDS];
 
