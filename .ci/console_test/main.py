@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import os
 import sys
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from processes import free_port, started, wait_until
 
 
 def answers(page):
-    with contextlib.suppress(urllib.error.URLError, ConnectionError):
+    with contextlib.suppress(OSError):  # not reached yet, or reached and not serving yet
         with urllib.request.urlopen(f"{page}/console/about", timeout=5) as answer:
             return answer.status == 200
     return False
