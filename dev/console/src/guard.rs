@@ -10,8 +10,7 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, HOST, ORIGIN, X_CONTENT_TYPE_O
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use std::fmt::Write;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 /// The header with the token of the page.
 pub const TOKEN: &str = "x-console-token";
@@ -52,11 +51,7 @@ fn is_address(host: &str) -> bool {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     };
-    let is_v6 = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'))
-        .is_some_and(|name| name.parse::<Ipv6Addr>().is_ok());
-    name.eq_ignore_ascii_case("localhost") || is_v6 || format!("{name}:0").parse::<SocketAddr>().is_ok()
+    name.eq_ignore_ascii_case("localhost") || format!("{name}:0").parse::<SocketAddr>().is_ok()
 }
 
 /// A token that no page of another site knows.
@@ -66,10 +61,7 @@ fn is_address(host: &str) -> bool {
 pub fn new_token() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().fold(String::new(), |mut token, byte| {
-        let _ = write!(token, "{byte:02x}");
-        token
-    }))
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// Whether a request has this token.

@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use stories::{Ended, STORIES};
+use stories::{Ending, STORIES};
 use tokio::sync::Semaphore;
 
 pub use guard::{TOKEN, guard};
@@ -143,7 +143,7 @@ async fn play(
     drop(place);
     let stopped = console.stopped.clone();
     let ended = move |how| {
-        if how == Ended::Stopped {
+        if how == Ending::Stopped {
             stopped.fetch_add(1, SeqCst);
         }
         drop(stage);

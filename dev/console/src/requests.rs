@@ -29,12 +29,11 @@ impl Requests {
     /// Takes a line that a function has written. Gives the line that belongs on the terminal: without the directives for
     /// `CloudWatch`, which nobody reads there.
     pub fn take(&self, line: String) -> String {
-        let Some(emf) = read(&line) else { return line };
-        let mut short = emf.clone();
-        if let Some(members) = short.as_object_mut() {
+        let Some(mut emf) = read(&line) else { return line };
+        let request = Arc::new(shown(&emf));
+        if let Some(members) = emf.as_object_mut() {
             members.remove("_aws");
         }
-        let request = Arc::new(shown(&emf));
         let mut kept = self.kept();
         if kept.len() == KEPT {
             kept.pop_front();
@@ -42,7 +41,7 @@ impl Requests {
         kept.push_back(request.clone());
         // Nobody may be looking.
         let _ = self.new.send(request);
-        short.to_string()
+        emf.to_string()
     }
 
     /// The requests that are kept, oldest first, and those that come from now on.

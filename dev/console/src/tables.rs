@@ -6,6 +6,7 @@ use crate::rows::{Row, id_of};
 use crate::watched::WatchedTable;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::DisplayErrorContext;
+use fencepost::timestamp::Timestamp;
 use fencepost::{Attributes, Clock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,8 +91,7 @@ impl Tables {
 
     /// Reads all tables. A row that has not changed stays the same row.
     async fn read(&self, before: &Seen, was_watched: bool) -> Seen {
-        let now = self.clock.now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(now.as_millis()).unwrap_or_default();
+        let now = Timestamp::from(self.clock.now()).epoch_millis().unwrap_or_default();
         let mut seen = Seen::default();
         for (number, table) in self.watched.iter().enumerate() {
             let (items, more) = match self.scan(table).await {

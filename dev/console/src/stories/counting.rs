@@ -1,11 +1,11 @@
 //! Many clients change one number.
 
-use super::ledger::Twice;
+use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
-use super::scene::{Actor, Scene, Verdict, request};
+use super::scene::{Scene, Verdict, request};
 use super::settings::{Setting, Settings};
-use super::story::{ACKNOWLEDGED, Counter, HELD, Side, Story, TWICE, UNKNOWN, were};
-use fencepost::{Call, Deadline, Store};
+use super::story::{ACKNOWLEDGED, Counter, HELD, Side, Story, TWICE, UNKNOWN, numbered, were};
+use fencepost::Store;
 use fencepost_test::{Engine, number};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub const FIVE_USERS: Story = Story {
     ],
     seed: 1,
     sides: &[NAIVE, VERSIONED],
-    clients: users,
+    clients: |settings| numbered("user", settings),
     counters: SHOWN,
     twice: Twice::PerCall,
 };
@@ -47,11 +47,7 @@ pub const LOST_ANSWERS: Story = Story {
         Setting::lost_answers(20),
         Setting::late_by(),
     ],
-    seed: 1,
-    sides: &[NAIVE, VERSIONED],
-    clients: users,
-    counters: SHOWN,
-    twice: Twice::PerCall,
+    ..FIVE_USERS
 };
 
 pub const ONE_HUNDRED: Story = Story {
@@ -60,11 +56,9 @@ pub const ONE_HUNDRED: Story = Story {
     summary: "Many clients change one number in the same moment. A versioned change needs the very version that it has \
               read, so the others are in its way. An add is applied at any of the next 32 versions, so most adds pass.",
     settings: &[Setting::writers("Clients", 100, 200), Setting::lost_answers(0), Setting::late_by()],
-    seed: 1,
     sides: &[VERSIONED, ADDS],
-    clients: |settings| (1..=settings.get("writers")).map(|number| format!("client {number}")).collect(),
-    counters: SHOWN,
-    twice: Twice::PerCall,
+    clients: |settings| numbered("client", settings),
+    ..FIVE_USERS
 };
 
 const NAIVE: Side = Side {
@@ -106,10 +100,6 @@ fn add() -> Value {
     json!({ "attribute": "count", "by": 1 })
 }
 
-fn users(settings: &Settings) -> Vec<String> {
-    (1..=settings.get("writers")).map(|number| format!("user {number}")).collect()
-}
-
 fn number_or_0(value: &Value) -> i64 {
     if value.is_null() { 0 } else { number(&json!({ "n": value }), "n") }
 }
@@ -130,9 +120,7 @@ fn changes(settings: &Settings) -> u64 {
 
 async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
     let lamp = request("PUT /devices/{deviceId}", LAMP, &json!({ "state": { "count": 0 } }));
-    let call = Call::new(Deadline::within(Duration::from_secs(10)));
-    let created = Box::pin(device_state::handle(&device_state(&scene.before()), &lamp, &call)).await;
-    created.expect("nothing is in the way of the first device");
+    Box::pin(scene.prepare(device_state, device_state::handle, &lamp)).await;
     scene.trouble(settings);
     let adjust = &request("POST /devices/{deviceId}/adjustments", LAMP, body);
     let scene = &*scene;
@@ -145,10 +133,7 @@ async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
             while answer.is_unavailable() {
                 answer = Box::pin(actor.ask(&app, device_state::handle, adjust)).await;
             }
-            scene.count("changes", 1);
-            scene.count("acknowledged", i64::from(answer.is_success()));
-            scene.count("unknown", i64::from(answer.is_unknown()));
-            scene.ledger().tell_counters();
+            count(scene, answer.is_success(), answer.is_unknown());
         }
     }))
     .await;
@@ -160,31 +145,33 @@ async fn naive_crowd(scene: &Scene, settings: &Settings) {
     join_all((0..settings.get("writers")).map(|user| async move {
         let actor = scene.client(usize::try_from(user).expect("few"));
         for _ in 0..changes(settings) {
-            let ended = Box::pin(naive_change(&actor)).await;
-            scene.count("changes", 1);
-            scene.count("acknowledged", i64::from(ended == Ended::Acknowledged));
-            scene.count("unknown", i64::from(ended == Ended::Unknown));
-            scene.ledger().tell_counters();
+            let work = Box::pin(naive::increment(&actor, COUNTERS, LAMP));
+            let ended = naive::call(&actor, "add one", told, work).await;
+            count(scene, ended == Ended::Acknowledged, ended == Ended::Unknown);
         }
     }))
     .await;
 }
 
-async fn naive_change(actor: &Actor<'_>) -> Ended {
-    let call = actor.begin("add one");
-    let ended = Box::pin(naive::increment(actor, COUNTERS, LAMP)).await;
-    let (outcome, text) = match ended {
+fn told(ended: Ended) -> (&'static str, &'static str) {
+    match ended {
         Ended::Acknowledged => ("ok", "done, it believes"),
         Ended::Refused => ("failed", "it gave up"),
         Ended::Unknown => ("unknown", "no answer"),
-    };
-    actor.end(call, None, outcome, text);
-    ended
+    }
 }
 
-fn verdict(scene: &Scene) -> Verdict {
+/// Counts a change that has ended.
+fn count(scene: &Scene, is_acknowledged: bool, is_unknown: bool) {
+    scene.count("changes", 1);
+    scene.count("acknowledged", i64::from(is_acknowledged));
+    scene.count("unknown", i64::from(is_unknown));
+    scene.ledger().tell_counters();
+}
+
+fn verdict(totals: &Totals) -> Verdict {
     let [changes, acknowledged, unknown, held, twice] =
-        ["changes", "acknowledged", "unknown", "held", "appliedTwice"].map(|name| scene.total(name));
+        ["changes", "acknowledged", "unknown", "held", "appliedTwice"].map(|name| totals.get(name));
     let told = were(acknowledged, "change");
     let unsure = if unknown == 0 { String::new() } else { format!(" {unknown} ended without an answer.") };
     let is_good =

@@ -1,11 +1,11 @@
 //! One item is left, and several want it.
 
-use super::ledger::Twice;
+use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
 use super::settings::{Setting, Settings};
-use super::story::{ACKNOWLEDGED, HELD, Side, Story, TWICE, UNKNOWN, counter, live_rows, were};
-use fencepost::{Call, Deadline, Store};
+use super::story::{ACKNOWLEDGED, HELD, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were};
+use fencepost::Store;
 use fencepost_test::{Engine, number};
 use futures_util::future::join_all;
 use serde_json::json;
@@ -46,7 +46,7 @@ pub const STORY: Story = Story {
             verdict,
         },
     ],
-    clients: |settings| (1..=settings.get("writers")).map(|number| format!("buyer {number}")).collect(),
+    clients: |settings| numbered("buyer", settings),
     counters: &[
         counter("gone", "Gone for nothing", "Items that left the stock, and that no order has."),
         ACKNOWLEDGED,
@@ -67,13 +67,17 @@ fn stock(engine: &Engine) -> i64 {
     number(&engine.row(PRODUCTS, "productId", LAST), "stock")
 }
 
+fn count_stock(scene: &Scene) {
+    scene.count("stock", stock(scene.engine()) - scene.totals().get("stock"));
+}
+
 /// Buyers order with what `order` does, all at once.
 async fn buyers<'a, F: Future<Output = Ended> + 'a>(
     scene: &'a Scene,
     settings: &Settings,
     order: impl Fn(Actor<'a>) -> F,
 ) {
-    scene.count("stock", stock(scene.engine()));
+    count_stock(scene);
     // On AWS, a transaction occupies its items for a moment.
     scene.db().transaction_conflicts(Duration::from_millis(5));
     scene.trouble(settings);
@@ -85,23 +89,25 @@ async fn buyers<'a, F: Future<Output = Ended> + 'a>(
                 Ended::Refused => scene.count("refused", 1),
                 Ended::Unknown => scene.count("unknown", 1),
             }
-            scene.count("stock", stock(scene.engine()) - scene.total("stock"));
+            count_stock(scene);
             scene.ledger().tell_counters();
         }
     }))
     .await;
-    let gone = 1 - scene.total("stock") - scene.total("held");
-    scene.count("gone", gone.max(0));
+    scene.db().settle().await;
+    count_stock(scene);
+    let totals = scene.totals();
+    scene.count("gone", (1 - totals.get("stock") - totals.get("held")).max(0));
 }
 
 async fn shop(scene: Rc<Scene>, settings: &Settings) {
-    let store = scene.before();
-    let products = inventory::App::new(store.table(PRODUCTS), store.idempotency("IdempotencyRecords"));
     let product = request("PUT /products/{productId}", LAST, &json!({ "stock": 1 }));
-    let call = Call::new(Deadline::within(Duration::from_secs(10)));
-    let created = Box::pin(inventory::handle(&products, &product, &call)).await;
-    created.expect("nothing is in the way of the first product");
+    Box::pin(scene.prepare(inventory, inventory::handle, &product)).await;
     buyers(&scene, settings, |actor| Box::pin(order(actor))).await;
+}
+
+fn inventory(store: &Store) -> inventory::App {
+    inventory::App::new(store.table(PRODUCTS), store.idempotency("IdempotencyRecords"))
 }
 
 fn place_order(store: &Store) -> place_order::App {
@@ -127,25 +133,20 @@ async fn order(actor: Actor<'_>) -> Ended {
 
 async fn naive_shop(scene: &Scene, settings: &Settings) {
     scene.db().put(PRODUCTS, &json!({ "productId": {"S": LAST}, "stock": {"N": "1"} }));
-    buyers(scene, settings, |actor| {
-        Box::pin(async move {
-            let call = actor.begin("order one");
-            let ended = Box::pin(naive::order(&actor, LAST)).await;
-            let (outcome, text) = match ended {
-                Ended::Acknowledged => ("ok", "ordered"),
-                Ended::Refused => ("refused", "sold out"),
-                Ended::Unknown => ("unknown", "no answer"),
-            };
-            actor.end(call, None, outcome, text);
-            ended
-        })
-    })
-    .await;
+    let told = |ended| match ended {
+        Ended::Acknowledged => ("ok", "ordered"),
+        Ended::Refused => ("refused", "sold out"),
+        Ended::Unknown => ("unknown", "no answer"),
+    };
+    let order = |actor| {
+        Box::pin(async move { naive::call(&actor, "order one", told, Box::pin(naive::order(&actor, LAST))).await })
+    };
+    buyers(scene, settings, order).await;
 }
 
-fn verdict(scene: &Scene) -> Verdict {
-    let [acknowledged, unknown, held] = ["acknowledged", "unknown", "held"].map(|name| scene.total(name));
-    let stock = stock(scene.engine());
+fn verdict(totals: &Totals) -> Verdict {
+    let [acknowledged, unknown, held, stock] =
+        ["acknowledged", "unknown", "held", "stock"].map(|name| totals.get(name));
     let is_good = held == 1 && stock == 0 && (acknowledged..=acknowledged + unknown).contains(&held);
     let told = were(acknowledged, "order");
     let text = match (is_good, held, stock) {

@@ -1,7 +1,7 @@
 //! A delete comes after its address has gone to somebody else.
 
-use super::ledger::Twice;
-use super::naive;
+use super::ledger::{Totals, Twice};
+use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
 use super::settings::{Setting, Settings};
 use super::story::{ACKNOWLEDGED, HELD, Side, Story, TWICE, counter};
@@ -117,27 +117,24 @@ async fn hosts(scene: &Scene, settings: &Settings) {
 }
 
 async fn naive_hosts(scene: &Scene, settings: &Settings) {
-    let ended = |ended: naive::Ended| {
-        scene.count("acknowledged", i64::from(ended == naive::Ended::Acknowledged));
+    let told = |ended| {
+        scene.count("acknowledged", i64::from(ended == Ended::Acknowledged));
         scene.ledger().tell_counters();
-        if ended == naive::Ended::Acknowledged { ("ok", "done, it believes") } else { ("unknown", "no answer") }
+        if ended == Ended::Acknowledged { ("ok", "done, it believes") } else { ("unknown", "no answer") }
     };
     let register = async |actor: &Actor<'_>, instance: &str, _: &str| {
-        let call = actor.begin(&format!("{IP} belongs to {instance}"));
-        let (outcome, text) = ended(Box::pin(naive::register(actor, IP, instance)).await);
-        actor.end(call, None, outcome, text);
+        let what = format!("{IP} belongs to {instance}");
+        naive::call(actor, &what, told, Box::pin(naive::register(actor, IP, instance))).await;
     };
     let delete = async |actor: &Actor<'_>| {
-        let call = actor.begin("a message of the queue");
-        let (outcome, text) = ended(Box::pin(naive::delete(actor, IP)).await);
-        actor.end(call, None, outcome, text);
+        naive::call(actor, "a message of the queue", told, Box::pin(naive::delete(actor, IP))).await;
     };
     play(scene, settings, register, delete).await;
 }
 
-fn verdict(scene: &Scene) -> Verdict {
-    let [superseded, removed] = ["superseded", "removed"].map(|name| scene.total(name));
-    let is_good = mappings_of_b(scene.engine()) == 1;
+fn verdict(totals: &Totals) -> Verdict {
+    let [superseded, removed] = ["superseded", "removed"].map(|name| totals.get(name));
+    let is_good = totals.get("held") == 1;
     let text = match (is_good, superseded) {
         (true, 0) => "The delete came in time. The address belongs to B, and a late copy has changed nothing.",
         (true, _) => {

@@ -29,9 +29,27 @@ pub struct Ledger {
     state: Arc<Mutex<State>>,
 }
 
+/// The counters of a side at one moment.
+#[derive(Clone, Default)]
+pub struct Totals(BTreeMap<&'static str, i64>);
+
+impl Totals {
+    /// A counter, which is 0 until something was counted.
+    pub fn get(&self, name: &str) -> i64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    pub fn to_json(&self) -> Value {
+        json!(self.0)
+    }
+}
+
+/// One send of a request: the call that it belongs to, and its body.
+type Body = (u64, String);
+
 #[derive(Default)]
 struct State {
-    counters: BTreeMap<&'static str, i64>,
+    counters: Totals,
     /// Whether a counter has changed since the counters were told.
     is_dirty: bool,
     /// The number of calls so far.
@@ -39,15 +57,15 @@ struct State {
     /// The call that each client is in.
     call_of_client: BTreeMap<u64, u64>,
     requests: Vec<Noted>,
-    /// The writes that were sent, by call and text, and whether one of them was applied.
-    writes: BTreeMap<(u64, String), bool>,
+    /// The writes that were sent, and whether one with this body was applied.
+    writes: BTreeMap<Body, bool>,
     /// The effects of each call.
     effects: BTreeMap<u64, i64>,
 }
 
 /// What was told of a request.
 struct Noted {
-    call: u64,
+    body: Body,
     arrivals: usize,
     /// How it was answered where it arrived last.
     answer: String,
@@ -84,12 +102,12 @@ impl Ledger {
     pub fn tell_counters(&self) {
         let mut state = self.state();
         if std::mem::take(&mut state.is_dirty) {
-            self.teller.moment(None, "counters", json!({ "values": state.counters }));
+            self.teller.moment(None, "counters", json!({ "values": state.counters.to_json() }));
         }
     }
 
     /// The counters, with what the tables hold now.
-    pub fn totals(&self, engine: &Engine) -> BTreeMap<&'static str, i64> {
+    pub fn totals(&self, engine: &Engine) -> Totals {
         let mut state = self.state();
         self.measure(&mut state, engine, None);
         state.counters.clone()
@@ -98,7 +116,7 @@ impl Ledger {
     /// Counts the effects that there are. What is new is an effect of this call.
     fn measure(&self, state: &mut State, engine: &Engine, call: Option<u64>) {
         let held = (self.held)(engine);
-        let new = held - state.counters.get("held").copied().unwrap_or(0);
+        let new = held - state.counters.get("held");
         state.add("removed", (-new).max(0));
         if new != 0 {
             state.add("held", new);
@@ -108,18 +126,19 @@ impl Ledger {
             Twice::PerCall => state.effects.values().filter(|effects| **effects > 1).count().try_into().unwrap_or(0),
             Twice::InAll => (held - 1).max(0),
         };
-        let before = state.counters.get("appliedTwice").copied().unwrap_or(0);
-        state.add("appliedTwice", twice - before);
+        state.add("appliedTwice", twice - state.counters.get("appliedTwice"));
     }
 
     fn left(&self, state: &mut State, number: usize, sent: &Sent) {
         let client = sent.request.op;
         let call = state.call_of_client.get(&client).copied().unwrap_or(0);
-        state.requests.push(Noted { call, arrivals: 0, answer: String::new() });
+        let body = (call, sent.request.body.to_string());
         let is_write = !sent.is_read();
-        let write = (call, sent.request.body.to_string());
-        let resend = is_write && state.writes.contains_key(&write);
-        state.writes.entry(write).or_default();
+        let resend = state.writes.contains_key(&body);
+        if is_write {
+            state.writes.entry(body.clone()).or_default();
+        }
+        state.requests.push(Noted { body, arrivals: 0, answer: String::new() });
         state.add("requests", 1);
         state.add("resends", i64::from(resend));
         let kind = match sent.operation() {
@@ -139,21 +158,21 @@ impl Ledger {
     }
 
     fn arrived(&self, state: &mut State, engine: &Engine, number: usize, sent: &Sent) {
-        let call = state.requests[number].call;
         let Some((_, outcome)) = sent.arrivals.last() else { return };
         if sent.is_read() {
             state.add("readUnits", read_units(engine, sent));
         } else {
             state.add("writeUnits", write_units(engine, sent));
-            self.measure(state, engine, Some(call));
+            self.measure(state, engine, Some(state.requests[number].body.0));
         }
         let (word, mut text) = in_words(outcome);
         state.add("conflicts", i64::from(word == "conflict"));
-        let was_applied = state.writes.entry((call, sent.request.body.to_string())).or_default();
-        if word == "conflict" && *was_applied {
-            "refused by its own first send, which was applied".clone_into(&mut text);
+        if let Some(was_applied) = state.writes.get_mut(&state.requests[number].body) {
+            if word == "conflict" && *was_applied {
+                "refused by its own first send, which was applied".clone_into(&mut text);
+            }
+            *was_applied |= *outcome == Outcome::Done;
         }
-        *was_applied |= *outcome == Outcome::Done;
         state.requests[number].answer.clone_from(&text);
         self.tell(sent, "arrived", json!({ "request": number, "outcome": word, "text": text }));
     }
@@ -177,7 +196,7 @@ impl Ledger {
 impl State {
     fn add(&mut self, name: &'static str, by: i64) {
         if by != 0 {
-            *self.counters.entry(name).or_default() += by;
+            *self.counters.0.entry(name).or_default() += by;
             self.is_dirty = true;
         }
     }

@@ -19,7 +19,7 @@ mod told;
 mod trace;
 mod two_leaders;
 
-pub use player::{Ended, play};
+pub use player::{Ending, play};
 pub use settings::{Invalid, Setting, Settings};
 pub use story::Story;
 pub use told::Told;

@@ -20,6 +20,21 @@ pub enum Ended {
     Unknown,
 }
 
+/// One call of a naive program: tells that it begins, does the work, and tells how it ended. `told` has the outcome and the
+/// words for each end.
+pub async fn call(
+    actor: &Actor<'_>,
+    what: &str,
+    told: impl FnOnce(Ended) -> (&'static str, &'static str),
+    work: impl Future<Output = Ended>,
+) -> Ended {
+    let number = actor.begin(what);
+    let ended = work.await;
+    let (outcome, words) = told(ended);
+    actor.end(number, None, outcome, words);
+    ended
+}
+
 pub fn text(value: &str) -> AttributeValue {
     AttributeValue::S(value.to_owned())
 }

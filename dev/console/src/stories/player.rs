@@ -22,7 +22,7 @@ const AHEAD: usize = 1024;
 
 /// How a play ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum Ending {
     /// By itself.
     Finished,
     /// Because nobody listened any more.
@@ -36,15 +36,15 @@ pub enum Ended {
 pub fn play(
     story: &'static Story,
     settings: Settings,
-    ended: impl FnOnce(Ended) + Send + 'static,
+    ended: impl FnOnce(Ending) + Send + 'static,
 ) -> io::Result<Receiver<Told>> {
     let (to, told) = channel(AHEAD);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     let play = move || {
         let how = runtime.block_on(async {
             tokio::select! {
-                () = perform(story, &settings, &to) => Ended::Finished,
-                () = to.closed() => Ended::Stopped,
+                () = perform(story, &settings, &to) => Ending::Finished,
+                () = to.closed() => Ending::Stopped,
             }
         });
         ended(how);
@@ -77,8 +77,8 @@ async fn perform_side(story: &Story, side: &Side, teller: Teller, settings: Sett
     let scene = Rc::new(Scene::new(teller, settings.seed, side.tables, side.held, story.twice));
     (side.play)(scene.clone(), settings).await;
     scene.db().settle().await;
-    let counters = scene.ledger().totals(scene.engine());
+    let totals = scene.totals();
     scene.ledger().tell_counters();
-    let Verdict { text, is_good } = (side.verdict)(&scene);
-    json!({ "counters": counters, "verdict": text, "good": is_good })
+    let Verdict { text, is_good } = (side.verdict)(&totals);
+    json!({ "counters": totals.to_json(), "verdict": text, "good": is_good })
 }

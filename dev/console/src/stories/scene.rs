@@ -1,6 +1,6 @@
 //! The scene of one side: its engine, its faults, and the clients on it.
 
-use super::ledger::{Held, Ledger, Twice};
+use super::ledger::{Held, Ledger, Totals, Twice};
 use super::settings::Settings;
 use super::told::Teller;
 use super::trace::client_span;
@@ -68,14 +68,24 @@ impl Scene {
         self.ledger.count(name, by);
     }
 
-    /// A counter as it is now.
-    pub fn total(&self, name: &str) -> i64 {
-        self.ledger.totals(self.engine()).get(name).copied().unwrap_or(0)
+    /// The counters as they are now.
+    pub fn totals(&self) -> Totals {
+        self.ledger.totals(self.engine())
     }
 
-    /// A store that goes straight to the engine, for what is there before the story begins.
-    pub fn before(&self) -> Store {
-        self.store_over(&self.engine().client())
+    /// Lets a function make what is there before the story begins. It goes straight to the engine.
+    ///
+    /// # Panics
+    /// If the function refuses.
+    pub async fn prepare<A>(
+        &self,
+        app: impl Fn(&Store) -> A,
+        handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
+        request: &Request,
+    ) {
+        let app = app(&self.store_over(&self.engine().client()));
+        let call = Call::new(Deadline::within(ALLOWED));
+        handle(&app, request, &call).await.expect("nothing is in the way before the story begins");
     }
 
     fn store_over(&self, client: &Client) -> Store {

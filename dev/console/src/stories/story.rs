@@ -1,6 +1,6 @@
 //! [`Story`]: what is played, by whom, and what is counted.
 
-use super::ledger::{Held, Twice};
+use super::ledger::{Held, Totals, Twice};
 use super::scene::{Scene, Verdict};
 use super::settings::{Invalid, Setting, Settings};
 use fencepost_test::Engine;
@@ -37,7 +37,7 @@ pub struct Side {
     pub tables: &'static [(&'static str, &'static str)],
     pub held: Held,
     pub play: fn(Rc<Scene>, Settings) -> Playing,
-    pub verdict: fn(&Scene) -> Verdict,
+    pub verdict: fn(&Totals) -> Verdict,
 }
 
 pub type Playing = Pin<Box<dyn Future<Output = ()>>>;
@@ -107,6 +107,11 @@ impl Story {
             "counters": self.counters.iter().chain(&COSTS).map(counter).collect::<Vec<_>>(),
         })
     }
+}
+
+/// A client for each of the writers that are set: `user 1`, `user 2` …
+pub fn numbered(name: &str, settings: &Settings) -> Vec<String> {
+    (1..=settings.get("writers")).map(|number| format!("{name} {number}")).collect()
 }
 
 /// How many rows a table has, without tombstones. A create that was burned leaves one too.

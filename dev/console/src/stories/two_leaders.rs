@@ -1,14 +1,15 @@
 //! A leader stands still for longer than its lease, and wakes up when another leads.
 
-use super::ledger::Twice;
+use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Answer, Scene, Verdict, request};
 use super::settings::{Setting, Settings};
 use super::story::{ACKNOWLEDGED, HELD, Side, Story, TWICE, counter, live_rows, were};
 use fencepost::Store;
+use fencepost::timestamp::Timestamp;
 use fencepost_test::Engine;
 use serde_json::{Value, json};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::sleep;
 
 const LEASES: &str = "Leases";
@@ -147,44 +148,49 @@ fn ensure_child(store: &Store) -> ensure_child::App {
 
 async fn naive_leaders(scene: &Scene, settings: &Settings) {
     play(scene, settings, async |actor: &Actor<'_>, name: &str, pause: Pause| {
+        let leads = |ended| match ended {
+            Ended::Acknowledged => ("ok", "leads"),
+            Ended::Refused | Ended::Unknown => ("refused", "somebody else leads"),
+        };
         loop {
             let now = seconds(scene);
-            let call = actor.begin("take the lock");
-            let locked = Box::pin(naive::lock(actor, LEASE, name, now, now + TTL)).await;
-            let (outcome, text) =
-                if locked == Ended::Acknowledged { ("ok", "leads") } else { ("refused", "somebody else leads") };
-            actor.end(call, None, outcome, text);
-            if locked == Ended::Acknowledged {
+            let lock = Box::pin(naive::lock(actor, LEASE, name, now, now + TTL));
+            if naive::call(actor, "take the lock", leads, lock).await == Ended::Acknowledged {
                 break;
             }
             sleep(PAUSE).await;
         }
-        let call = actor.begin("look for the child, and create it if there is none");
-        pause.stand_still(scene);
-        if Box::pin(naive::has_child(actor, PARENT)).await {
-            scene.count("acknowledged", 1);
-            actor.end(call, None, "ok", "it is there");
-            return;
-        }
-        pause.work().await;
-        let created = Box::pin(naive::create_child(actor, PARENT)).await;
-        scene.count("acknowledged", i64::from(created == Ended::Acknowledged));
-        scene.ledger().tell_counters();
-        let (outcome, text) = if created == Ended::Acknowledged { ("ok", "created") } else { ("unknown", "no answer") };
-        actor.end(call, None, outcome, text);
+        let told = |ended| {
+            scene.count("acknowledged", i64::from(ended != Ended::Unknown));
+            scene.ledger().tell_counters();
+            match ended {
+                Ended::Acknowledged => ("ok", "created"),
+                Ended::Refused => ("ok", "it is there"),
+                Ended::Unknown => ("unknown", "no answer"),
+            }
+        };
+        let work = Box::pin(async {
+            pause.stand_still(scene);
+            if naive::has_child(actor, PARENT).await {
+                return Ended::Refused;
+            }
+            pause.work().await;
+            naive::create_child(actor, PARENT).await
+        });
+        naive::call(actor, "look for the child, and create it if there is none", told, work).await;
     })
     .await;
 }
 
 /// Seconds since 1970 by the clock of the story.
 fn seconds(scene: &Scene) -> i64 {
-    let since = scene.db().now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    let millis = Timestamp::from(scene.db().now()).epoch_millis().unwrap_or_default();
+    i64::try_from(millis / 1000).unwrap_or(i64::MAX)
 }
 
-fn verdict(scene: &Scene) -> Verdict {
-    let fenced = scene.total("fenced");
-    match children(scene.engine()) {
+fn verdict(totals: &Totals) -> Verdict {
+    let fenced = totals.get("fenced");
+    match totals.get("held") {
         1 if fenced > 0 => Verdict {
             text: format!("One child. {} refused because of an old token.", were(fenced, "request")),
             is_good: true,

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_learns_which_route_was_found_whoever_has_found_it() {
+    fn the_log_learns_which_route_was_found() {
         let mut request = Request {
             method: "PATCH".to_owned(),
             path: "/devices/lamp-1/state".to_owned(),
