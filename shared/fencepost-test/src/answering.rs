@@ -2,6 +2,7 @@
 
 use crate::connection::{body_of, client_over, operation_of, response};
 use crate::engine::{Engine, is_read};
+use crate::garbling::Garbling;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
@@ -16,6 +17,8 @@ pub enum Reply {
     Now(u16, String),
     /// It is given to the engine after half of this time, and answered after the other half.
     After(Duration),
+    /// It is given to the engine, and this comes back in place of its answer. The number decides what the form leaves open.
+    Garbled(Garbling, u64),
     /// Nobody hears an answer.
     Never,
 }
@@ -58,6 +61,10 @@ impl<F: Fn(&Engine, &str, &[u8]) -> Reply + Send + Sync> HttpConnector for Answe
         let (operation, body) = (operation_of(&request), body_of(&request));
         match (self.answer)(&self.engine, &operation, &body) {
             Reply::Now(status, body) => HttpConnectorFuture::ready(response(status, body)),
+            Reply::Garbled(form, seed) => {
+                let (status, body) = self.engine.answer(&operation, &body);
+                HttpConnectorFuture::ready(form.in_place_of(status, &body, seed))
+            }
             Reply::Never => HttpConnectorFuture::new(std::future::pending()),
             Reply::After(time) => {
                 let engine = self.engine.clone();

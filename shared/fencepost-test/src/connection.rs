@@ -44,13 +44,21 @@ pub fn body_of(request: &HttpRequest) -> Vec<u8> {
     request.body().bytes().expect("requests are buffered").to_vec()
 }
 
-/// An answer in the service's clothes, as a connector gives it.
+/// The CRC-32 that the service sends with a body.
+pub fn checksum_of(body: &[u8]) -> u32 {
+    crc32fast::hash(body)
+}
+
+/// An answer in the service's clothes, as a connector gives it: with its type and its checksum.
 ///
 /// # Errors
 /// None. A connector's answer is a `Result`.
 pub fn response(status: u16, body: impl Into<String>) -> Result<HttpResponse, ConnectorError> {
     let status = status.try_into().expect("a status");
-    let mut response = HttpResponse::new(status, SdkBody::from(body.into()));
+    let body = body.into();
+    let checksum = checksum_of(body.as_bytes()).to_string();
+    let mut response = HttpResponse::new(status, SdkBody::from(body));
+    response.headers_mut().insert("x-amz-crc32", checksum);
     response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
     Ok(response)
 }

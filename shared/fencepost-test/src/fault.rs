@@ -1,6 +1,7 @@
 //! What may become of a request, and how often each thing happens.
 
 use crate::engine::is_read;
+use crate::garbling::Garbling;
 use crate::request::TRANSACTION;
 use std::fmt;
 use std::time::Duration;
@@ -45,6 +46,15 @@ pub enum Fault {
     MixedReasons,
     /// A batch of reads comes back without some of its keys.
     Unprocessed,
+    /// What comes back is no answer. The seed decides its form, and whether the request is executed.
+    Garbled,
+    /// What comes back is no answer, but this.
+    GarbledAs {
+        /// What comes back.
+        form: Garbling,
+        /// Whether the request is executed.
+        executed: bool,
+    },
 }
 
 impl fmt::Display for Fault {
@@ -68,6 +78,11 @@ impl fmt::Display for Fault {
             Fault::TokensForgotten => "the tokens of earlier transactions were forgotten",
             Fault::MixedReasons => "some of its reasons show a transaction in flight",
             Fault::Unprocessed => "some of its keys came back unprocessed",
+            Fault::Garbled => "its answer was garbled",
+            Fault::GarbledAs { form, executed: true } => return write!(f, "{form} came after it was executed"),
+            Fault::GarbledAs { form, executed: false } => {
+                return write!(f, "{form} came instead of its being executed");
+            }
         };
         f.write_str(said)
     }
@@ -106,6 +121,8 @@ pub struct Rates {
     pub mixed_reasons: u32,
     /// [`Fault::Unprocessed`]. `BatchGetItem` only.
     pub unprocessed: u32,
+    /// [`Fault::Garbled`].
+    pub garbled: u32,
 }
 
 impl Rates {
@@ -127,6 +144,7 @@ impl Rates {
             (if transaction { self.tokens_forgotten } else { 0 }, Fault::TokensForgotten),
             (if transaction { self.mixed_reasons } else { 0 }, Fault::MixedReasons),
             (if operation == "BatchGetItem" { self.unprocessed } else { 0 }, Fault::Unprocessed),
+            (self.garbled, Fault::Garbled),
         ];
         for (rate, fault) in faults {
             if drawn < rate {

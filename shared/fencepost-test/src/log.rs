@@ -2,6 +2,7 @@
 
 use crate::engine::{Step, is_read};
 use crate::fault::Fault;
+use crate::garbling::Garbling;
 use crate::request::{Answer, Request};
 use serde_json::Value;
 use std::fmt;
@@ -37,6 +38,8 @@ pub enum Outcome {
     Error(u16, String),
     /// The connection was reset.
     Reset,
+    /// What came back was no answer, but this.
+    Garbled(Garbling),
 }
 
 impl Outcome {
@@ -55,6 +58,7 @@ impl fmt::Display for Outcome {
             Outcome::Done => f.write_str("done"),
             Outcome::Error(status, code) => write!(f, "{status} {code}"),
             Outcome::Reset => f.write_str("connection reset"),
+            Outcome::Garbled(form) => form.fmt(f),
         }
     }
 }

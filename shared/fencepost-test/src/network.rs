@@ -2,6 +2,7 @@
 
 use crate::engine::{Engine, Step};
 use crate::fault::{Fault, Rates};
+use crate::garbling::Garbling;
 use crate::holds::Holds;
 use crate::log::{Log, Outcome, Sent};
 use crate::request::{Answer, Request};
@@ -175,6 +176,15 @@ impl Network {
     pub(crate) fn drawn(&self, operation: &str, resent: bool) -> Option<Fault> {
         let drawn = u32::try_from(self.below(1000)).expect("below 1000");
         self.rates.fault(drawn, operation, resent)
+    }
+
+    /// The fault with a form, where it has none yet.
+    pub(crate) fn formed(&self, fault: Fault) -> Fault {
+        if fault != Fault::Garbled {
+            return fault;
+        }
+        let form = usize::try_from(self.below(Garbling::ALL.len() as u64)).expect("few");
+        Fault::GarbledAs { form: Garbling::ALL[form], executed: self.below(2) == 0 }
     }
 
     /// Some of so many, and one at least.

@@ -4,23 +4,22 @@ use crate::answers::{self, error};
 use crate::connection::{client_over, config, http_client};
 use crate::engine::is_read;
 use crate::fault::Fault;
+use crate::garbling::Garbled;
 use crate::log::Outcome;
 use crate::network::{Applied, Network, Touched};
 use crate::request::{Answer, Request, TRANSACTION};
 use crate::rule::Rival;
+use crate::signature::Signature;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
-
-/// A request signed longer ago than this is refused unread.
-const SIGNATURE_LIFE: Duration = Duration::from_mins(5);
 
 /// How long a connection stays open on which nothing comes.
 const OPEN: Duration = Duration::from_hours(1);
@@ -33,12 +32,21 @@ pub struct Wire {
     network: Arc<Network>,
     /// The operation that the client is working on.
     op: Arc<Mutex<u64>>,
+    /// By how many milliseconds the client's clock is ahead now.
+    ahead: Arc<dyn Fn() -> i64 + Send + Sync>,
+}
+
+/// What comes back to a client.
+enum Came {
+    Answer(Answer),
+    Garbled(Garbled),
 }
 
 /// One request under way.
 #[derive(Clone)]
 struct Message {
     request: Request,
+    signature: Signature,
     /// Its number in the log.
     number: usize,
     is_copy_of_refused: bool,
@@ -54,7 +62,18 @@ impl fmt::Debug for Wire {
 impl Wire {
     /// A connection of a client of its own.
     pub fn new(network: &Arc<Network>) -> Self {
-        Wire { network: network.clone(), op: Arc::default() }
+        Wire { network: network.clone(), op: Arc::default(), ahead: Arc::new(|| 0) }
+    }
+
+    /// The same for a client whose clock is off: it tells by how many milliseconds it is ahead now, or less than none if it
+    /// is behind.
+    ///
+    /// A request is signed by that clock. It is refused if the service's clock differs from its date by more than five
+    /// minutes when it arrives. So a clock that is ahead lets a request live longer.
+    #[must_use]
+    pub fn with_clock_ahead(mut self, millis: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
+        self.ahead = Arc::new(millis);
+        self
     }
 
     /// The real SDK over this wire, with its retries switched off.
@@ -86,12 +105,13 @@ impl Wire {
             Some(rule) => Some(rule.fault),
             None => network.drawn(&request.operation, resent),
         };
-        let fault = network.seam.fault(network, &request).or(fault);
+        let fault = network.seam.fault(network, &request).or(fault).map(|fault| network.formed(fault));
         let is_silent = network.below(2) != 0;
         let is_silent = rule.as_ref().map_or(is_silent, |rule| rule.silent);
         let number = network.log_sent(&request, steps, fault);
         let rival = rule.and_then(|rule| rule.rival.clone());
-        (Message { request, number, is_copy_of_refused: false, rival }, fault, is_silent)
+        let signature = Signature::now((self.ahead)());
+        (Message { request, signature, number, is_copy_of_refused: false, rival }, fault, is_silent)
     }
 
     /// Lets the engine do what it was asked, and notes what was applied.
@@ -135,23 +155,32 @@ impl Wire {
         });
     }
 
-    /// The same within so many milliseconds.
+    /// The same within so many milliseconds, if the signature lives as long.
     fn deliver_within(&self, message: Message, millis: u64) {
-        self.deliver_after(message, move |network| Duration::from_millis(20 + network.below(millis)));
+        let (wire, under_way) = (self.clone(), self.network.under_way());
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(20 + wire.network.below(millis + message.signature.lives_longer()))).await;
+            if message.signature.is_valid() {
+                wire.deliver(&message);
+            }
+            drop(under_way);
+        });
     }
 
     /// One request's way there and back; `None` when the client never hears of it.
-    async fn carry(self, message: Message, fault: Option<Fault>) -> Option<Answer> {
+    async fn carry(self, message: Message, fault: Option<Fault>) -> Option<Came> {
         let network = self.network.clone();
-        let signed = Instant::now();
+        let signature = message.signature;
         sleep(network.hop()).await;
         match fault {
-            Some(Fault::Held) => sleep(Duration::from_millis(network.below(330_000))).await,
+            Some(Fault::Held) => {
+                sleep(Duration::from_millis(network.below(330_000 + signature.lives_longer()))).await;
+            }
             Some(Fault::Delayed(time)) => sleep(time).await,
             _ => {}
         }
-        if signed.elapsed() > SIGNATURE_LIFE {
-            return Some(error(400, "InvalidSignatureException"));
+        if !signature.is_valid() {
+            return Some(Came::Answer(error(400, "InvalidSignatureException")));
         }
         let held = network.holds.overlap();
         let is_transaction = message.request.operation == TRANSACTION;
@@ -161,7 +190,14 @@ impl Wire {
             sleep(held).await;
         }
         sleep(network.hop()).await;
-        if matches!(fault, Some(Fault::AnswerLost | Fault::Held)) { lost } else { Some(answer) }
+        match fault {
+            Some(Fault::AnswerLost | Fault::Held) => lost.map(Came::Answer),
+            Some(Fault::GarbledAs { form, .. }) => {
+                let seed = network.below(u64::MAX);
+                Some(Came::Garbled(Garbled::of(answer.status, answer.body.to_string(), form, seed)))
+            }
+            _ => Some(Came::Answer(answer)),
+        }
     }
 
     /// What answers a request that has come as far as the service; `None` if it has not.
@@ -208,9 +244,16 @@ impl Wire {
                 self.deliver_after(copy, move |_| time);
                 answer
             }
-            None | Some(Fault::AnswerLost | Fault::Held | Fault::Delayed(_) | Fault::Frozen(_)) => {
-                self.deliver(&message)
-            }
+            Some(Fault::GarbledAs { executed: false, .. }) => Answer { status: 200, body: json!({}) },
+            None
+            | Some(
+                Fault::AnswerLost
+                | Fault::Held
+                | Fault::Delayed(_)
+                | Fault::Frozen(_)
+                | Fault::Garbled
+                | Fault::GarbledAs { executed: true, .. },
+            ) => self.deliver(&message),
         })
     }
 
@@ -248,6 +291,22 @@ impl Wire {
     }
 }
 
+impl Came {
+    fn outcome(&self) -> Outcome {
+        match self {
+            Came::Answer(answer) => Outcome::of(answer),
+            Came::Garbled(garbled) => Outcome::Garbled(garbled.form),
+        }
+    }
+
+    fn into_response(self) -> Result<HttpResponse, ConnectorError> {
+        match self {
+            Came::Answer(answer) => answer.into_response(),
+            Came::Garbled(garbled) => garbled.into_response(),
+        }
+    }
+}
+
 impl HttpConnector for Wire {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let (message, fault, is_silent) = self.take(&request);
@@ -260,9 +319,9 @@ impl HttpConnector for Wire {
         tokio::spawn(async move {
             let carried = carried.await;
             drop(under_way);
-            if let Some(answer) = carried {
-                let outcome = Outcome::of(&answer);
-                if answered.send(answer).is_ok() {
+            if let Some(came) = carried {
+                let outcome = came.outcome();
+                if answered.send(came).is_ok() {
                     network.log_heard(number, outcome);
                 }
                 return;

@@ -2,9 +2,11 @@
 #![allow(missing_docs, reason = "what a test is called says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "these are programs on the bare SDK")]
 
+mod clocks;
 mod counter;
 mod engine;
 mod faults;
+mod garbling;
 mod loops;
 mod plans;
 mod replay;
