@@ -207,7 +207,7 @@ impl<A> fmt::Debug for Idempotency<A> {
 
 /// The meaning of a record for a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Lookup<A> {
+pub(crate) enum Lookup<A> {
     /// No record counts: this is the first request.
     New,
     /// The same request was answered with this answer.
@@ -221,7 +221,7 @@ enum Lookup<A> {
 /// It holds only a hash of the request, and the whole answer, for [`RETENTION`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct IdempotencyRecord<A> {
+pub(crate) struct IdempotencyRecord<A> {
     payload: String,
     answer: Kept<A>,
     /// The expiry time in epoch seconds. The TTL attribute of the table.
@@ -306,19 +306,25 @@ impl IdempotencyClaim {
 
     /// Whether two claims, as bytes, have the same key and different payloads.
     pub(crate) fn is_reused(mine: &[u8], theirs: &[u8]) -> bool {
-        let id_length = ID_BYTES / 3 * 4;
-        mine.len() == theirs.len()
-            && mine.len() > id_length
-            && mine[..id_length] == theirs[..id_length]
-            && mine != theirs
+        let has_id_of_mine = mine.get(..ID_BYTES / 3 * 4).is_some_and(|id| theirs.starts_with(id));
+        has_id_of_mine && mine.len() == theirs.len() && mine != theirs
     }
 
     fn key(&self) -> Key {
         Key::from(self.id.as_str())
     }
 
-    fn look_up<A>(&self, record: Option<IdempotencyRecord<A>>, now: SystemTime) -> Result<Lookup<A>, Failure> {
+    pub(crate) fn look_up<A>(
+        &self,
+        record: Option<IdempotencyRecord<A>>,
+        now: SystemTime,
+    ) -> Result<Lookup<A>, Failure> {
         record.map_or(Ok(Lookup::New), |record| record.answer_to(&self.payload, now))
+    }
+
+    /// The record of the request with this answer.
+    pub(crate) fn record_of<A>(&self, answer: A, now: SystemTime) -> IdempotencyRecord<A> {
+        IdempotencyRecord::new(self.payload.clone(), answer, now)
     }
 
     /// Adds the record with this answer to the steps of the attempt.
@@ -329,7 +335,7 @@ impl IdempotencyClaim {
         answer: &A,
         now: SystemTime,
     ) -> Result<(), Failure> {
-        let record = IdempotencyRecord::new(self.payload.clone(), answer.clone(), now);
+        let record = self.record_of(answer.clone(), now);
         match attempt.get(item)? {
             None => attempt.put_if_absent(item, &record)?,
             // The record has expired; otherwise it would have answered.
@@ -377,16 +383,35 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_used_again_if_the_whole_id_is_the_same_and_the_payload_is_not() {
+        let mine = IdempotencyClaim::new(&["caller", "key"], &["payload"]);
+        let id_ends_with = |end: &str| format!("{}{end}", &mine.id[..mine.id.len() - 1]);
+        let other_end = if mine.id.ends_with('A') { "B" } else { "A" };
+        let other = IdempotencyClaim::new(&["caller", "key"], &["another"]);
+        let stranger = IdempotencyClaim { id: id_ends_with(other_end), payload: other.payload.clone() };
+        for (theirs, is_reused) in [
+            (mine.to_bytes(), false),
+            (other.to_bytes(), true),
+            (stranger.to_bytes(), false),
+            (vec![7; 16], false), // of an acquire without a key
+            (mine.id.as_bytes().to_vec(), false),
+        ] {
+            assert_eq!(IdempotencyClaim::is_reused(&mine.to_bytes(), &theirs), is_reused, "{theirs:?}");
+            assert_eq!(IdempotencyClaim::is_reused(&theirs, &mine.to_bytes()), is_reused, "{theirs:?}");
+        }
+    }
+
+    #[test]
     fn a_record_answers_the_same_request_for_25_hours_and_no_other() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
         let record = IdempotencyRecord::new("payload".to_owned(), "answer".to_owned(), now);
-        let late = now + RETENTION - Duration::from_secs(1);
+        let (late, later) = (now + Duration::from_hours(25) - Duration::from_secs(1), now + Duration::from_hours(25));
         for time in [now, late] {
             assert_eq!(record.clone().answer_to("payload", time).ok(), Some(Lookup::Replayed("answer".to_owned())));
             assert_eq!(record.clone().answer_to("another", time).ok(), Some(Lookup::KeyReused));
         }
         for payload in ["payload", "another"] {
-            assert_eq!(record.clone().answer_to(payload, now + RETENTION).ok(), Some(Lookup::New), "{payload}");
+            assert_eq!(record.clone().answer_to(payload, later).ok(), Some(Lookup::New), "{payload}");
         }
     }
 
@@ -396,7 +421,8 @@ mod tests {
         let stored = IdempotencyRecord::new("payload".to_owned(), "not a number".to_owned(), now);
         let attributes = stored.encode().expect("attributes");
         let record: IdempotencyRecord<u64> = Record::decode(attributes).expect("a record");
-        assert_eq!(record.clone().answer_to("payload", now + RETENTION).ok(), Some(Lookup::New));
+        let expired = now + Duration::from_hours(25);
+        assert_eq!(record.clone().answer_to("payload", expired).ok(), Some(Lookup::New));
         assert_eq!(record.clone().answer_to("another", now).ok(), Some(Lookup::KeyReused));
         assert!(matches!(record.answer_to("payload", now), Err(Failure::CorruptItem { .. })));
     }

@@ -191,7 +191,7 @@ impl<T: LwwRecord> LwwTable<T> {
         })?;
         item.extend(Table::<T>::key_attributes(key)?);
         check_size(&T::NAMES, &item)?;
-        match self.put(condition::put_if_newer(Self::ordering(), item), call).await? {
+        match self.put(condition::put_if_newer(ordering::<T>(), item), call).await? {
             Put::Applied(_) => Ok(Registration::New),
             Put::Refused(stored, pending) => {
                 // A copy of this registration may still be on its way. TTL may remove the tombstone first, and then the
@@ -199,7 +199,7 @@ impl<T: LwwRecord> LwwTable<T> {
                 if let Some(source) = pending.filter(|_| is_soon(stored.purge_at, self.table.sender().clock.now())) {
                     return Err(Failure::OutcomeUnknown { source });
                 }
-                Ok(judge_registration(&order_key, instance, stored))
+                Ok(judge_registration(&order_key, &stored.order_key, stored.live, instance))
             }
         }
     }
@@ -213,13 +213,8 @@ impl<T: LwwRecord> LwwTable<T> {
     /// others, see [`Failure`].
     pub async fn delete(&self, key: &Key, order_key: &OrderKey, call: &Call) -> Result<Deletion, Failure> {
         let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.tombstone_retention);
-        let mut tombstone = Table::<T>::key_attributes(key)?;
-        tombstone.insert(T::ORDERED_BY.to_owned(), row::number(order_key.order));
-        tombstone.insert(T::NAMES.purge_at.to_owned(), row::number(purge_at));
-        if let Some(name) = &order_key.name {
-            tombstone.insert(T::NAMED_BY.to_owned(), AttributeValue::S(name.clone()));
-        }
-        match self.put(condition::put_unless_newer(Self::ordering(), tombstone), call).await? {
+        let tombstone = tombstone::<T>(key, order_key, purge_at)?;
+        match self.put(condition::put_unless_newer(ordering::<T>(), tombstone), call).await? {
             Put::Applied(replaced) => {
                 let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::NAMES.purge_at));
                 Ok(if was_live { Deletion::Deleted } else { Deletion::AlreadyGone })
@@ -241,16 +236,27 @@ impl<T: LwwRecord> LwwTable<T> {
         debug!(order = stored.order_key.order, name = stored.order_key.name, "refused by what stands there");
         Ok(Put::Refused(stored, pending))
     }
-
-    fn ordering() -> OrderedBy {
-        OrderedBy { key: T::PARTITION_KEY, order: T::ORDERED_BY, name: T::NAMED_BY }
-    }
 }
 
 impl<T> fmt::Debug for LwwTable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LwwTable").field("table", &self.table).finish()
     }
+}
+
+pub(crate) fn ordering<T: LwwRecord>() -> OrderedBy {
+    OrderedBy { key: T::PARTITION_KEY, order: T::ORDERED_BY, name: T::NAMED_BY }
+}
+
+/// The tombstone of an instance, or of all instances with its number. `purge_at` is in epoch seconds.
+pub(crate) fn tombstone<T: LwwRecord>(key: &Key, order_key: &OrderKey, purge_at: u64) -> Result<Attributes, Failure> {
+    let mut tombstone = Table::<T>::key_attributes(key)?;
+    tombstone.insert(T::ORDERED_BY.to_owned(), row::number(order_key.order));
+    tombstone.insert(T::NAMES.purge_at.to_owned(), row::number(purge_at));
+    if let Some(name) = &order_key.name {
+        tombstone.insert(T::NAMED_BY.to_owned(), AttributeValue::S(name.clone()));
+    }
+    Ok(tombstone)
 }
 
 /// The proved outcome of a write.
@@ -280,12 +286,24 @@ impl<T: LwwRecord> Stored<T> {
     }
 }
 
-/// The outcome of a refused registration.
-fn judge_registration<T: PartialEq>(mine: &OrderKey, instance: &T, stored: Stored<T>) -> Registration<T> {
-    match stored.live {
-        Some(live) if stored.order_key == *mine && live == *instance => Registration::Same,
-        Some(live) if stored.order_key == *mine => Registration::Differs(live),
-        _ => Registration::Superseded { by: stored.order_key },
+/// The order key of a row, and its instance unless it is a tombstone.
+#[cfg(feature = "testing")]
+pub(crate) fn read_instance<T: LwwRecord>(attributes: &Attributes) -> Result<(OrderKey, Option<T>), Failure> {
+    Stored::read(attributes).map(|stored| (stored.order_key, stored.live))
+}
+
+/// The outcome of a refused registration of `instance`. The row holds `live`, or is the tombstone of `stored`.
+#[must_use]
+pub fn judge_registration<T: PartialEq>(
+    mine: &OrderKey,
+    stored: &OrderKey,
+    live: Option<T>,
+    instance: &T,
+) -> Registration<T> {
+    match live {
+        Some(live) if stored == mine && live == *instance => Registration::Same,
+        Some(live) if stored == mine => Registration::Differs(live),
+        _ => Registration::Superseded { by: stored.clone() },
     }
 }
 
@@ -330,12 +348,11 @@ mod tests {
     #[test]
     fn a_refused_registration_is_the_same_differs_or_is_superseded() {
         let mine = order_key(2, Some("b"));
-        let stored = |order_key: &OrderKey, live| Stored { order_key: order_key.clone(), live, purge_at: None };
-        assert_eq!(judge_registration(&mine, &"x", stored(&mine, Some("x"))), Registration::Same);
-        assert_eq!(judge_registration(&mine, &"x", stored(&mine, Some("y"))), Registration::Differs("y"));
+        assert_eq!(judge_registration(&mine, &mine, Some("x"), &"x"), Registration::Same);
+        assert_eq!(judge_registration(&mine, &mine, Some("y"), &"x"), Registration::Differs("y"));
         for (by, live) in [(&mine, None), (&order_key(2, None), None), (&order_key(2, Some("c")), Some("x"))] {
             let superseded = Registration::Superseded { by: by.clone() };
-            assert_eq!(judge_registration(&mine, &"x", stored(by, live)), superseded);
+            assert_eq!(judge_registration(&mine, by, live, &"x"), superseded);
         }
     }
 }

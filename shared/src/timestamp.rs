@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-/// A moment to the millisecond. It is written as RFC 3339 in UTC with exactly three decimals.
+/// A moment to the millisecond, from the year 0 to 9999-12-30T22:00:00Z. It is written as RFC 3339 in UTC
+/// with exactly three decimals.
 ///
 /// ```
 /// use fencepost::timestamp::Timestamp;
@@ -15,6 +16,11 @@ use std::time::{Duration, SystemTime};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Timestamp(jiff::Timestamp);
+
+/// The year 0 in milliseconds since 1970. RFC 3339 writes no year before it.
+const FIRST_MILLIS: i64 = -62_167_219_200_000;
+/// The last moment that the calendar has with every offset, in milliseconds since 1970.
+const LAST_MILLIS: i64 = 253_402_207_200_000;
 
 /// The error for a text that is not a valid [`Timestamp`], or that a `Timestamp` cannot keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,8 +55,19 @@ impl Timestamp {
         if !is_rfc3339(text.as_bytes()) {
             return Err(InvalidTimestamp);
         }
-        let moment: jiff::Timestamp = text.parse().map_err(|_| InvalidTimestamp)?;
-        if moment.subsec_nanosecond() % 1_000_000 == 0 { Ok(Timestamp(moment)) } else { Err(InvalidTimestamp) }
+        Self::kept(text.parse().map_err(|_| InvalidTimestamp)?).ok_or(InvalidTimestamp)
+    }
+
+    /// The moment, if it is whole milliseconds and RFC 3339 can write it in UTC.
+    fn kept(moment: jiff::Timestamp) -> Option<Self> {
+        let is_whole = moment.subsec_nanosecond() % 1_000_000 == 0;
+        Self::of_millis(moment.as_millisecond()).filter(|_| is_whole)
+    }
+
+    /// The moment this many milliseconds after 1970, if it is in the range.
+    fn of_millis(millis: i64) -> Option<Self> {
+        let moment = jiff::Timestamp::from_millisecond(millis).ok();
+        moment.filter(|_| (FIRST_MILLIS..=LAST_MILLIS).contains(&millis)).map(Timestamp)
     }
 
     /// Milliseconds since 1970. `None` for a moment before 1970.
@@ -62,7 +79,7 @@ impl Timestamp {
     /// The moment this many milliseconds after 1970. `None` if it is beyond the range of the calendar.
     #[must_use]
     pub fn from_epoch_millis(millis: u64) -> Option<Self> {
-        jiff::Timestamp::from_millisecond(millis.try_into().ok()?).ok().map(Timestamp)
+        Self::of_millis(millis.try_into().ok()?)
     }
 
     /// The time from `earlier` to this moment. Zero if this moment is not later.
@@ -120,14 +137,14 @@ impl From<SystemTime> for Timestamp {
     /// Cuts off fractions finer than a millisecond. A time beyond the range of the calendar becomes the nearest one in
     /// it.
     fn from(time: SystemTime) -> Self {
-        let (nearest, moment) = match time.duration_since(SystemTime::UNIX_EPOCH) {
-            Ok(after) => (jiff::Timestamp::MAX, i64::try_from(after.as_millis())),
+        let millis = match time.duration_since(SystemTime::UNIX_EPOCH) {
+            Ok(after) => i64::try_from(after.as_millis()).unwrap_or(LAST_MILLIS).min(LAST_MILLIS),
             Err(before) => {
-                (jiff::Timestamp::MIN, i64::try_from(before.duration().as_nanos().div_ceil(1_000_000)).map(|ms| -ms))
+                let before = i64::try_from(before.duration().as_nanos().div_ceil(1_000_000));
+                before.map_or(FIRST_MILLIS, |before| (-before).max(FIRST_MILLIS))
             }
         };
-        let moment = moment.ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
-        Timestamp(moment.unwrap_or(nearest))
+        Self::of_millis(millis).unwrap_or(Timestamp(jiff::Timestamp::UNIX_EPOCH))
     }
 }
 
@@ -135,7 +152,7 @@ impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
-        let moment = Timestamp(text.parse().map_err(|_| InvalidTimestamp)?);
+        let moment = Self::kept(text.parse().map_err(|_| InvalidTimestamp)?).ok_or(InvalidTimestamp)?;
         if moment.to_string() == text { Ok(moment) } else { Err(InvalidTimestamp) }
     }
 }
@@ -232,6 +249,23 @@ mod tests {
         assert_eq!(Timestamp::from_epoch_millis(1_772_877_600_120), Some(moment));
         assert_eq!(Timestamp::from_rfc3339("1969-12-31T23:59:59Z").map(Timestamp::epoch_millis), Ok(None));
         assert_eq!(Timestamp::from_epoch_millis(u64::MAX), None);
+    }
+
+    #[test]
+    fn every_moment_has_a_text_that_gives_it_back() {
+        let far = Duration::from_hours(24 * 366 * 20_000);
+        let first = Timestamp::from(SystemTime::UNIX_EPOCH - far);
+        let last = Timestamp::from(SystemTime::UNIX_EPOCH + far);
+        for (moment, text) in [(first, "0000-01-01T00:00:00.000Z"), (last, "9999-12-30T22:00:00.000Z")] {
+            assert_eq!(moment.to_string(), text);
+            assert_eq!((text.parse(), Timestamp::from_rfc3339(text)), (Ok(moment), Ok(moment)));
+        }
+        for text in ["0000-01-01T00:00:00+00:01", "9999-12-30T22:00:00.001Z", "-000001-12-31T23:59:59.999Z"] {
+            assert_eq!(
+                (text.parse::<Timestamp>(), Timestamp::from_rfc3339(text)),
+                (Err(InvalidTimestamp), Err(InvalidTimestamp))
+            );
+        }
     }
 
     #[test]

@@ -180,6 +180,13 @@ impl Response {
         let corrupt = |reason: String| format!("a stored answer: {reason}");
         let (head, body) = text.split_once('\n').ok_or_else(|| corrupt("its body is missing".to_owned()))?;
         let head: Head = serde_json::from_str(head).map_err(|error| corrupt(error.to_string()))?;
+        let is_header = |(name, value): &(String, String)| {
+            http::HeaderName::try_from(name).is_ok() && http::HeaderValue::try_from(value).is_ok()
+        };
+        if http::StatusCode::from_u16(head.status).is_err() || !head.headers.iter().all(is_header) {
+            // It would go out as another answer.
+            return Err(corrupt("its status or a header of it is none of HTTP".to_owned()));
+        }
         Ok(Response {
             status: head.status,
             outcome: "stored",
@@ -231,6 +238,9 @@ mod tests {
             r#"{"status":200,"headers":[],"version":null,"hasBody":false}"#,
             "{\"status\":70000,\"headers\":[],\"version\":null,\"hasBody\":false}\n",
             "{\"status\":200,\"headers\":[],\"version\":null,\"hasBody\":false,\"more\":1}\n",
+            "{\"status\":99,\"headers\":[],\"version\":null,\"hasBody\":false}\n",
+            "{\"status\":200,\"headers\":[[\"a b\",\"c\"]],\"version\":null,\"hasBody\":false}\n",
+            "{\"status\":200,\"headers\":[[\"a\",\"\\u0000\"]],\"version\":null,\"hasBody\":false}\n",
         ] {
             assert!(Response::from_stored(text).is_err(), "{text}");
         }

@@ -4,21 +4,28 @@ use super::xray::XRay;
 use crate::http::Problem;
 use std::error::Error;
 use std::time::Duration;
+use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::{Format, Json, JsonFields};
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// Writes JSON lines with timestamps, and traces if a daemon takes them. Without timestamps, Lambda files every line as
 /// INFO.
 pub(super) fn init_tracing() {
-    let lines = fmt::layer().json().flatten_event(true).with_span_list(false).with_target(false);
-    let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter(level().as_deref())));
+    let subscriber = tracing_subscriber::registry().with(lines().with_filter(filter(level().as_deref())));
     // An error means that another subscriber is set already. Then that one is used. Without a daemon there is no second
     // layer, because even an empty one makes the start 5 % slower.
     let _ = match XRay::from_env() {
         Some(traces) => subscriber.with(traces.with_filter(XRay::filter())).try_init(),
         None => subscriber.try_init(),
     };
+}
+
+/// One JSON object per line, with the members of the event at its top.
+pub(super) fn lines<S: Subscriber + for<'a> LookupSpan<'a>>() -> fmt::Layer<S, JsonFields, Format<Json>> {
+    fmt::layer().json().flatten_event(true).with_span_list(false).with_target(false)
 }
 
 /// The level of the log: `AWS_LAMBDA_LOG_LEVEL` (from the logging configuration of the function), or `RUST_LOG`.
@@ -64,7 +71,7 @@ impl Severity {
 }
 
 /// Parses a level, or a list such as `warn,fencepost=debug`. `EnvFilter` could do more, but takes 380 KB.
-fn filter(level: Option<&str>) -> Targets {
+pub(super) fn filter(level: Option<&str>) -> Targets {
     let named = level.filter(|level| !level.is_empty()).and_then(|level| level.parse().ok());
     named.unwrap_or_else(|| Targets::new().with_default(tracing::Level::INFO))
 }

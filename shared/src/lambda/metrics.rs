@@ -100,7 +100,7 @@ impl Reporter {
         Self::new(None, Severity::Off)
     }
 
-    fn new(namespace: Option<String>, threshold: Severity) -> Self {
+    pub(super) fn new(namespace: Option<String>, threshold: Severity) -> Self {
         let namespace = namespace.filter(|namespace| !namespace.is_empty());
         Reporter { namespace, threshold, is_cold: AtomicBool::new(true) }
     }
@@ -115,7 +115,7 @@ impl Reporter {
 
     /// The line, unless the level filters it out. Lambda drops lines below its level. So with metrics, the line takes
     /// that level at least.
-    fn line(&self, report: Report, now: Timestamp) -> Option<Value> {
+    pub(super) fn line(&self, report: Report, now: Timestamp) -> Option<Value> {
         let is_cold = self.is_cold.swap(false, Relaxed);
         if self.namespace.is_none() && report.severity < self.threshold {
             return None;

@@ -12,6 +12,8 @@ mod logs;
 mod metrics;
 mod queue;
 mod serve;
+#[cfg(feature = "testing")]
+pub(crate) mod testing;
 mod xray;
 
 pub use allowance::{MARGIN, call};

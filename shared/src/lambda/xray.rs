@@ -54,36 +54,36 @@ impl XRay {
     pub(super) fn filter() -> Targets {
         Targets::new().with_targets([(INVOCATION, Level::DEBUG), (SEND_TARGET, Level::DEBUG)])
     }
+}
 
-    /// The subsegment of a send. `None` if the trace is not sampled. `header` has the form
-    /// `Root=1-…;Parent=…;Sampled=1`.
-    fn subsegment(&self, header: &str, send: &Noted, end: SystemTime) -> Option<Value> {
-        let part = |name: &str| header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
-        if part("Sampled") != Some("1") {
-            return None;
-        }
-        let field = |name: &str| send.fields.get(name).cloned();
-        let outcome = field("outcome").unwrap_or_else(|| json!("not_awaited"));
-        let is_fault = ["answer_lost", "connection_broken", "token_mismatch"].iter().any(|fault| outcome == *fault);
-        let mut aws = json!({ "operation": field("operation") });
-        if let Some(table) = field("table") {
-            aws["table_name"] = table;
-        }
-        Some(json!({
-            "type": "subsegment",
-            "name": "DynamoDB",
-            "namespace": "aws",
-            "id": format!("{:016x}", self.rng.next_u64()),
-            "trace_id": part("Root")?,
-            "parent_id": part("Parent")?,
-            "start_time": seconds(send.start),
-            "end_time": seconds(end.max(send.start)),
-            "fault": is_fault,
-            "error": outcome == "rejected" || outcome == "signature_refused",
-            "aws": aws,
-            "annotations": { "outcome": outcome, "attempt": field("attempt"), "why": field("why") },
-        }))
+/// The subsegment of a send. `None` if the trace is not sampled. `header` has the form
+/// `Root=1-…;Parent=…;Sampled=1`.
+fn subsegment(id: u64, header: &str, send: &Noted, end: SystemTime) -> Option<Value> {
+    let part = |name: &str| header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
+    if part("Sampled") != Some("1") {
+        return None;
     }
+    let field = |name: &str| send.fields.get(name).cloned();
+    let outcome = field("outcome").unwrap_or_else(|| json!("not_awaited"));
+    let is_fault = ["answer_lost", "connection_broken", "token_mismatch"].iter().any(|fault| outcome == *fault);
+    let mut aws = json!({ "operation": field("operation") });
+    if let Some(table) = field("table") {
+        aws["table_name"] = table;
+    }
+    Some(json!({
+        "type": "subsegment",
+        "name": "DynamoDB",
+        "namespace": "aws",
+        "id": format!("{id:016x}"),
+        "trace_id": part("Root")?,
+        "parent_id": part("Parent")?,
+        "start_time": seconds(send.start),
+        "end_time": seconds(end.max(send.start)),
+        "fault": is_fault,
+        "error": outcome == "rejected" || outcome == "signature_refused",
+        "aws": aws,
+        "annotations": { "outcome": outcome, "attempt": field("attempt"), "why": field("why") },
+    }))
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for XRay {
@@ -109,7 +109,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for XRay {
         let (send, invocation) = (send.extensions(), invocation.extensions());
         if let (Some(send), Some(invocation)) = (send.get::<Noted>(), invocation.get::<Noted>())
             && let Some(header) = invocation.fields.get("trace_id").and_then(Value::as_str)
-            && let Some(subsegment) = self.subsegment(header, send, Clock::system().now())
+            && let Some(subsegment) = subsegment(self.rng.next_u64(), header, send, Clock::system().now())
         {
             // A trace that is lost harms nobody.
             let datagram = format!("{{\"format\": \"json\", \"version\": 1}}\n{subsegment}");
@@ -132,6 +132,13 @@ impl Visit for Noted {
     }
 }
 
+/// The subsegment of a send with these fields that took no time, for fuzzing.
+#[cfg(feature = "testing")]
+pub(super) fn subsegment_of(header: &str, fields: &[(&'static str, &str)]) -> Option<Value> {
+    let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
+    subsegment(0, header, &Noted { start: UNIX_EPOCH, fields }, UNIX_EPOCH)
+}
+
 /// Seconds since 1970, as the documents of X-Ray have them.
 fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
@@ -144,16 +151,11 @@ mod tests {
 
     const TRACE: &str = "Root=1-5bef4de7-ad49b0e87f6ef6c87fc2e700;Parent=9a9197af755a6419;Sampled=1";
 
-    fn xray() -> XRay {
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
-        XRay { daemon: socket.local_addr().expect("bound"), socket, rng: Rng::new(|| 0xabc) }
-    }
-
     /// A send that began a second after 1970 and ended half a second later.
-    fn subsegment(header: &str, fields: &Value) -> Option<Value> {
+    fn sent(header: &str, fields: &Value) -> Option<Value> {
         let at = |millis| UNIX_EPOCH + Duration::from_millis(millis);
         let fields = fields.as_object().expect("fields").clone();
-        xray().subsegment(header, &Noted { start: at(1000), fields }, at(1500))
+        subsegment(0xabc, header, &Noted { start: at(1000), fields }, at(1500))
     }
 
     #[test]
@@ -167,7 +169,7 @@ mod tests {
             "aws": {"operation": "UpdateItem", "table_name": "T"},
             "annotations": {"outcome": "applied", "attempt": 2, "why": "conflict"},
         });
-        assert_eq!(subsegment(TRACE, &fields), Some(expected));
+        assert_eq!(sent(TRACE, &fields), Some(expected));
     }
 
     #[test]
@@ -181,10 +183,10 @@ mod tests {
             ("token_mismatch", true, false),
             ("rejected", false, true),
         ] {
-            let sent = subsegment(TRACE, &json!({"outcome": outcome})).expect("sampled");
-            assert_eq!((&sent["fault"], &sent["error"]), (&json!(fault), &json!(error)), "{outcome}");
+            let seen = sent(TRACE, &json!({"outcome": outcome})).expect("sampled");
+            assert_eq!((&seen["fault"], &seen["error"]), (&json!(fault), &json!(error)), "{outcome}");
         }
-        let not_awaited = subsegment(TRACE, &json!({})).expect("sampled");
+        let not_awaited = sent(TRACE, &json!({})).expect("sampled");
         assert_eq!(not_awaited["annotations"]["outcome"], "not_awaited");
     }
 
@@ -193,7 +195,7 @@ mod tests {
         for header in
             ["", "Root=1-a;Parent=b;Sampled=0", "Root=1-a;Parent=b", "Root=1-a;Sampled=1", "Parent=b;Sampled=1"]
         {
-            assert_eq!(subsegment(header, &json!({})), None, "{header}");
+            assert_eq!(sent(header, &json!({})), None, "{header}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! [`Leases`]: acquires and reads the leases of one table.
 
+use super::judge::{AfterAcquire, LeaseTimes, judge_acquire};
 use super::outcome::{AcquireError, Acquired};
 use super::row::{Lease, StoredLease};
 use super::terms::LeaseTerms;
@@ -145,19 +146,9 @@ impl Leases {
         // Taken before the first send, so that the time of the sends counts against the lease.
         let now = self.now();
         let until = DualClockDeadline::within(terms.length(), now);
-        let expires_at = epoch_millis(now + terms.length());
-        let write = condition::acquire(
-            key,
-            &Acquire {
-                holder,
-                id: &id,
-                once,
-                floor: epoch_millis(now),
-                expires_at,
-                purge_at: Self::purge_at(now),
-                cutoff: epoch_millis(now).saturating_sub(millis(self.clock_skew)),
-            },
-        );
+        let LeaseTimes { expires_at, cutoff, floor } = LeaseTimes::at(now, terms.length(), self.clock_skew);
+        let purge_at = Self::purge_at(now);
+        let write = condition::acquire(key, &Acquire { holder, id: &id, once, floor, expires_at, purge_at, cutoff });
         let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
         let mut delivery = Delivery::new(self.sender(), call);
         let (stored, pending) = match delivery.until_proved(send).await? {
@@ -166,21 +157,17 @@ impl Leases {
         };
         // A lease without a row is free, so it cannot refuse.
         let stored = stored.ok_or_else(|| corrupt("an acquire was refused where no row is"))?;
-        match (&stored.holder, stored.acquire_id == id) {
-            // An earlier send of this call acquired it: the row has the end that was sent.
-            (Some(_), true) if pending.is_some() && stored.expires_at == expires_at => {
-                Ok(Acquired::New(self.lease(key, stored, until)))
-            }
-            (Some(_), true) => {
+        match judge_acquire(&stored, &id, expires_at, pending.is_some()) {
+            AfterAcquire::Mine => Ok(Acquired::New(self.lease(key, stored, until))),
+            AfterAcquire::Replayed => {
                 let until = DualClockDeadline::within(self.remaining(&stored), self.now());
                 Ok(Acquired::Replayed(self.lease(key, stored, until)))
             }
-            (Some(_), false) if IdempotencyClaim::is_reused(&id, &stored.acquire_id) => Err(AcquireError::KeyReused),
-            (Some(holder), false) => {
-                Err(AcquireError::Held { holder: holder.clone(), until: moment(stored.expires_at) })
+            AfterAcquire::Held if IdempotencyClaim::is_reused(&id, &stored.acquire_id) => Err(AcquireError::KeyReused),
+            AfterAcquire::Held => {
+                Err(AcquireError::Held { until: moment(stored.expires_at), holder: stored.holder.unwrap_or_default() })
             }
-            // The acquire was applied, and a caller that knew of it has released the lease since.
-            (None, _) => {
+            AfterAcquire::Released => {
                 let source = pending.unwrap_or_else(|| "it was acquired, and released since".into());
                 Err(AcquireError::Failed(Failure::OutcomeUnknown { source }))
             }
@@ -220,7 +207,7 @@ impl Leases {
         stored.expires_at.saturating_add(millis(self.clock_skew)) < epoch_millis(self.now())
     }
 
-    pub(super) fn purge_at(now: SystemTime) -> u64 {
+    pub(crate) fn purge_at(now: SystemTime) -> u64 {
         epoch_seconds(now + Self::RETENTION)
     }
 }

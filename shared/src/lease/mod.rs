@@ -26,6 +26,7 @@
 //! Lambda between two invocations.
 
 mod held;
+pub(crate) mod judge;
 mod leases;
 mod outcome;
 mod renew;

@@ -1,5 +1,6 @@
 //! Renews leases and releases them.
 
+use super::judge::{AfterRenewal, LeaseTimes, judge_renewal};
 use super::leases::{Leases, read_returned};
 use super::outcome::LeaseError;
 use super::row::{Lease, StoredLease};
@@ -10,7 +11,6 @@ use crate::fencing_token::FencingToken;
 use crate::protocol::condition;
 use crate::protocol::deliver::{Delivery, Send, WriteOutcome};
 use crate::retry::DualClockDeadline;
-use crate::timestamp::epoch_millis;
 
 impl Leases {
     /// Renews the lease from now on. Sends one request.
@@ -65,7 +65,7 @@ impl Leases {
         loop {
             let now = self.now();
             let until = DualClockDeadline::within(terms.length(), now);
-            let expires_at = epoch_millis(now + terms.length());
+            let LeaseTimes { expires_at, .. } = LeaseTimes::at(now, terms.length(), self.clock_skew());
             let at = renewals.at();
             let write = condition::renew(&token.key, token.token, at, expires_at, Self::purge_at(now));
             let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
@@ -77,18 +77,12 @@ impl Leases {
             let round_trip = refusal.round_trip;
             let (stored, pending) = refusal.read(StoredLease::read)?;
             let stored = under(token, stored)?;
-            if stored.holder.is_none() {
-                return Err(LeaseError::Fenced);
-            }
-            // Nobody else writes under this token. So one more renewal with the end of this one is this one.
-            let is_next = at.checked_add(1) == Some(stored.renewals);
-            if is_next && stored.expires_at == expires_at {
-                return Ok(self.lease(&token.key, stored, until));
-            }
-            // One more renewal with another end is from another caller, and no copy of this renewal can be applied any
-            // more. With several more renewals, this one may be among them. With fewer than were demanded, a copy of
-            // this one may still be applied.
-            let pending = pending.filter(|_| !is_next);
+            let pending = match judge_renewal(&stored, at, expires_at, pending.is_some()) {
+                AfterRenewal::Lost => return Err(LeaseError::Fenced),
+                AfterRenewal::Renewed => return Ok(self.lease(&token.key, stored, until)),
+                AfterRenewal::Moved => None,
+                AfterRenewal::MovedPerhapsBy => pending,
+            };
             if let Renewals::Demanded(_) = renewals {
                 return Err(match pending {
                     Some(source) => LeaseError::Failed(Failure::OutcomeUnknown { source }),

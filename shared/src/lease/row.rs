@@ -88,7 +88,7 @@ pub struct StoredLease {
     pub renewals: u64,
     /// The end by the clock of the holder, in milliseconds since 1970.
     pub expires_at: u64,
-    pub(super) acquire_id: Vec<u8>,
+    pub(crate) acquire_id: Vec<u8>,
 }
 
 impl StoredLease {
@@ -102,7 +102,7 @@ impl StoredLease {
     ///
     /// # Errors
     /// [`Failure::CorruptItem`]: an attribute is missing or malformed. Repair the row.
-    pub(super) fn read(row: &Attributes) -> Result<Self, Failure> {
+    pub(crate) fn read(row: &Attributes) -> Result<Self, Failure> {
         let corrupt = |name: &str| Failure::CorruptItem {
             reason: format!("{name} is missing or malformed, so it is no lease of this crate's"),
         };

@@ -125,6 +125,7 @@ mod tests {
             assert_eq!(LeaseTerms::new(endless), Err(InvalidTerms::TooLong));
         }
         assert_eq!(LeaseTerms::renewed_after(millis(2000), millis(199)), Err(InvalidTerms::RenewedTooEarly));
+        assert!(LeaseTerms::renewed_after(millis(2000), millis(200)).is_ok(), "a tenth is enough");
     }
 
     #[test]

@@ -128,9 +128,16 @@ mod tests {
     fn an_end_that_comes_in_this_half_is_waited_for() {
         assert_eq!(pause(0, 0, secs(4), 0), secs(4));
         assert!(pause(0, 0, secs(4), u64::MAX) <= secs(4) + LENGTH / SPREAD);
+        assert_eq!(pause(0, 0, secs(5), 0), Duration::ZERO, "it ends in the next half");
         // The lease ends before this half, so the look comes as soon as the half begins.
         assert_eq!(pause(1, 1, secs(2), 0), secs(4));
         assert_eq!(pause(1, 1, Duration::ZERO, 0), secs(4));
+    }
+
+    #[test]
+    fn a_look_after_more_halves_than_can_be_counted_is_in_the_last_one() {
+        let more_than_all = u64::from(u32::MAX) * 10;
+        assert_eq!(pause(0, more_than_all, secs(60), u64::MAX), Duration::ZERO);
     }
 
     #[test]

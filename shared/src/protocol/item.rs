@@ -121,6 +121,7 @@ fn add_text(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_sdk_dynamodb::primitives::Blob;
 
     fn of(value: AttributeValue) -> [u8; 16] {
         digest(&Attributes::from([("a".to_owned(), value)]), &["a"])
@@ -131,16 +132,27 @@ mod tests {
         use AttributeValue as V;
         let text = |text: &str| V::S(text.to_owned());
         let set = |members: &[&str]| V::Ss(members.iter().map(|&member| member.to_owned()).collect());
+        let bytes = |bytes: &[u8]| Blob::new(bytes);
         let all = [
             of(text("1")),
+            of(text("2")),
             of(V::N("1".to_owned())),
+            of(V::N("2".to_owned())),
+            of(V::B(bytes(b"1"))),
+            of(V::B(bytes(b"2"))),
             of(V::Bool(true)),
+            of(V::Bool(false)),
             of(V::Null(true)),
             of(V::L(vec![text("1")])),
             of(V::L(vec![text("1"), text("")])),
             of(V::M([("1".to_owned(), text(""))].into())),
+            of(V::M([("1".to_owned(), text("1"))].into())),
             of(set(&["1"])),
             of(set(&["1", "2"])),
+            of(V::Ns(vec!["1".to_owned()])),
+            of(V::Ns(vec!["2".to_owned()])),
+            of(V::Bs(vec![bytes(b"1")])),
+            of(V::Bs(vec![bytes(b"2")])),
             digest(&Attributes::new(), &["a"]),
         ];
         let different: BTreeSet<_> = all.iter().collect();
@@ -149,5 +161,36 @@ mod tests {
         let more = Attributes::from([("a".to_owned(), text("1")), ("b".to_owned(), text("2"))]);
         assert_eq!(digest(&more, &["a"]), of(text("1")));
         assert_eq!(digest(&more, &["a", "b"]), digest(&more, &["b", "a"]));
+    }
+
+    /// By the rules of the page that [`size_of`] names. Each value is that of an attribute with a name of one byte.
+    #[test]
+    fn an_attribute_has_the_size_of_its_name_and_of_its_value() {
+        use AttributeValue as V;
+        let text = |text: &str| V::S(text.to_owned());
+        let number = |number: &str| V::N(number.to_owned());
+        let bytes = |count| Blob::new(vec![0; count]);
+        for (value, size) in [
+            (text(""), 0),
+            (text("üü"), 4),
+            (number("7"), 3),
+            (number("1234"), 4),
+            (number("12345"), 5),
+            (number(&"9".repeat(38)), 21),
+            (number(&format!("-{}", "9".repeat(38))), 21),
+            (V::B(bytes(7)), 7),
+            (V::Bool(true), 1),
+            (V::Null(true), 1),
+            (V::L(vec![]), 3),
+            (V::L(vec![text("abcd"), number("7")]), 3 + (1 + 4) + (1 + 3)),
+            (V::M([].into()), 3),
+            (V::M([("name".to_owned(), text("ab"))].into()), 3 + (1 + 4 + 2)),
+            (V::Ss(vec!["a".to_owned(), "bc".to_owned()]), 3),
+            (V::Ns(vec!["1".to_owned(), "123".to_owned()]), 3 + 4),
+            (V::Bs(vec![bytes(2), bytes(3)]), 5),
+        ] {
+            let attributes = Attributes::from([("a".to_owned(), value.clone())]);
+            assert_eq!(size_of_attributes(&attributes), 1 + size, "{value:?}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! It does not know typed tables, HTTP or Lambda.
 
+pub(crate) mod after;
 pub(crate) mod batch;
 pub(crate) mod condition;
 pub(crate) mod deliver;

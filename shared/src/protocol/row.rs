@@ -268,4 +268,67 @@ mod tests {
         let renamed = Layout { names: Names::DEFAULT.purge_at("ttl"), ..SHARED };
         assert!(!with(&renamed, &[("ttl", 9)]) && !with(&renamed, &[("_purgeAt", 9)]));
     }
+
+    #[test]
+    fn a_tombstone_without_an_incarnation_is_refused_by_the_name_of_its_mark() {
+        let by_time = Layout { other_writers: OtherWriters::Nobody, deletes: Deletes::Expire, ..SHARED };
+        for (layout, marks, named) in [
+            (SHARED, &[("_version", 5), ("_buried", 5)][..], "_buried"),
+            (SHARED, &[("_version", 5), ("_buried", 5), ("_purgeAt", 9)], "_buried"),
+            (SHARED, &[("_version", 5), ("_purgeAt", 9)], "_purgeAt"),
+            (by_time, &[("_version", 5), ("_buried", 5), ("_purgeAt", 9)], "_purgeAt"),
+        ] {
+            let attributes = marks.iter().map(|(name, value)| ((*name).to_owned(), number(*value))).collect();
+            match Row::read(&layout, attributes) {
+                Err(Failure::CorruptItem { reason }) => {
+                    assert!(reason.starts_with(&format!("it has {named},")), "{marks:?}: {reason}");
+                }
+                other => panic!("{marks:?}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_row_remembers_that_its_create_was_applied_before_its_first_version() {
+        let id = WriteId::from_bytes([7; 8]);
+        for first_version in [1, 4] {
+            let layout = Layout { first_version, ..SHARED };
+            let row = Row::read(&layout, first_attributes(&layout, id)).expect("a row");
+            assert_eq!(row.at.version.get(), first_version);
+            let before = Version::new(first_version - 1).expect("a version");
+            assert_eq!(row.memory.get(id), Some(Trace::Applied(before)));
+        }
+    }
+
+    #[test]
+    fn a_whole_item_that_replaces_a_row_forgets_what_is_pruned_and_nothing_else() {
+        let ids = [1, 2, 3].map(|byte| WriteId::from_bytes([byte; 8]));
+        let mut item = first_attributes(&SHARED, ids[0]);
+        for (at, id, prune) in [(1, ids[1], &[][..]), (2, ids[2], &[ids[0]])] {
+            let at = Row::read(&SHARED, item.clone())
+                .map(|row| ItemVersion { version: Version::new(at).expect("small"), ..row.at });
+            advance(&SHARED.names, &mut item, at.expect("a row"), id, prune);
+        }
+        let row = Row::read(&SHARED, item).expect("a row");
+        assert_eq!(row.at.version.get(), 3);
+        let traces = ids.map(|id| row.memory.get(id));
+        let applied = |at| Some(Trace::Applied(Version::new(at).expect("small")));
+        assert_eq!(traces, [None, applied(1), applied(2)]);
+    }
+
+    /// 400 KB less 4 KB for the attributes of this crate, which do not count.
+    #[test]
+    fn an_item_of_396_kb_is_sent_and_a_larger_one_is_not() {
+        let mut item = first_attributes(&SHARED, WriteId::from_bytes([7; 8]));
+        for (bytes, is_sent) in [(405_503, true), (405_504, true), (405_505, false), (500_000, false)] {
+            item.insert("a".to_owned(), AttributeValue::S("x".repeat(bytes - "a".len())));
+            match check_size(&SHARED.names, &item) {
+                Ok(()) => assert!(is_sent, "{bytes}"),
+                Err(Failure::TooLarge { bytes: counted, limit: 405_504 }) => {
+                    assert_eq!((counted, is_sent), (bytes, false));
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
 }

@@ -240,7 +240,7 @@ impl Add {
 
 /// How a live item stands to an add.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stand {
+pub enum Stand {
     /// The item has no number there.
     NotANumber,
     /// The result would be outside the bounds.
@@ -304,4 +304,52 @@ fn number_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a str> {
     let (first, rest) = path.split_first()?;
     let value = rest.iter().try_fold(item.get(first)?, |value, name| value.as_m().ok()?.get(name))?;
     value.as_n().ok().map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(n: i64) -> Attributes {
+        [("n", AttributeValue::N(n.to_string())), ("state", AttributeValue::S("open".to_owned()))]
+            .map(|(name, value)| (name.to_owned(), value))
+            .into()
+    }
+
+    #[test]
+    fn a_number_without_bounds_stays_a_whole_number_of_64_bits() {
+        for (current, by, stand) in [
+            (i64::MAX - 1, 1, Stand::Takes),
+            (i64::MAX, 1, Stand::OutOfRange),
+            (i64::MIN + 1, -1, Stand::Takes),
+            (i64::MIN, -1, Stand::OutOfRange),
+        ] {
+            assert_eq!(Add::to("n", by).stand(&item(current), false), stand, "{current} {by}");
+        }
+    }
+
+    #[test]
+    fn a_result_outside_all_bands_of_its_number_is_out_of_range() {
+        let add = Add::to("n", 1).bands("state", [(0..=9, "open"), (20..=29, "shut")]);
+        for (current, stand) in [
+            (8, Stand::Takes),
+            (9, Stand::OutOfRange),
+            (19, Stand::Takes),
+            (29, Stand::OutOfRange),
+            (-2, Stand::OutOfRange),
+        ] {
+            assert_eq!(add.stand(&item(current), false), stand, "{current}");
+        }
+    }
+
+    #[test]
+    fn an_item_takes_an_add_if_its_other_attributes_are_as_demanded_and_its_window_has_not_passed() {
+        let add = |state: &str| Add::to("n", 1).only_if("state", &state);
+        assert_eq!(add("open").stand(&item(1), false), Stand::Takes);
+        assert_eq!(add("shut").stand(&item(1), false), Stand::NotAsDemanded);
+        assert_eq!(add("open").only_without("state").stand(&item(1), false), Stand::NotAsDemanded);
+        assert_eq!(add("open").only_without("other").stand(&item(1), false), Stand::Takes);
+        assert_eq!(add("open").stand(&item(1), true), Stand::WindowPassed);
+        assert_eq!(Add::to("other", 1).stand(&item(1), true), Stand::NotANumber);
+    }
 }

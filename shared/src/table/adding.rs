@@ -4,15 +4,16 @@ use super::add::{Add, Added, Stand};
 use super::commit::RowChange;
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Observed, check_room, committed, made, prunable, sent_write};
+use super::prepare::{Observed, check_room, prunable, sent_write};
 use super::record::Record;
 use super::update::Decision;
 use crate::call::Call;
 use crate::error::{AddError, Failure, Source, UpdateError};
+use crate::protocol::after::{AfterAdd, after_add, after_burn, committed, is_in_window, made};
 use crate::protocol::condition::{self, Addition, Demand, Remember};
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
+use crate::protocol::judge::{SeenRow, SentWrite, judge};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::InCrowd;
@@ -262,16 +263,16 @@ impl<'a, T: Record> AddChange<'a, T> {
     ) -> Result<Settled, Failure> {
         let Refusal { by: item, pending, .. } = refusal;
         let seen = item.as_ref().and_then(|item| seen(self.table, item));
-        match (judge(sent, seen.as_ref()).traced(), pending) {
-            (Verdict::Landed(version), _) => Ok(Settled::Landed(version, item)),
-            // A version that was read never goes down. One that a caller made up is no state to start from either.
-            (Verdict::Corrupt, None) => Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
-            (Verdict::NeverApplied, _) | (_, None) => Ok(Settled::NotApplied(item)),
-            (Verdict::Open, Some(source)) => {
+        let after = after_add(judge(sent, seen.as_ref()).traced(), pending.is_some());
+        match (after, pending) {
+            (AfterAdd::Landed(version), _) => Ok(Settled::Landed(version, item)),
+            (AfterAdd::NotApplied, _) => Ok(Settled::NotApplied(item)),
+            (AfterAdd::Burn, Some(source)) => {
                 let row = item.and_then(|item| Row::read(Table::<T>::LAYOUT, item).ok());
                 self.burn(sight, sent, row.is_some_and(|row| row.is_tombstone), source).await
             }
-            (Verdict::Unproved | Verdict::Corrupt, Some(source)) => Err(Failure::OutcomeUnknown { source }),
+            (_, Some(source)) => Err(Failure::OutcomeUnknown { source }),
+            (_, None) => Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
         }
     }
 
@@ -294,9 +295,9 @@ impl<'a, T: Record> AddChange<'a, T> {
             Ok(WriteOutcome::Applied(new)) => Settled::NotApplied(new),
             Ok(WriteOutcome::Refused(refusal)) => {
                 let seen = refusal.by.as_ref().and_then(|item| seen(table, item));
-                match judge(sent, seen.as_ref()).traced() {
-                    Verdict::Landed(version) => Settled::Landed(version, refusal.by),
-                    Verdict::NeverApplied => Settled::NotApplied(refusal.by),
+                match after_burn(judge(sent, seen.as_ref()).traced()) {
+                    AfterAdd::Landed(version) => Settled::Landed(version, refusal.by),
+                    AfterAdd::NotApplied => Settled::NotApplied(refusal.by),
                     _ => return Err(Failure::OutcomeUnknown { source: lost }),
                 }
             }
@@ -367,14 +368,4 @@ fn too_long() -> Failure {
 
 fn version_of(seen: &SeenRow) -> ItemVersion {
     ItemVersion { version: seen.version, incarnation: seen.incarnation }
-}
-
-fn is_in_window(sent: &SentWrite, at: ItemVersion) -> bool {
-    match sent.on {
-        Base::NoRow(_) => false,
-        Base::Row { version, window, incarnation } => {
-            let (first, now) = (version.get(), at.version.get());
-            at.incarnation == incarnation && (first..first + window).contains(&now)
-        }
-    }
 }

@@ -2,13 +2,14 @@
 
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Observed, Stamp, Write, committed, soon_purged};
+use super::prepare::{Observed, Stamp, Write, soon_purged};
 use super::record::Record;
 use crate::call::Call;
 use crate::error::Failure;
+use crate::protocol::after::{AfterWrite, after_write, committed};
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, SentWrite, Verdict, judge};
+use crate::protocol::judge::{Base, SentWrite, judge};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::version::ItemVersion;
@@ -77,31 +78,24 @@ impl<'a, T: Record> RowChange<'a, T> {
         let layout = Table::<T>::LAYOUT;
         let seen = item.as_ref().and_then(|item| row::seen(layout, item));
         let verdict = judge(sent, seen.as_ref()).traced();
-        match (verdict, committed(sent)) {
-            (Verdict::Landed(version), at) if version == at.version => return Ok(Committed::Applied(at)),
-            // A copy of an earlier attempt was applied, after that attempt had been refused.
-            (Verdict::Landed(_), _) => {
+        let current = item.map(|item| Row::read(layout, item)).transpose();
+        let refused_by = current.as_ref().ok().and_then(Option::as_ref);
+        let is_soon = soon_purged(layout, sent, refused_by, self.table.sender().clock.now());
+        let after = after_write(sent, verdict, pending.is_some(), is_soon, named_by_client);
+        match after {
+            AfterWrite::Applied => return Ok(Committed::Applied(committed(sent))),
+            AfterWrite::EarlierApplied => {
                 return Err(Failure::OutcomeUnknown { source: "an earlier attempt of this change was applied".into() });
             }
-            _ => {}
+            AfterWrite::Conflict | AfterWrite::Unknown | AfterWrite::Corrupt => self.table.saw(&self.key, refused_by),
         }
-        let current = item.map(|item| Row::read(layout, item)).transpose();
-        self.table.saw(&self.key, current.as_ref().ok().and_then(Option::as_ref));
-        // Only a pending send can make the outcome unknown. With nothing pending, a row that does not show our id is a
-        // conflict.
-        if let Some(source) = pending {
-            let refused_by = current.as_ref().ok().and_then(Option::as_ref);
-            let proved = verdict == Verdict::NeverApplied
-                && !soon_purged(layout, sent, refused_by, self.table.sender().clock.now());
-            if !proved {
-                return Err(Failure::OutcomeUnknown { source });
-            }
+        if let (AfterWrite::Unknown, Some(source)) = (after, pending) {
+            return Err(Failure::OutcomeUnknown { source });
         }
         if let Ok(Some(row)) = &current {
             row.check_fence(sent.fence)?;
         }
-        // A delete may name a version that its client made up. Every other write names a version that was read.
-        if verdict == Verdict::Corrupt && !named_by_client {
+        if after == AfterWrite::Corrupt {
             return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
         }
         // A create that finds the key taken has not lost a race. A write to a row that has moved on has lost one.

@@ -47,7 +47,7 @@ impl From<Cursor> for String {
 }
 
 /// The query that a cursor belongs to.
-pub(super) struct Origin<'a> {
+pub(crate) struct Origin<'a> {
     pub table: &'a str,
     pub index: Option<&'a str>,
     pub is_descending: bool,
@@ -57,7 +57,7 @@ pub(super) struct Origin<'a> {
 impl Origin<'_> {
     /// The cursor that begins after the row with these key attributes. `names` are those of the key beside the
     /// partition key of the query. `None` if one is missing.
-    pub(super) fn cursor(&self, names: &[&str], last: &Attributes) -> Option<Cursor> {
+    pub(crate) fn cursor(&self, names: &[&str], last: &Attributes) -> Option<Cursor> {
         let mut key = Vec::new();
         for name in names {
             write(&mut key, last.get(*name)?);
@@ -68,7 +68,7 @@ impl Origin<'_> {
     }
 
     /// The attributes with these names that the cursor holds. `None` if it is not one of this query.
-    pub(super) fn read(&self, names: &[&str], cursor: &str) -> Option<Attributes> {
+    pub(crate) fn read(&self, names: &[&str], cursor: &str) -> Option<Attributes> {
         let text = Some(cursor).filter(|text| text.len() <= MAX_TEXT)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (digest, mut key) = bytes.split_at_checked(DIGEST)?;
@@ -78,6 +78,12 @@ impl Origin<'_> {
         let attributes = names.iter().map(|name| Some(((*name).to_owned(), read(&mut key)?)));
         let attributes = attributes.collect::<Option<Attributes>>()?;
         key.is_empty().then_some(attributes)
+    }
+
+    /// A cursor with these bytes for a key, whatever they are, and the digest that fits.
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn forged(&self, key: &[u8]) -> String {
+        URL_SAFE_NO_PAD.encode([self.digest(key).as_slice(), key].concat())
     }
 
     /// The digest of the query and of the key, each part with its length.
@@ -163,6 +169,18 @@ mod tests {
         let mut key = last();
         key.remove("userId");
         assert_eq!(origin(&range).read(&NAMES, cursor.as_str()), Some(key));
+        assert_eq!(cursor.to_string(), cursor.as_str(), "as it stands in a URL");
+    }
+
+    /// A partition key has at most 2 KB and a sort key 1 KB, in the table and in the index.
+    #[test]
+    fn a_cursor_has_room_for_the_longest_keys() {
+        let range = of_user("u-1");
+        let bytes = |count| AttributeValue::B(Blob::new(vec![7; count]));
+        let last = [("createdAt", bytes(1024)), ("shard", bytes(1024)), ("orderId", bytes(2048))];
+        let last = Attributes::from(last.map(|(name, value)| (name.to_owned(), value)));
+        let cursor = origin(&range).cursor(&NAMES, &last).expect("all parts are there");
+        assert_eq!(origin(&range).read(&NAMES, cursor.as_str()), Some(last));
     }
 
     #[test]
@@ -206,8 +224,7 @@ mod tests {
             let range = of_user("u-1");
             prop_assert_eq!(origin(&range).read(&NAMES, &text), None);
             // With a digest that fits, as somebody may make it who has read this file.
-            let forged = [origin(&range).digest(&bytes).as_slice(), &bytes].concat();
-            origin(&range).read(&NAMES, &URL_SAFE_NO_PAD.encode(forged));
+            origin(&range).read(&NAMES, &origin(&range).forged(&bytes));
         }
     }
 }

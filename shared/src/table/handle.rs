@@ -228,3 +228,30 @@ fn only(names: &[&str], attributes: &Attributes) -> Attributes {
 fn invalid(reason: String) -> Failure {
     Failure::InvalidRecord { reason }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Names;
+
+    const LAYOUT: Layout =
+        Layout { attributes: &["total", "endsAt"], sort_key: Some("line"), ..Layout::of_key("orderId") };
+
+    #[test]
+    fn a_record_declares_only_attributes_of_its_own_and_each_name_once() {
+        assert_eq!(check_declared(&LAYOUT), Ok(()));
+        assert_eq!(check_declared(&Layout { expires_at: Some("endsAt"), ..LAYOUT }), Ok(()));
+        for (layout, complaint) in [
+            (Layout { expires_at: Some("end"), ..LAYOUT }, "lets end expire"),
+            (Layout { attributes: &["orderId"], ..LAYOUT }, "declares orderId"),
+            (Layout { attributes: &["total", "line"], ..LAYOUT }, "declares line"),
+            (Layout { attributes: &["_writes"], ..LAYOUT }, "declares _writes"),
+            (Layout { names: Names::DEFAULT.version("orderId"), ..LAYOUT }, "give orderId to an attribute"),
+            (Layout { names: Names::DEFAULT.version("line"), ..LAYOUT }, "give line to an attribute"),
+            (Layout { names: Names::DEFAULT.version("_fence"), ..LAYOUT }, "give _fence to two attributes"),
+        ] {
+            let refused = check_declared(&layout).expect_err(complaint);
+            assert!(refused.contains(complaint), "{refused}");
+        }
+    }
+}

@@ -215,4 +215,128 @@ mod tests {
             assert_eq!((projection.has(keys, "total"), projection.has(keys, "lines")), (total, lines));
         }
     }
+
+    /// A record of this table with these attributes; what else differs from the defaults is in the braces.
+    macro_rules! record {
+        ($name:ident, $key:literal, $attributes:expr, {$($more:item)*}) => {
+            #[derive(serde::Serialize, serde::Deserialize)]
+            struct $name;
+
+            impl Record for $name {
+                const PARTITION_KEY: &'static str = $key;
+                const ATTRIBUTES: &'static [&'static str] = $attributes;
+                $($more)*
+            }
+        };
+    }
+
+    /// What `$check` says of an index of `$record` that shows `$shown`, with this partition key; what else differs from
+    /// the defaults is in the braces.
+    macro_rules! says {
+        ($check:ident, $record:ty, $shown:ty, $partition:literal, {$($more:item)*}) => {{
+            struct Indexed;
+
+            impl Index for Indexed {
+                type Record = $record;
+                type Shown = $shown;
+                const NAME: &'static str = "index";
+                const PARTITION_KEY: &'static str = $partition;
+                $($more)*
+            }
+            $check::<Indexed>()
+        }};
+    }
+
+    record!(Order, "orderId", &["userId", "day", "total", "endsAt"], {
+        const EXPIRES_AT: Option<&'static str> = Some("endsAt");
+    });
+    record!(Removed, "orderId", &["userId"], {
+        const DELETES: Deletes = Deletes::Remove;
+    });
+    record!(Total, "orderId", &["userId", "total"], {});
+    record!(Elsewhere, "basketId", &["userId"], {});
+    record!(Line, "orderId", &["userId"], {
+        const SORT_KEY: Option<&'static str> = Some("line");
+    });
+    record!(Lot, "orderId", &["userId"], {
+        const SORT_KEY: Option<&'static str> = Some("lot");
+    });
+
+    #[test]
+    fn an_index_shows_records_of_which_it_has_every_attribute() {
+        assert!(says!(shows_all, Order, Order, "userId", {}));
+        assert!(says!(shows_all, Order, Total, "userId", {
+            const PROJECTION: Projection = Projection::Include(&["total"]);
+        }));
+        assert!(says!(shows_all, Order, Total, "total", {
+            const SORT_KEY: Option<&'static str> = Some("userId");
+            const PROJECTION: Projection = Projection::KeysOnly;
+        }));
+        assert!(!says!(shows_all, Order, Total, "userId", {
+            const PROJECTION: Projection = Projection::KeysOnly;
+        }));
+        assert!(!says!(shows_all, Order, Order, "userId", {
+            const PROJECTION: Projection = Projection::Include(&["total"]);
+        }));
+    }
+
+    #[test]
+    fn a_tombstone_leaves_an_index_whose_key_a_delete_removes() {
+        assert!(says!(shows_tombstones, Order, Order, "userId", {
+            const PROJECTION: Projection = Projection::KeysOnly;
+        }));
+        assert!(says!(shows_tombstones, Order, Order, "foreign", {
+            const SORT_KEY: Option<&'static str> = Some("day");
+            const PROJECTION: Projection = Projection::KeysOnly;
+        }));
+        assert!(!says!(shows_tombstones, Order, Order, "foreign", {
+            const SORT_KEY: Option<&'static str> = Some("endsAt"); // a tombstone has it too
+            const PROJECTION: Projection = Projection::KeysOnly;
+        }));
+        assert!(says!(shows_tombstones, Removed, Removed, "foreign", {
+            const PROJECTION: Projection = Projection::KeysOnly;
+        }));
+    }
+
+    #[test]
+    fn a_tombstone_that_stays_in_an_index_is_known_by_all_of_its_marks() {
+        assert!(says!(shows_tombstones, Order, Order, "foreign", {}));
+        assert!(says!(shows_tombstones, Order, Order, "foreign", {
+            const PROJECTION: Projection = Projection::Include(&["_version", "_purgeAt", "_buried"]);
+        }));
+        assert!(!says!(shows_tombstones, Order, Order, "foreign", {
+            const PROJECTION: Projection = Projection::Include(&["_purgeAt", "_buried"]);
+        }));
+        assert!(!says!(shows_tombstones, Order, Order, "foreign", {
+            const PROJECTION: Projection = Projection::Include(&["_version", "_buried"]);
+        }));
+        assert!(!says!(shows_tombstones, Order, Order, "foreign", {
+            const PROJECTION: Projection = Projection::Include(&["_version", "_purgeAt"]);
+        }));
+    }
+
+    #[test]
+    fn what_an_index_shows_has_the_keys_of_the_table() {
+        assert!(says!(has_the_keys_of_its_table, Order, Total, "userId", {}));
+        assert!(says!(has_the_keys_of_its_table, Line, Line, "userId", {}));
+        assert!(!says!(has_the_keys_of_its_table, Order, Elsewhere, "userId", {}));
+        assert!(!says!(has_the_keys_of_its_table, Order, Line, "userId", {}));
+        assert!(!says!(has_the_keys_of_its_table, Line, Order, "userId", {}));
+        assert!(!says!(has_the_keys_of_its_table, Line, Lot, "userId", {}));
+    }
+
+    #[test]
+    fn a_local_index_has_the_partitions_of_the_table_in_an_order_of_its_own() {
+        assert!(says!(has_the_keys_of_its_table, Line, Line, "orderId", {
+            const SORT_KEY: Option<&'static str> = Some("day");
+            const SCOPE: IndexScope = IndexScope::Local;
+        }));
+        assert!(!says!(has_the_keys_of_its_table, Line, Line, "userId", {
+            const SORT_KEY: Option<&'static str> = Some("day");
+            const SCOPE: IndexScope = IndexScope::Local;
+        }));
+        assert!(!says!(has_the_keys_of_its_table, Line, Line, "orderId", {
+            const SCOPE: IndexScope = IndexScope::Local;
+        }));
+    }
 }

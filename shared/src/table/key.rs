@@ -135,3 +135,22 @@ impl From<Vec<u8>> for KeyPart {
         KeyPart(AttributeValue::B(Blob::new(bytes)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_key_is_a_text_a_whole_number_or_bytes_and_nothing_else() {
+        let bytes = KeyPart(AttributeValue::B(Blob::new([0, 255])));
+        let decimal = KeyPart(AttributeValue::N("1.5".to_owned()));
+        for (part, text, number, blob) in [
+            (KeyPart::from("a"), Some("a"), None, None),
+            (KeyPart::from(-7), None, Some(-7), None),
+            (bytes, None, None, Some(&[0, 255][..])),
+            (decimal, None, None, None),
+        ] {
+            assert_eq!((part.as_str(), part.as_i64(), part.as_bytes()), (text, number, blob), "{part:?}");
+        }
+    }
+}

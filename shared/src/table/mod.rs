@@ -6,7 +6,7 @@
 pub(crate) mod add;
 mod adding;
 pub(crate) mod commit;
-mod cursor;
+pub(crate) mod cursor;
 mod get_many;
 mod handle;
 mod index;

@@ -147,23 +147,6 @@ fn end_of_tombstone(layout: &Layout, purge_at: SystemTime) -> Option<u64> {
     (layout.deletes != Deletes::Keep).then(|| epoch_seconds(purge_at))
 }
 
-/// The state of the row after the write is applied.
-pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
-    match sent.on {
-        Base::NoRow(version) => ItemVersion { version, incarnation: sent.id.as_incarnation() },
-        Base::Row { version, .. } => made(sent, version.next()),
-    }
-}
-
-/// The state of the row after the write was applied and made this version.
-pub(crate) fn made(sent: &SentWrite, version: Version) -> ItemVersion {
-    match sent.on {
-        Base::Row { incarnation, .. } if !incarnation.is_foreign() => ItemVersion { version, incarnation },
-        // The write made the row, or adopted it.
-        Base::Row { .. } | Base::NoRow(_) => ItemVersion { version, incarnation: sent.id.as_incarnation() },
-    }
-}
-
 /// Whether the row that refused a create may vanish while a copy of the create can still arrive.
 pub(crate) fn soon_purged(layout: &Layout, sent: &SentWrite, refusal: Option<&Row>, now: SystemTime) -> bool {
     let purge_at = refusal.and_then(|row| row.purge_at.or_else(|| row.epoch_seconds(layout.expires_at?)));
@@ -171,7 +154,7 @@ pub(crate) fn soon_purged(layout: &Layout, sent: &SentWrite, refusal: Option<&Ro
 }
 
 /// Whether TTL may remove a row at this time (epoch seconds) while a request can still arrive.
-pub(crate) fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
+pub fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
     purge_at.is_some_and(|seconds| seconds < epoch_seconds(now + PURGE_MARGIN))
 }
 
@@ -252,4 +235,19 @@ fn leftovers(layout: &Layout, row: &Row) -> Attributes {
     let mut attributes = row.attributes.clone();
     attributes.retain(|name, _| !ours.contains(&name.as_str()) && !keys.contains(&Some(name.as_str())));
     attributes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_row_vanishes_soon_if_its_end_comes_before_the_margin_is_over() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+        let margin = epoch_seconds(now + PURGE_MARGIN);
+        for (purge_at, soon) in [(None, false), (Some(margin), false), (Some(margin - 1), true), (Some(0), true)] {
+            assert_eq!(is_soon(purge_at, now), soon, "{purge_at:?}");
+        }
+    }
 }

@@ -7,7 +7,7 @@
 use super::commit::{Committed, RowChange};
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Observed, Write};
+use super::prepare::{Observed, Write, check_room};
 use super::record::Record;
 use crate::call::Call;
 use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
@@ -174,7 +174,9 @@ impl<T: Record> Table<T> {
     /// the error holds the current item. [`DeleteError::Failed`]: see [`Failure`].
     pub async fn delete_at_version(&self, key: &Key, at: ItemVersion, call: &Call) -> Result<Version, DeleteError<T>> {
         let mut change = RowChange::new(self, key, call)?;
-        let committed = if Demand::at(Self::LAYOUT, at).is_some() {
+        // A client may name any version. Whether a row is so near the last one, only the row tells.
+        let needs_no_row = Demand::at(Self::LAYOUT, at).is_some() && check_room(Self::LAYOUT, at).is_ok();
+        let committed = if needs_no_row {
             change.commit(Write::Delete(at, None)).await?
         } else {
             match self.observe(key, call).await? {

@@ -1,8 +1,10 @@
 //! [`Attempt`] and [`Plan`]: the items that a decision sees, and the steps that it adds.
 
 use super::reads::{Item, Known, KnownRow, Learn, Required, invalid};
+use super::step::{Role, Step};
 use crate::error::Failure;
 use crate::layout::Layout;
+use crate::protocol::after::{Anchor, anchor_of, committed};
 use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remember};
 use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
@@ -10,12 +12,9 @@ use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::protocol::seen_rows::SeenRows;
 use crate::protocol::send::{Address, step};
-use crate::table::prepare::{
-    Observed, Stamp, Write, check_room, committed, first_version, prunable, sent_write, tombstone,
-};
+use crate::table::prepare::{Observed, Stamp, Write, check_room, first_version, prunable, sent_write, tombstone};
 use crate::table::{Add, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
@@ -48,61 +47,6 @@ pub struct Attempt {
     /// The row that remembers the write id, if only adds are sent. It stays the same in all attempts: a copy of an
     /// earlier attempt must find the id of a later one.
     anchor: Option<usize>,
-}
-
-/// The effect of a step.
-#[derive(Debug)]
-pub(super) enum Role {
-    /// The step writes to the observed state, and leaves the write id.
-    Writes(SentWrite),
-    /// The step demands that the row is still in the observed state.
-    Checks(Base),
-    /// The step adds to numbers at any version, and leaves no id.
-    Adds,
-    /// The step demands that a lease is held under this token.
-    Requires(u64),
-}
-
-impl Role {
-    /// The state of the row that the step demands.
-    pub(super) fn base(&self) -> Option<Base> {
-        match self {
-            Role::Writes(sent) => Some(sent.on),
-            Role::Checks(on) => Some(*on),
-            Role::Adds | Role::Requires(_) => None,
-        }
-    }
-}
-
-/// One step of a transaction. It can be sent any number of times.
-#[derive(Debug)]
-pub(super) struct Step {
-    pub(super) row: usize,
-    pub(super) role: Role,
-    /// What the record of the row says of its table.
-    pub(super) layout: &'static Layout,
-    request: TransactWriteItem,
-    bytes: usize,
-    /// The same add as an anchor: in a window, and with the write id.
-    anchor: Option<(TransactWriteItem, SentWrite)>,
-}
-
-impl Step {
-    #[cfg(test)]
-    pub(super) fn for_test(role: Role) -> Self {
-        Step {
-            row: 0,
-            role,
-            layout: const { &Layout::of_key("id") },
-            request: TransactWriteItem::builder().build(),
-            bytes: 0,
-            anchor: None,
-        }
-    }
-
-    pub(super) fn request(&self) -> TransactWriteItem {
-        self.request.clone()
-    }
 }
 
 impl Attempt {
@@ -208,17 +152,17 @@ impl Attempt {
             return Err(Failure::TooLarge { bytes, limit: MAX_BYTES });
         }
         let mut steps = std::mem::take(&mut self.steps);
-        let adds = steps.iter().any(|step| matches!(step.role, Role::Adds));
-        if adds && !steps.iter().any(|step| matches!(step.role, Role::Writes(_))) {
-            let mut may_anchor = steps.iter_mut().filter(|step| self.anchor.is_none_or(|row| step.row == row));
-            let anchor = may_anchor.find_map(|step| Some((step.anchor.take()?, step)));
-            let Some(((request, sent), step)) = anchor else {
-                return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
-            };
-            self.anchor = Some(step.row);
-            (step.request, step.role) = (request, Role::Writes(sent));
+        match anchor_of(steps.iter().map(Step::kind), self.anchor) {
+            Anchor::NotNeeded => Ok(steps),
+            Anchor::Missing => {
+                Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()))
+            }
+            Anchor::Step(index) => {
+                self.anchor = Some(steps[index].row);
+                steps[index].become_anchor();
+                Ok(steps)
+            }
         }
-        Ok(steps)
     }
 
     /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that

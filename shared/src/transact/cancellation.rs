@@ -1,16 +1,16 @@
 //! Judges a cancelled transaction: what it proves about every send (pure).
 
-use super::attempt::{Role, Step};
+use super::step::Role;
 use crate::layout::Layout;
 use crate::protocol::condition::{HOLDER, TOKEN};
-use crate::protocol::judge::{Verdict, judge};
+use crate::protocol::judge::{SeenRow, SentWrite, Verdict, judge, judge_without_copies};
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::Reason;
 use crate::table::prepare::soon_purged;
 use std::time::SystemTime;
 
 /// One step of a cancelled transaction.
-pub(super) struct Cancelled<'a> {
+pub(crate) struct Cancelled<'a> {
     pub role: &'a Role,
     pub reason: &'a Reason,
     /// What the record of the row says of its table.
@@ -21,33 +21,57 @@ pub(super) struct Cancelled<'a> {
 /// is never applied, none is.
 ///
 /// Steps that only check or add leave no id, and prove nothing. Their rows may have moved on before or after.
-pub(super) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>, now: SystemTime) -> Verdict {
+pub(crate) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>, now: SystemTime) -> Verdict {
+    judge_steps(steps.filter_map(|Cancelled { role, reason, layout }| {
+        let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { return None };
+        let seen = item.as_ref().and_then(|item| row::seen(layout, item));
+        let verdict = judge(sent, seen.as_ref());
+        let row = || item.clone().and_then(|item| Row::read(layout, item).ok());
+        Some((verdict, verdict == Verdict::NeverApplied && soon_purged(layout, sent, row().as_ref(), now)))
+    }))
+}
+
+/// Judges all steps by the verdicts on the refused ones that leave an id. Each verdict comes with whether the row may
+/// vanish while a copy of a create can still arrive.
+pub fn judge_steps(verdicts: impl Iterator<Item = (Verdict, bool)>) -> Verdict {
     let mut all = Verdict::Unproved;
-    for Cancelled { role, reason, layout } in steps {
-        let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { continue };
-        match judge(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
+    for (verdict, is_soon) in verdicts {
+        match verdict {
             landed @ Verdict::Landed(_) => return landed,
-            Verdict::NeverApplied => {
-                let row = item.clone().and_then(|item| Row::read(layout, item).ok());
-                if !soon_purged(layout, sent, row.as_ref(), now) {
-                    all = Verdict::NeverApplied;
-                }
-            }
+            Verdict::NeverApplied if !is_soon => all = Verdict::NeverApplied,
             verdict @ (Verdict::Open | Verdict::Corrupt) if all == Verdict::Unproved => all = verdict,
-            Verdict::Open | Verdict::Corrupt | Verdict::Unproved => {}
+            Verdict::NeverApplied | Verdict::Open | Verdict::Corrupt | Verdict::Unproved => {}
         }
     }
     all
 }
 
-/// Whether a step shows that its lease is lost: another caller has acquired it since, or it was released. No copy of
-/// the transaction will be applied then. A token higher than the current one proves nothing, because it may become the
-/// current one later.
-pub(super) fn is_lease_lost(steps: &[Step], reasons: &[Reason]) -> bool {
-    steps.iter().zip(reasons).any(|(step, reason)| match (&step.role, reason) {
+/// Judges a transaction whose lease is lost, by the rows that it would have written, as they are now.
+pub fn judge_after_loss(writes: impl Iterator<Item = (SentWrite, Option<SeenRow>)>) -> Verdict {
+    let mut all = Verdict::Unproved;
+    for (sent, seen) in writes {
+        match judge_without_copies(&sent, seen.as_ref()) {
+            landed @ Verdict::Landed(_) => return landed,
+            Verdict::NeverApplied => all = Verdict::NeverApplied,
+            Verdict::Open | Verdict::Unproved | Verdict::Corrupt => {}
+        }
+    }
+    all
+}
+
+/// Whether the row of a lease shows that the lease with the token `mine` is lost: another caller has acquired it since,
+/// or it was released. No copy of a write that requires it will be applied then. A token higher than the current one
+/// proves nothing, because it may become the current one later.
+pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
+    current > mine || (current == mine && !is_held)
+}
+
+/// Whether a step shows that its lease is lost.
+pub(crate) fn is_lease_lost<'a>(mut steps: impl Iterator<Item = (&'a Role, &'a Reason)>) -> bool {
+    steps.any(|(role, reason)| match (role, reason) {
         (Role::Requires(mine), Reason::Refused(Some(row))) => {
             let current = row.get(TOKEN).and_then(row::read_number);
-            current.is_some_and(|current| current > *mine || (current == *mine && !row.contains_key(HOLDER)))
+            current.is_some_and(|current| is_lost(*mine, current, row.contains_key(HOLDER)))
         }
         _ => false,
     })
@@ -57,7 +81,7 @@ pub(super) fn is_lease_lost(steps: &[Step], reasons: &[Reason]) -> bool {
 mod tests {
     use super::*;
     use crate::protocol::item::Attributes;
-    use crate::protocol::judge::{Base, SentWrite};
+    use crate::protocol::judge::Base;
     use crate::protocol::memory::WriteId;
     use crate::version::{Incarnation, Version};
     use aws_sdk_dynamodb::types::AttributeValue;
@@ -152,7 +176,7 @@ mod tests {
             }
             Reason::Refused(Some(row))
         };
-        let is_lost = |reason: Reason| is_lease_lost(&[Step::for_test(Role::Requires(7))], &[reason]);
+        let is_lost = |reason: Reason| is_lease_lost([(&Role::Requires(7), &reason)].into_iter());
         assert!(is_lost(lease(8, true)) && is_lost(lease(8, false)) && is_lost(lease(7, false)));
         assert!(!is_lost(lease(6, true)) && !is_lost(lease(6, false)) && !is_lost(lease(7, true)));
         assert!(!is_lost(Reason::Refused(None)) && !is_lost(Reason::NotNow) && !is_lost(Reason::None));
@@ -173,6 +197,8 @@ mod tests {
         assert_eq!(judged(&[(update(4), refused(row_of(THEIRS, 4))), (create(), Reason::None)]), Verdict::Open);
         let dead = (create(), refused(row_of(THEIRS, 1)));
         assert_eq!(judged(&[(update(4), refused(row_of(THEIRS, 4))), dead]), Verdict::NeverApplied);
+        let dead = (create(), refused(row_of(THEIRS, 1)));
+        assert_eq!(judged(&[dead, (update(4), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
     }
 
     #[test]

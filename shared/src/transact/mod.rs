@@ -11,8 +11,9 @@
 //! no copy of it can be applied.
 
 mod attempt;
-mod cancellation;
+pub(crate) mod cancellation;
 mod reads;
+pub(crate) mod step;
 mod transactions;
 
 pub use attempt::{Attempt, Plan};

@@ -1,14 +1,16 @@
 //! [`Transactions`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
-use super::attempt::{Attempt, Plan, Role, Step};
-use super::cancellation::{Cancelled, is_lease_lost, judge_cancellation};
+use super::attempt::{Attempt, Plan};
+use super::cancellation::{Cancelled, is_lease_lost, judge_after_loss, judge_cancellation};
 use super::reads::{Known, Reads};
+use super::step::{Role, Step};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
+use crate::protocol::after::{AfterCancellation, StepBurn, after_cancellation, after_settling, burn_of_step};
 use crate::protocol::batch::read_rows;
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, Verdict, judge, judge_without_copies};
+use crate::protocol::judge::{Base, Verdict, judge};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Reason, Sender};
@@ -181,25 +183,26 @@ impl TransactionChange<'_> {
             layout: step.layout,
         });
         let mut burned = None;
-        let verdict = match judge_cancellation(judged, self.sender.clock.now()).traced() {
+        let verdict = judge_cancellation(judged, self.sender.clock.now()).traced();
+        let is_lost = is_lease_lost(steps.iter().map(|step| &step.role).zip(&reasons));
+        let after = match after_cancellation(verdict, pending.is_some(), is_lost) {
             // If the rows cannot be asked, nothing is proved.
-            Verdict::Unproved | Verdict::Open if pending.is_some() && is_lease_lost(steps, &reasons) => {
-                self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved)
+            AfterCancellation::AskRows => {
+                let verdict = self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved);
+                after_settling(verdict, pending.is_some())
             }
-            Verdict::Unproved | Verdict::Open if pending.is_some() => {
+            AfterCancellation::Burn => {
                 let (verdict, row) = self.burn(attempt, steps).await.unwrap_or((Verdict::Unproved, None));
                 burned = row;
-                verdict
+                after_settling(verdict, pending.is_some())
             }
-            verdict => verdict,
+            after => after,
         };
-        match (verdict, pending) {
-            (Verdict::Landed(_), _) => return Ok(true),
-            (Verdict::NeverApplied, _) | (Verdict::Unproved | Verdict::Open, None) => {}
+        match (after, pending) {
+            (AfterCancellation::Landed, _) => return Ok(true),
+            (AfterCancellation::NotApplied, _) => {}
             (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
-            (Verdict::Corrupt, None) => {
-                return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
-            }
+            (_, None) => return Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
         }
         let mut behind = None;
         let mut taken = false;
@@ -249,11 +252,9 @@ impl TransactionChange<'_> {
         let fresh_id = || WriteId::from_random(self.sender.rng.next_u64());
         let to_burn = steps.iter().find_map(|step| {
             let Role::Writes(sent) = step.role else { return None };
-            let burn = match sent.on {
-                // Somebody may remove the tombstone while a copy is still on its way.
-                Base::NoRow(_) if step.layout.rows_may_vanish() => None,
-                Base::NoRow(_) => Some(attempt.burning_tombstone(step, fresh_id())),
-                Base::Row { .. } => attempt.burn(step, sent),
+            let burn = match burn_of_step(&sent)? {
+                StepBurn::Tombstone => Some(attempt.burning_tombstone(step, fresh_id())),
+                StepBurn::InRow => attempt.burn(step, sent),
             };
             Some((step, sent, burn?))
         });
@@ -287,15 +288,9 @@ impl TransactionChange<'_> {
             if let Role::Writes(sent) = step.role { Some((step.row, (sent, step.layout))) } else { None }
         };
         let (rows, writes): (Vec<_>, Vec<_>) = steps.iter().filter_map(sent).unzip();
-        let mut all = Verdict::Unproved;
-        for (item, (sent, layout)) in self.read_batch(attempt, &rows).await?.iter().zip(&writes) {
-            match judge_without_copies(sent, item.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
-                landed @ Verdict::Landed(_) => return Ok(landed),
-                Verdict::NeverApplied => all = Verdict::NeverApplied,
-                Verdict::Open | Verdict::Unproved | Verdict::Corrupt => {}
-            }
-        }
-        Ok(all)
+        let items = self.read_batch(attempt, &rows).await?;
+        let seen = |item: &Option<Attributes>, layout| item.as_ref().and_then(|item| row::seen(layout, item));
+        Ok(judge_after_loss(items.iter().zip(writes).map(|(item, (sent, layout))| (sent, seen(item, layout)))))
     }
 
     /// Reads these rows again, and teaches the attempt their current state.

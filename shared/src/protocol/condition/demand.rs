@@ -234,3 +234,41 @@ impl Expression {
         fits.then(|| ConditionalWrite { action, condition: Cow::Owned(condition), names, values, returning: None })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Deletes, OtherWriters};
+    use crate::protocol::memory::WriteId;
+    use crate::protocol::row::first_attributes;
+
+    #[test]
+    fn a_row_has_a_window_if_it_is_ours_and_its_version_says_all() {
+        let ours = Layout { window: 8, attributes: &["a"], ..Layout::of_key("id") };
+        let shared = Layout { other_writers: OtherWriters::Versioned, deletes: Deletes::Sweep, ..ours };
+        let any = Layout { other_writers: OtherWriters::Any, ..shared };
+        let made = first_attributes(&ours, WriteId::from_bytes([7; 8]));
+        let foreign = Attributes::from([("a".to_owned(), number(1)), ("_version".to_owned(), number(5))]);
+        for (layout, row, expected) in
+            [(ours, &made, 8), (shared, &made, 8), (any, &made, 1), (shared, &foreign, 1), (any, &foreign, 1)]
+        {
+            let row = Row::read(&layout, row.clone()).expect("a row");
+            match Demand::of(&layout, &row).in_window().base() {
+                Base::Row { window, .. } => assert_eq!(window, expected, "{layout:?} {row:?}"),
+                Base::NoRow(_) => panic!("a row"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_condition_has_at_most_4096_bytes_and_a_name_255() {
+        let is_written = |condition: usize, name: usize| {
+            let mut expression = Expression::default();
+            expression.demand("x".repeat(condition));
+            expression.name("#n", &"n".repeat(name));
+            expression.write(Action::Check { key: Attributes::new() }).is_some()
+        };
+        assert!(is_written(4096, 255));
+        assert!(!is_written(4097, 255) && !is_written(4096, 256));
+    }
+}

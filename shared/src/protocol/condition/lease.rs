@@ -40,7 +40,7 @@ pub(crate) struct Acquire<'a> {
     pub holder: &'a str,
     pub id: &'a [u8],
     /// Whether this id may acquire only once. A late copy then leaves the lease alone after it was acquired and
-    /// released.
+    /// released, unless somebody else has acquired it in between.
     pub once: bool,
     /// The number from which the token rises if no row remembers a token.
     pub floor: u64,

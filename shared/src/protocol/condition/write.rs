@@ -98,3 +98,41 @@ pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>)
     }
     Some(ConditionalWrite { action, condition, names, values, returning })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(action: Action, condition: &'static str) -> ConditionalWrite {
+        let condition = Cow::Borrowed(condition);
+        ConditionalWrite { action, condition, names: HashMap::new(), values: HashMap::new(), returning: None }
+    }
+
+    #[test]
+    fn a_token_is_stored_and_demanded_as_long_as_the_expression_has_room() {
+        let longest = MAX_EXPRESSION - (SET_FENCE.len() - "SET ".len());
+        for (bytes, fits) in [(40, true), (longest, true), (longest + 1, false)] {
+            let expression = format!("SET {}", "x".repeat(bytes - "SET ".len()));
+            let update = write(Action::Update { key: Attributes::new(), expression }, "#version = :at");
+            let fenced = fenced(update, &Names::DEFAULT, Some(7));
+            assert_eq!(fenced.is_some(), fits, "{bytes}");
+            let Some(ConditionalWrite { action: Action::Update { expression, .. }, condition, names, values, .. }) =
+                fenced
+            else {
+                continue;
+            };
+            assert!(expression.starts_with(SET_FENCE) && expression.len() <= MAX_EXPRESSION, "{expression}");
+            assert_eq!(condition, format!("#version = :at AND {IS_NOT_FENCED}"));
+            assert_eq!((names["#fence"].as_str(), &values[":fence"]), ("_fence", &number(7)));
+        }
+    }
+
+    #[test]
+    fn a_create_stores_its_token_and_demands_none_of_a_row_that_is_not_there() {
+        let create = write(Action::Put { item: Attributes::new() }, IS_ABSENT);
+        let create = fenced(create, &Names::DEFAULT, Some(7)).expect("it is short");
+        assert_eq!((create.condition.as_ref(), create.names.len(), create.values.len()), (IS_ABSENT, 0, 0));
+        let Action::Put { item } = create.action else { panic!("a put") };
+        assert_eq!(item["_fence"], number(7));
+    }
+}

@@ -218,6 +218,12 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_could_not_be_made_is_rejected_and_not_unknown() {
+        let unmade = SdkError::<UpdateItemError, HttpResponse>::construction_failure("a field is missing");
+        assert!(matches!(classify_update_item::<()>(unmade), SendOutcome::Rejected(_)));
+    }
+
+    #[test]
     fn a_request_without_credentials_never_left_and_one_whose_answer_broke_off_may_have() {
         assert!(never_left(&CredentialsError::not_loaded_no_source()));
         let broken_off = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset");

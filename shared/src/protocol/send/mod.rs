@@ -5,6 +5,7 @@ mod outcome;
 mod sender;
 mod span;
 mod transaction;
+mod whole;
 
 pub(crate) use classify::is_malformed_query;
 pub(crate) use outcome::{ReadOutcome, SendOutcome};

@@ -10,6 +10,7 @@ use super::span::record_request;
 use super::transaction::{
     Address, Batch, Reason, batch_of, classify_transact_write_items, of_one_step, step, unprocessed,
 };
+use super::whole::Whole;
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite, KeyRange};
 use crate::protocol::item::Attributes;
@@ -125,7 +126,7 @@ impl Sender {
     ) -> ReadOutcome<Option<Attributes>> {
         record_request("GetItem", Some(table));
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-        match self.within(timeout, Box::pin(request.send())).await {
+        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
             None => ReadOutcome::Again(no_answer(timeout)),
             Some(Ok(output)) => ReadOutcome::Read(output.item),
             Some(Err(error)) => classify_get_item(error),
@@ -149,7 +150,7 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.send())).await;
+                let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
                 outcome_of(answer, timeout, |output| output.attributes, classify_put_item)
             }
             Action::Update { key, expression } => {
@@ -159,7 +160,7 @@ impl Sender {
                 let request = request.set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.send())).await;
+                let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
                 outcome_of(answer, timeout, |output| output.attributes, classify_update_item)
             }
             Action::Delete { key } => {
@@ -168,7 +169,7 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.send())).await;
+                let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
                 outcome_of(answer, timeout, |_| None, classify_delete_item)
             }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
@@ -204,7 +205,12 @@ impl Sender {
     ) -> SendOutcome<(), Vec<Reason>> {
         record_request("TransactWriteItems", None);
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
-        outcome_of(self.within(timeout, Box::pin(request.send())).await, timeout, |_| (), classify_transact_write_items)
+        outcome_of(
+            self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await,
+            timeout,
+            |_| (),
+            classify_transact_write_items,
+        )
     }
 
     /// Reads rows of several tables in one request, each strongly consistent.
@@ -214,13 +220,13 @@ impl Sender {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
             Err(error) => return ReadOutcome::Rejected(error.into()),
         };
-        match self.within(timeout, Box::pin(request.send())).await {
+        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
             None => ReadOutcome::Again(no_answer(timeout)),
             // The caller asks again for the rows that were left out. If all rows were left out, nothing was read.
             Some(Ok(output)) if rows.len() == unprocessed(&output) => {
                 ReadOutcome::Again("no row was read: the table is throttled".into())
             }
-            Some(Ok(output)) => ReadOutcome::Read(Batch::new(output)),
+            Some(Ok(output)) => Batch::of(rows, output).map_or_else(unsaid, ReadOutcome::Read),
             Some(Err(error)) => classify_batch_get_item(error),
         }
     }
@@ -236,12 +242,9 @@ impl Sender {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
         let request = request.consistent_read(true);
-        match self.within(timeout, Box::pin(request.send())).await {
+        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
             None => ReadOutcome::Again(no_answer(timeout)),
-            Some(Ok(output)) => ReadOutcome::Read(Page {
-                rows: output.items.unwrap_or_default(),
-                last: output.last_evaluated_key.filter(|key| !key.is_empty()),
-            }),
+            Some(Ok(output)) => page_of(output.items, output.last_evaluated_key),
             Some(Err(error)) => classify_scan(error),
         }
     }
@@ -255,12 +258,9 @@ impl Sender {
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
         let request = request.set_exclusive_start_key(page.after.clone());
-        match self.within(timeout, Box::pin(request.send())).await {
+        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
             None => ReadOutcome::Again(no_answer(timeout)),
-            Some(Ok(output)) => ReadOutcome::Read(Page {
-                rows: output.items.unwrap_or_default(),
-                last: output.last_evaluated_key.filter(|key| !key.is_empty()),
-            }),
+            Some(Ok(output)) => page_of(output.items, output.last_evaluated_key),
             Some(Err(error)) => classify_query(error),
         }
     }
@@ -310,6 +310,17 @@ fn without_retries(client: &Client) -> Client {
         return client.clone();
     }
     Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
+}
+
+/// One page of the rows that an answer shows. A page of no rows says so. An answer without rows is none.
+fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> ReadOutcome<Page> {
+    let page = |rows| ReadOutcome::Read(Page { rows, last: last.filter(|key| !key.is_empty()) });
+    rows.map_or_else(unsaid, page)
+}
+
+/// The outcome of a read whose answer does not speak of the rows that were asked for.
+fn unsaid<A>() -> ReadOutcome<A> {
+    ReadOutcome::Again("the answer does not speak of the rows that were asked for".into())
 }
 
 /// The proof that the answer to a write gives: success, an error, or no answer within `timeout`.

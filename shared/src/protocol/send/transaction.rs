@@ -43,8 +43,13 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(output: BatchGetItemOutput) -> Self {
-        Batch { items: output.responses.unwrap_or_default(), left_out: output.unprocessed_keys.unwrap_or_default() }
+    /// The result that an answer shows for these rows. `None` if it does not speak of each of their tables, because a row
+    /// that it leaves out counts as absent.
+    pub(super) fn of(rows: &[Address], output: BatchGetItemOutput) -> Option<Self> {
+        let items = output.responses.unwrap_or_default();
+        let left_out = output.unprocessed_keys.unwrap_or_default();
+        let is_said = |row: &Address| items.contains_key(&row.table) || left_out.contains_key(&row.table);
+        rows.iter().all(is_said).then_some(Batch { items, left_out })
     }
 
     /// Whether the batch left this row out, because the table is throttled or the answer would be too large.

@@ -1,0 +1,84 @@
+//! What a lease is written with, and what the refusal of an acquire, a renewal or a release means (pure).
+
+use super::row::StoredLease;
+use crate::timestamp::{epoch_millis, millis};
+use std::time::{Duration, SystemTime};
+
+/// The times of an acquire or a renewal, in milliseconds since 1970, by the clock of the caller before the first send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeaseTimes {
+    /// The end of the lease.
+    pub expires_at: u64,
+    /// A lease that ended before this time is free: others believe in it no longer, even if their clocks are behind.
+    pub cutoff: u64,
+    /// The number from which the token rises if no row remembers a token.
+    pub floor: u64,
+}
+
+impl LeaseTimes {
+    /// The times for a lease of this length.
+    #[must_use]
+    pub fn at(now: SystemTime, length: Duration, clock_skew: Duration) -> Self {
+        LeaseTimes {
+            expires_at: epoch_millis(now + length),
+            cutoff: epoch_millis(now).saturating_sub(millis(clock_skew)),
+            floor: epoch_millis(now),
+        }
+    }
+}
+
+/// What the refusal of an acquire means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AfterAcquire {
+    /// An earlier send of this call acquired the lease: the row has the end that was sent.
+    Mine,
+    /// An earlier call with the same id acquired it.
+    Replayed,
+    /// Another holder has it.
+    Held,
+    /// The acquire was applied, and a caller that knew of it has released the lease since.
+    Released,
+}
+
+/// Judges a refused acquire with this id and this end.
+#[must_use]
+pub fn judge_acquire(stored: &StoredLease, id: &[u8], expires_at: u64, is_pending: bool) -> AfterAcquire {
+    match (&stored.holder, stored.acquire_id == id) {
+        (Some(_), true) if is_pending && stored.expires_at == expires_at => AfterAcquire::Mine,
+        (Some(_), true) => AfterAcquire::Replayed,
+        (Some(_), false) => AfterAcquire::Held,
+        (None, _) => AfterAcquire::Released,
+    }
+}
+
+/// What the refusal of a renewal means, if the row has its token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AfterRenewal {
+    /// Nobody holds the lease any more.
+    Lost,
+    /// It is an echo of this very renewal.
+    Renewed,
+    /// The lease has another number of renewals, and no copy of this renewal was or will be applied.
+    Moved,
+    /// The lease has another number of renewals, and this renewal may be among them or may still be applied.
+    MovedPerhapsBy,
+}
+
+/// Judges the refusal of a renewal on `at` renewals that makes the lease end at `expires_at`.
+///
+/// Nobody else writes under the token. So one more renewal with the end of this one is this one. One more with another
+/// end is from another caller, and no copy of this one can be applied any more. With several more, this one may be
+/// among them. With fewer than were demanded, a copy of this one may still be applied.
+#[must_use]
+pub fn judge_renewal(stored: &StoredLease, at: u64, expires_at: u64, is_pending: bool) -> AfterRenewal {
+    let is_next = at.checked_add(1) == Some(stored.renewals);
+    if stored.holder.is_none() {
+        AfterRenewal::Lost
+    } else if is_next && stored.expires_at == expires_at {
+        AfterRenewal::Renewed
+    } else if is_pending && !is_next {
+        AfterRenewal::MovedPerhapsBy
+    } else {
+        AfterRenewal::Moved
+    }
+}

@@ -1,0 +1,68 @@
+//! [`Whole`]: refuses an answer that did not come whole.
+
+use aws_sdk_dynamodb::config::interceptors::AfterDeserializationInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+
+/// The header with the CRC-32 of the body. `DynamoDB` sends it with each answer, and some other engines do.
+const CHECKSUM: &str = "x-amz-crc32";
+
+/// An interceptor that looks at the bytes of an answer after the SDK has read it. An answer that it refuses proves
+/// nothing, whatever the SDK read in it.
+///
+/// The SDK reads a body without bytes as `{}`. For a write that would be a success, and for a read it would be "there is
+/// no item". `DynamoDB` never sends such a body. Nor does the SDK look at the checksum, so a body that was changed on its
+/// way and is JSON still would pass.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole;
+
+impl Intercept for Whole {
+    fn name(&self) -> &'static str {
+        "Whole"
+    }
+
+    fn read_after_deserialization(
+        &self,
+        context: &AfterDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let answer = context.response();
+        // Where the body broke off, the SDK has an error already, and the body is not in memory.
+        let Some(body) = answer.body().bytes() else { return Ok(()) };
+        match problem(body, answer.headers().get(CHECKSUM)) {
+            Some(problem) => Err(problem.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is wrong with the bytes of an answer, if anything.
+fn problem(body: &[u8], checksum: Option<&str>) -> Option<&'static str> {
+    if body.is_empty() {
+        return Some("the answer has no body");
+    }
+    let fits = |said: &str| said.trim().parse() == Ok(crc32fast::hash(body));
+    checksum.is_some_and(|said| !fits(said)).then_some("the answer does not fit its checksum")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_without_bytes_and_one_that_does_not_fit_its_checksum_are_refused() {
+        // The CRC-32 of `123456789` is the check value of its definition.
+        for (body, checksum, is_whole) in [
+            ("123456789", Some("3421780262"), true),
+            ("123456789", None, true),
+            ("{}", Some(" 2745614147 "), true),
+            ("123456780", Some("3421780262"), false),
+            ("{}", Some("no number"), false),
+            ("", None, false),
+            ("", Some("0"), false),
+        ] {
+            assert_eq!(problem(body.as_bytes(), checksum).is_none(), is_whole, "{body} {checksum:?}");
+        }
+    }
+}

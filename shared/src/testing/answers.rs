@@ -1,0 +1,41 @@
+//! Records of answers to requests with an idempotency key.
+
+use super::rows::{first_row, read_row};
+use crate::error::Failure;
+use crate::http::Response;
+use crate::idempotency::{IdempotencyClaim, IdempotencyRecord, Lookup};
+use crate::protocol::item::Attributes;
+use crate::protocol::memory::WriteId;
+use std::time::SystemTime;
+
+/// What a record says about a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RecordSays {
+    /// It does not count: this is the first request.
+    New,
+    /// This was the answer.
+    Replayed(Response),
+    /// The key was used for another request.
+    KeyReused,
+}
+
+/// What the row of a record says about a request, as [`Idempotency::change`](crate::Idempotency::change) reads it.
+///
+/// # Errors
+/// [`Failure::CorruptItem`].
+pub fn answer_of_record(row: &Attributes, claim: &IdempotencyClaim, now: SystemTime) -> Result<RecordSays, Failure> {
+    let record = read_row::<IdempotencyRecord<Response>>(row)?.value;
+    Ok(match claim.look_up(record, now)? {
+        Lookup::New => RecordSays::New,
+        Lookup::Replayed(answer) => RecordSays::Replayed(answer),
+        Lookup::KeyReused => RecordSays::KeyReused,
+    })
+}
+
+/// The row that keeps this answer, without its key.
+///
+/// # Errors
+/// [`Failure::InvalidRecord`].
+pub fn record_of_answer(claim: &IdempotencyClaim, answer: &Response, now: SystemTime) -> Result<Attributes, Failure> {
+    first_row(&claim.record_of(answer.clone(), now), WriteId::from_bytes([1; 8]))
+}

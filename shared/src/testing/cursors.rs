@@ -1,0 +1,52 @@
+//! Cursors of listings.
+
+use crate::protocol::condition::{KeyRange, SortBound, key_range};
+use crate::protocol::item::Attributes;
+use crate::table::cursor::Origin;
+use aws_sdk_dynamodb::types::AttributeValue;
+
+/// The query that a cursor belongs to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Listing {
+    /// The table.
+    pub table: String,
+    /// The index, if it is one.
+    pub index: Option<String>,
+    /// Whether it goes from the highest sort key to the lowest.
+    pub is_descending: bool,
+    /// The value of the partition key.
+    pub partition: AttributeValue,
+    /// The values between which the sort key lies, if it is bounded.
+    pub between: Option<(AttributeValue, AttributeValue)>,
+    /// The attributes of the key beside the partition key.
+    pub names: Vec<String>,
+}
+
+impl Listing {
+    /// The cursor after the row with these attributes. `None` if one of the key is missing.
+    #[must_use]
+    pub fn cursor(&self, last: &Attributes) -> Option<String> {
+        self.with(|origin, names| origin.cursor(names, last).map(String::from))
+    }
+
+    /// The key in a cursor. `None` if it is not one of this listing.
+    #[must_use]
+    pub fn read(&self, cursor: &str) -> Option<Attributes> {
+        self.with(|origin, names| origin.read(names, cursor))
+    }
+
+    fn with<R>(&self, use_origin: impl FnOnce(&Origin<'_>, &[&str]) -> R) -> R {
+        let bound = self.between.clone().map(|(from, to)| SortBound::Between(from, to));
+        let bound = bound.as_ref().map(|bound| ("sort", bound));
+        let range: KeyRange = key_range(("partition", &self.partition), bound);
+        let (table, index, is_descending) = (self.table.as_str(), self.index.as_deref(), self.is_descending);
+        let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+        use_origin(&Origin { table, index, is_descending, range: &range }, &names)
+    }
+}
+
+/// A cursor with these bytes for a key, and a digest that fits, as somebody may make it who knows how.
+#[must_use]
+pub fn forged_cursor(listing: &Listing, key: &[u8]) -> String {
+    listing.with(|origin, _| origin.forged(key))
+}

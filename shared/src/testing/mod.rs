@@ -1,0 +1,40 @@
+//! The pure parts of the protocol, and of what reads and writes text, public for property tests, models and fuzzing. Semantic
+//! versioning does not cover this module.
+
+#[cfg(feature = "http")]
+mod answers;
+mod cancellations;
+mod cursors;
+mod requests;
+mod rows;
+
+use crate::protocol::item::Attributes;
+use crate::table::Add;
+
+#[cfg(feature = "http")]
+pub use answers::{RecordSays, answer_of_record, record_of_answer};
+pub use cancellations::{CancelledRole, CancelledStep, StepReason, is_lease_lost, judge_cancellation};
+pub use cursors::{Listing, forged_cursor};
+pub use requests::{LeaseWrite, RowWrite, Writer, lease_request, newest_request};
+pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_row, seen_row};
+
+#[cfg(feature = "lambda")]
+pub use crate::lambda::testing::{Reported, logged, report_line, subsegment};
+pub use crate::lease::judge::{AfterAcquire, AfterRenewal, LeaseTimes, judge_acquire, judge_renewal};
+pub use crate::lww::judge_registration;
+pub use crate::protocol::after::{
+    AfterAdd, AfterCancellation, AfterWrite, Anchor, StepBurn, StepKind, after_add, after_burn, after_cancellation,
+    after_settling, after_write, anchor_of, burn_of_step, is_in_window,
+};
+pub use crate::protocol::item::{Diff, diff};
+pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge, judge_without_copies};
+pub use crate::protocol::memory::{Memory, Trace, WriteId};
+pub use crate::table::add::Stand;
+pub use crate::table::prepare::is_soon;
+pub use crate::transact::cancellation::{is_lost, judge_after_loss, judge_steps};
+
+/// How an item stands to an add that it refused. `passed` says that the row has left the window.
+#[must_use]
+pub fn stand(add: &Add, item: &Attributes, passed: bool) -> Stand {
+    add.stand(item, passed)
+}

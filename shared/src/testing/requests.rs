@@ -1,0 +1,183 @@
+//! The requests of the protocol, built as in production, for tests that send them one by one.
+
+use crate::error::Failure;
+use crate::lease::judge::LeaseTimes;
+use crate::lease::{Leases, StoredLease};
+use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
+use crate::protocol::condition::{self, Acquire, Addition, Demand, Remember};
+use crate::protocol::item::Attributes;
+use crate::protocol::memory::WriteId;
+use crate::protocol::row::Row;
+use crate::protocol::send::step;
+use crate::table::prepare::{self, Observed, Stamp, Write, prunable};
+use crate::table::{Add, Key, Record, Table};
+use crate::version::ItemVersion;
+use aws_sdk_dynamodb::types::TransactWriteItem;
+use std::time::SystemTime;
+
+/// One write to a row, by what the writer wants.
+#[derive(Clone, Copy, Debug)]
+pub enum RowWrite<'a, T> {
+    /// Creates the item on a key without a row.
+    Create(&'a T),
+    /// Changes the item that was seen, or revives the tombstone that was seen.
+    Update(&'a T),
+    /// Deletes the item that was seen.
+    Delete,
+    /// Deletes the item at a version that a client named.
+    DeleteAt(ItemVersion),
+    /// Adds, from the row that was seen, in the window of the table.
+    Add(&'a Add),
+    /// Adds at any version.
+    AddAnywhere(&'a Add),
+    /// Burns an add that started from the row that was seen.
+    Burn,
+    /// Burns a create, by a tombstone.
+    BurnCreate,
+    /// Checks that the row is as it was seen.
+    Check,
+}
+
+/// What is the same for all writes of one writer.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer<'a> {
+    /// The table.
+    pub table: &'a str,
+    /// The key.
+    pub key: &'a Key,
+    /// The row that the writer saw.
+    pub seen: Option<&'a Attributes>,
+    /// The write id.
+    pub id: WriteId,
+    /// When a tombstone may be removed.
+    pub purge_at: SystemTime,
+    /// The fencing token.
+    pub fence: Option<u64>,
+}
+
+impl Writer<'_> {
+    /// The request for a write, as production builds it. `None` if production would send nothing.
+    ///
+    /// # Errors
+    /// [`Failure`] if the request cannot be built.
+    ///
+    /// # Panics
+    /// Never: these requests are whole.
+    pub fn request<T: Record>(&self, write: &RowWrite<'_, T>) -> Result<Option<TransactWriteItem>, Failure> {
+        let layout = Table::<T>::LAYOUT;
+        let key = Table::<T>::key_attributes(self.key)?;
+        let row = self.seen.cloned().map(|seen| Row::read(layout, seen)).transpose()?;
+        let stamp = Stamp { id: self.id, purge_at: self.purge_at, fence: self.fence };
+        let fenced = |write| condition::fenced(write, &layout.names, self.fence);
+        let remember = |prune| Remember { id: self.id, prune };
+        let resolve = |add: &Add| -> Result<Addition, Failure> { add.resolve::<T>(self.seen) };
+        let request = match (write, &row) {
+            (RowWrite::Create(value), _) => Some(Write::Create(*value).prepare(&key, stamp)?.0),
+            (RowWrite::DeleteAt(at), _) => Some(Write::<T>::Delete(*at, None).prepare(&key, stamp)?.0),
+            (RowWrite::AddAnywhere(add), _) => condition::add_anywhere(key, layout, &resolve(add)?).and_then(fenced),
+            (RowWrite::BurnCreate, _) => {
+                Some(condition::put_if_absent(layout, prepare::tombstone(layout, &key, self.id, self.purge_at)))
+            }
+            (_, None) => None,
+            (RowWrite::Update(value), Some(row)) => Some(match Observed::<T>::of(row.clone())? {
+                Observed::Live(row, old) => Write::Update(&row, &old.value, value).prepare(&key, stamp)?.0,
+                _ => Write::Revive(row, *value).prepare(&key, stamp)?.0,
+            }),
+            (RowWrite::Delete, Some(row)) => Some(Write::<T>::Delete(row.at, Some(row)).prepare(&key, stamp)?.0),
+            (RowWrite::Add(add), Some(row)) => {
+                let prune = prunable(layout, row, self.id);
+                let demand = Demand::of(layout, row).in_window();
+                condition::add_within(key, &demand, &remember(&prune), &resolve(add)?).and_then(fenced)
+            }
+            (RowWrite::Burn, Some(row)) => {
+                condition::burn(key, &Demand::of(layout, row).in_window(), &remember(&[]), row.is_tombstone)
+            }
+            (RowWrite::Check, Some(row)) => condition::check_at(key, &Demand::of(layout, row)),
+        };
+        Ok(request.map(|write| step(self.table, write).expect("a whole request")))
+    }
+}
+
+/// One write to the row of a lease. Times are in milliseconds since 1970, those for TTL in seconds.
+#[derive(Clone, Copy, Debug)]
+pub enum LeaseWrite<'a> {
+    /// Acquires it, once under this id.
+    Acquire {
+        /// The holder.
+        holder: &'a str,
+        /// The id of the acquire.
+        id: &'a [u8],
+        /// The times of the acquire.
+        times: LeaseTimes,
+    },
+    /// Renews it.
+    Renew {
+        /// The token.
+        token: u64,
+        /// The number of renewals that it must have.
+        at: u64,
+        /// The new end.
+        expires_at: u64,
+    },
+    /// Releases it.
+    Release {
+        /// The token.
+        token: u64,
+    },
+    /// Checks that it is held under this token.
+    Require {
+        /// The token.
+        token: u64,
+    },
+}
+
+/// The request for a write to a lease. `now` decides when TTL may remove the row.
+///
+/// # Panics
+/// Never: these requests are whole.
+#[must_use]
+pub fn lease_request(table: &str, key: &str, write: &LeaseWrite<'_>, now: SystemTime) -> TransactWriteItem {
+    let purge_at = Leases::purge_at(now);
+    let write = match *write {
+        LeaseWrite::Acquire { holder, id, times } => {
+            let LeaseTimes { expires_at, cutoff, floor } = times;
+            condition::acquire(key, &Acquire { holder, id, once: true, floor, expires_at, purge_at, cutoff })
+        }
+        LeaseWrite::Renew { token, at, expires_at } => condition::renew(key, token, at, expires_at, purge_at),
+        LeaseWrite::Release { token } => condition::release(key, token, None, purge_at),
+        LeaseWrite::Require { token } => condition::check_held(condition::lease_key(key), token),
+    };
+    step(table, write).expect("a whole request")
+}
+
+/// The request of a register (with `value`) or of a delete in a table where the newest instance wins.
+///
+/// # Errors
+/// [`Failure`] if the request cannot be built.
+///
+/// # Panics
+/// Never: these requests are whole.
+pub fn newest_request<T: LwwRecord>(
+    table: &str,
+    key: &Key,
+    value: Option<&T>,
+    order_key: &OrderKey,
+    purge_at: u64,
+) -> Result<TransactWriteItem, Failure> {
+    let write = if let Some(value) = value {
+        let mut item = Table::<T>::encode(value)?;
+        item.extend(Table::<T>::key_attributes(key)?);
+        condition::put_if_newer(ordering::<T>(), item)
+    } else {
+        condition::put_unless_newer(ordering::<T>(), tombstone::<T>(key, order_key, purge_at)?)
+    };
+    Ok(step(table, write).expect("a whole request"))
+}
+
+impl StoredLease {
+    /// A lease as a row would show it.
+    #[must_use]
+    pub fn of(holder: Option<String>, token: u64, renewals: u64, expires_at: u64, acquire_id: Vec<u8>) -> Self {
+        StoredLease { holder, token, renewals, expires_at, acquire_id }
+    }
+}
