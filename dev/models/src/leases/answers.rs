@@ -1,0 +1,146 @@
+//! What a caller concludes from an answer, by the functions of production.
+
+use super::{Call, Held, LeaseModel, LeaseRow, Request, Rule, Shared, Shown, seconds};
+use crate::protocol::{Answer, Next, Told};
+use crate::row::{Row, Write};
+use fencepost::Leases;
+use fencepost::lease::StoredLease;
+use fencepost::testing::{
+    AfterAcquire, AfterAdd, AfterCancellation, AfterRenewal, after_add, after_burn, after_cancellation, is_lost, judge,
+    judge_acquire, judge_renewal, judge_steps,
+};
+
+impl LeaseModel {
+    pub(super) fn answered_required(
+        &self,
+        call: &mut Call,
+        token: u64,
+        write: &Write,
+        answer: Answer<Shown>,
+        is_pending: bool,
+    ) -> Next<Request> {
+        let Answer::Refused((lease, item)) = answer else { return Next::Told(Told::Applied) };
+        let verdict = item.map(|item| (judge(&Self::sent(write, None), Some(&item.seen())), false));
+        let lost = lease.is_some_and(|lease| is_lost(token, lease.token, lease.holder.is_some()));
+        match after_cancellation(judge_steps(verdict.into_iter()), is_pending, lost) {
+            AfterCancellation::AskRows if self.lacks(Rule::AskRows) => Next::Told(Told::NotApplied),
+            AfterCancellation::AskRows => {
+                call.asks = Some(write.clone());
+                Next::Pause
+            }
+            AfterCancellation::Burn => match write {
+                Write::Update { at, id, .. } => {
+                    Next::Send(Request::Fenced { token: 0, write: Write::Burn { at: *at, window: 1, id: *id } })
+                }
+                _ => Next::Told(Told::Unknown),
+            },
+            after => Self::settled(after),
+        }
+    }
+
+    pub(super) fn answered_lease(
+        &self,
+        shared: &mut Shared,
+        call: &Call,
+        request: &Request,
+        now: u32,
+        answer: Answer<Shown>,
+        is_pending: bool,
+    ) -> Next<Request> {
+        let held = &mut shared.held[call.process];
+        let clock = Self::clock(now + shared.ahead[call.process]);
+        let later = self.times(clock).expires_at;
+        let counted = |sent: u64| if self.lacks(Rule::CountsFromSend) { later } else { sent };
+        let (applied, refused) = match answer {
+            Answer::Applied((lease, _)) => (Some(lease), None),
+            Answer::Refused((lease, _)) => (None, lease),
+        };
+        match (request, applied, refused) {
+            (
+                Request::Acquire { expires_at: sent, .. } | Request::Renew { expires_at: sent, .. },
+                Some(Some(lease)),
+                _,
+            ) => {
+                *held = Some(lease.held(counted(*sent)));
+                Next::Told(Told::Applied)
+            }
+            (Request::Acquire { id, expires_at, .. }, _, Some(lease)) => {
+                let until = match judge_acquire(&lease.stored(), &[*id], *expires_at, is_pending) {
+                    AfterAcquire::Mine => counted(*expires_at),
+                    AfterAcquire::Replayed => lease.expires_at.saturating_sub(u64::from(self.skew) * 1000),
+                    AfterAcquire::Held => return Next::Told(Told::NotApplied),
+                    AfterAcquire::Released => return Next::Told(Told::Unknown),
+                };
+                *held = Some(lease.held(until));
+                Next::Told(Told::Applied)
+            }
+            (Request::Renew { token, at, expires_at, .. }, _, Some(lease)) if lease.token == *token => {
+                match judge_renewal(&lease.stored(), *at, *expires_at, is_pending) {
+                    AfterRenewal::Lost => {
+                        *held = None;
+                        Next::Told(Told::NotApplied)
+                    }
+                    AfterRenewal::Renewed => {
+                        *held = Some(lease.held(counted(*expires_at)));
+                        Next::Told(Told::Applied)
+                    }
+                    // It is made again, on top of the others.
+                    AfterRenewal::Moved | AfterRenewal::MovedPerhapsBy => {
+                        let purge_at = seconds(clock + Leases::RETENTION);
+                        Next::Send(Request::Renew { token: *token, at: lease.renewals, expires_at: later, purge_at })
+                    }
+                }
+            }
+            (Request::Renew { .. }, ..) => {
+                *held = None;
+                Next::Told(Told::NotApplied)
+            }
+            (Request::Release { .. }, Some(_), _) => Next::Told(Told::Applied),
+            _ => Next::Told(Told::NotApplied),
+        }
+    }
+
+    pub(super) fn answered_fenced(token: u64, write: &Write, answer: Answer<Shown>, is_pending: bool) -> Next<Request> {
+        let is_burn = matches!(write, Write::Burn { .. });
+        let (is_applied, item) = match answer {
+            Answer::Applied((_, item)) => (true, item),
+            Answer::Refused((_, item)) => (false, item),
+        };
+        let sent = Self::sent(write, (!is_burn).then_some(token));
+        let verdict = || judge(&sent, item.as_ref().map(Row::seen).as_ref());
+        let after = match (is_applied, is_burn) {
+            (true, true) => AfterAdd::NotApplied,
+            (true, false) => return Next::Told(Told::Applied),
+            (false, true) => after_burn(verdict()),
+            (false, false) => after_add(verdict(), is_pending),
+        };
+        match (after, write) {
+            (AfterAdd::Landed(_), _) => Next::Told(Told::Applied),
+            (AfterAdd::NotApplied | AfterAdd::Corrupt, _) => Next::Told(Told::NotApplied),
+            (AfterAdd::Burn, Write::Add { at, window, id, .. }) => {
+                Next::Send(Request::Fenced { token, write: Write::Burn { at: *at, window: *window, id: *id } })
+            }
+            (AfterAdd::Burn | AfterAdd::Unknown, _) => Next::Told(Told::Unknown),
+        }
+    }
+
+    pub(super) fn settled(after: AfterCancellation) -> Next<Request> {
+        Next::Told(match after {
+            AfterCancellation::Landed => Told::Applied,
+            AfterCancellation::NotApplied | AfterCancellation::Corrupt => Told::NotApplied,
+            AfterCancellation::AskRows | AfterCancellation::Burn | AfterCancellation::Unknown => Told::Unknown,
+        })
+    }
+}
+
+impl LeaseRow {
+    /// The row as production reads it.
+    fn stored(&self) -> StoredLease {
+        let holder = self.holder.map(|process| process.to_string());
+        StoredLease::of(holder, self.token, self.renewals, self.expires_at, vec![self.acquire_id])
+    }
+
+    fn held(&self, until: u64) -> Held {
+        Held { token: self.token, renewals: self.renewals, until }
+    }
+}

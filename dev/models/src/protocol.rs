@@ -1,0 +1,171 @@
+//! [`Protocol`]: what a model says about its rows and its calls. The [`World`] plays it.
+
+use crate::world::{Checked, Faults, World};
+use stateright::Property;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+/// What a state is made of.
+pub trait Part: Clone + Eq + Hash + Debug + Send + Sync + 'static {}
+impl<T: Clone + Eq + Hash + Debug + Send + Sync + 'static> Part for T {}
+
+/// One protocol: its rows, its calls, and what else happens.
+pub trait Protocol: Part + Sized {
+    /// The rows, and what the model keeps to compare them with.
+    type Shared: Part;
+    /// How far one call is.
+    type Call: Part;
+    /// The content of a request.
+    type Write: Part + Ord;
+    /// What happens beside the calls.
+    type Event: Part;
+    /// What an answer shows.
+    type Shown;
+
+    /// The bounds of the model.
+    fn limits(&self) -> Limits;
+    /// The states from which the model starts.
+    fn start(&self) -> Vec<(Self::Shared, Vec<Self::Call>)>;
+    /// Whether this call, which waits for nothing, can go on.
+    fn may_go_on(&self, world: &World<Self>, caller: usize) -> bool;
+    /// The call goes on. `None` if it cannot.
+    fn go_on(&self, shared: &mut Self::Shared, call: &mut Self::Call, now: u32) -> Option<Next<Self::Write>>;
+    /// A request meets the table. Returns the answer, and whether the change itself was applied.
+    fn meets(&self, shared: &mut Self::Shared, write: &Self::Write, now: u32) -> (Answer<Self::Shown>, bool);
+    /// The call hears an answer.
+    fn answered(
+        &self,
+        shared: &mut Self::Shared,
+        call: &mut Self::Call,
+        write: &Self::Write,
+        now: u32,
+        answer: Answer<Self::Shown>,
+        is_pending: bool,
+    ) -> Next<Self::Write>;
+    /// What a call is told when its time is over while it sends this write.
+    fn out_of_time(&self, _write: &Self::Write, is_pending: bool) -> Told {
+        if is_pending { Told::Unknown } else { Told::NotApplied }
+    }
+    /// What may happen beside the calls.
+    fn events(&self, world: &World<Self>, events: &mut Vec<Self::Event>);
+    /// It happens.
+    fn happen(&self, shared: &mut Self::Shared, now: &mut u32, event: &Self::Event);
+    /// What must always hold, and what must happen somewhere.
+    fn properties() -> Vec<Property<Checked<Self>>>;
+    /// Whether a second copy of this request, which was refused with nothing pending, may be applied: the cases that are
+    /// known and left open.
+    fn is_left_open(&self, _write: &Self::Write) -> bool {
+        false
+    }
+    /// The request that a resend carries: the same.
+    fn again(&self, _call: &mut Self::Call, write: Self::Write) -> Self::Write {
+        write
+    }
+    /// Whether a throttled resend clears what is pending: it must not.
+    fn throttling_clears_pending(&self) -> bool {
+        false
+    }
+
+    /// The call, in a word or two.
+    fn call(&self, call: &Self::Call) -> String;
+    /// A request, in words.
+    fn write(&self, write: &Self::Write) -> String;
+    /// What else happens, in a sentence.
+    fn event(&self, event: &Self::Event) -> String;
+    /// The rows, in words.
+    fn rows(&self, shared: &Self::Shared) -> String;
+    /// What a write did to the rows, after "it".
+    fn change(&self, _before: &Self::Shared, after: &Self::Shared) -> String {
+        format!("is applied ({})", self.rows(after))
+    }
+}
+
+/// The bounds of a model.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Limits {
+    /// How many sends a call has.
+    pub sends: u8,
+    /// What the network may do.
+    pub faults: Faults,
+    /// For how long after the beginning of a call its requests live.
+    pub life: u32,
+    /// Whether a send may be followed by an identical one before it is answered.
+    pub hedges: bool,
+    /// The time at the beginning.
+    pub begins: u32,
+}
+
+/// What a call does next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Next<W> {
+    /// It sends this write.
+    Send(W),
+    /// It goes on later.
+    Pause,
+    /// It ends.
+    Told(Told),
+}
+
+/// An answer of the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer<S> {
+    /// The write was applied. Shows the new rows.
+    Applied(S),
+    /// The condition did not hold. Shows the rows.
+    Refused(S),
+}
+
+/// What a caller is told.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Told {
+    /// The change was applied.
+    Applied,
+    /// It was not, and never will be.
+    NotApplied,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Told {
+    /// The outcome in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Told::Applied => "applied",
+            Told::NotApplied => "not applied",
+            Told::Unknown => "unknown",
+        }
+    }
+}
+
+/// No change is applied twice.
+pub const ONCE: &str = "no change is applied twice";
+/// A change that its caller was told to be applied was applied exactly once.
+pub const APPLIED: &str = "told applied: applied exactly once";
+/// A change that its caller was told not to be applied never is.
+pub const NOT_APPLIED: &str = "told not applied: never applied";
+/// An outcome is unknown only while an answer is missing.
+pub const UNKNOWN: &str = "unknown only while an answer is missing";
+
+/// What holds in every model of changes.
+pub fn promises<P: Protocol>() -> Vec<Property<Checked<P>>> {
+    vec![
+        Property::always(ONCE, |_, world: &World<P>| world.callers.iter().all(|caller| caller.applied <= 1)),
+        Property::always(APPLIED, |_, world: &World<P>| {
+            world.callers.iter().all(|caller| caller.told != Some(Told::Applied) || caller.applied == 1)
+        }),
+        Property::always(NOT_APPLIED, |_, world: &World<P>| {
+            let is_true = |told, applied, is_excused| told != Some(Told::NotApplied) || applied == 0 || is_excused;
+            world.callers.iter().all(|caller| is_true(caller.told, caller.applied, caller.is_excused))
+        }),
+        Property::always(UNKNOWN, |_, world: &World<P>| {
+            let is_fair = |told, was_pending, is_excused| told != Some(Told::Unknown) || was_pending || is_excused;
+            world.callers.iter().all(|caller| is_fair(caller.told, caller.was_pending, caller.is_excused))
+        }),
+        Property::sometimes("an unknown", |_, world: &World<P>| {
+            world.callers.iter().any(|caller| caller.told == Some(Told::Unknown))
+        }),
+        Property::sometimes("applied although an answer was missing", |_, world: &World<P>| {
+            world.callers.iter().any(|caller| caller.told == Some(Told::Applied) && caller.was_pending)
+        }),
+    ]
+}

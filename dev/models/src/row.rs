@@ -1,0 +1,286 @@
+//! [`Row`] and [`Write`]: the few lines of `DynamoDB` that the models need. "Apply this write if its condition holds."
+//!
+//! The conditions of production are expression text. `tests/conformance.rs` plays random writes on this and on an engine
+//! that reads the text, and compares what is applied, what is refused, and the row that is left.
+
+use fencepost::testing::{Base, Memory, SeenRow, SentWrite, Trace, WriteId};
+use fencepost::{Incarnation, Version};
+
+/// A write id, and so an incarnation too.
+pub type Id = u8;
+
+/// The state of one row.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Row {
+    /// The state, as writes demand it.
+    pub at: At,
+    /// Each remembered id with the version before its commit, negative if it was burned. In order.
+    pub memory: Vec<(Id, i8)>,
+    /// The number that adds change.
+    pub stock: i8,
+    /// On a tombstone: when TTL may remove it.
+    pub purge_at: Option<u32>,
+    /// The highest fencing token.
+    pub fence: Option<u64>,
+}
+
+/// One state of one row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct At {
+    /// The version.
+    pub version: u8,
+    /// The incarnation.
+    pub incarnation: Id,
+}
+
+/// A conditional write to one row.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Write {
+    /// Creates the item on a key without a row.
+    Create { id: Id, stock: i8 },
+    /// The burn of a create: a tombstone on a key without a row.
+    BurnCreate { id: Id, purge_at: u32 },
+    /// Changes the item, or revives the tombstone, that is exactly there.
+    Update { at: At, id: Id, prune: Vec<Id>, stock: i8 },
+    /// Deletes the item that is exactly there.
+    Bury { at: At, id: Id, prune: Vec<Id>, purge_at: u32 },
+    /// Adds in a window, and leaves the id.
+    Add { at: At, window: u8, id: Id, prune: Vec<Id>, by: i8, low: i8, high: i8 },
+    /// Adds at any version, and leaves nothing.
+    AddAnywhere { by: i8, low: i8, high: i8 },
+    /// Burns an add: leaves its id as burned.
+    Burn { at: At, window: u8, id: Id },
+    /// Checks that the row is exactly there.
+    Check { at: At },
+}
+
+/// Parts of the conditions and of the writes that a model can do without, to show what they are for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says whether one rule is there")]
+pub struct Demands {
+    /// A window begins at a version.
+    pub first: bool,
+    /// A window ends at a version.
+    pub last: bool,
+    /// An add demands that its id is absent.
+    pub id_is_absent: bool,
+    /// A write to a row demands its incarnation.
+    pub incarnation: bool,
+    /// A burn leaves the id.
+    pub burn_leaves_id: bool,
+    /// A write at a version, or an add, leaves its id.
+    pub writes_leave_id: bool,
+    /// A delete leaves a tombstone.
+    pub tombstone: bool,
+    /// A tombstone keeps the memory of its item.
+    pub tombstone_remembers: bool,
+    /// A write demands that the row has seen no higher token.
+    pub fence: bool,
+}
+
+impl Demands {
+    /// All of them, as in production.
+    pub const ALL: Demands = Demands {
+        first: true,
+        last: true,
+        id_is_absent: true,
+        incarnation: true,
+        burn_leaves_id: true,
+        writes_leave_id: true,
+        tombstone: true,
+        tombstone_remembers: true,
+        fence: true,
+    };
+}
+
+/// A write whose condition did not hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refused;
+
+impl Write {
+    /// Applies the write under a fencing token to a key. Returns its next row.
+    ///
+    /// # Errors
+    /// [`Refused`] if the condition does not hold.
+    pub fn apply(&self, row: Option<&Row>, fence: Option<u64>, demands: Demands) -> Result<Option<Row>, Refused> {
+        let Some(row) = row else {
+            let first = |id: Id, stock, purge_at, fence| Row {
+                at: At { version: 1, incarnation: id },
+                memory: vec![(id, 0)],
+                stock,
+                purge_at,
+                fence,
+            };
+            return match *self {
+                Write::Create { id, stock } => Ok(Some(first(id, stock, None, fence))),
+                Write::BurnCreate { id, purge_at } => Ok(Some(first(id, 0, Some(purge_at), None))),
+                _ => Err(Refused),
+            };
+        };
+        let is_live = row.purge_at.is_none();
+        let is_fenced = demands.fence && fence < row.fence && fence.is_some();
+        let is_row = |at: &At| !demands.incarnation || row.at.incarnation == at.incarnation;
+        let is_at = |at: &At| is_row(at) && row.at.version == at.version && !is_fenced;
+        let is_in = |at: &At, window: u8, id: Id| {
+            let begun = !demands.first || row.at.version >= at.version;
+            let open = !demands.last || row.at.version < at.version + window;
+            is_row(at) && begun && open && !(demands.id_is_absent && row.remembers(id))
+        };
+        let allows = |low: i8, high: i8| is_live && (low..=high).contains(&row.stock);
+        let before = row.signed_version();
+        let mut next =
+            Row { at: At { version: row.at.version + 1, ..row.at }, fence: fence.or(row.fence), ..row.clone() };
+        match self {
+            Write::Update { at, id, prune, stock } if is_at(at) => {
+                next.remember(*id, before, prune, demands.writes_leave_id);
+                next.stock = *stock;
+                next.purge_at = None;
+            }
+            Write::Bury { at, id, prune, purge_at } if is_at(at) && is_live => {
+                if !demands.tombstone {
+                    return Ok(None);
+                }
+                next.remember(*id, before, prune, demands.writes_leave_id);
+                if !demands.tombstone_remembers {
+                    next.memory.clear();
+                }
+                next.stock = 0;
+                next.purge_at = Some(*purge_at);
+            }
+            Write::Add { at, window, id, prune, by, low, high } => {
+                if is_fenced || !is_in(at, *window, *id) || !allows(*low, *high) {
+                    return Err(Refused);
+                }
+                next.remember(*id, before, prune, demands.writes_leave_id);
+                next.stock += by;
+            }
+            Write::AddAnywhere { by, low, high } if allows(*low, *high) && !is_fenced => next.stock += by,
+            Write::Burn { at, window, id } if is_in(at, *window, *id) => {
+                next.remember(*id, -before, &[], demands.burn_leaves_id);
+                next.fence = row.fence;
+            }
+            Write::Check { at } if is_row(at) && row.at.version == at.version => return Ok(Some(row.clone())),
+            _ => return Err(Refused),
+        }
+        Ok(Some(next))
+    }
+
+    /// What the judge must know of the write, if it leaves an id.
+    pub fn sent(&self, remembered: u64, rows_may_vanish: bool) -> Option<SentWrite> {
+        let base = |at: At, window: u8| Base::Row {
+            version: version(at.version),
+            window: u64::from(window),
+            incarnation: incarnation(at.incarnation),
+        };
+        let (own, on) = match *self {
+            Write::Create { id, .. } | Write::BurnCreate { id, .. } => (id, Base::NoRow(version(1))),
+            Write::Update { at, id, .. } | Write::Bury { at, id, .. } => (id, base(at, 1)),
+            Write::Add { at, window, id, .. } | Write::Burn { at, window, id } => (id, base(at, window)),
+            Write::AddAnywhere { .. } | Write::Check { .. } => return None,
+        };
+        Some(SentWrite { id: id(own), on, remembered, fence: None, rows_may_vanish, versions_may_repeat: false })
+    }
+
+    /// The write in words.
+    pub fn words(&self) -> String {
+        match self {
+            Write::Create { .. } => "create".to_owned(),
+            Write::BurnCreate { .. } => "burn (a tombstone on the free key)".to_owned(),
+            Write::Update { at, .. } => format!("update on version {}", at.version),
+            Write::Bury { at, .. } => format!("delete on version {}", at.version),
+            Write::Add { at, window, id, .. } => {
+                format!("add (id {id}) on {}", versions(*at, *window))
+            }
+            Write::AddAnywhere { .. } => "add on any version".to_owned(),
+            Write::Burn { at, window, id } => {
+                format!("burn of id {id} on {}", versions(*at, *window))
+            }
+            Write::Check { at } => format!("check of version {}", at.version),
+        }
+    }
+}
+
+impl Row {
+    fn remembers(&self, id: Id) -> bool {
+        self.memory.iter().any(|(known, _)| *known == id)
+    }
+
+    fn signed_version(&self) -> i8 {
+        i8::try_from(self.at.version).expect("a small version")
+    }
+
+    fn remember(&mut self, id: Id, trace: i8, prune: &[Id], leaves_id: bool) {
+        self.memory.retain(|(known, _)| !prune.contains(known) && *known != id);
+        if leaves_id {
+            self.memory.push((id, trace));
+            self.memory.sort_unstable();
+        }
+    }
+
+    /// The memory as production reads it.
+    pub fn read_memory(&self) -> Memory {
+        let trace = |number: i8| {
+            let version = version(number.unsigned_abs());
+            if number < 0 { Trace::Burned(version) } else { Trace::Applied(version) }
+        };
+        self.memory.iter().map(|(known, number)| (id(*known), trace(*number))).collect()
+    }
+
+    /// What the judge sees of the row.
+    pub fn seen(&self) -> SeenRow {
+        SeenRow {
+            version: version(self.at.version),
+            incarnation: incarnation(self.at.incarnation),
+            memory: Some(self.read_memory()),
+            fence: self.fence,
+        }
+    }
+
+    /// The ids that a write by `by` removes if its writer saw this row.
+    pub fn prunable(&self, remembered: u64, by: Id) -> Vec<Id> {
+        let old = self.read_memory().prunable(version(self.at.version), remembered, id(by));
+        old.iter().map(|id| id.as_bytes()[7]).collect()
+    }
+
+    /// The row in words.
+    pub fn words(&self) -> String {
+        let At { version, incarnation } = self.at;
+        let what = match self.purge_at {
+            Some(_) => "a tombstone".to_owned(),
+            None => format!("stock {}", self.stock),
+        };
+        let memory = self.memory.iter().map(|(id, trace)| match trace {
+            0.. => format!("{id}@{trace}"),
+            _ => format!("{id} burned@{}", -trace),
+        });
+        let memory: Vec<_> = memory.collect();
+        format!("row {incarnation}, version {version}, {what}, remembers [{}]", memory.join(", "))
+    }
+}
+
+fn versions(at: At, window: u8) -> String {
+    match window {
+        1 => format!("version {}", at.version),
+        _ => format!("version {} to {}", at.version, at.version + window - 1),
+    }
+}
+
+/// A key in words.
+pub fn words(row: Option<&Row>) -> String {
+    row.map_or_else(|| "no row".to_owned(), Row::words)
+}
+
+/// A write id as production has it.
+pub fn id(id: Id) -> WriteId {
+    WriteId::from_random(u64::from(id))
+}
+
+/// An incarnation as production has it.
+pub fn incarnation(of: Id) -> Incarnation {
+    id(of).as_incarnation()
+}
+
+/// A version as production has it.
+pub fn version(number: u8) -> Version {
+    Version::new(u64::from(number)).expect("a small version")
+}

@@ -1,0 +1,132 @@
+//! The scenes of [`Transactions`].
+
+use super::limits;
+use crate::protocol::{Limits, NOT_APPLIED, ONCE};
+use crate::run::{Removal, Scene};
+use crate::transactions::{Kind, Rule, Transactions};
+
+const MODEL: &str = "transactions";
+const TRANSFER: Kind = Kind::Adds { reads_x: true };
+const BLIND: Kind = Kind::Adds { reads_x: false };
+
+fn two(calls: &[Kind], stock: [Option<i8>; 2], (remembered, window): (u64, u8), limits: Limits) -> Transactions {
+    let calls = calls.to_vec();
+    Transactions { calls, stock, remembered, window, others: [0, 0], removals: 0, attempts: 2, limits, without: None }
+}
+
+pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
+    use Kind::{Cancel, Checked, Order};
+    let scene = |name, two| Scene::new(MODEL, name, two);
+    let (some, none) = (|x, y| [Some(x), Some(y)], |x| [Some(x), None]);
+    if is_deep {
+        return vec![
+            scene(
+                "transfers",
+                Transactions { others: [1, 1], ..two(&[TRANSFER, BLIND], some(2, 0), (3, 3), limits(5, 3, 2, 1)) },
+            ),
+            scene(
+                "three-transfers",
+                Transactions { ..two(&[TRANSFER, BLIND, BLIND], some(3, 0), (3, 2), limits(4, 2, 1, 0)) },
+            ),
+            scene(
+                "order-and-transfer",
+                Transactions { others: [1, 0], ..two(&[Order, Cancel, Order], none(1), (2, 1), limits(4, 3, 1, 0)) },
+            ),
+            scene(
+                "order-and-cancellations",
+                Transactions {
+                    others: [1, 1],
+                    ..two(&[Cancel, Cancel, Order], some(1, 1), (2, 1), limits(4, 2, 1, 0))
+                },
+            ),
+            scene(
+                "rows-vanish",
+                Transactions {
+                    others: [2, 0],
+                    removals: 2,
+                    ..two(&[Order, Order], none(0), (2, 1), limits(5, 3, 2, 1))
+                },
+            ),
+            scene(
+                "checks",
+                Transactions { others: [1, 1], ..two(&[Checked, TRANSFER], some(2, 1), (2, 2), limits(4, 2, 1, 0)) },
+            ),
+        ];
+    }
+    vec![
+        scene("anchor", Transactions { others: [1, 1], ..two(&[BLIND], some(1, 0), (3, 3), limits(4, 2, 1, 0)) }),
+        scene(
+            "short-window",
+            Transactions { others: [0, 3], ..two(&[TRANSFER], some(2, 0), (2, 1), limits(4, 1, 1, 0)) },
+        ),
+        scene("order", Transactions { others: [1, 0], ..two(&[Order], none(0), (2, 1), limits(4, 2, 1, 1)) }),
+        scene("order-and-cancellation", Transactions { ..two(&[Order, Cancel], none(1), (2, 1), limits(3, 1, 1, 0)) }),
+        scene(
+            "orders-where-rows-vanish",
+            Transactions { others: [1, 0], removals: 1, ..two(&[Order], none(0), (2, 1), limits(4, 2, 1, 0)) },
+        ),
+        scene("checks", Transactions { others: [1, 1], ..two(&[Checked], some(1, 1), (2, 1), limits(4, 1, 1, 0)) }),
+        scene("two-transfers", two(&[TRANSFER, BLIND], some(2, 0), (2, 2), limits(3, 1, 1, 0))),
+    ]
+}
+
+pub(super) fn removals() -> Vec<Removal> {
+    use Kind::{Cancel, Order};
+    let (some, none) = (|x, y| [Some(x), Some(y)], |x| [Some(x), None]);
+    let removal = |name, rule, keeps, without, two: Transactions| {
+        let two = Transactions { without: Some(without), ..two };
+        Removal { scene: Scene::new(MODEL, name, two), rule, keeps }
+    };
+    let few = limits(4, 1, 1, 0);
+    vec![
+        removal(
+            "judge-first",
+            "the judge comes before the reason why a step was refused",
+            NOT_APPLIED,
+            Rule::JudgeFirst,
+            two(&[Order], none(1), (2, 1), few),
+        ),
+        removal(
+            "anchor",
+            "one row remembers a transaction that only adds",
+            ONCE,
+            Rule::Anchor,
+            two(&[TRANSFER], some(9, 0), (2, 2), few),
+        ),
+        removal(
+            "anchor-stays",
+            "the anchor stays the same in all attempts",
+            ONCE,
+            Rule::AnchorStays,
+            Transactions { others: [2, 0], ..two(&[BLIND], some(1, 0), (3, 3), few) },
+        ),
+        removal(
+            "update-leaves-id",
+            "an update in a transaction leaves the id in its row",
+            NOT_APPLIED,
+            Rule::UpdateLeavesId,
+            two(&[Cancel], some(1, 1), (2, 1), few),
+        ),
+        removal(
+            "burn-transaction",
+            "a transaction that may still be applied is burned before it is told as refused",
+            NOT_APPLIED,
+            Rule::Burn,
+            Transactions { others: [1, 0], ..two(&[Order], none(0), (2, 1), few) },
+        ),
+        removal(
+            "no-tombstone-where-rows-vanish",
+            "a create is not burned by a tombstone that another program may remove",
+            NOT_APPLIED,
+            Rule::NoTombstoneWhereRowsVanish,
+            Transactions { others: [1, 0], removals: 1, ..two(&[Order], none(0), (2, 1), few) },
+        ),
+        removal(
+            "bare-proves-nothing",
+            "a refused bare add does not prove that no earlier copy was applied",
+            NOT_APPLIED,
+            Rule::BareProvesNothing,
+            Transactions { others: [0, 2], ..two(&[BLIND], some(2, 0), (2, 1), few) },
+        ),
+    ]
+}
