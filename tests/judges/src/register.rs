@@ -1,0 +1,299 @@
+//! What an item is to its clients: a register with reads, compare-and-set, creates, adds within bounds, and deletes.
+
+use crate::linearizable::{self, Object, Seen};
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::rc::Rc;
+
+/// A value that a register holds.
+pub trait Value: Clone + Eq + Hash + Debug + 'static {
+    /// What an add adds.
+    type Amount: Clone + Debug + 'static;
+
+    /// The value that the add makes of this one. `None` if that is out of bounds.
+    fn plus(&self, amount: &Self::Amount) -> Option<Self>;
+}
+
+/// A version of a register, as it was told.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Version {
+    /// Which row. Versions of one row are compared.
+    pub row: [u8; 8],
+    /// How many changes the row has seen.
+    pub number: u64,
+}
+
+/// What can be asked of a register.
+#[derive(Clone, Debug)]
+pub enum Op<V: Value> {
+    /// Shows it.
+    Read,
+    /// Sets it, if nothing is there.
+    Create(V),
+    /// Sets it, if it is as it was seen.
+    CompareAndSet {
+        /// What was seen.
+        from: V,
+        /// What it becomes.
+        to: V,
+    },
+    /// Adds to it, within its bounds.
+    Add(V::Amount),
+    /// Removes what is there.
+    Delete,
+    /// Sets it, or removes it, whatever is there.
+    Put(Option<V>),
+    /// Removes what a delete has left. Its versions begin anew.
+    Purge,
+}
+
+/// A list that is only replaced.
+impl Value for Vec<u64> {
+    type Amount = std::convert::Infallible;
+
+    fn plus(&self, amount: &Self::Amount) -> Option<Self> {
+        match *amount {}
+    }
+}
+
+/// What can be told of that.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Told<V> {
+    /// It was done, and this is the version that it made, if that was told.
+    Done(Option<Version>),
+    /// Nothing was done. This was there; nothing if `None`.
+    Saw(Option<Shown<V>>),
+    /// Nothing was added, because the sum would be out of bounds: this was there.
+    OutOfBounds(Shown<V>),
+}
+
+/// A value that was there, and its version, if that was told.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Shown<V> {
+    /// The value.
+    pub value: V,
+    /// Its version.
+    pub at: Option<Version>,
+}
+
+/// What a client saw of a register.
+pub type SeenOf<V> = Seen<Op<V>, Told<V>>;
+
+/// Decides whether a register that held `value` at first explains what its clients saw.
+///
+/// # Errors
+/// A sentence, if it does not.
+pub fn judge<V: Value>(value: Option<V>, seen: Vec<SeenOf<V>>) -> Result<(), String> {
+    let made = |seen: &SeenOf<V>| if let Some(Told::Done(at)) = seen.told { at } else { None };
+    let made: Rc<[Version]> = seen.iter().filter_map(made).collect();
+    linearizable::judge(Register { value, at: None, made }, seen)
+}
+
+/// The register. Versions rise with every change, as far as clients are told of them.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Register<V> {
+    value: Option<V>,
+    /// The highest version that it is known to have had. `None` if it never had one, or was purged.
+    at: Option<Version>,
+    /// All versions that clients were told to have made. The search need not try what skips one of them.
+    made: Rc<[Version]>,
+}
+
+impl<V: Value> Register<V> {
+    /// Whether the register can be at this version next, and was not there before if a change `makes` it.
+    fn reaches(&mut self, next: Version, makes: bool) -> bool {
+        if self.at.is_some_and(|at| at.row != next.row) {
+            return false;
+        }
+        let now = self.at.map_or(0, |at| at.number);
+        let is_skipped =
+            |made: &Version| made.row == next.row && now < made.number && made.number < next.number + u64::from(!makes);
+        if next.number < now + u64::from(makes) || self.made.iter().any(is_skipped) {
+            return false;
+        }
+        self.at = Some(next);
+        true
+    }
+
+    /// Whether this can be what it shows now.
+    fn shows(&mut self, Shown { value, at }: &Shown<V>) -> bool {
+        self.value.as_ref() == Some(value) && at.is_none_or(|at| self.reaches(at, false))
+    }
+
+    /// Does the operation, if that can be done now, and says whether it can.
+    fn performs(&mut self, op: &Op<V>) -> bool {
+        let next = match (op, &self.value) {
+            (Op::Create(value), None) => Some(value.clone()),
+            (Op::CompareAndSet { from, to }, Some(now)) if now == from => Some(to.clone()),
+            (Op::Add(amount), Some(now)) => {
+                let Some(sum) = now.plus(amount) else { return false };
+                Some(sum)
+            }
+            (Op::Delete, Some(_)) | (Op::Purge, None) => None,
+            (Op::Put(value), _) => value.clone(),
+            _ => return false,
+        };
+        self.value = next;
+        true
+    }
+}
+
+impl<V: Value> Object for Register<V> {
+    type Op = Op<V>;
+    type Told = Told<V>;
+
+    fn may_do(&mut self, op: &Op<V>) {
+        self.performs(op);
+    }
+
+    fn does(&mut self, op: &Op<V>, told: &Told<V>) -> bool {
+        match told {
+            Told::Done(made) => {
+                let can = self.performs(op);
+                if matches!(op, Op::Purge) {
+                    self.at = None;
+                }
+                can && made.is_none_or(|made| self.reaches(made, true))
+            }
+            Told::Saw(None) => self.value.is_none(),
+            Told::Saw(Some(shown)) => self.shows(shown),
+            Told::OutOfBounds(shown) => !self.clone().performs(op) && self.shows(shown),
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the moments of a made-up history begin somewhere")]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    impl Value for i64 {
+        type Amount = i64;
+
+        fn plus(&self, amount: &i64) -> Option<i64> {
+            Some(self + amount).filter(|sum| (0..=10).contains(sum))
+        }
+    }
+
+    /// A table of what was seen: client, begin, end, operation and answer.
+    type Line = (u64, u64, u64, Op<i64>, Option<Told<i64>>);
+
+    fn judged(lines: Vec<Line>) -> Result<(), String> {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let seen =
+            |(client, began, ended, op, told): Line| Seen { client, began: at(began), ended: at(ended), op, told };
+        judge(Some(5), lines.into_iter().map(seen).collect())
+    }
+
+    fn at(number: u64) -> Version {
+        Version { row: [1; 8], number }
+    }
+
+    fn set(from: i64, to: i64) -> Op<i64> {
+        Op::CompareAndSet { from, to }
+    }
+
+    fn saw(value: i64, version: u64) -> Told<i64> {
+        Told::Saw(Some(Shown { value, at: Some(at(version)) }))
+    }
+
+    fn done(version: u64) -> Told<i64> {
+        Told::Done(Some(at(version)))
+    }
+
+    fn assert_no_order(lines: Vec<Line>) {
+        let why = judged(lines).expect_err("a violation");
+        assert!(why.starts_with(linearizable::NO_ORDER), "{why}");
+    }
+
+    #[test]
+    fn a_race_that_one_order_explains_is_accepted() {
+        let lines = vec![
+            (1, 0, 10, set(5, 6), Some(done(2))),
+            (2, 0, 10, Op::Add(2), Some(done(3))),
+            (3, 5, 20, Op::Read, Some(saw(6, 2))),
+            (1, 30, 40, Op::Delete, Some(done(4))),
+            (2, 35, 50, Op::Read, Some(Told::Saw(None))),
+            (3, 60, 70, Op::Create(1), Some(done(5))),
+        ];
+        assert_eq!(judged(lines), Ok(()));
+    }
+
+    #[test]
+    fn a_lost_update_is_a_violation() {
+        // Both were applied to 5, so one of them undid the other.
+        assert_no_order(vec![(1, 0, 10, set(5, 6), Some(done(2))), (2, 0, 10, set(5, 7), Some(done(3)))]);
+    }
+
+    #[test]
+    fn an_add_that_counts_twice_is_a_violation() {
+        assert_no_order(vec![(1, 0, 10, Op::Add(1), Some(done(2))), (2, 20, 30, Op::Read, Some(saw(7, 3)))]);
+    }
+
+    #[test]
+    fn a_value_that_nobody_committed_is_a_violation() {
+        assert_no_order(vec![(1, 0, 10, Op::Read, Some(saw(9, 2))), (2, 20, 30, Op::Read, Some(saw(5, 1)))]);
+    }
+
+    #[test]
+    fn a_deleted_item_that_comes_back_is_a_violation() {
+        assert_no_order(vec![
+            (1, 0, 10, Op::Delete, Some(done(2))),
+            (2, 20, 30, Op::Read, Some(Told::Saw(None))),
+            (2, 40, 50, Op::Read, Some(saw(5, 3))),
+        ]);
+    }
+
+    #[test]
+    fn a_read_that_is_older_than_what_it_follows_is_a_violation() {
+        assert_no_order(vec![(1, 0, 10, set(5, 6), Some(done(2))), (2, 11, 20, Op::Read, Some(saw(5, 1)))]);
+    }
+
+    #[test]
+    fn a_version_that_falls_or_is_made_twice_is_a_violation() {
+        assert_no_order(vec![(1, 0, 10, set(5, 6), Some(done(3))), (1, 20, 30, set(6, 7), Some(done(2)))]);
+        assert_no_order(vec![(1, 0, 10, Op::Add(1), Some(done(2))), (1, 20, 30, Op::Add(1), Some(done(2)))]);
+    }
+
+    #[test]
+    fn a_refusal_for_a_bound_that_was_not_reached_is_a_violation() {
+        let refused = |value| Told::OutOfBounds(Shown { value, at: None });
+        assert_eq!(judged(vec![(1, 0, 10, Op::Add(6), Some(refused(5)))]), Ok(()));
+        assert_no_order(vec![(1, 0, 10, Op::Add(5), Some(refused(5)))]);
+    }
+
+    #[test]
+    fn what_is_unknown_may_be_done_once_at_any_time_since_it_began_or_never() {
+        let unknown = || (1, 10, 20, Op::Add(1), None);
+        assert_eq!(judged(vec![unknown(), (1, 30, 40, Op::Read, Some(saw(5, 1)))]), Ok(()));
+        assert_eq!(judged(vec![unknown(), (1, 30, 40, Op::Read, Some(saw(6, 2)))]), Ok(()));
+        let late = vec![unknown(), (1, 30, 40, Op::Read, Some(saw(5, 1))), (1, 50, 60, Op::Read, Some(saw(6, 2)))];
+        assert_eq!(judged(late), Ok(()));
+        assert_no_order(vec![unknown(), (1, 30, 40, Op::Read, Some(saw(7, 3)))]);
+        assert_no_order(vec![(2, 0, 9, Op::Read, Some(saw(6, 2))), unknown()]);
+    }
+
+    /// So many clients whose operations do not depend on each other, some of them without an answer.
+    fn crowd(known: u64, unknown: u64) -> Vec<Line> {
+        let told = |client| (client < known).then_some(Told::Done(None));
+        (0..known + unknown).map(|client| (client, 0, 100, Op::Add(0), told(client))).collect()
+    }
+
+    #[test]
+    fn a_crowd_whose_order_does_not_matter_is_judged() {
+        assert_eq!(judged(crowd(40, 10)), Ok(()));
+        let mut lines = crowd(6, 3);
+        lines.push((99, 0, 100, Op::Read, Some(saw(9, 1))));
+        assert_no_order(lines);
+    }
+
+    #[test]
+    fn a_search_that_takes_too_long_is_no_proof() {
+        let mut lines = crowd(20, 0);
+        lines.push((99, 0, 100, Op::Read, Some(saw(9, 1))));
+        let why = judged(lines).expect_err("no order explains it");
+        assert!(why.starts_with(linearizable::UNDECIDED), "{why}");
+    }
+}
