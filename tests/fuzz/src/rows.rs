@@ -1,0 +1,234 @@
+//! `rows`: any attributes as rows of four tables with different settings, as leases and as mappings.
+//!
+//! Each is a state or a `CorruptItem`. The judge and the operator's `explain` see the same as the operations. What is
+//! written on top of a row reads back.
+
+use crate::input::Input;
+use fencepost::operate::{Kind, explain};
+use fencepost::testing::{
+    Base, ReadRow, SentWrite, Trace, Verdict, WriteId, advanced_row, first_row, judge, read_lease, read_mapping,
+    read_row, seen_row,
+};
+use fencepost::timestamp::Timestamp;
+use fencepost::{Attributes, Deletes, Failure, Names, OtherWriters, Record};
+use inventory::product::Product;
+use serde::{Deserialize, Serialize};
+
+macro_rules! table {
+    ($(#[$doc:meta])* $name:ident { $($setting:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        pub struct $name {
+            pub a: String,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub b: Option<u64>,
+        }
+
+        impl Record for $name {
+            const PARTITION_KEY: &'static str = "id";
+            const ATTRIBUTES: &'static [&'static str] = &["a", "b"];
+            $($setting)*
+        }
+
+        impl Made for $name {
+            fn made(input: &mut Input) -> Self {
+                $name { a: input.text(), b: input.flag().then(|| input.number()) }
+            }
+        }
+    };
+}
+
+table!(
+    /// The defaults.
+    Plain {}
+);
+table!(
+    /// Beside programs that raise the version.
+    Shared {
+        const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
+        const DELETES: Deletes = Deletes::Sweep;
+    }
+);
+table!(
+    /// With other names, and tombstones that stay.
+    Renamed {
+        const NAMES: Names = Names::DEFAULT.version("version").purge_at("ttl").fence("f");
+        const DELETES: Deletes = Deletes::Keep;
+        const REMEMBERED_WRITES: u64 = 3;
+        const ADD_WINDOW: u64 = 2;
+    }
+);
+
+pub trait Made: Record + Clone + PartialEq + std::fmt::Debug {
+    fn made(input: &mut Input) -> Self;
+}
+
+impl Made for Product {
+    fn made(input: &mut Input) -> Self {
+        let now = Timestamp::from(crate::running::now());
+        inventory::product::new_product(i64::from(input.byte()), i64::from(input.byte()), now)
+    }
+}
+
+/// The names that mean something in one of the tables.
+const NAMES: &[&str] = &[
+    "_version",
+    "_incarnation",
+    "_writes",
+    "_purgeAt",
+    "_buried",
+    "_fence",
+    "a",
+    "b",
+    "version",
+    "ttl",
+    "f",
+    "stock",
+    "token",
+    "renewals",
+    "holder",
+    "expiresAt",
+    "acquireId",
+    "instanceId",
+    "creationTimestamp",
+    "cellId",
+];
+
+pub fn play(input: &[u8]) {
+    let mut drawn = Input::new(input);
+    match drawn.below(4) {
+        0 => in_table::<Plain>(&mut drawn),
+        1 => in_table::<Shared>(&mut drawn),
+        2 => in_table::<Renamed>(&mut drawn),
+        _ => in_table::<Product>(&mut drawn),
+    }
+}
+
+fn in_table<T: Made>(input: &mut Input) {
+    let id = WriteId::from_bytes(input.id());
+    let mut row = if input.flag() { Attributes::new() } else { first_row(&T::made(input), id).expect("a row") };
+    if let Ok(first) = read_row::<T>(&row)
+        && !row.is_empty()
+    {
+        assert_eq!(first.at.incarnation, id.as_incarnation());
+    }
+    // Damage, or what other programs and other builds write.
+    row.extend(input.attributes(NAMES));
+    if input.flag() {
+        row.insert("_writes".to_owned(), memory(input));
+    }
+    check_others(&row);
+    check(&row, &read_row::<T>(&row), id);
+    // Writes on top of it, as long as it can be read.
+    for _ in 0..input.below(6) {
+        let (value, by) = (T::made(input), WriteId::from_bytes(input.id()));
+        let Ok(before) = read_row::<T>(&row) else { break };
+        row = match advanced_row(&row, &value, by) {
+            Ok(row) => row,
+            Err(Failure::CorruptItem { .. }) => break,
+            Err(other) => panic!("{other:?}"),
+        };
+        let after = read_row::<T>(&row).expect("what this crate has written, it reads");
+        check_write(&before, &after, &value, by);
+        check(&row, &Ok(after), by);
+    }
+}
+
+/// A memory as rows have it, or nearly.
+fn memory(input: &mut Input) -> aws_sdk_dynamodb::types::AttributeValue {
+    use aws_sdk_dynamodb::types::AttributeValue;
+    let entry = |input: &mut Input| {
+        let name = if input.below(16) == 15 { input.text() } else { WriteId::from_bytes(input.id()).name() };
+        let at = if input.below(16) == 15 { input.value(0) } else { AttributeValue::N(input.byte().to_string()) };
+        (name, at)
+    };
+    AttributeValue::M((0..input.below(6)).map(|_| entry(input)).collect())
+}
+
+fn check<T: Made>(row: &Attributes, read: &Result<ReadRow<T>, Failure>, id: WriteId) {
+    let seen = seen_row::<T>(row);
+    let explained = explain(row, T::NAMES, T::DELETES, Timestamp::from(crate::running::now()));
+    assert!(!explained.sentences.is_empty());
+    let read = match read {
+        Ok(read) => read,
+        Err(Failure::CorruptItem { reason }) => return assert!(!reason.is_empty()),
+        Err(other) => panic!("{other:?}"),
+    };
+    let seen = seen.expect("what is read is seen");
+    assert_eq!((seen.version, seen.incarnation, seen.fence), (read.at.version, read.at.incarnation, read.fence));
+    assert!(seen.memory.is_none_or(|memory| memory == read.memory));
+    assert_eq!(read.at.incarnation.is_foreign(), !row.contains_key("_incarnation"));
+    assert!(read.has_version || read.at.version.get() == 0);
+    let expected: &[Kind] = match &read.value {
+        None => &[Kind::Tombstone],
+        Some(_) if read.at.incarnation.is_foreign() => &[Kind::Foreign],
+        Some(_) => &[Kind::Live, Kind::Tombstone],
+    };
+    // The operator is told about every mark of a delete, also where it means nothing, and about leases and mappings, which
+    // are no rows of such a table.
+    let is_marked = T::DELETES == Deletes::Expire && row.contains_key("_buried");
+    let has = |name: &&str| row.contains_key(*name);
+    let is_another = read.at.incarnation.is_foreign() && ["_purgeAt", "instanceId", "token"].iter().any(has);
+    assert!(is_marked || is_another || expected.contains(&explained.kind), "{explained:?}: {read:?}");
+    if let (Kind::Live, Some(version)) = (explained.kind, explained.version) {
+        assert_eq!(version, read.at.version.get());
+    }
+    check_pruning(read, id);
+}
+
+/// A row forgets only ids that no judge needs any more.
+fn check_pruning<T: Made>(read: &ReadRow<T>, by: WriteId) {
+    let removed = read.memory.prunable(read.at.version, T::REMEMBERED_WRITES, by);
+    assert!(removed.len() <= 4);
+    for id in removed {
+        let trace = read.memory.get(id).expect("only what is there is removed");
+        assert!(trace.version().get() + T::REMEMBERED_WRITES <= read.at.version.get() + 1, "{trace:?} is too young");
+    }
+}
+
+/// The write is seen as landed, and every write that the row remembered and must not forget yet is still there.
+fn check_write<T: Made>(before: &ReadRow<T>, after: &ReadRow<T>, value: &T, by: WriteId) {
+    assert_eq!(after.value.as_ref(), Some(value));
+    assert_eq!(after.at.version, before.at.version.next());
+    assert_eq!(after.memory.get(by), Some(Trace::Applied(before.at.version)));
+    if !before.at.incarnation.is_foreign() {
+        assert_eq!(after.at.incarnation, before.at.incarnation);
+    }
+    let on = Base::Row { version: before.at.version, window: 1, incarnation: before.at.incarnation };
+    let sent = SentWrite {
+        id: by,
+        on,
+        remembered: T::REMEMBERED_WRITES,
+        fence: None,
+        rows_may_vanish: false,
+        versions_may_repeat: false,
+    };
+    let seen = fencepost::testing::SeenRow {
+        version: after.at.version,
+        incarnation: after.at.incarnation,
+        memory: Some(after.memory.clone()),
+        fence: after.fence,
+    };
+    assert_eq!(judge(&sent, Some(&seen)), Verdict::Landed(after.at.version));
+}
+
+fn check_others(row: &Attributes) {
+    match read_lease(row) {
+        Ok(lease) => {
+            assert_eq!(row["token"].as_n().ok().and_then(|token| token.parse().ok()), Some(lease.token));
+            assert_eq!(row.get("holder").and_then(|holder| holder.as_s().ok()), lease.holder.as_ref());
+        }
+        Err(Failure::CorruptItem { reason }) => assert!(!reason.is_empty()),
+        Err(other) => panic!("{other:?}"),
+    }
+    match read_mapping::<host_mapping::mapping::Mapping>(row) {
+        Ok((key, instance)) => {
+            assert_eq!(instance.is_none(), row.contains_key("_purgeAt"));
+            if let Some(instance) = instance {
+                assert_eq!((instance.creation_timestamp, Some(instance.instance_id)), (key.order, key.name));
+            }
+        }
+        Err(Failure::CorruptItem { reason }) => assert!(!reason.is_empty()),
+        Err(other) => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,111 @@
+//! The functions in an invocation whose time is over: what is parsed reaches the table, and nothing is sent to it.
+
+use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use aws_lambda_events::encodings;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use fencepost::{Call, Clock, Deadline, Store};
+use lambda_runtime::{Context, LambdaEvent};
+use serde_json::Value;
+use std::time::{Duration, SystemTime};
+
+/// 2026-03-07T10:00:00Z, in seconds since 1970.
+const NOW: u64 = 1_772_877_600;
+
+/// The clock of the functions.
+pub fn now() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(NOW)
+}
+
+/// A call whose deadline has passed.
+pub fn over() -> Call {
+    Call::new(Deadline::within(Duration::ZERO))
+}
+
+/// What Lambda says of an invocation that had to end long ago.
+pub fn context() -> Context {
+    let mut context = Context::default();
+    context.deadline = NOW;
+    context
+}
+
+pub struct Functions {
+    pub devices: device_state::App,
+    pub children: ensure_child::App,
+    pub mappings: host_mapping::App,
+    pub inventory: inventory::App,
+    pub leases: lease::App,
+    pub orders: place_order::App,
+    pub deletes: delete_mapping::App,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// An answer of a function.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Answer {
+    pub status: i64,
+    pub headers: Vec<(String, String)>,
+    pub body: Value,
+}
+
+impl Functions {
+    pub fn new() -> Self {
+        let config = aws_sdk_dynamodb::Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::from_static("eu-west-1"))
+            .credentials_provider(Credentials::new("fuzz", "fuzz", None, None, "fuzz"))
+            .build();
+        let store = Store::new(&aws_sdk_dynamodb::Client::from_conf(config)).with_clock(Clock::new(now));
+        let leases = || store.leases("Leases");
+        Functions {
+            devices: device_state::App::new(store.table("D"), store.idempotency("R"), Duration::from_mins(5)),
+            children: ensure_child::App::new(store.table("C"), leases()),
+            mappings: host_mapping::App::new(store.lww_table("M")),
+            inventory: inventory::App::new(store.table("P"), store.idempotency("R")),
+            leases: lease::App::new(leases()),
+            orders: place_order::App::new(store.table("O"), store.table("P")),
+            deletes: delete_mapping::App::new(store.lww_table("M")),
+            runtime: tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime"),
+        }
+    }
+
+    pub fn wait<R>(&self, work: impl Future<Output = R>) -> R {
+        self.runtime.block_on(work)
+    }
+
+    /// What each function with routes answers to the event.
+    pub fn answers(&self, event: &ApiGatewayV2httpRequest) -> Vec<(&'static str, Answer)> {
+        macro_rules! answer {
+            ($app:expr, $handle:path) => {{
+                let event = LambdaEvent::new(event.clone(), context());
+                let answer = self.wait(Box::pin(fencepost::lambda::respond($app, &$handle, event)));
+                let text = |value: &aws_lambda_events::http::HeaderValue| value.to_str().expect("text").to_owned();
+                let body = match &answer.body {
+                    Some(encodings::Body::Text(text)) => serde_json::from_str(text).expect("a body is JSON"),
+                    _ => Value::Null,
+                };
+                Answer {
+                    status: answer.status_code,
+                    headers: answer.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
+                    body,
+                }
+            }};
+        }
+        vec![
+            ("device-state", answer!(&self.devices, device_state::handle)),
+            ("ensure-child", answer!(&self.children, ensure_child::handle)),
+            ("host-mapping", answer!(&self.mappings, host_mapping::handle)),
+            ("inventory", answer!(&self.inventory, inventory::handle)),
+            ("lease", answer!(&self.leases, lease::handle)),
+            ("place-order", answer!(&self.orders, place_order::handle)),
+        ]
+    }
+}
+
+thread_local! {
+    static FUNCTIONS: Functions = Functions::new();
+}
+
+/// The functions of this thread. They keep nothing from one input to the next, because nothing is ever answered to them.
+pub fn with_functions<R>(work: impl FnOnce(&Functions) -> R) -> R {
+    FUNCTIONS.with(work)
+}
