@@ -1,0 +1,136 @@
+"""Which test reaches which mutants, and which mutant each test kills."""
+
+import json
+import math
+import time
+from collections import Counter, defaultdict
+
+from workspace import OWN, digest
+
+LIMIT = 600.0  # seconds that one test may take without a mutant
+
+
+class Reach:
+    """What each test does without a mutant: how long it takes and which mutants it comes to.
+
+    It is kept as long as the code with the mutants is the same and the file of the test, so a new test costs little. An
+    edit beside the test may change what it reaches. Then a mutant seems to survive that does not; `--fresh` asks anew.
+    """
+
+    def __init__(self, binaries, code):
+        self.binaries = {binary.name: binary for binary in binaries}
+        self.path = OWN / "reach" / f"{code}.json"
+        kept = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.sources = {f"{binary.name} {name}": binary.source_of(name) for binary in binaries for name in binary.tests()}
+        self.tests = {name: kept[name] for name, source in self.sources.items()
+                      if name in kept and kept[name]["source"] == source}
+
+    def record(self):
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        log = OWN / "reached.txt"
+        missing = [name for name in self.sources if name not in self.tests]
+        for count, name in enumerate(missing, 1):
+            log.unlink(missing_ok=True)
+            binary, test = self.binaries[name.split()[0]], name.split()[1]
+            passed, seconds, _ = binary.run([test], LIMIT, {"FENCEPOST_MUTANTS_REACHED": str(log)})
+            reached = sorted({int(line) for line in log.read_text().split()}) if log.exists() else []
+            self.tests[name] = {"source": self.sources[name], "passed": bool(passed), "seconds": seconds,
+                                "reached": reached}
+            if count % 50 == 0 or count == len(missing):
+                self.path.write_text(json.dumps(self.tests))
+                print(f"{count} of {len(missing)} tests recorded", flush=True)
+
+    def digest(self):
+        """The code and the tests."""
+        return digest(json.dumps([self.path.stem, self.sources], sort_keys=True).encode())
+
+    def failing(self):
+        return [name for name, test in self.tests.items() if not test["passed"]]
+
+    def reaching(self, number):
+        return [name for name, test in self.tests.items() if test["passed"] and number in test["reached"]]
+
+
+class Hangs(Exception):
+    """A mutant that takes long; it is tried with patience later."""
+
+
+class Killing:
+    """Lets the tests run against the mutants, those first that killed a mutant near it, then the fast ones."""
+
+    def __init__(self, reach):
+        self.reach = reach
+        self.near = defaultdict(Counter)
+        self.passed = defaultdict(set)  # the tests that a mutant has survived in the rounds before
+
+    def learn(self, mutant, killer):
+        for place in (mutant.function, mutant.file):
+            self.near[place][killer] += 1
+
+    def try_mutant(self, mutant, seconds):
+        """Gives what became of it, and what killed it. Gives nothing if that would take longer than so many seconds."""
+        names = [name for name in self.reach.reaching(mutant.number) if name not in self.passed[mutant.number]]
+        try:
+            if outcome := self.try_tests(mutant, names, self.reach.binaries, seconds):
+                return outcome
+        except Hangs:
+            return None
+        whole = sum(self.reach.tests[name]["seconds"] for name in names) <= seconds
+        return ("survived", f"{len(self.reach.reaching(mutant.number))} tests reach it") if whole else None
+
+    def try_all(self, mutant, binary):
+        """Runs all tests of a binary that has no other mutant."""
+        names = [name for name, test in self.reach.tests.items() if test["passed"] and name.split()[0] == binary.name]
+        return self.try_tests(mutant, names, {binary.name: binary}, math.inf)
+
+    def try_tests(self, mutant, names, binaries, at_most):
+        seconds = {name: self.reach.tests[name]["seconds"] for name in names}
+        here, around = self.near[mutant.function], self.near[mutant.file]
+        proven = [name for name, _ in here.most_common(4) if name in seconds]
+        proven += [name for name, _ in around.most_common(6) if name in seconds and name not in proven]
+        quick = [name for name in proven if seconds[name] < 3]
+        rest = sorted((name for name in names if name not in quick), key=seconds.get)
+        for batch in batches(quick, rest, seconds):
+            at_most -= sum(seconds[name] for name in batch)
+            if at_most < 0:
+                return None
+            if result := self.try_batch(mutant, batch, binaries, at_most < math.inf):
+                self.learn(mutant, result[1])
+                return result
+            self.passed[mutant.number].update(batch)
+        return None
+
+    def try_batch(self, mutant, batch, binaries, hurries):
+        """Gives nothing if the mutant survives them. Raises if one may hang and there is no time to make sure."""
+        binary = binaries[batch[0].split()[0]]
+        normal = sum(self.reach.tests[name]["seconds"] for name in batch)
+        tests = [name.split()[1] for name in batch]
+        chosen = {"FENCEPOST_MUTANT": str(mutant.number)}
+        for limit in (4 + 5 * normal, 30 + 20 * normal):
+            passed, _, failed = binary.run(tests, limit, chosen)
+            if passed:
+                return None
+            if passed is False:
+                return "killed", f"{binary.name} {failed[0]}" if failed else batch[0]
+            if hurries:
+                raise Hangs
+            if len(batch) > 1:
+                # Which of them hangs is found by each alone.
+                return next(filter(None, (self.try_batch(mutant, [name], binaries, False) for name in batch)), None)
+        return "timed out", batch[0]
+
+
+def batches(quick, rest, seconds):
+    """Ever longer lists of tests of one binary."""
+    limit = 1.0
+    for names in (quick, rest):
+        batch, length = [], 0.0
+        for name in names:
+            if batch and (length + seconds[name] > limit or name.split()[0] != batch[0].split()[0]):
+                yield batch
+                batch, length = [], 0.0
+                limit = min(limit * 1.5, 20.0)
+            batch.append(name)
+            length += seconds[name]
+        if batch:
+            yield batch

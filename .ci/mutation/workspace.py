@@ -1,0 +1,140 @@
+"""A copy of the workspace, what cargo builds of it, and the tests in it."""
+
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+OWN = ROOT / "target" / "mutants"
+TARGET = OWN / "target"
+# The binaries whose tests kill mutants: the arguments of cargo, and the folder where cargo runs them.
+UNIT = ("unit", ["-p", "fencepost", "--lib", "--all-features"], "shared")
+ALL = ("all", ["-p", "tests", "--test", "all"], "tests")
+MEMORY = 8 << 30  # bytes; a mutant may collect without end
+
+
+class Broken(Exception):
+    """What the compiler says about a build that failed."""
+
+    def __init__(self, errors):
+        super().__init__("".join(error["rendered"] or error["message"] for error in errors))
+        self.errors = errors
+
+
+class Workspace:
+    """A copy, which follows the sources without touching the files that are the same."""
+
+    def __init__(self, name):
+        self.folder = OWN / name
+
+    def follow(self, changed):
+        """`changed`: texts that stand in the copy in place of a file, or beside the files."""
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                                check=True, capture_output=True).stdout
+        files = {name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()} | changed.keys()
+        for name in files:
+            text = changed[name] if name in changed else (ROOT / name).read_bytes()
+            put(self.folder / name, text)
+        for path in [path for path in self.folder.rglob("*") if path.is_file()]:
+            if str(path.relative_to(self.folder)) not in files:
+                path.unlink()
+
+    def build(self, which):
+        """Builds this binary of tests; gives where it is."""
+        name, arguments, _ = which
+        link_dependencies()
+        command = ["cargo", "test", "--locked", "--no-run", "--message-format=json", *arguments]
+        said = subprocess.run(command, cwd=self.folder, env=os.environ | {"CARGO_TARGET_DIR": str(TARGET)},
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        messages = [json.loads(line) for line in said.stdout.splitlines() if line.startswith("{")]
+        if said.returncode != 0:
+            errors = [message["message"] for message in messages if message["reason"] == "compiler-message"]
+            raise Broken([error for error in errors if error["level"] == "error"] or
+                         [{"rendered": said.stderr, "message": "", "code": None, "spans": [], "children": []}])
+        built = [message["executable"] for message in messages
+                 if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]]
+        assert len(built) == 1, f"{name}: {built}"
+        return Binary(name, Path(built[0]), self.folder / which[2])
+
+
+class Binary:
+    def __init__(self, name, path, folder):
+        self.name, self.path, self.folder = name, path, folder
+
+    def tests(self):
+        said = subprocess.run([self.path, "--list", "--format", "terse"], cwd=self.folder, env=self.environment({}),
+                              check=True, capture_output=True, text=True)
+        return [line.removesuffix(": test") for line in said.stdout.splitlines() if line.endswith(": test")]
+
+    def source_of(self, test):
+        """A digest of the file that has the test, found by the modules in its name."""
+        folder = self.folder / "src" if (self.folder / "src").is_dir() else self.folder
+        modules = test.split("::")[:-1]
+        while modules:
+            for file in (folder.joinpath(*modules).with_suffix(".rs"), folder.joinpath(*modules, "mod.rs")):
+                if file.is_file():
+                    return digest(file.read_bytes())
+            modules.pop()
+        return ""
+
+    def environment(self, more):
+        return os.environ | {"CARGO_MANIFEST_DIR": str(self.folder), "RUST_TEST_THREADS": "1", "RUST_BACKTRACE": "0"} | more
+
+    def run(self, tests, seconds, more):
+        """Runs these tests in one process, all if there are none given.
+
+        Gives whether they passed (None if they took too long), how long they took, and which failed.
+        """
+        said = OWN / f"said-{threading.get_ident()}.txt"
+        begin = time.monotonic()
+        with said.open("wb") as output:
+            process = subprocess.Popen([self.path, *(["--exact", *tests] if tests else [])], cwd=self.folder,
+                                       env=self.environment(more), stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=subprocess.STDOUT, start_new_session=True,
+                                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)))
+            try:
+                passed = process.wait(seconds) == 0
+            except subprocess.TimeoutExpired:
+                passed = None
+            finally:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                process.wait()
+        failed = re.findall(r"^test (\S+)(?: - should panic)? \.\.\. FAILED$", said.read_text(errors="replace"), re.M)
+        return passed, time.monotonic() - begin, failed
+
+
+def digest(text):
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def without_unit_tests(text):
+    return text.split(b"\n#[cfg(test)]\n")[0]
+
+
+def put(path, text):
+    if not path.is_file() or path.read_bytes() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text)
+
+
+def link_dependencies():
+    """Begins with the dependencies as `cargo test` has built them, without a copy."""
+    built = ROOT / "target" / "debug"
+    if TARGET.exists() or not built.exists():
+        return
+    print("linking the dependencies that are built already", file=sys.stderr)
+    for folder in ("deps", "build", ".fingerprint"):
+        if (built / folder).exists():
+            shutil.copytree(built / folder, TARGET / "debug" / folder, copy_function=os.link, symlinks=True)
