@@ -4,7 +4,9 @@
 #![allow(clippy::print_stdout, reason = "a random test prints its seed, a history what it was made of")]
 
 mod adoption;
+mod clocks;
 mod core;
+mod crashes;
 mod devices;
 mod harness;
 mod histories;

@@ -7,7 +7,7 @@ use super::world::{
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Asked, Engine};
 use fencepost::error::{AddError, UpdateError};
-use fencepost::{Add, Decision, Plan, Reads, Store, Table};
+use fencepost::{Add, Decision, Number, Plan, Reads, Store, Table};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -294,6 +294,29 @@ async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_somebod
     let values = |asked: &Asked| asked.body["TransactItems"][0]["Update"]["ExpressionAttributeValues"][":d0"].clone();
     let without = without.filter(|asked| values(asked).is_null()).count();
     assert_eq!(without, 0, "an account without a balance was never seen");
+}
+
+/// What bounds of halves make of a whole number, only DynamoDB can tell. The values tell which of both refused.
+#[tokio::test]
+async fn an_add_that_is_refused_for_other_values_starts_from_them_and_one_out_of_range_does_not() {
+    for (moves_to, result) in [(Some(60), Some(61)), (None, None)] {
+        let engine = with_foreign(Some(7));
+        update(&accounts::<Anybody>(&engine), 7).await.expect("an account, which is adopted");
+        let client = client_whose(&engine, move |engine, writes, operation, body| {
+            if let (Some(balance), 0, "TransactWriteItems") = (moves_to, writes, operation) {
+                set(engine, &[("balance", number(balance))]);
+            }
+            engine.answer(operation, body)
+        });
+        let table: Table<Account<Anybody>> = Store::new(&client).table(TABLE);
+        let [low, high] = ["58.5", "99.5"].map(|bound| Number::parse(bound).expect("a number"));
+        let added = table.add(&key(), &Add::to("balance", 1).from_between(&low, &high), &call()).await;
+        match added {
+            Ok(added) => assert_eq!(added.item.map(|item| item.value), result.map(account)),
+            Err(AddError::OutOfRange(current)) => assert_eq!((current.value, result), (account(57), None)),
+            Err(other) => panic!("{other}"),
+        }
+    }
 }
 
 /// The transaction of several steps demands the values of each.

@@ -4,11 +4,14 @@ use super::accounts::call;
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::Engine;
 use fencepost::error::AddError;
-use fencepost::{Add, Decision, Failure, ItemVersion, Key, Record, Store, Table, Versioned};
+use fencepost::{
+    Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Number, Record, RetryPolicy, Rng, Store, Table, Versioned,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 pub const TABLE: &str = "Shelves";
 const MAX: i64 = 1000;
@@ -284,23 +287,41 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
+    let [low, high] = ["50.5", "1000.5"].map(|bound| Number::parse(bound).expect("a number"));
+    // Whether bounds of halves hold, only DynamoDB can tell.
+    for add in [stock(-51), Add::to("stock", -51).from_between(&low, &high)] {
+        let (engine, key, at) = with_shelf().await;
+        let client = client_whose(&engine, move |engine, before, operation, body| {
+            let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
+            if before == 1 {
+                // Stock arrives between the refusal and the burn.
+                let more = json!({
+                    "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
+                    "UpdateExpression": "SET stock = :more",
+                    "ExpressionAttributeValues": {":more": {"N": "100"}},
+                });
+                engine.raw("UpdateItem", &more);
+            }
+            answer
+        });
+        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &add.seen(at), &call()).await;
+        let added = added.expect("there is stock");
+        assert_eq!((added.at.version.get(), stock_of(&engine), engine.take_counts()), (3, 49, (0, 3)));
+    }
+}
+
+/// A pause takes at most half of the time left, so that the add has time for its answer.
+#[tokio::test(start_paused = true)]
+async fn an_add_that_spreads_out_leaves_time_for_itself() {
     let (engine, key, at) = with_shelf().await;
-    let client = client_whose(&engine, move |engine, before, operation, body| {
-        let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
-        if before == 1 {
-            // Stock arrives between the refusal and the burn.
-            let more = json!({
-                "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
-                "UpdateExpression": "SET stock = :more",
-                "ExpressionAttributeValues": {":more": {"N": "100"}},
-            });
-            engine.raw("UpdateItem", &more);
-        }
-        answer
-    });
-    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
-    let added = added.expect("there is stock");
-    assert_eq!((added.at.version.get(), stock_of(&engine), engine.take_counts()), (3, 49, (0, 3)));
+    rivals(&engine, 4);
+    let client = client_that(&engine, |_| Way::Answered(100));
+    let mut policy = RetryPolicy::default();
+    policy.max_round_trip = Duration::from_millis(100); // so the longest pause is 400 ms
+    let store = Store::new(&client).with_policy(policy).with_rng(Rng::new(|| u64::MAX));
+    let call = Call::new(Deadline::within(Duration::from_millis(600)));
+    let added = store.table::<Shelf>(TABLE).add(&key, &stock(1).seen(at), &call).await.expect("in time");
+    assert_eq!((added.at.version.get(), stock_of(&engine), call.tally().conflicts), (6, 51, 1));
 }
 
 #[tokio::test(start_paused = true)]

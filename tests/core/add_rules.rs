@@ -6,10 +6,10 @@ use super::add::{Shelf, TABLE, rivals, row, stock, stock_of, with_shelf};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, leave_out};
-use fencepost::error::AddError;
-use fencepost::{Failure, ItemVersion, Store, Version};
+use fencepost::error::{AddError, UpdateError};
+use fencepost::{Decision, Failure, ItemVersion, Store, Table, Version};
 use serde_json::{Value, json};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Lets the engine answer a request that lacks a rule.
 fn answer(engine: &Engine, operation: &str, body: &[u8], broken: Broken) -> (u16, String) {
@@ -37,6 +37,32 @@ fn forget(engine: &Engine) {
         "ExpressionAttributeValues": {":none": {"M": {}}},
     });
     engine.raw("UpdateItem", &none);
+}
+
+/// The network delivers the refused add once more when there is stock, within its window. The change of the same call was
+/// decided on the row before it, and may not be made beside it.
+#[tokio::test]
+async fn a_change_after_a_refused_add_is_unknown_if_a_copy_of_the_add_lands_before_it() {
+    let (engine, key, at) = with_shelf().await;
+    let under_way = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&under_way);
+    let client = client_whose(&engine, move |engine, writes, operation, body| {
+        if writes == 0 {
+            *noted.lock().expect("no panic") = body.to_vec();
+        }
+        engine.answer(operation, body)
+    });
+    let decide = |shelf: &Shelf| {
+        restock(&engine);
+        rivals(&engine, 1);
+        let copy = under_way.lock().expect("no panic");
+        assert_eq!(engine.answer("UpdateItem", &copy).0, 200, "it is applied now");
+        Decision::<_, ()>::Put(shelf.clone())
+    };
+    let table: Table<Shelf> = Store::new(&client).table(TABLE);
+    let changed = table.add_or_update(&key, &stock(-60).seen(at), &call(), decide).await;
+    assert!(matches!(changed, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{changed:?}");
+    assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (40, json!("3")));
 }
 
 /// An add of -51 to 50 is lost, and its resend is refused. Before the burn arrives, there is stock, the lost copy is

@@ -1,14 +1,16 @@
 //! When time runs out, and when the table says no: the answer comes before the deadline, and says what is known.
 
 use super::accounts::{Account, TABLE, engine, rival};
-use crate::harness::clients::{Line, Silent, client_by_script, client_whose, client_without_answers, lost};
+use crate::harness::clients::{
+    Line, Silent, Way, client_by_script, client_that, client_whose, client_without_answers, error, lost,
+};
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::transact::{Attempt, Plan, Reads};
-use fencepost::{Add, Call, Deadline, Decision, Failure, Key, RetryPolicy, Store, Table};
+use fencepost::{Add, Call, Deadline, Decision, Failure, Key, RetryPolicy, Rng, Store, Table};
 use serde_json::json;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -153,6 +155,20 @@ async fn an_expired_signature_is_made_anew_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_read_whose_signature_expires_twice_is_rejected_at_once() {
+    let sent = Arc::new(AtomicU32::new(0));
+    let counted = sent.clone();
+    let client = client_whose(&engine(), move |_, _, _, _| {
+        counted.fetch_add(1, Relaxed);
+        error(400, "InvalidSignatureException")
+    });
+    let table: Table<Account> = Store::new(&client).table(TABLE);
+    let failure = table.get(&Key::from("a-1"), &call()).await.expect_err("no signature is good");
+    assert!(matches!(failure, Failure::Rejected { .. }), "{failure:?}");
+    assert_eq!(sent.load(Relaxed), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lost_answer_stays_pending_whatever_its_resends_are_told() {
     for (second, why) in [(DENIED, "denied"), (EXPIRED, "expired")] {
         let engine = engine();
@@ -219,6 +235,43 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err("too late");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
+}
+
+/// With nothing pending, what is known is that others were first.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
+    let engine = engine();
+    let key = Key::from("a-1");
+    Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+    let table: Table<Account> = store(&engine.client(), asleep_after_the_first_send(), || 7).table(TABLE);
+    let decide = |account: &Account| {
+        rival(&engine, "a-1");
+        Decision::<_, ()>::Put(Account { balance: account.balance + 1 })
+    };
+    let lost = table.update_with_retry(&key, &call(), decide).await.expect_err("a rival was first");
+    assert!(matches!(lost, UpdateError::Failed(Failure::Contention { .. })), "{lost:?}");
+}
+
+/// A pause takes at most half of the time left, so that another attempt has time for its answer.
+#[tokio::test(start_paused = true)]
+async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
+    let engine = engine();
+    let key = Key::from("a-1");
+    Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+    let client = client_that(&engine, |_| Way::Answered(20));
+    let table: Table<Account> = Store::new(&client).with_rng(Rng::new(|| u64::MAX)).table(TABLE);
+    let rivals = Cell::new(0);
+    let decide = |account: &Account| {
+        if rivals.replace(1) == 0 {
+            rival(&engine, "a-1");
+        }
+        Decision::<_, ()>::Put(Account { balance: account.balance + 1 })
+    };
+    // Of 25 round trips of 20 ms, the longest pause would be half a second.
+    let call = Call::new(Deadline::within(Duration::from_millis(600)));
+    let updated = table.update_with_retry(&key, &call, decide).await.expect("the rival wrote once");
+    assert_eq!((updated.value.balance, call.tally().conflicts), (3, 1));
+    assert!(call.deadline().remaining() < Duration::from_millis(300), "it paused: {call:?}");
 }
 
 /// After the first refused connection the wall clock ends the window of the sends, so no real time has to pass.

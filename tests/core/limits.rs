@@ -1,6 +1,6 @@
 //! The limits of a transaction: what cannot be sent is refused before anything is.
 
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, is_read};
 use fencepost::transact::Item;
 use fencepost::{Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, RetryPolicy, Store, Table, TransactError};
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,65 @@ fn put_all(attempt: &mut Attempt, notes: &[Item<Note>], bytes: usize) -> Result<
 async fn a_transaction_over_more_than_100_items_is_not_sent() {
     let failure = refused(101, |attempt, notes| put_all(attempt, notes, 1)).await;
     assert!(matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains("101")), "{failure}");
+}
+
+#[tokio::test]
+async fn a_transaction_over_100_items_is_sent() {
+    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
+    let table = Store::new(&engine.client()).table(TABLE);
+    let mut reads = Reads::new();
+    let keys: Vec<_> = (0..100).map(|n| Key::from(format!("n-{n}").as_str())).collect();
+    let notes: Vec<_> = keys.iter().map(|key| reads.later("note", &table, key)).collect();
+    let call = Call::new(Deadline::within(Duration::from_mins(1)));
+    let decide = |attempt: &mut Attempt| {
+        put_all(attempt, &notes, 1)?;
+        Ok(Plan::<(), ()>::Commit(()))
+    };
+    table.store().transactions().transact_with_retry(reads, &call, decide).await.expect("free keys");
+    assert_eq!(engine.take_log().len(), 1);
+    assert_eq!(engine.row(TABLE, "noteId", "n-99")["text"]["S"], "x");
+}
+
+/// What a step leaves alone counts too, because DynamoDB counts the item as it will be.
+#[tokio::test]
+async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
+    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
+    let table: Table<Counted> = Store::new(&engine.client()).table(TABLE);
+    let call = Call::new(Deadline::within(Duration::from_mins(1)));
+    let mut reads = Reads::new();
+    let mut notes = Vec::new();
+    for n in 0..11 {
+        let key = Key::from(format!("n-{n}").as_str());
+        let note = Counted { text: "x".repeat(390_000), count: 1 };
+        table.create(&key, &note, &call).await.expect("a free key");
+        notes.push(reads.item("note", &table, &key));
+    }
+    engine.take_log();
+    let decide = |attempt: &mut Attempt| {
+        for note in &notes {
+            let text = attempt.get(*note)?.expect("it was created").value.text;
+            attempt.update_at(*note, &Counted { text, count: 2 })?;
+        }
+        Ok(Plan::<(), ()>::Commit(()))
+    };
+    match table.store().transactions().transact_with_retry(reads, &call, decide).await {
+        Err(TransactError::Failed(Failure::TooLarge { bytes, .. })) => {
+            assert!((11 * 390_000..11 * 390_200).contains(&bytes), "{bytes}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(engine.take_log().iter().all(|asked| is_read(&asked.operation)), "nothing was written");
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Counted {
+    text: String,
+    count: u64,
+}
+
+impl Record for Counted {
+    const PARTITION_KEY: &'static str = "noteId";
+    const ATTRIBUTES: &'static [&'static str] = &["text", "count"];
 }
 
 #[tokio::test]

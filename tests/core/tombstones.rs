@@ -1,10 +1,12 @@
 //! Tombstones in a table whose values expire by themselves.
 
 use super::accounts::call;
-use crate::harness::engine::{Engine, store};
-use fencepost::{Decision, Key, Record, Table};
+use crate::harness::clients::{client_whose, lost};
+use crate::harness::engine::{Engine, is_read, store};
+use fencepost::{Attempt, Decision, Key, Plan, Reads, Record, Table, TransactError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::time::{Duration, SystemTime};
 
 /// A session, which TTL removes after its end.
@@ -47,11 +49,72 @@ async fn a_tombstone_carries_the_ttl_attribute_of_its_table_so_that_ttl_removes_
         let (engine, table, key) = sessions();
         table.create(&key, &session(expires_at), &call()).await.expect("a free key");
         table.delete(&key, &call()).await.expect("a session");
-        let purge_at = NOW + Table::<Session>::TOMBSTONE_RETENTION.as_secs();
+        let purge_at = NOW + 7 * 86_400; // a week, if nothing else is said
         assert_eq!(number(&engine, "expiresAt"), purge_at.to_string(), "TTL looks only there");
         assert_eq!(number(&engine, "_purgeAt"), purge_at.to_string());
         assert_eq!(table.get(&key, &call()).await.expect("an answer"), None);
     }
+}
+
+#[tokio::test]
+async fn a_tombstone_is_kept_for_an_hour_at_least_and_for_ten_years_at_most() {
+    for (asked, kept) in [(0, 3600), (172_800, 172_800), (u64::MAX, 315_360_000)] {
+        let (engine, table, key) = sessions();
+        let table = table.with_tombstone_retention(Duration::from_secs(asked));
+        table.create(&key, &session(None), &call()).await.expect("a free key");
+        table.delete(&key, &call()).await.expect("a session");
+        assert_eq!(number(&engine, "_purgeAt"), (NOW + kept).to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_tombstone_that_a_transaction_leaves_is_kept_as_long() {
+    let (engine, table, key) = sessions();
+    table.create(&key, &session(None), &call()).await.expect("a free key");
+    let mut reads = Reads::new();
+    let item = reads.item("session", &table, &key);
+    let decide = |attempt: &mut Attempt| {
+        attempt.delete_at(item)?;
+        Ok(Plan::<(), ()>::Commit(()))
+    };
+    table.store().transactions().transact_with_retry(reads, &call(), decide).await.expect("a session");
+    assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string());
+}
+
+/// The create never arrives. Its lease is lost meanwhile, or another step refuses it, so its key is burned.
+#[tokio::test(start_paused = true)]
+async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
+    let (engine, table, key) = sessions();
+    let other = Key::from("s-2");
+    table.create(&other, &session(None), &call()).await.expect("a free key");
+    let client = client_whose(&engine, |engine, writes, operation, body| {
+        if is_read(operation) || writes > 0 {
+            return engine.answer(operation, body);
+        }
+        // The other session changes before the resend arrives, and so it is refused.
+        let change = json!({
+            "TableName": TABLE, "Key": {"sessionId": {"S": "s-2"}}, "UpdateExpression": "SET #v = #v + :one",
+            "ExpressionAttributeNames": {"#v": "_version"}, "ExpressionAttributeValues": {":one": {"N": "1"}},
+        });
+        engine.raw("UpdateItem", &change);
+        lost()
+    });
+    let now = || SystemTime::UNIX_EPOCH + Duration::from_secs(NOW);
+    let table: Table<Session> = store(&client, now, || fastrand::u64(..)).table(TABLE);
+    let mut reads = Reads::new();
+    let (new, seen) = (reads.later("new", &table, &key), reads.item("seen", &table, &other));
+    let attempts = Cell::new(0);
+    let decide = |attempt: &mut Attempt| {
+        if attempts.replace(attempts.get() + 1) > 0 {
+            return Ok(Plan::Refuse(()));
+        }
+        attempt.put_if_absent(new, &session(None))?;
+        attempt.check(seen)?;
+        Ok(Plan::<(), ()>::Commit(()))
+    };
+    let ended = table.store().transactions().transact_with_retry(reads, &call(), decide).await;
+    assert!(matches!(ended, Err(TransactError::Refused(()))), "{ended:?}");
+    assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string(), "a late copy of the create finds it");
 }
 
 /// What a consumer of the table's stream sees of a delete, by docs/operations.md.

@@ -10,11 +10,14 @@ pub mod engine;
 pub mod events;
 pub mod faults;
 pub mod functions;
+pub mod off;
 pub mod operate;
 pub mod permissions;
 pub mod restore;
+pub mod routes;
 pub mod runtime_api;
 pub mod server;
+pub mod unruly;
 pub mod world;
 
 pub use fencepost_test::seeds;

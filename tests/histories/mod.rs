@@ -3,6 +3,7 @@
 mod devices;
 mod history;
 mod leases;
+mod lists;
 mod mappings;
 mod mixed;
 mod orders;

@@ -109,6 +109,22 @@ async fn a_release_whose_answer_is_lost_is_released_by_one_request_more() {
     assert_eq!((world.send(&release("k", token)).await.status, world.engine.take_counts()), (204, (0, 2)));
 }
 
+/// A copy of the first send releases the lease as soon as it has that many renewals, and never once it has more.
+#[tokio::test(start_paused = true)]
+async fn a_lost_release_at_a_number_of_renewals_is_refused_only_if_the_lease_has_more() {
+    for (demanded, is_known) in [(0, true), (1, true), (3, false)] {
+        let world = faring(&[Answered(10), Answered(10), Answered(10), AnswerLost]).await;
+        let leases = &world.app.leases;
+        let mut lease = leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        for _ in 0..2 {
+            leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+        }
+        let released = leases.release_at(lease.token(), Some(demanded), &call(5)).await;
+        assert_eq!(matches!(&released, Err(LeaseError::Conflict(now)) if now.renewals == 2), is_known, "{released:?}");
+        assert_eq!(is_unknown(&released), !is_known, "{released:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_transaction_in_flight_is_no_lost_lease() {
     let world = faring(&[InTransaction, Answered(10), InTransaction, InTransaction, Answered(10), InTransaction]).await;

@@ -3,10 +3,11 @@
 use super::messages::{
     ByAuthor, ByNumber, ByRank, Message, all_numbers, call, engine, fill, key, message, numbers, table,
 };
+use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::Engine;
 use fencepost::error::QueryError;
 use fencepost::table::Sort;
-use fencepost::{Query, Record, Store, Table};
+use fencepost::{Failure, Query, Record, Store, Table};
 
 /// The cursor of the first page.
 async fn cursor_of<T: Record>(query: Query<T>) -> String {
@@ -121,6 +122,21 @@ async fn a_forged_key_under_the_right_digest_is_refused_or_harmless() {
     fill(&ours, "y", [2, 9]).await;
     let place = cursor_of(ours.query("y").limit(1)).await;
     assert!(is_refused(ours.query("z"), &place).await);
+}
+
+/// Only what a cursor says can make a query malformed that was well-formed without it.
+#[tokio::test]
+async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
+    let engine = engine();
+    fill(&table(&engine), "a", 1..=3).await;
+    let cursor = cursor_of(table(&engine).query("a").limit(1)).await;
+    for (code, cursor) in [("ValidationException", None), ("AccessDeniedException", Some(cursor.as_str()))] {
+        let client = client_whose(&engine, move |_, _, _, _| error(400, code));
+        let table: Table<Message> = Store::new(&client).table(super::messages::TABLE);
+        let call = call();
+        let answer = table.query("a").after(cursor).pages(&call).next_page().await;
+        assert!(matches!(answer, Err(QueryError::Failed(Failure::Rejected { .. }))), "{code}: {answer:?}");
+    }
 }
 
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]

@@ -5,7 +5,7 @@ use crate::harness::engine::Engine;
 use fencepost::error::QueryError;
 use fencepost::table::Sort;
 use fencepost::{Call, Deadline, Failure, Record, Store, Table};
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -109,9 +109,7 @@ async fn a_row_that_cannot_be_read_is_named_and_is_not_taken_for_the_end() {
     let engine = engine();
     let table = table(&engine);
     fill(&table, "attic", 1..=3).await;
-    let mut row = engine.raw("GetItem", &get("attic", 2))["Item"].take();
-    row["text"] = serde_json::json!({"N": "1"});
-    engine.raw("PutItem", &serde_json::json!({"TableName": super::messages::TABLE, "Item": row}));
+    damage(&engine, 2);
     let call = call();
     let mut pages = table.query("attic").limit(1).pages(&call);
     assert_eq!(numbers(&pages.next_page().await.expect("an answer").expect("a page")), [1]);
@@ -120,6 +118,25 @@ async fn a_row_that_cannot_be_read_is_named_and_is_not_taken_for_the_end() {
         let named = matches!(&failed, QueryError::Failed(Failure::CorruptItem { reason }) if reason.contains("attic"));
         assert!(named, "{failed}");
     }
+}
+
+#[tokio::test]
+async fn a_stream_of_pages_ends_after_its_first_error() {
+    let engine = engine();
+    let table = table(&engine);
+    fill(&table, "attic", 1..=3).await;
+    damage(&engine, 2);
+    let call = call();
+    let stream = table.query("attic").limit(1).pages(&call).into_stream();
+    let pages: Vec<_> = std::pin::pin!(stream).take(5).map(|page| page.map(|page| numbers(&page)).ok()).collect().await;
+    assert_eq!(pages, [Some(vec![1]), None]);
+}
+
+/// Makes a message of the attic unreadable.
+fn damage(engine: &Engine, number: i64) {
+    let mut row = engine.raw("GetItem", &get("attic", number))["Item"].take();
+    row["text"] = serde_json::json!({"N": "1"});
+    engine.raw("PutItem", &serde_json::json!({"TableName": super::messages::TABLE, "Item": row}));
 }
 
 fn get(room: &str, number: i64) -> serde_json::Value {

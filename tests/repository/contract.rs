@@ -1,11 +1,11 @@
 //! `docs/openapi.yaml` against the template, the events and the routes. All other tests compare their answers with it.
 
 use super::files::{Complaints, events, routes_in_template, template};
-use super::idempotency_keys::HONOURED;
 use crate::devices::world::World;
 use crate::harness::answers::Answer;
 use crate::harness::contract::{Contract, resolve};
 use crate::harness::events::Event;
+use crate::harness::routes::HONOURED;
 use dev::openapi;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

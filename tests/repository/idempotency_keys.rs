@@ -3,21 +3,10 @@
 use super::files::{Complaints, events, read, routes_in_template, template};
 use crate::harness::events::Event;
 use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
+use crate::harness::routes::HONOURED;
 use crate::harness::world::World;
 use serde_json::json;
 use std::collections::BTreeSet;
-
-/// The routes that honour a key. All other changing routes refuse it.
-pub const HONOURED: &[&str] = &[
-    "PATCH /devices/{deviceId}/state",
-    "POST /devices/{deviceId}/adjustments",
-    "POST /orders",
-    "POST /products/{productId}/adjustments",
-    "PUT /devices/{deviceId}",
-    "PUT /devices/{deviceId}/config",
-    "PUT /devices/{deviceId}/status",
-    "PUT /leases/{leaseKey}",
-];
 
 /// The code of the answer of these functions to an event. No table is even asked.
 async fn code_of<F: Functions>(event: &Event) -> String {

@@ -8,13 +8,14 @@ use syn::visit::{self, Visit};
 const LAYERS: &[&[&str]] = &[
     &["call", "clock", "error", "fencing_token", "json", "layout", "number", "retry", "timestamp", "version"],
     &["protocol"],
-    &["store", "testing"],
+    &["store"],
     &["table"],
     &["transact"],
     &["idempotency"],
     &["lease", "lww", "operate"],
     &["http"],
     &["lambda"],
+    &["testing"],
 ];
 
 /// A file as a module: `["table", "key"]` for `table/key.rs`.

@@ -4,24 +4,10 @@ use super::files::{
     Complaints, all_rust, events, files, functions, has_queue, has_row, is_member, is_status, is_variable, production,
     relative, root, router, routes_in_template, sources, strings, template, toml, words,
 };
+use crate::harness::routes::routes_in_code;
 use dev::template::{Function, TIMEOUT_VARIABLE};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
-
-/// The routes that each HTTP function says it answers. A function without HTTP routes is not listed.
-fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
-    fn routes<R>(routes: &[(&'static str, R)]) -> BTreeSet<String> {
-        routes.iter().map(|(route, _)| (*route).to_owned()).collect()
-    }
-    BTreeMap::from([
-        ("device-state", routes(device_state::ROUTES)),
-        ("ensure-child", routes(ensure_child::ROUTES)),
-        ("host-mapping", routes(host_mapping::ROUTES)),
-        ("inventory", routes(inventory::ROUTES)),
-        ("lease", routes(lease::ROUTES)),
-        ("place-order", routes(place_order::ROUTES)),
-    ])
-}
 
 const MAX_LINES: usize = 450;
 
@@ -68,7 +54,7 @@ fn every_route_of_a_function_is_in_the_template_the_router_the_readme_and_one_ev
         if !code.contains_key(name.as_str()) && !declared.is_empty() {
             let package = name.replace('-', "_");
             missing.push(format!(
-                "tests/repository/tidy.rs: add (\"{name}\", routes({package}::ROUTES)) to routes_in_code"
+                "tests/harness/routes.rs: add (\"{name}\", routes({package}::ROUTES)) to routes_in_code"
             ));
             continue;
         }

@@ -29,6 +29,7 @@ const LOSSES: Rates = Rates {
     tokens_forgotten: 50,
     mixed_reasons: 50,
     unprocessed: 50,
+    garbled: 40,
 };
 
 async fn network(rates: Rates, seed: u64, stocks: &[(&str, i64)]) -> Arc<Network> {

@@ -189,6 +189,7 @@ async fn ten_times_at_once_with_answers_lost_is_once() {
         tokens_forgotten: 50,
         mixed_reasons: 50,
         unprocessed: 50,
+        garbled: 50,
         ..Rates::default()
     };
     for deed in Deed::ALL {

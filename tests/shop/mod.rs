@@ -2,7 +2,6 @@
 
 mod bad_input;
 mod budgets;
-mod crashes;
 mod crowd;
 mod exactly_once;
 mod hot_product;

@@ -20,7 +20,7 @@ const WORKERS: u64 = 4;
 const EACH: u64 = 5;
 
 /// Answers are lost now and then.
-const LOSSY: Rates = Rates { dropped: 30, answer_lost: 80, held: 30, conflict_denied: 0 };
+const LOSSY: Rates = Rates { dropped: 30, answer_lost: 80, garbled: 60, held: 30, conflict_denied: 0 };
 
 /// What a client was told of one change.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -7,6 +7,7 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use fencepost::Store;
+use fencepost_test::Garbling;
 use serde_json::{Value, json};
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -24,6 +25,8 @@ pub struct Rates {
     pub dropped: u64,
     /// It is applied, and its answer never arrives.
     pub answer_lost: u64,
+    /// It arrives, and what comes back is no answer.
+    pub garbled: u64,
     /// It is held for up to five minutes and then delivered. Nobody hears its answer.
     pub held: u64,
     /// Against all promises, a conflict between Regions is answered as if the write were applied.
@@ -154,21 +157,35 @@ impl Network {
     }
 }
 
+/// What comes back to a client.
+struct Answer {
+    status: u16,
+    body: String,
+    /// The seed of what comes in its place.
+    garbled: Option<u64>,
+}
+
+impl Answer {
+    fn of((status, body): (u16, String)) -> Self {
+        Answer { status, body, garbled: None }
+    }
+}
+
 impl Connection {
     /// One request's way there and back. `None` when the client never hears of it.
-    async fn carry(self, operation: String, body: Value) -> Option<(u16, String)> {
+    async fn carry(self, operation: String, body: Value) -> Option<Answer> {
         let (network, signed) = (&self.network, Instant::now());
         let problem = |code: &str| (400, crate::harness::clients::error(400, code).1);
         sleep(network.millis(1, 20)).await;
         if is_read(&operation) {
             let answer = network.engine.answer(&operation, body.to_string().as_bytes());
             sleep(network.millis(1, 20)).await;
-            return Some(answer);
+            return Some(Answer::of(answer));
         }
         if operation == "TransactWriteItems" {
-            return Some(problem("ValidationException"));
+            return Some(Answer::of(problem("ValidationException")));
         }
-        let Rates { dropped, answer_lost, held, conflict_denied } = network.rates;
+        let Rates { dropped, answer_lost, garbled, held, conflict_denied } = network.rates;
         let drawn = network.below(1000);
         let is_lost = (dropped..dropped + answer_lost + held).contains(&drawn);
         network.state().totals.lost += u64::from(drawn < dropped + answer_lost + held);
@@ -179,7 +196,7 @@ impl Connection {
             sleep(network.millis(20, 330_000)).await;
         }
         if signed.elapsed() > SIGNATURE_LIFE {
-            return Some(problem("InvalidSignatureException"));
+            return Some(Answer::of(problem("InvalidSignatureException")));
         }
         let item = network.engine.steps_of(&operation, &body).remove(0);
         let flight = network.arrives(self.region, &item);
@@ -196,7 +213,9 @@ impl Connection {
             if is_denied { (200, "{}".to_owned()) } else { problem("ReplicatedWriteConflictException") }
         });
         sleep(network.millis(1, 20)).await;
-        (!is_lost).then_some(answer)
+        let is_garbled = (1000 - garbled..1000).contains(&drawn);
+        let garbled = is_garbled.then(|| network.below(u64::MAX));
+        (!is_lost).then_some(Answer { garbled, ..Answer::of(answer) })
     }
 }
 
@@ -219,7 +238,11 @@ impl HttpConnector for Connection {
         });
         HttpConnectorFuture::new(async move {
             match answer.await {
-                Ok((status, body)) => response(status, body),
+                Ok(Answer { status, body, garbled: None }) => response(status, body),
+                Ok(Answer { status, body, garbled: Some(seed) }) => {
+                    let form = usize::try_from(seed % 9).expect("few");
+                    Garbling::ALL[form].in_place_of(status, &body, seed)
+                }
                 Err(_) => Err(ConnectorError::io("connection reset".into())),
             }
         })

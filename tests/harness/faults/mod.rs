@@ -17,7 +17,7 @@ use std::time::SystemTime;
 pub use broken::Broken;
 pub use fencepost_test::{Applied, Freezing, Network, Rates, Touched, Wire};
 pub use forgetting::without_rule as leave_out;
-pub use seam::{ONE_PAYLOAD, is_burn, network_that_breaks};
+pub use seam::{ONE_PAYLOAD, is_burn, network_that_breaks, take_lost_answers};
 
 /// A store over this client, under this clock, whose random numbers are those of the network.
 pub fn store_on(

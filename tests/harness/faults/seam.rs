@@ -3,8 +3,11 @@
 use super::breaking;
 use super::broken::Broken;
 use super::forgetting;
-use fencepost_test::{Answer, Applied, Engine, Fault, Network, Rates, Request, Seam, Step, Touched, error, is_read};
+use fencepost_test::{
+    Answer, Applied, Engine, Fault, Network, Outcome, Rates, Request, Seam, Sent, Step, Touched, error, is_read,
+};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -12,6 +15,16 @@ const TRANSACTION: &str = "TransactWriteItems";
 
 /// How a history ends in which it was not so.
 pub const ONE_PAYLOAD: &str = "one ClientRequestToken must never come with two payloads";
+
+thread_local! {
+    /// A history has its thread for itself.
+    static LOST_ANSWERS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How many writes were applied on this thread without an answer that says so, since the last time.
+pub fn take_lost_answers() -> usize {
+    LOST_ANSWERS.take()
+}
 
 /// A network whose faults happen this often, with a rule broken.
 pub fn network_that_breaks(engine: &Engine, rates: Rates, broken: Broken, rng: fastrand::Rng) -> Arc<Network> {
@@ -108,6 +121,15 @@ impl Seam for Breaking {
         answer
     }
 
+    fn logged(&self, _: &Network, _: usize, sent: &Sent) {
+        let is_lost = sent.fault.is_some_and(loses_the_answer);
+        let is_applied = matches!(sent.arrivals.last(), Some((_, Outcome::Done)));
+        let is_news = sent.heard.is_none() && sent.arrivals.len() == 1;
+        if is_lost && is_applied && is_news && !is_read(&sent.request.operation) {
+            LOST_ANSWERS.set(LOST_ANSWERS.get() + 1);
+        }
+    }
+
     fn applied(&self, network: &Network, applied: &Applied) {
         for Touched { step, row } in &applied.rows {
             let gone = match self.broken {
@@ -125,6 +147,12 @@ impl Seam for Breaking {
     fn lost(&self, _: &Request) -> Option<Answer> {
         (self.broken == Broken::ThrottlingClears).then(|| error(400, "ThrottlingException"))
     }
+}
+
+/// Whether the client of a request that was executed is not told so.
+fn loses_the_answer(fault: Fault) -> bool {
+    let is_silent = matches!(fault, Fault::AnswerLost | Fault::Held | Fault::InProgress);
+    is_silent || matches!(fault, Fault::Applied500 | Fault::Garbled | Fault::GarbledAs { .. })
 }
 
 /// Whether it was a burn: it marks a write as never to be applied, and changes nothing else.

@@ -1,5 +1,6 @@
 //! Every invariant of a history, from what the engine applied, what the writers were told and what is stored.
 
+use super::judged;
 use super::record::{Ended, Ledger, Operation, Told, is_live, state_of};
 use super::timeline::Timeline;
 use fencepost::Record;
@@ -19,12 +20,16 @@ pub fn violations(ended: &Ended) -> Vec<String> {
     let mut found: Vec<_> = ended.done.iter().filter_map(|operation| check(operation, &timeline)).collect();
     found.extend(timeline.breaks_a_count());
     found.extend(timeline.breaks_the_value(&ended.done));
+    found.extend(timeline.breaks_what_a_build_does_not_know(&ended.done));
     let remembered = timeline.most_remembered();
     if remembered > MOST_REMEMBERED {
         found.push(format!("the row remembers {remembered} writes"));
     }
     if timeline.last() != &ended.row {
         found.push(format!("the row was not left by its last commit: {}", ended.row));
+    }
+    if found.is_empty() {
+        found.extend(judged::violation(ended));
     }
     found
 }
@@ -52,10 +57,11 @@ fn check(operation: &Operation, timeline: &Timeline) -> Option<String> {
         (_, Some(_)) => fail(DENIED),
         (told, None) => {
             let is_true = match told {
-                Told::Saw(at) => timeline.was(operation, |row| is_live(row) && state_of(row) == Some(*at)),
-                Told::OutOfRange(at) => timeline.was(operation, |row| {
-                    let has_room = Ledger::stored(row).is_none_or(|ledger| ledger.added(operation.number).is_right());
-                    state_of(row) == Some(*at) && !has_room
+                Told::Saw(at, ledger) => timeline
+                    .was(operation, |row| state_of(row) == Some(*at) && Ledger::stored(row).as_ref() == Some(ledger)),
+                Told::OutOfRange(at, ledger) => timeline.was(operation, |row| {
+                    let has_room = ledger.added(operation.number).is_right();
+                    state_of(row) == Some(*at) && Ledger::stored(row).as_ref() == Some(ledger) && !has_room
                 }),
                 Told::SawNothing => timeline.was(operation, |row| !is_live(row)),
                 _ => true,

@@ -1,14 +1,16 @@
 //! Histories of one item: adds, changes, transactions, a deleter-and-recreator, TTL and every fault at once, and what must
 //! hold after each.
 //!
-//! Reading order: [`record`], [`writer`], [`play`], then what is checked in [`checks`]. The rules that are broken at the end
+//! Reading order: [`record`], [`writer`], [`play`], then what is checked in [`checks`] and by an independent judge in [`judged`]. The rules that are broken at the end
 //! show that it notices.
 
 use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine, Step};
 use crate::harness::faults::{Applied, Broken, Rates, Touched, network_that_breaks};
+use crate::harness::off::OffClocks;
 use fencepost::Record;
+use judges::linearizable;
 use record::{Ended, Ledger, NOTES, Note, TABLE, TTL};
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicU64;
@@ -18,6 +20,7 @@ use tokio::time::{Instant, sleep};
 use writer::{Scene, Writer};
 
 mod checks;
+mod judged;
 mod record;
 mod timeline;
 mod total;
@@ -54,20 +57,23 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
     let mut rng = fastrand::Rng::with_seed(seed);
     let rates = rates(&mut rng);
     let (writers, operations, hours) = (rng.u64(2..=8), rng.u64(2..=9), rng.u32(..4) == 0);
+    let start = Instant::now();
     let scene = Arc::new(Scene {
         network: network_that_breaks(engine, rates, broken, rng),
         key: format!("ledger-{seed}-{broken:?}"),
         hours,
         numbers: AtomicU64::new(1),
-        start: Instant::now(),
+        start,
+        clocks: OffClocks::of(seed, start),
+        rollout: rollout(seed),
         done: Mutex::default(),
     });
     let ttl = tokio::spawn(remove_what_has_ended(scene.clone()));
     // The first create sees faults too: it is part of the history.
-    Writer::new(&scene).run("create").await;
+    Writer::new(&scene, 0).run("create").await;
     let mut working = tokio::task::JoinSet::new();
     for index in 0..writers {
-        working.spawn(Writer::new(&scene).work(operations, index == 0));
+        working.spawn(Writer::new(&scene, index).work(operations, index == 0));
     }
     working.join_all().await;
     // Until the last copy that was held has arrived.
@@ -77,6 +83,12 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
     let done = std::mem::take(&mut *scene.done.lock().expect("no panic"));
     let row = engine.row(TABLE, Ledger::PARTITION_KEY, &scene.key);
     Ended { key: scene.key.clone(), applied, done, row }
+}
+
+/// One in three histories has two builds.
+fn rollout(seed: u64) -> Option<Mutex<fastrand::Rng>> {
+    let mut rng = fastrand::Rng::with_seed(seed ^ 0x0B01_1D00);
+    (rng.u32(..3) == 0).then(|| Mutex::new(rng))
 }
 
 /// How often each thing happens: every fault of the wire, in a storm or in a breeze.
@@ -99,6 +111,7 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         tokens_forgotten: rate(100),
         mixed_reasons: rate(100),
         unprocessed: rate(100),
+        garbled: rate(100),
     }
 }
 
@@ -132,12 +145,12 @@ fn without_the_judge_changes_are_applied_twice() {
 
 #[test]
 fn judging_by_the_last_writer_alone_applies_changes_twice() {
-    Devices::is_noticed(Broken::LastWriterOnly, 44..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::LastWriterOnly, 50..2006, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
-    Devices::is_noticed(Broken::RowsDeleted, 806..2800, checks::DENIED);
+    Devices::is_noticed(Broken::RowsDeleted, 845..2839, checks::DENIED);
 }
 
 #[test]
@@ -152,22 +165,22 @@ fn an_add_that_does_not_ask_for_its_id_is_applied_twice() {
 
 #[test]
 fn an_add_whose_window_has_no_end_is_applied_after_its_row_has_forgotten_it() {
-    Devices::is_noticed(Broken::AddNeverLate, 35..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::AddNeverLate, 71..2036, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn a_row_that_forgets_ids_within_the_window_applies_changes_twice() {
-    Devices::is_noticed(Broken::Forgets { after: 2 }, 7..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::Forgets { after: 2 }, 27..2020, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn a_row_that_forgets_an_id_one_commit_too_early_applies_changes_twice() {
-    Devices::is_noticed(Broken::Forgets { after: Ledger::REMEMBERED_WRITES - 1 }, 7599..9600, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::Forgets { after: Ledger::REMEMBERED_WRITES - 1 }, 7615..9616, checks::APPLIED_TWICE);
 }
 
 #[test]
 fn a_burn_that_stores_no_id_denies_an_add_that_is_still_on_its_way() {
-    Devices::is_noticed(Broken::BurnLeavesNothing, 1125..3200, checks::DENIED);
+    Devices::is_noticed(Broken::BurnLeavesNothing, 20120..22195, checks::DENIED);
 }
 
 #[test]
@@ -187,5 +200,41 @@ fn a_new_id_for_a_resend_applies_changes_twice() {
 
 #[test]
 fn a_create_on_a_tombstone_that_forgets_the_ids_makes_false_verdicts() {
-    Devices::is_noticed(Broken::RevivedWithoutMemory, 62..2000, checks::DENIED);
+    Devices::is_noticed(Broken::RevivedWithoutMemory, 155..2093, checks::DENIED);
+}
+
+/// The same histories before the independent judge alone.
+struct Judged;
+
+impl History for Judged {
+    const TABLES: &'static [(&'static str, &'static str)] = Devices::TABLES;
+    const SAMPLE: u64 = Devices::SAMPLE;
+    type Rule = Broken;
+    const NOTHING: Broken = Broken::Nothing;
+    type Ended = Ended;
+
+    async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
+        play(engine, seed, broken).await
+    }
+
+    fn violations(_: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
+        judged::violation(ended).into_iter().collect()
+    }
+
+    fn total(ended: &Ended) -> Total {
+        total::total(ended)
+    }
+
+    fn assert_enough_happened(_: &Total) {}
+}
+
+#[test]
+fn the_independent_judge_notices_doubled_changes_and_adds() {
+    Judged::is_noticed(Broken::NoJudge, 20..2000, linearizable::NO_ORDER);
+    Judged::is_noticed(Broken::AddOfAnyId, 0..2000, linearizable::NO_ORDER);
+}
+
+#[test]
+fn the_independent_judge_notices_a_deleted_item_that_comes_back() {
+    Judged::is_noticed(Broken::RowsDeleted, 806..2800, linearizable::NO_ORDER);
 }

@@ -8,14 +8,52 @@ use tokio::time::Instant;
 
 pub const TABLE: &str = "Ledgers";
 pub const NOTES: &str = "Notes";
+/// The attribute that only today's build knows.
+pub const NOTED: &str = "noted";
 /// The highest stock. It is low, so that many adds are refused.
 pub const MOST: i64 = 10;
 /// Who removes rows that have ended.
 pub const TTL: u64 = u64::MAX;
 
+/// A build that keeps the ledger: what it stores of one.
+pub trait Build: Record + From<Ledger> + Into<Ledger> + Clone {}
+
+impl Build for Ledger {}
+impl Build for Today {}
+
+/// The ledger as today's build keeps it: with an attribute that the build before does not know, and another window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Today {
+    #[serde(flatten)]
+    ledger: Ledger,
+    /// The operation of the last change by this build. An add leaves it alone, and so does all that the build before does.
+    noted: Option<u64>,
+}
+
+impl Record for Today {
+    const PARTITION_KEY: &'static str = Ledger::PARTITION_KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["operations", "stock", "level", NOTED];
+    const REMEMBERED_WRITES: u64 = Ledger::REMEMBERED_WRITES;
+    const ADD_WINDOW: u64 = 4;
+}
+
+impl From<Ledger> for Today {
+    fn from(ledger: Ledger) -> Self {
+        Today { noted: ledger.operations.last().copied(), ledger }
+    }
+}
+
+impl From<Today> for Ledger {
+    fn from(today: Today) -> Self {
+        today.ledger
+    }
+}
+
+/// The ledger as the build before keeps it.
+///
 /// Every change leaves the number of its operation, so that one applied twice is seen in the value itself. An add changes
 /// the stock alone. The level follows from the stock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ledger {
     pub operations: Vec<u64>,
     pub stock: i64,
@@ -26,7 +64,7 @@ impl Record for Ledger {
     const PARTITION_KEY: &'static str = "id";
     const ATTRIBUTES: &'static [&'static str] = &["operations", "stock", "level"];
     const REMEMBERED_WRITES: u64 = 12;
-    const ADD_WINDOW: u64 = 4;
+    const ADD_WINDOW: u64 = 12;
 }
 
 impl Ledger {
@@ -101,9 +139,9 @@ pub enum Told {
     /// Not applied, and nothing is claimed about the row.
     NotApplied,
     /// Not applied (or only read); this was the row's state at some moment of the call.
-    Saw(ItemVersion),
+    Saw(ItemVersion, Ledger),
     /// Not applied, because the stock was such at some moment of the call that its add would pass a bound.
-    OutOfRange(ItemVersion),
+    OutOfRange(ItemVersion, Ledger),
     /// Not applied (or only read); at some moment of the call nothing was there.
     SawNothing,
     /// Nobody knows.
@@ -113,11 +151,17 @@ pub enum Told {
 #[derive(Debug)]
 pub struct Operation {
     pub number: u64,
+    /// Which client it was.
+    pub client: u64,
     pub what: &'static str,
     pub began: Instant,
     pub ended: Instant,
     pub told: Told,
+    /// What its last decision made of what, if it decided.
+    pub decided: Option<(Ledger, Ledger)>,
     pub conflicts: u32,
+    /// Whether the build before did it.
+    pub by_before: bool,
 }
 
 impl Operation {
@@ -136,8 +180,8 @@ pub fn by_failure(failure: &Failure) -> Told {
     }
 }
 
-pub fn at<T>(versioned: &Versioned<T>) -> Told {
-    Told::Saw(versioned.at)
+pub fn saw<L: Build>(versioned: Versioned<L>) -> Told {
+    Told::Saw(versioned.at, versioned.value.into())
 }
 
 /// The state that a stored row is in. `None` if there is no row.

@@ -1,6 +1,6 @@
 //! The states that the row went through, and what may never be seen in them.
 
-use super::record::{Ended, Ledger, Operation, TABLE, TTL, effect, state_of};
+use super::record::{Ended, Ledger, NOTED, Operation, TABLE, TTL, effect, state_of};
 use crate::harness::faults::is_burn;
 use fencepost::ItemVersion;
 use serde_json::Value;
@@ -90,6 +90,32 @@ impl<'a> Timeline<'a> {
                 return Some(format!("the value is wrong: {operation:?} made {now:?} of {before:?}"));
             }
             before = now;
+        }
+        None
+    }
+
+    /// The build before leaves alone what it does not know. Today's build notes its changes; adds are no such changes.
+    pub fn breaks_what_a_build_does_not_know(&self, done: &[Operation]) -> Option<String> {
+        let mut before = &Value::Null;
+        for state in &self.0 {
+            let operation = done.iter().find(|operation| operation.number == state.op);
+            let noted = &state.row[NOTED]["N"];
+            let is_right = match operation {
+                Some(operation) if state.is_effect && !operation.what.starts_with("delete") => {
+                    let is_own = !operation.by_before && !operation.adds();
+                    let revives = operation.what == "create";
+                    if is_own {
+                        noted.as_str() == Some(operation.number.to_string().as_str())
+                    } else {
+                        noted == if revives { &Value::Null } else { before }
+                    }
+                }
+                _ => true,
+            };
+            if !is_right {
+                return Some(format!("{operation:?} left {noted} noted after {before}"));
+            }
+            before = noted;
         }
         None
     }

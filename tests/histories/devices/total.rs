@@ -20,11 +20,12 @@ pub fn total(ended: &Ended) -> Total {
         ("commits", ended.applied.len()),
         ("adds", count(&|operation| operation.what == "add" && has_landed(operation))),
         ("addsInTransactions", count(&|o| o.adds() && o.what != "add" && has_landed(o))),
+        ("byTheBuildBefore", count(&|operation| operation.by_before && has_landed(operation))),
         ("burns", timeline.burns()),
         ("burnsOfCreates", ended.applied.iter().filter(|applied| is_burned_note(applied)).count()),
         ("purges", timeline.purges()),
         ("windowsPassed", usize::try_from(passed.sum::<u32>()).expect("few")),
-        ("refused", told(|told| matches!(told, Told::OutOfRange(_)))),
+        ("refused", told(|told| matches!(told, Told::OutOfRange(..)))),
         ("refusalsMadeUntrue", count(&|o| has_landed(o) && !is_unknown(o) && !is_applied(&o.told))),
         ("toldApplied", count(&|operation| is_applied(&operation.told))),
         ("toldNotApplied", count(&|operation| !is_applied(&operation.told) && !is_unknown(operation))),
@@ -36,6 +37,7 @@ pub fn total(ended: &Ended) -> Total {
 pub fn assert_enough_happened(total: &Total) {
     let enough = total.least(&["toldApplied", "toldNotApplied", "adds", "addsInTransactions"]);
     assert!(enough > total["histories"], "little happened: {total}");
+    assert!(total["byTheBuildBefore"] * 2 > total["histories"], "hardly a rollback: {total}");
     let some = total.least(&["burns", "burnsOfCreates", "purges", "windowsPassed", "refused"]);
     assert!(some > 0, "something never happened: {total}");
     let told = total["toldApplied"] + total["toldNotApplied"] + total["unknown"];

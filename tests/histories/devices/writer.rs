@@ -1,13 +1,19 @@
 //! One client that adds, changes, deletes and creates, over a wire of its own.
 
-use super::record::{Ledger, NOTES, Note, Operation, TABLE, Told, add, amount, at, by_failure, state_of};
+use super::record::{
+    Build, Ledger, NOTES, Note, Operation, TABLE, Today, Told, add, amount, by_failure, saw, state_of,
+};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
+use crate::harness::off::{OffClock, OffClocks};
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
 use fencepost::{Call, Deadline, Decision, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
+
+/// When histories begin, since 1970.
+const EPOCH: Duration = Duration::from_hours(500_000);
 
 /// What all writers of a history share.
 pub struct Scene {
@@ -17,29 +23,65 @@ pub struct Scene {
     pub hours: bool,
     pub numbers: AtomicU64,
     pub start: Instant,
+    pub clocks: OffClocks,
+    /// Which build runs where, drawn by itself, in a history with a canary and rollbacks.
+    pub rollout: Option<Mutex<fastrand::Rng>>,
     pub done: Mutex<Vec<Operation>>,
 }
 
 impl Scene {
+    /// By the service's clock.
     pub fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_hours(500_000) + self.start.elapsed()
+        SystemTime::UNIX_EPOCH + EPOCH + self.start.elapsed()
     }
 }
 
-/// One client: its own SDK client, table handle and wire.
+/// What the client runs now. A restart forgets what the process has seen.
+#[derive(Clone)]
+enum Process {
+    Today(Table<Today>),
+    Before(Table<Ledger>),
+}
+
+/// One client: its own SDK client, table handle, wire and clock.
 pub struct Writer {
     scene: Arc<Scene>,
+    client: u64,
+    clock: OffClock,
     wire: Wire,
-    table: Table<Ledger>,
+    process: Process,
     known: Option<ItemVersion>,
 }
 
 impl Writer {
-    pub fn new(scene: &Arc<Scene>) -> Self {
-        let wire = Wire::new(&scene.network);
-        let table = table(scene, &wire);
-        let table = if scene.network.below(2) == 0 { table.remembering_items() } else { table };
-        Writer { scene: scene.clone(), wire, table, known: None }
+    pub fn new(scene: &Arc<Scene>, client: u64) -> Self {
+        let clock = scene.clocks.draw();
+        let wire = clock.wire(&scene.network);
+        let remembers = scene.network.below(2) == 0;
+        let mut writer = Writer {
+            scene: scene.clone(),
+            client,
+            process: Process::Today(open(scene, &wire, &clock)),
+            clock,
+            wire,
+            known: None,
+        };
+        if remembers && let Process::Today(table) = writer.process {
+            writer.process = Process::Today(table.remembering_items());
+        }
+        writer.deploy();
+        writer
+    }
+
+    /// In some histories, a deployment goes back and forth between two builds.
+    fn deploy(&mut self) {
+        let Some(rollout) = &self.scene.rollout else { return };
+        let mut rng = rollout.lock().expect("no panic while drawing");
+        match rng.u32(..6) {
+            0 => self.process = Process::Today(open(&self.scene, &self.wire, &self.clock).remembering_items()),
+            1 | 2 => self.process = Process::Before(open(&self.scene, &self.wire, &self.clock)),
+            _ => {}
+        }
     }
 
     pub async fn work(mut self, operations: u64, deletes: bool) {
@@ -68,55 +110,78 @@ impl Writer {
     /// One operation, and what it is told.
     pub async fn run(&mut self, what: &'static str) {
         let scene = self.scene.clone();
+        self.deploy();
         let number = scene.numbers.fetch_add(1, Ordering::Relaxed);
         self.wire.works_on(number);
         let began = Instant::now();
         let call = Call::new(Deadline::within(Duration::from_millis(200 + scene.network.below(3000))));
-        let told = Freezing::new(&scene.network, self.perform(what, number, &call)).await;
-        let conflicts = call.tally().conflicts;
-        let operation = Operation { number, what, began, ended: Instant::now(), told, conflicts };
+        let by_before = matches!(self.process, Process::Before(_));
+        let decided = Mutex::default();
+        let told = match self.process.clone() {
+            Process::Today(table) => {
+                Freezing::new(&scene.network, self.perform(&table, what, number, &call, &decided)).await
+            }
+            Process::Before(table) => {
+                Freezing::new(&scene.network, self.perform(&table, what, number, &call, &decided)).await
+            }
+        };
+        let (client, conflicts, ended) = (self.client, call.tally().conflicts, Instant::now());
+        let decided = decided.into_inner().expect("no panic");
+        let operation = Operation { number, client, what, began, ended, told, decided, conflicts, by_before };
         scene.done.lock().expect("no panic").push(operation);
     }
 
-    async fn perform(&mut self, what: &str, number: u64, call: &Call) -> Told {
+    async fn perform<L: Build>(
+        &mut self,
+        table: &Table<L>,
+        what: &str,
+        number: u64,
+        call: &Call,
+        decided: &Mutex<Option<(Ledger, Ledger)>>,
+    ) -> Told {
         let key = Key::from(self.scene.key.as_str());
-        let change = |ledger: &Ledger| Decision::<Ledger, ()>::Put(ledger.changed(number));
+        let change = |ledger: &L| {
+            let ledger: Ledger = ledger.clone().into();
+            let changed = ledger.changed(number);
+            *decided.lock().expect("no panic") = Some((ledger, changed.clone()));
+            Decision::<L, ()>::Put(changed.into())
+        };
         let told = match what {
-            "add" => self.add(&key, number, call).await,
+            "add" => self.add(table, &key, number, call).await,
             "add with a note" | "add where no note is" => {
-                transact(&self.table, &key, number, what == "add with a note", call).await
+                transact(table, &key, number, what == "add with a note", call).await
             }
-            "update" => match self.table.update_with_retry(&key, call, change).await {
+            "update" => match table.update_with_retry(&key, call, change).await {
                 Ok(written) => Told::Applied(written.at),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
-            "get" => match self.table.get(&key, call).await {
-                Ok(Some(current)) => at(&current),
+            "get" => match table.get(&key, call).await {
+                Ok(Some(current)) => saw(current),
                 Ok(None) => Told::SawNothing,
                 Err(failure) => by_failure(&failure),
             },
-            "create" => match self.table.create(&key, &Ledger::first(number), call).await {
+            "create" => match table.create(&key, &Ledger::first(number).into(), call).await {
                 Ok(written) => Told::Applied(written.at),
-                Err(CreateError::Exists(current)) => at(&current),
+                Err(CreateError::Exists(current)) => saw(*current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
-                let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
-                match self.table.update_at_version(&key, known, call, change).await {
+                let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
+                match table.update_at_version(&key, known, call, change).await {
                     Ok(written) => Told::Applied(written.at),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
-                    Err(VersionedUpdateError::Conflict(current)) => at(&current),
+                    Err(VersionedUpdateError::Conflict(current)) => saw(*current),
                     Err(VersionedUpdateError::Refused(())) => unreachable!("the decision never refuses"),
                     Err(VersionedUpdateError::Failed(failure)) => by_failure(&failure),
                 }
             }
             "delete at version" => {
-                let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
-                deleted(known, self.table.delete_at_version(&key, known, call).await)
+                let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
+                deleted(known, table.delete_at_version(&key, known, call).await)
             }
-            _ => match self.table.delete(&key, call).await {
+            _ => match table.delete(&key, call).await {
                 // Which state it deleted is its own affair; the timeline knows the incarnation.
                 Ok(version) => {
                     let incarnation = self.incarnation_of(number, version.get());
@@ -125,7 +190,7 @@ impl Writer {
                 Err(error) => deleted_not(error),
             },
         };
-        if let Told::Applied(at) | Told::Saw(at) | Told::OutOfRange(at) = &told {
+        if let Told::Applied(at) | Told::Saw(at, _) | Told::OutOfRange(at, _) = &told {
             self.known = Some(*at);
         }
         told
@@ -133,29 +198,29 @@ impl Writer {
 
     /// Adds with what this client knows, or as a new process that was told of a state: an old one, or one that is yet to
     /// come.
-    async fn add(&self, key: &Key, number: u64, call: &Call) -> Told {
+    async fn add<L: Build>(&self, table: &Table<L>, key: &Key, number: u64, call: &Call) -> Told {
         let below = |bound| self.scene.network.below(bound);
         let added = match self.known {
             Some(known) if below(5) == 0 => {
                 let version = Version::new(known.version.get() + below(4)).expect("small");
                 let add = add(number).seen(ItemVersion { version, ..known });
-                table(&self.scene, &self.wire).add(key, &add, call).await
+                open::<L>(&self.scene, &self.wire, &self.clock).add(key, &add, call).await
             }
-            _ => self.table.add(key, &add(number), call).await,
+            _ => table.add(key, &add(number), call).await,
         };
         match added {
             Ok(added) => Told::Applied(added.at),
             Err(AddError::NotFound) => Told::SawNothing,
-            Err(AddError::OutOfRange(current)) => Told::OutOfRange(current.at),
+            Err(AddError::OutOfRange(current)) => Told::OutOfRange(current.at, current.value.into()),
             Err(AddError::Failed(failure)) => by_failure(&failure),
             Err(other) => panic!("no such thing happens here: {other}"),
         }
     }
 
-    async fn known_version(&self, key: &Key, call: &Call) -> Option<ItemVersion> {
+    async fn known_version<L: Build>(&self, table: &Table<L>, key: &Key, call: &Call) -> Option<ItemVersion> {
         match self.known {
             Some(known) => Some(known),
-            None => self.table.get(key, call).await.ok().flatten().map(|current| current.at),
+            None => table.get(key, call).await.ok().flatten().map(|current| current.at),
         }
     }
 
@@ -168,32 +233,32 @@ impl Writer {
     }
 }
 
-fn deleted(known: ItemVersion, result: Result<fencepost::Version, DeleteError<Ledger>>) -> Told {
+fn deleted<L: Build>(known: ItemVersion, result: Result<fencepost::Version, DeleteError<L>>) -> Told {
     match result {
         Ok(version) => Told::Applied(ItemVersion { version, ..known }),
         Err(error) => deleted_not(error),
     }
 }
 
-fn deleted_not(error: DeleteError<Ledger>) -> Told {
+fn deleted_not<L: Build>(error: DeleteError<L>) -> Told {
     match error {
         DeleteError::NotFound => Told::SawNothing,
-        DeleteError::Conflict(current) => at(&current),
+        DeleteError::Conflict(current) => saw(*current),
         DeleteError::Failed(failure) => by_failure(&failure),
     }
 }
 
-fn table(scene: &Arc<Scene>, wire: &Wire) -> Table<Ledger> {
+fn open<L: Build>(scene: &Arc<Scene>, wire: &Wire, clock: &OffClock) -> Table<L> {
     let mut policy = RetryPolicy::default();
     policy.max_attempts = 12;
-    let clock = scene.clone();
-    let store = store_on(&scene.network, &wire.client(), move || clock.now()).with_policy(policy);
+    let clock = clock.clone();
+    let store = store_on(&scene.network, &wire.client(), move || clock.now(EPOCH)).with_policy(policy);
     store.table(TABLE).with_tombstone_retention(Duration::from_hours(1))
 }
 
 /// An add in a transaction. Beside the create of a note it is bare: the note remembers. Beside a check of one, the add
 /// itself must.
-async fn transact(ledgers: &Table<Ledger>, key: &Key, number: u64, creates: bool, call: &Call) -> Told {
+async fn transact<L: Build>(ledgers: &Table<L>, key: &Key, number: u64, creates: bool, call: &Call) -> Told {
     let notes = ledgers.store().table::<Note>(NOTES);
     let mut reads = Reads::new();
     let note_key = Key::from(note_id(key, number));
@@ -206,8 +271,8 @@ async fn transact(ledgers: &Table<Ledger>, key: &Key, number: u64, creates: bool
     let landed = transactions.transact_with_retry(reads, call, |attempt| {
         match attempt.get(ledger)? {
             None if attempt.knows(ledger) => return Ok(Plan::Refuse(Told::SawNothing)),
-            Some(current) if !current.value.added(number).is_right() => {
-                return Ok(Plan::Refuse(Told::OutOfRange(current.at)));
+            Some(current) if !current.value.clone().into().added(number).is_right() => {
+                return Ok(Plan::Refuse(Told::OutOfRange(current.at, current.value.into())));
             }
             _ => attempt.add(ledger, &add(number))?,
         }

@@ -142,6 +142,7 @@ async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
         mismatch: rate(100),
         mixed_reasons: rate(150),
         frozen: rate(10),
+        garbled: rate(100),
         ..Rates::default()
     };
     let ahead = [rng.u64(0..=1000), rng.u64(0..=1000)];

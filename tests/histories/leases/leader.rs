@@ -107,7 +107,8 @@ impl Leader {
     }
 
     fn end(&self, (number, began): (u64, Instant), what: What, token: Option<u64>, told: &Told) {
-        let done = Done { number, what, token, began, ended: Instant::now(), told: told.clone() };
+        let (leader, ended) = (self.index, Instant::now());
+        let done = Done { number, leader, what, token, began, ended, told: told.clone() };
         self.scene.done.lock().expect("no panic").push(done);
     }
 

@@ -1,7 +1,7 @@
 //! Histories of a lease: leaders whose clocks are apart acquire, renew, release, are frozen and wake up and write, under
 //! every fault at once, and what must hold after each.
 //!
-//! Reading order: [`leader`], [`play`], then what is checked in [`checks`] and [`timeline`]; the rules that are broken at
+//! Reading order: [`leader`], [`play`], then what is checked in [`checks`], [`timeline`] and by an independent judge in [`judged`]; the rules that are broken at
 //! the end show that it notices.
 
 use super::history::History;
@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep};
 
 mod checks;
 mod children;
+mod judged;
 mod leader;
 mod record;
 mod scene;
@@ -43,7 +44,11 @@ impl History for Leases {
     }
 
     fn violations(engine: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
-        checks::violations(engine, ended)
+        let mut found = checks::violations(engine, ended);
+        if found.is_empty() {
+            found.extend(judged::violation(&ended.scene.done.lock().expect("no panic")));
+        }
+        found
     }
 
     fn total(ended: &Ended) -> Total {
@@ -120,6 +125,7 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         mismatch: rate(100),
         mixed_reasons: rate(150),
         unprocessed: rate(80),
+        garbled: rate(100),
         // They are forgotten when that is allowed: see `serve`.
         tokens_forgotten: 0,
     }

@@ -60,6 +60,8 @@ pub enum Told {
 #[derive(Clone, Debug)]
 pub struct Done {
     pub number: u64,
+    /// Which leader it was.
+    pub leader: usize,
     pub what: What,
     pub token: Option<u64>,
     pub began: Instant,

@@ -11,7 +11,7 @@ use fencepost::{Call, Deadline};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// How often a request is repeated at most. Every fault passes.
@@ -20,20 +20,21 @@ const REPEATS: u32 = 300;
 pub struct Client {
     scene: Arc<Scene>,
     network: Arc<Network>,
+    number: u64,
     wire: Wire,
     mappings: host_mapping::App,
     deletes: delete_mapping::App,
 }
 
 impl Client {
-    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>) -> Self {
-        let wire = Wire::new(network);
-        let client = wire.client();
-        let start = scene.start;
-        let store = store_on(network, &client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
+    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>, number: usize) -> Self {
+        let clock = scene.clocks.draw();
+        let wire = clock.wire(network);
+        let store = store_on(network, &wire.client(), move || clock.now(EPOCH));
         let mappings = host_mapping::App::new(store.lww_table(MAPPINGS));
         let deletes = delete_mapping::App::new(store.lww_table(MAPPINGS));
-        Client { scene: scene.clone(), network: network.clone(), wire, mappings, deletes }
+        let number = u64::try_from(number).expect("few");
+        Client { scene: scene.clone(), network: network.clone(), number, wire, mappings, deletes }
     }
 
     /// Asks for these in turn, each until it is answered definitely or is in the queue, and looks around between them.
@@ -129,8 +130,9 @@ impl Client {
         let handled = Freezing::new(&self.network, host_mapping::handle(&self.mappings, &request, &call)).await;
         let kept = &self.scene.plan.addresses[address].kept;
         let told = told(kept, &what, &handled.unwrap_or_else(Problem::into_response));
-        let (ended, lost) = (Instant::now(), call.tally().lost_answers);
-        let sent = Sent { number, address, what, queued: false, began, ended, told: told.clone(), lost };
+        let ended = Instant::now();
+        let client = Some(self.number);
+        let sent = Sent { number, client, address, what, began, ended, told: told.clone() };
         self.scene.sent.lock().expect("no panic").push(sent);
         told
     }
@@ -144,12 +146,12 @@ impl Client {
         let (number, began, call) = self.invocation();
         let outcomes = Freezing::new(&self.network, delete_mapping::handle(&self.deletes, &bodies, &call)).await;
         assert_eq!(outcomes.len(), batch.len(), "one outcome for each message");
-        let (ended, lost) = (Instant::now(), call.tally().lost_answers);
+        let ended = Instant::now();
         let failed = outcomes.iter().map(Result::is_err).collect();
         for (ask, outcome) in asks.into_iter().zip(&outcomes) {
             let told = told_of_message(&self.scene.plan.addresses[ask.address].kept, outcome);
             let what = What::Change(ask.change.clone());
-            let sent = Sent { number, address: ask.address, what, queued: true, began, ended, told, lost };
+            let sent = Sent { number, client: None, address: ask.address, what, began, ended, told };
             self.scene.sent.lock().expect("no panic").push(sent);
         }
         failed

@@ -1,13 +1,14 @@
 //! Histories of addresses: instances registered and deleted late, twice and in any order, and what must hold after each.
 //!
 //! [`orders`] plays all orders of a few changes. The rest plays random ones under every fault. Reading order: [`plan`],
-//! [`client`], [`play`], then what is checked in [`checks`]; the tests at the end show that it notices.
+//! [`client`], [`play`], then what is checked in [`checks`] and by an independent judge in [`judged`]; the tests at the end show that it notices.
 
 use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Broken, Rates, network_that_breaks};
 use crate::harness::functions::{self, Functions};
+use crate::harness::off::OffClocks;
 use checks::{Ended, violations};
 use client::Client;
 use plan::Plan;
@@ -19,8 +20,10 @@ use std::time::Duration;
 use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, sleep};
 
+mod buried;
 mod checks;
 mod client;
+mod judged;
 mod orders;
 mod plan;
 mod scene;
@@ -44,6 +47,9 @@ impl History for Mappings {
         let operations: BTreeSet<_> = asked.iter().map(|asked| asked.operation.as_str()).collect();
         if !operations.is_subset(&["GetItem", "PutItem"].into()) {
             found.push(format!("something else was sent than reads and conditional puts: {operations:?}"));
+        }
+        if found.is_empty() {
+            found = judged::violations(ended);
         }
         found
     }
@@ -70,27 +76,31 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
     let storm = network_that_breaks(engine, rates, broken, rng);
     let scene = Arc::new(Scene {
         plan,
-        start: Instant::now(),
+        clocks: OffClocks::of(seed, Instant::now()),
         numbers: AtomicU64::new(1),
         sent: Mutex::default(),
         queue: Mutex::default(),
         asking: AtomicUsize::new(clients),
     });
+    buried::bury(&scene.plan, &storm).await;
+    let ttl_rng = fastrand::Rng::with_seed(seed ^ 0x771_771);
+    let ttl = tokio::spawn(buried::remove_what_has_ended(scene.clone(), storm.clone(), ttl_rng));
     let mut working = JoinSet::new();
     for client in 0..clients {
         let asks = asks.iter().skip(client).step_by(clients).copied().collect();
-        working.spawn_local(Client::new(&scene, &storm).ask_for(asks));
+        working.spawn_local(Client::new(&scene, &storm, client).ask_for(asks));
     }
-    for _ in 0..readers {
-        working.spawn_local(Client::new(&scene, &storm).empty_queue());
+    for reader in 0..readers {
+        working.spawn_local(Client::new(&scene, &storm, clients + reader).empty_queue());
     }
-    working.spawn_local(Client::new(&scene, &storm).look_around(8));
+    working.spawn_local(Client::new(&scene, &storm, clients + readers).look_around(8));
     working.join_all().await;
     // Until the last copy that was held has arrived.
     sleep(Duration::from_secs(700)).await;
+    ttl.abort();
     // With the seed of the storm, its write ids could come again.
     let calm = network_that_breaks(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));
-    let client = Client::new(&scene, &calm);
+    let client = Client::new(&scene, &calm, clients + readers + 1);
     let mut last = Vec::new();
     for address in 0..scene.plan.addresses.len() {
         last.push(client.look_up(address).await);
@@ -115,6 +125,7 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         transaction_conflict: rate(80),
         denied: rate(20),
         frozen: rate(30),
+        garbled: rate(100),
         ..Rates::default()
     }
 }

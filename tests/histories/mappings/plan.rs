@@ -2,10 +2,11 @@
 
 use fencepost::timestamp::Timestamp;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// Which instance, or all of a moment. The newest of two is the greater one, as the contract says: written down here once
 /// more, so that the tests do not take the crate's word for it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Who {
     /// In milliseconds since 1970.
     pub moment: u64,
@@ -13,7 +14,7 @@ pub struct Who {
 }
 
 /// All instances of a moment come after each of them.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Name {
     One(String),
     All,
@@ -27,7 +28,7 @@ pub enum Change {
 }
 
 /// A row: a mapping, or a tombstone.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Stand {
     pub who: Who,
     pub live: bool,
@@ -119,6 +120,35 @@ pub fn left_by<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Option<Who>
     registered.filter(|who| Some(*who) > deleted).cloned()
 }
 
+/// What was deleted at an address a month before.
+#[derive(Clone, Debug)]
+pub struct Buried {
+    pub who: Who,
+    /// Whether it is newer than all that is asked for. Then nothing of that is done before the tombstone is gone.
+    pub is_newest: bool,
+    /// How long after the begin of the history its tombstone ends.
+    pub ends_after: Duration,
+}
+
+impl Buried {
+    /// What was deleted at each address, in one of four histories. `first` is the earliest moment that is asked for.
+    pub fn draw(seed: u64, addresses: usize, first: u64) -> Vec<Option<Self>> {
+        let mut rng = fastrand::Rng::with_seed(seed ^ 0xB0_41ED);
+        let has_some = rng.u32(..4) == 0;
+        let mut buried = |_| {
+            let (is_there, is_newest) = (rng.u32(..3) > 0, rng.bool());
+            let ends_after = Duration::from_millis(rng.u64(0..900_000));
+            let who = Who::one(if is_newest { first + 100 } else { first - 100 }, "x");
+            (has_some && is_there).then_some(Buried { who, is_newest, ends_after })
+        };
+        (0..addresses).map(&mut buried).collect()
+    }
+
+    pub fn stand(&self) -> Stand {
+        Stand { who: self.who.clone(), live: false }
+    }
+}
+
 /// One change to ask for, of one of the addresses.
 #[derive(Clone, Debug)]
 pub struct Ask {
@@ -132,6 +162,8 @@ pub struct Plan {
     /// No other history has them.
     pub addresses: Vec<Address>,
     pub asks: Vec<Ask>,
+    /// What was deleted at each address a month before.
+    pub buried: Vec<Option<Buried>>,
 }
 
 /// An address as it is kept, and in how many ways it is written.
@@ -174,7 +206,8 @@ impl Plan {
                 }
             }
         }
-        Plan { addresses, asks }
+        let buried = Buried::draw(seed, addresses.len(), first);
+        Plan { addresses, asks, buried }
     }
 
     /// Who is to be seen behind an address when all is done.

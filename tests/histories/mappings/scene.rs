@@ -1,6 +1,7 @@
 //! What the clients of one history share, what they asked and what they were told.
 
 use super::plan::{Change, Plan, Who};
+use crate::harness::off::OffClocks;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
@@ -9,10 +10,14 @@ use tokio::time::Instant;
 /// When histories begin, since 1970.
 pub const EPOCH: Duration = Duration::from_hours(500_000);
 
+/// Who removes rows that have ended.
+pub const TTL: u64 = 0;
+
 /// What the clients of one history share.
 pub struct Scene {
     pub plan: Plan,
-    pub start: Instant,
+    /// Those of the clients.
+    pub clocks: OffClocks,
     /// The number of the next invocation.
     pub numbers: AtomicU64,
     pub sent: Mutex<Vec<Sent>>,
@@ -56,12 +61,17 @@ impl Told {
 pub struct Sent {
     /// Of the invocation; all messages of a batch have the same.
     pub number: u64,
+    /// Which client it was. `None` for a message of the queue: those of one batch are worked on at once.
+    pub client: Option<u64>,
     pub address: usize,
     pub what: What,
-    pub queued: bool,
     pub began: Instant,
     pub ended: Instant,
     pub told: Told,
-    /// How many answers the invocation has lost.
-    pub lost: u32,
+}
+
+impl Sent {
+    pub fn was_queued(&self) -> bool {
+        self.client.is_none()
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::checks::Ended;
 use super::plan::{Change, Name};
-use super::scene::{Sent, Told, What};
+use super::scene::{Sent, TTL, Told, What};
 use crate::histories::total::Total;
 use std::collections::BTreeSet;
 
@@ -18,16 +18,13 @@ pub fn total(ended: &Ended) -> Total {
     };
     let nameless = |sent: &Sent| matches!(&sent.what, What::Change(change) if change.who().name == Name::All);
     let is_change = |sent: &Sent| matches!(sent.what, What::Change(_));
-    let numbers = |queued| ended.sent.iter().filter(move |sent| sent.queued == queued).map(|sent| sent.number);
+    let numbers = |queued| ended.sent.iter().filter(move |sent| sent.was_queued() == queued).map(|sent| sent.number);
     let batches = numbers(true).collect::<BTreeSet<_>>().len();
-    let mut counted = BTreeSet::new();
-    let lost = ended.sent.iter().filter(|sent| counted.insert(sent.number)).map(|sent| sent.lost).sum::<u32>();
     Total::of(&[
         ("invocations", numbers(false).count() + batches),
         ("batches", batches),
-        ("messages", count(&|sent| sent.queued)),
+        ("messages", count(&Sent::was_queued)),
         ("duplicates", count(&is_change) - ended.scene.plan.different()),
-        ("lostAnswers", usize::try_from(lost).expect("few")),
         ("registered", told(Told::New)),
         ("same", told(Told::Same)),
         ("superseded", count(&|sent| is_register(sent) && superseded(sent))),
@@ -40,6 +37,7 @@ pub fn total(ended: &Ended) -> Total {
         ("shown", count(&|sent| matches!(sent.told, Told::Shown(_)))),
         ("shownNothing", told(Told::ShownNothing)),
         ("toldNothingApplied", told(Told::NotApplied)),
+        ("removedByTtl", ended.applied.iter().filter(|applied| applied.op == TTL).count()),
         ("unknown", told(Told::Unknown)),
         ("unknownThatLanded", count(&|sent| sent.told == Told::Unknown && ended.has_landed(sent))),
     ])
@@ -51,6 +49,7 @@ pub fn assert_enough_happened(total: &Total) {
     assert!(total.least(&often) * 2 > histories, "little happened: {total}");
     assert!(total.least(&["shown", "shownNothing"]) * 2 > histories, "little happened: {total}");
     assert!(total.least(&["stayedDeleted", "folded", "nameless"]) * 8 > histories, "little happened: {total}");
+    assert!(total["removedByTtl"] * 20 > histories, "few tombstones have ended: {total}");
     assert!(total.least(&["toldNothingApplied", "lostAnswers"]) > 0, "nothing went wrong: {total}");
     total.assert_unknown_is_worth_its_name();
 }

@@ -5,6 +5,8 @@ use super::record::{FOREIGN, KEY, Stored, TABLE, version_of};
 use super::writer::{Operation, Scene, Told};
 use crate::harness::faults::Applied;
 use crate::histories::total::Total;
+use judges::linearizable::Seen;
+use judges::register::{self, Op, SeenOf};
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -69,7 +71,27 @@ impl Ended {
         if states.last().is_some_and(|last| *last.row != self.row) {
             found.push(format!("the row was not left by its last commit: {}", self.row));
         }
+        if found.is_empty() {
+            found.extend(register::judge(None, self.seen(&states)).err());
+        }
         found
+    }
+
+    /// What the clients saw of the item, the other program among them, for a judge that knows nothing else.
+    fn seen(&self, states: &[State<'_>]) -> Vec<SeenOf<Stored>> {
+        let mut seen: Vec<_> = self.done.iter().filter_map(Operation::seen).collect();
+        // A refused write whose second copy the network delivered later: nobody knows what became of that copy.
+        let copied = |state: &&State<'_>| state.is_copy_of_refused && state.op < FOREIGN;
+        for copy in states.iter().filter(copied) {
+            let operation = self.done.iter().find(|operation| operation.number == copy.op);
+            seen.extend(operation.and_then(Operation::may_come_again));
+        }
+        for state in states.iter().filter(|state| state.op >= FOREIGN && state.is_effect()) {
+            let (op, told) = (Op::Put(state.after.clone()), Some(register::Told::Done(None)));
+            let time = state.time.into_std();
+            seen.push(Seen { client: FOREIGN, began: time, ended: time, op, told });
+        }
+        seen
     }
 
     /// A write that makes something else of the value than it makes of what it read: it undid a write that came between.
@@ -139,9 +161,9 @@ fn check(operation: &Operation, states: &[State<'_>]) -> Option<String> {
     if certain.len() > 1 {
         return fail(APPLIED_TWICE);
     }
-    match (operation.told, certain.first()) {
+    match (&operation.told, certain.first()) {
         (Told::Applied(_) | Told::Landed, None) if mine.is_empty() => fail(NEVER_APPLIED),
-        (Told::Applied(version), Some(state)) if state.row.is_object() && version_of(state.row) != version => {
+        (Told::Applied(version), Some(state)) if state.row.is_object() && version_of(state.row) != *version => {
             fail("told a version that it did not make")
         }
         (Told::Applied(_) | Told::Landed, Some(state))
@@ -153,7 +175,9 @@ fn check(operation: &Operation, states: &[State<'_>]) -> Option<String> {
         (_, Some(_)) => fail(DENIED),
         (told, None) => {
             let is_true = match told {
-                Told::Saw(at) => was(operation, states, |row| Stored::of(row).is_some() && version_of(row) == at),
+                Told::Saw(at, stored) => {
+                    was(operation, states, |row| Stored::of(row).as_ref() == Some(stored) && version_of(row) == *at)
+                }
                 Told::SawNothing => was(operation, states, |row| Stored::of(row).is_none()),
                 _ => true,
             };

@@ -6,7 +6,8 @@
 use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
-use crate::harness::faults::{Network, Rates};
+use crate::harness::faults::{Broken, Rates, network_that_breaks};
+use crate::harness::off::OffClocks;
 use checks::Ended;
 use neighbour::Style;
 use record::{ANY, KEY, NOBODY, NOTES, TABLE, VERSIONED};
@@ -17,6 +18,7 @@ use tokio::time::{Instant, sleep};
 use writer::{Scene, Writer};
 
 mod checks;
+mod judged;
 mod neighbour;
 mod record;
 mod writer;
@@ -71,13 +73,15 @@ async fn play<const OTHERS: u8>(engine: &Engine, seed: u64, style: Style, create
     let rates = rates(&mut rng);
     let (writers, neighbours, turns) = (rng.u64(1..=4), rng.u64(1..=3), rng.u64(3..=9));
     let (hours, begins_foreign) = (rng.u32(..4) == 0, !creates || rng.bool());
+    let start = Instant::now();
     let scene = Arc::new(Scene {
-        network: Network::new(engine, rates, rng),
+        network: network_that_breaks(engine, rates, Broken::Nothing, rng),
         key: format!("tally-{seed}-{OTHERS}-{style:?}-{creates}"),
         hours,
         creates,
         numbers: AtomicU64::new(1),
-        start: Instant::now(),
+        start,
+        clocks: OffClocks::of(seed, start),
         done: Mutex::default(),
     });
     if begins_foreign {
@@ -85,8 +89,8 @@ async fn play<const OTHERS: u8>(engine: &Engine, seed: u64, style: Style, create
     }
     let sweep = tokio::spawn(neighbour::sweep(scene.clone()));
     let mut working = tokio::task::JoinSet::new();
-    for _ in 0..writers {
-        working.spawn(Writer::<OTHERS>::new(&scene).work(turns));
+    for client in 0..writers {
+        working.spawn(Writer::<OTHERS>::new(&scene, client).work(turns));
     }
     for _ in 0..neighbours {
         working.spawn(neighbour::work(scene.clone(), style, turns));
@@ -116,6 +120,7 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         frozen: rate(25),
         in_progress: rate(60),
         mismatch: rate(60),
+        garbled: rate(100),
         ..Rates::default()
     }
 }

@@ -53,7 +53,7 @@ impl Record for Note {
 }
 
 /// What a stored row holds, whoever wrote it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stored {
     pub operations: Vec<u64>,
     pub count: i64,

@@ -2,12 +2,18 @@
 
 use super::record::{NOTES, Note, Stored, TABLE, Tally};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
+use crate::harness::off::OffClocks;
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
-use fencepost::{Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version};
+use fencepost::{
+    Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version, Versioned,
+};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
+
+/// When histories begin, since 1970.
+const EPOCH: Duration = Duration::from_hours(500_000);
 
 /// What all writers of a history share.
 pub struct Scene {
@@ -19,17 +25,19 @@ pub struct Scene {
     pub creates: bool,
     pub numbers: AtomicU64,
     pub start: Instant,
+    pub clocks: OffClocks,
     pub done: Mutex<Vec<Operation>>,
 }
 
 impl Scene {
+    /// By the service's clock.
     pub fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_hours(500_000) + self.start.elapsed()
+        SystemTime::UNIX_EPOCH + EPOCH + self.start.elapsed()
     }
 }
 
 /// What an operation was told.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Told {
     /// Applied, and this is the version that it made.
     Applied(Version),
@@ -37,8 +45,8 @@ pub enum Told {
     Landed,
     /// Not applied, and nothing is claimed about the row.
     NotApplied,
-    /// Not applied, or only read. The row was at this version at some moment of the call.
-    Saw(Version),
+    /// Not applied, or only read. The row was at this version, and held this, at some moment of the call.
+    Saw(Version, Stored),
     /// Not applied, or only read. At some moment of the call nothing was there.
     SawNothing,
     /// Nobody knows.
@@ -48,30 +56,35 @@ pub enum Told {
 #[derive(Debug)]
 pub struct Operation {
     pub number: u64,
+    /// Which client it was.
+    pub client: u64,
     pub what: &'static str,
     pub began: Instant,
     pub ended: Instant,
     pub told: Told,
+    /// What its last decision made of what, if it decided.
+    pub decided: Option<(Stored, Stored)>,
 }
 
-/// One client: its own SDK client, table handle and wire.
+/// One client: its own SDK client, table handle, wire and clock.
 pub struct Writer<const OTHERS: u8> {
     scene: Arc<Scene>,
+    client: u64,
     wire: Wire,
     table: Table<Tally<OTHERS>>,
     known: Option<ItemVersion>,
 }
 
 impl<const OTHERS: u8> Writer<OTHERS> {
-    pub fn new(scene: &Arc<Scene>) -> Self {
-        let wire = Wire::new(&scene.network);
+    pub fn new(scene: &Arc<Scene>, client: u64) -> Self {
+        let clock = scene.clocks.draw();
+        let wire = clock.wire(&scene.network);
         let mut policy = RetryPolicy::default();
         policy.max_attempts = 12;
-        let clock = scene.clone();
-        let store = store_on(&scene.network, &wire.client(), move || clock.now()).with_policy(policy);
+        let store = store_on(&scene.network, &wire.client(), move || clock.now(EPOCH)).with_policy(policy);
         let table = store.table(TABLE).with_tombstone_retention(Duration::from_hours(1));
         let table = if scene.network.below(2) == 0 { table.remembering_items() } else { table };
-        Writer { scene: scene.clone(), wire, table, known: None }
+        Writer { scene: scene.clone(), client, wire, table, known: None }
     }
 
     pub async fn work(mut self, turns: u64) {
@@ -101,14 +114,27 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         self.wire.works_on(number);
         let began = Instant::now();
         let call = Call::new(Deadline::within(Duration::from_millis(200 + scene.network.below(3000))));
-        let told = Freezing::new(&scene.network, self.perform(what, number, &call)).await;
-        let operation = Operation { number, what, began, ended: Instant::now(), told };
+        let decided = Mutex::default();
+        let told = Freezing::new(&scene.network, self.perform(what, number, &call, &decided)).await;
+        let decided = decided.into_inner().expect("no panic");
+        let (client, ended) = (self.client, Instant::now());
+        let operation = Operation { number, client, what, began, ended, told, decided };
         scene.done.lock().expect("no panic").push(operation);
     }
 
-    async fn perform(&mut self, what: &str, number: u64, call: &Call) -> Told {
+    async fn perform(
+        &mut self,
+        what: &str,
+        number: u64,
+        call: &Call,
+        decided: &Mutex<Option<(Stored, Stored)>>,
+    ) -> Told {
         let key = Key::from(self.scene.key.as_str());
-        let change = |tally: &Tally<OTHERS>| Decision::<_, ()>::Put(Stored::from(tally).changed(number).into());
+        let change = |tally: &Tally<OTHERS>| {
+            let (from, to) = (Stored::from(tally), Stored::from(tally).changed(number));
+            *decided.lock().expect("no panic") = Some((from, to.clone()));
+            Decision::<_, ()>::Put(to.into())
+        };
         match what {
             "update" => match self.table.update_with_retry(&key, call, change).await {
                 Ok(written) => self.applied(written.at),
@@ -124,13 +150,13 @@ impl<const OTHERS: u8> Writer<OTHERS> {
             },
             "add with a note" => self.add_with_note(&key, number, call).await,
             "get" => match self.table.get(&key, call).await {
-                Ok(Some(current)) => self.saw(current.at),
+                Ok(Some(current)) => self.saw(&current),
                 Ok(None) => Told::SawNothing,
                 Err(failure) => by_failure(&failure),
             },
             "create" => match self.table.create(&key, &Stored::new(number).into(), call).await {
                 Ok(written) => self.applied(written.at),
-                Err(CreateError::Exists(current)) => self.saw(current.at),
+                Err(CreateError::Exists(current)) => self.saw(&current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
@@ -138,7 +164,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
                 match self.table.update_at_version(&key, known, call, change).await {
                     Ok(written) => self.applied(written.at),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
-                    Err(VersionedUpdateError::Conflict(current)) => self.saw(current.at),
+                    Err(VersionedUpdateError::Conflict(current)) => self.saw(&current),
                     Err(VersionedUpdateError::Refused(())) => unreachable!("the decision never refuses"),
                     Err(VersionedUpdateError::Failed(failure)) => by_failure(&failure),
                 }
@@ -177,16 +203,16 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         Told::Applied(at.version)
     }
 
-    fn saw(&mut self, at: ItemVersion) -> Told {
-        self.known = Some(at);
-        Told::Saw(at.version)
+    fn saw(&mut self, current: &Versioned<Tally<OTHERS>>) -> Told {
+        self.known = Some(current.at);
+        Told::Saw(current.version(), Stored::from(&current.value))
     }
 
     fn deleted(result: Result<Version, DeleteError<Tally<OTHERS>>>) -> Told {
         match result {
             Ok(version) => Told::Applied(version),
             Err(DeleteError::NotFound) => Told::SawNothing,
-            Err(DeleteError::Conflict(current)) => Told::Saw(current.version()),
+            Err(DeleteError::Conflict(current)) => Told::Saw(current.version(), Stored::from(&current.value)),
             Err(DeleteError::Failed(failure)) => by_failure(&failure),
         }
     }

@@ -1,7 +1,7 @@
 //! Every invariant of a history, from what the engine applied, what the clerks were told and what is stored.
 
 use super::plan::{Plan, What};
-use super::scene::{Scene, Sent};
+use super::scene::{Scene, Sent, TTL};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
@@ -9,12 +9,17 @@ use crate::histories::total::Total;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 
 pub const DENIED: &str = "told that nothing was applied, but it was";
 pub const TAKEN_FOR_ANOTHERS: &str = "applied it itself, and was told that another had";
 const DOES_NOT_ADD_UP: &str = "stock + ordered - cancelled is not what was there and came";
 pub const COUNTED_TWICE: &str = "one key has changed the stock twice";
 pub const TWO_ORDERS: &str = "one key has more than one order";
+
+/// For how long a key is remembered at least. That of an order is remembered for ever.
+const DAY: Duration = Duration::from_hours(24);
 
 /// A history that is over: all copies have arrived, and what was unknown has been repeated.
 pub struct Ended {
@@ -36,7 +41,7 @@ impl Ended {
 
     /// Whether "nothing was applied" became untrue, because a second copy of a request that an add had refused was applied
     /// later.
-    fn is_made_untrue(&self, sent: &Sent) -> bool {
+    pub fn is_made_untrue(&self, sent: &Sent) -> bool {
         let by_copy = |applied: &Applied| applied.op == sent.number && applied.is_copy_of_refused;
         !sent.is_success()
             && !sent.is_unknown()
@@ -48,16 +53,30 @@ impl Ended {
     fn was_done_before(&self, sent: &Sent) -> bool {
         let same =
             |number: u64| self.sent.iter().any(|other| other.number == number && other.what.has_key_of(&sent.what));
-        self.applied.iter().any(|applied| applied.time < sent.began && same(applied.op))
+        let counts = |applied: &Applied| is_remembered(&sent.what, applied.time, sent.began);
+        self.applied.iter().any(|applied| applied.time < sent.began && counts(applied) && same(applied.op))
     }
 
-    /// How often the requests of this key have changed a stock.
-    fn stock_changes(&self, what: &What) -> usize {
-        let of_key = |number: u64| self.sent.iter().any(|sent| sent.number == number && sent.what.has_key_of(what));
-        let changes = |applied: &Applied| {
+    /// When the requests of this key have changed a stock.
+    fn stock_changes(&self, what: &What) -> Vec<Instant> {
+        let changes = |applied: &&&Applied| {
             applied.rows.iter().any(|row| row.step.table == PRODUCTS && row.step.action == "UpdateItem")
         };
-        self.applied.iter().filter(|applied| of_key(applied.op) && changes(applied)).count()
+        self.effects(what).iter().filter(changes).map(|applied| applied.time).collect()
+    }
+
+    /// What the requests of this key have applied, oldest first.
+    fn effects(&self, what: &What) -> Vec<&Applied> {
+        let of_key = |number: u64| self.sent.iter().any(|sent| sent.number == number && sent.what.has_key_of(what));
+        self.applied.iter().filter(|applied| of_key(applied.op)).collect()
+    }
+
+    /// Which effect of its key a request was told of, counted from the first. `None` where another one came meanwhile.
+    fn told_of(&self, sent: &Sent) -> Option<usize> {
+        let effects = self.effects(&sent.what);
+        let of_others = |applied: &&&Applied| applied.op != sent.number && applied.time >= sent.began;
+        let meanwhile = effects.iter().filter(of_others).any(|applied| applied.time <= sent.ended);
+        (!meanwhile).then(|| effects.iter().filter(|applied| applied.time <= sent.ended).count())
     }
 
     fn successes(&self, what: &What) -> Vec<&Sent> {
@@ -65,10 +84,20 @@ impl Ended {
     }
 
     /// Whether the key of an unknown request had had its effect when the storm was over, by whomever.
-    fn had_effect(&self, unknown: &Sent) -> bool {
+    fn had_effect(&self, unknown: &Sent, repeat: &Sent) -> bool {
         let same = |sent: &&Sent| sent.number == unknown.number || sent.what.has_key_of(&unknown.what);
-        self.sent.iter().filter(same).any(|sent| self.landed.contains(&sent.number))
+        let counts = |number: u64| {
+            let mut own = self.applied.iter().filter(|applied| applied.op == number);
+            own.any(|applied| is_remembered(&unknown.what, applied.time, repeat.began))
+        };
+        let landed = |sent: &Sent| self.landed.contains(&sent.number) && counts(sent.number);
+        self.sent.iter().filter(same).any(landed)
     }
+}
+
+/// Whether a request of then is known by its key now.
+fn is_remembered(what: &What, then: Instant, now: Instant) -> bool {
+    !matches!(what, What::Restock(_)) || now.saturating_duration_since(then) < DAY
 }
 
 /// What does not hold; each in a sentence.
@@ -97,16 +126,19 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
             found.push(format!("told that it is cancelled, but it is not: {mine:?}"));
         }
     }
-    let restocked: Vec<_> = (0..plan.restocks.len())
-        .map(|restock| engine.row(RECORDS, "recordId", &plan.record_id(restock)))
-        .map(|record| !record.is_null() && record.get("_purgeAt").is_none())
-        .collect();
-    for (restock, there) in restocked.iter().enumerate() {
+    let mut restocked = Vec::new();
+    for restock in 0..plan.restocks.len() {
         let what = What::Restock(restock);
-        found.extend(one_answer(ended, &what, *there));
-        if ended.stock_changes(&what) > 1 {
+        let record = engine.row(RECORDS, "recordId", &plan.record_id(restock));
+        let there = !record.is_null() && record.get("_purgeAt").is_none();
+        // After a day, a key may be another change, and its record may be gone.
+        let days = ended.scene.days.is_some();
+        found.extend(one_answer(ended, &what, there || days));
+        let changes = ended.stock_changes(&what);
+        if changes.windows(2).any(|pair| is_remembered(&what, pair[0], pair[1])) {
             found.push(format!("{COUNTED_TWICE}: {}", Plan::restock_key(restock)));
         }
+        restocked.push(if days { changes.len() } else { usize::from(there) });
     }
     for product in 0..plan.products.len() {
         found.extend(adds_up(engine, ended, product, &orders, &restocked));
@@ -139,7 +171,7 @@ fn resolved(ended: &Ended, unknown: &Sent, repeat: &Sent) -> Option<&'static str
     if repeat.is_success() {
         return None;
     }
-    if ended.had_effect(unknown) {
+    if ended.had_effect(unknown, repeat) {
         return Some("a repeat denies what was done");
     }
     let refused = repeat.body.contains("insufficient_stock");
@@ -153,12 +185,18 @@ fn one_answer(ended: &Ended, what: &What, there: bool) -> Option<String> {
     if !there {
         return Some(format!("told of what is not there: {first:?}"));
     }
-    let other = successes.iter().find(|other| (&other.body, &other.etag) != (&first.body, &first.etag))?;
-    Some(format!("one key has two answers: {first:?} and {other:?}"))
+    let differ = |one: &Sent, other: &Sent| (&one.body, &one.etag) != (&other.body, &other.etag);
+    if ended.scene.days.is_none() || !matches!(what, What::Restock(_)) {
+        let other = successes.iter().find(|other| differ(first, other))?;
+        return Some(format!("one key has two answers: {first:?} and {other:?}"));
+    }
+    let told: Vec<_> = successes.iter().filter_map(|sent| Some((ended.told_of(sent)?, *sent))).collect();
+    let two = |(of, one): &(usize, &Sent)| told.iter().any(|(same, other)| same == of && differ(one, other));
+    told.iter().find(|one| two(one)).map(|(_, one)| format!("one effect has two answers: {one:?}"))
 }
 
 /// The stock of a product against all that took from it and added to it, each once.
-fn adds_up(engine: &Engine, ended: &Ended, product: usize, orders: &[Value], restocked: &[bool]) -> Option<String> {
+fn adds_up(engine: &Engine, ended: &Ended, product: usize, orders: &[Value], restocked: &[usize]) -> Option<String> {
     let plan = &ended.scene.plan;
     let id = plan.products[product].as_str();
     let row = engine.row(PRODUCTS, "productId", id);
@@ -167,8 +205,8 @@ fn adds_up(engine: &Engine, ended: &Ended, product: usize, orders: &[Value], res
     let lines = pending.flat_map(|row| row["lines"]["L"].as_array().into_iter().flatten());
     let lines = lines.filter(|line| line["M"]["productId"]["S"] == id);
     let ordered: i64 = lines.filter_map(|line| number(&line["M"]["quantity"])).sum();
-    let restocks = plan.restocks.iter().zip(restocked).filter(|((of, _), there)| *of == product && **there);
-    let restocks: i64 = restocks.map(|((_, by), _)| by).sum();
+    let restocks = plan.restocks.iter().zip(restocked).filter(|((of, _), _)| *of == product);
+    let restocks: i64 = restocks.map(|((_, by), times)| by * i64::try_from(*times).expect("few")).sum();
     let adjusted = |sent: &Sent| match sent.what {
         What::Adjust(of, by) if of == product && ended.applied_by(sent) > 0 => by,
         _ => 0,
@@ -203,8 +241,16 @@ pub fn total(ended: &Ended) -> Total {
         ("unknown", count(&|sent| sent.is_unknown())),
         ("unknownThatLanded", count(&|sent| sent.is_unknown() && done(sent))),
         ("refusalsMadeUntrue", count(&|sent| ended.is_made_untrue(sent))),
+        ("removedByTtl", ended.applied.iter().filter(|applied| applied.op == TTL).count()),
+        ("keysUsedAnew", used_anew(ended)),
         ("conflicts", usize::try_from(conflicts).expect("few")),
     ])
+}
+
+/// How many keys had another effect after a day.
+fn used_anew(ended: &Ended) -> usize {
+    let restocks = (0..ended.scene.plan.restocks.len()).map(What::Restock);
+    restocks.filter(|what| ended.stock_changes(what).len() > 1).count()
 }
 
 pub fn assert_enough_happened(total: &Total) {
@@ -212,6 +258,7 @@ pub fn assert_enough_happened(total: &Total) {
     assert!(total["ordersPlaced"] > histories && total["refused"] > histories / 2, "little happened: {total}");
     assert!(total.least(&["cancelled", "restocked", "replayed"]) * 4 > histories, "little happened: {total}");
     assert!(total.least(&["conflicts", "toldNothingApplied"]) > 0, "nobody stood in another's way: {total}");
+    assert!(total.least(&["removedByTtl", "keysUsedAnew"]) > 0, "no record has ended: {total}");
     assert!(total["unknown"] * 10 < total["invocations"], "unknown is for the rare case: {total}");
     total.assert_unknown_is_worth_its_name();
 }

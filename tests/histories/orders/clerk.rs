@@ -11,12 +11,13 @@ use fencepost::{Call, Deadline};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 pub struct Clerk {
     scene: Arc<Scene>,
     network: Arc<Network>,
+    number: u64,
     wire: Wire,
     inventory: inventory::App,
     orders: place_order::App,
@@ -24,20 +25,22 @@ pub struct Clerk {
 }
 
 impl Clerk {
-    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>) -> Self {
-        let wire = Wire::new(network);
-        let client = wire.client();
-        let start = scene.start;
-        let store = store_on(network, &client, move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed());
+    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>, number: u64) -> Self {
+        let clock = scene.clocks.draw();
+        let wire = clock.wire(network);
+        let store = store_on(network, &wire.client(), move || clock.now(EPOCH));
         let inventory = inventory::App::new(store.table(PRODUCTS), store.idempotency(RECORDS));
         let orders = place_order::App::new(store.table(ORDERS), store.table(PRODUCTS));
         let wrong = Wrong::new(&store);
-        Clerk { scene: scene.clone(), network: network.clone(), wire, inventory, orders, wrong }
+        Clerk { scene: scene.clone(), network: network.clone(), number, wire, inventory, orders, wrong }
     }
 
     pub async fn work(self, requests: u64) {
         for _ in 0..requests {
             sleep(Duration::from_millis(self.network.below(80))).await;
+            if let Some(days) = &self.scene.days {
+                days.rest().await;
+            }
             let what = self.scene.plan.pick(|bound| self.below(bound), &self.tags());
             let mut sent = self.send(what).await;
             // Some repeat at once what failed; the rest is repeated by others, or when the storm is over.
@@ -73,8 +76,10 @@ impl Clerk {
         let header = |name: &str| response.headers().iter().find(|(other, _)| *other == name);
         let sent = Sent {
             number,
+            client: self.number,
             what,
             began,
+            ended: Instant::now(),
             status: response.status(),
             body: response.body().unwrap_or_default().to_owned(),
             etag: header("etag").map(|(_, tag)| tag.clone()),

@@ -1,17 +1,19 @@
 //! Histories of a shop: orders placed, cancelled and restocked under every fault at once, and what must hold after each.
 //!
-//! Reading order: [`plan`], [`clerk`], [`play`], then what is checked in [`checks`]; the callers in [`wrong`] show that
+//! Reading order: [`plan`], [`clerk`], [`play`], then what is checked in [`checks`] and by an independent judge in [`judged`]; the callers in [`wrong`] show that
 //! it notices.
 
 use super::history::History;
 use super::total::Total;
-use crate::harness::engine::{Asked, Engine, store};
-use crate::harness::faults::{Applied, Broken, Network, ONE_PAYLOAD, Rates, is_burn, network_that_breaks};
-use crate::harness::functions::{Functions, PRODUCTS, Shop};
+use crate::harness::engine::{Asked, Engine, Step, store};
+use crate::harness::faults::{Applied, Broken, Network, ONE_PAYLOAD, Rates, Touched, is_burn, network_that_breaks};
+use crate::harness::functions::{Functions, ORDERS, PRODUCTS, RECORDS, Shop};
+use crate::harness::off::OffClocks;
 use checks::Ended;
 use clerk::Clerk;
 use plan::Plan;
-use scene::{EPOCH, Rule, Scene};
+use scene::{Days, EPOCH, Rule, Scene, TTL};
+use serde_json::{Value, json};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,6 +21,7 @@ use tokio::time::{Instant, sleep};
 
 mod checks;
 mod clerk;
+mod judged;
 mod plan;
 mod scene;
 mod wrong;
@@ -37,7 +40,11 @@ impl History for Orders {
     }
 
     fn violations(engine: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
-        checks::violations(engine, ended)
+        let mut found = checks::violations(engine, ended);
+        if found.is_empty() {
+            found.extend(judged::violation(ended));
+        }
+        found
     }
 
     fn total(ended: &Ended) -> Total {
@@ -60,19 +67,28 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
     let broken = if let Rule::Wire(broken) = rule { broken } else { Broken::Nothing };
     let storm = network_that_breaks(engine, rates, broken, rng);
     let (numbers, sent) = (AtomicU64::new(1), Mutex::default());
-    let scene = Arc::new(Scene { plan, rule, start: Instant::now(), numbers, sent });
+    let scene = Arc::new(Scene {
+        plan,
+        rule,
+        clocks: OffClocks::of(seed, Instant::now()),
+        numbers,
+        sent,
+        days: Days::of(seed),
+    });
+    let ttl = tokio::spawn(remove_what_has_ended(scene.clone(), storm.clone()));
     let mut working = tokio::task::JoinSet::new();
-    for _ in 0..clerks {
-        working.spawn(Clerk::new(&scene, &storm).work(requests));
+    for number in 0..clerks {
+        working.spawn(Clerk::new(&scene, &storm, number).work(requests));
     }
     working.join_all().await;
     // Until the last copy that was held has arrived.
     sleep(Duration::from_secs(700)).await;
+    ttl.abort();
     let before = scene.sent.lock().expect("no panic").clone();
     let (mut burns, mut applied) = effects(&storm);
     // With the seed of the storm, its write ids could come again.
     let calm = network_that_breaks(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));
-    let clerk = Clerk::new(&scene, &calm);
+    let clerk = Clerk::new(&scene, &calm, clerks);
     let mut repeats = Vec::new();
     for unknown in before.iter().filter(|sent| sent.is_unknown()) {
         if let Some(what) = unknown.what.to_repeat() {
@@ -112,6 +128,31 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         tokens_forgotten: rate(100),
         mixed_reasons: rate(200),
         unprocessed: rate(80),
+        garbled: rate(100),
+    }
+}
+
+/// TTL: removes records, and tombstones of orders, some time after they have ended.
+async fn remove_what_has_ended(scene: Arc<Scene>, network: Arc<Network>) {
+    let (Some(days), plan, start) = (&scene.days, &scene.plan, Instant::now()) else { return };
+    let orders = (0..plan.orders.len()).map(|order| (ORDERS, plan.order_id(order), "_purgeAt"));
+    let records = (0..plan.restocks.len()).map(|restock| (RECORDS, plan.record_id(restock), "expiresAt"));
+    let rows: Vec<_> = orders.chain(records).collect();
+    loop {
+        sleep(Duration::from_millis(days.below(10_000_000))).await;
+        let now = (EPOCH + start.elapsed()).as_secs();
+        for (table, id, ends) in &rows {
+            let key = json!({network.engine.key_of(table): {"S": id}});
+            let row = network.engine.row_at(table, &key);
+            let end = row[*ends]["N"].as_str().and_then(|end| end.parse::<u64>().ok());
+            if end.is_some_and(|end| end < now) && days.below(2) == 0 {
+                network.engine.raw("DeleteItem", &json!({"TableName": table, "Key": key}));
+                let step = Step { action: "DeleteItem", table: (*table).to_owned(), id: id.clone(), key };
+                let rows = vec![Touched { step, row: Value::Null }];
+                let purged = Applied { op: TTL, time: Instant::now(), rows, is_copy_of_refused: false };
+                network.applied().push(purged);
+            }
+        }
     }
 }
 
@@ -136,12 +177,12 @@ fn a_token_reused_after_a_new_decision_is_noticed() {
 
 #[test]
 fn versioned_steps_without_an_id_deny_what_they_did() {
-    Orders::is_noticed(Rule::Wire(Broken::NoIdInTransactions), 160..2000, checks::DENIED);
+    Orders::is_noticed(Rule::Wire(Broken::NoIdInTransactions), 173..2013, checks::DENIED);
 }
 
 #[test]
 fn a_guard_that_is_asked_before_the_judge_takes_its_own_order_for_anothers() {
-    Orders::is_noticed(Rule::Wire(Broken::GuardBeforeJudge), 0..2000, checks::TAKEN_FOR_ANOTHERS);
+    Orders::is_noticed(Rule::Wire(Broken::GuardBeforeJudge), 25..2025, checks::TAKEN_FOR_ANOTHERS);
 }
 
 #[test]

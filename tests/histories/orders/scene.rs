@@ -2,13 +2,16 @@
 
 use super::plan::{Plan, What};
 use crate::harness::faults::Broken;
+use crate::harness::off::OffClocks;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// When histories begin, since 1970.
 pub const EPOCH: Duration = Duration::from_hours(500_000);
+/// Who removes rows that have ended.
+pub const TTL: u64 = 0;
 
 /// Which rule is broken on purpose, and where.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -25,18 +28,47 @@ pub enum Rule {
 pub struct Scene {
     pub plan: Plan,
     pub rule: Rule,
-    pub start: Instant,
+    /// Those of the clerks.
+    pub clocks: OffClocks,
     /// The number of the next request.
     pub numbers: AtomicU64,
     pub sent: Mutex<Vec<Sent>>,
+    /// In some histories the clerks are away for days, so that records of keys end.
+    pub days: Option<Days>,
+}
+
+/// When the clerks are away, and when TTL looks around: drawn by itself.
+pub struct Days(Mutex<fastrand::Rng>);
+
+impl Days {
+    /// One in four histories has them.
+    pub fn of(seed: u64) -> Option<Self> {
+        let mut rng = fastrand::Rng::with_seed(seed ^ 0xDA75_DA75);
+        (rng.u32(..4) == 0).then(|| Days(Mutex::new(rng)))
+    }
+
+    pub fn below(&self, bound: u64) -> u64 {
+        self.0.lock().expect("no panic while drawing").u64(0..bound)
+    }
+
+    /// Some wait for about as long as a record is kept, some for longer than a tombstone.
+    pub async fn rest(&self) {
+        let hours = [0, 0, 23, 24, 25, 26, 8 * 24][usize::try_from(self.below(7)).expect("few")];
+        if hours > 0 {
+            sleep(Duration::from_hours(hours) + Duration::from_millis(self.below(3_600_000))).await;
+        }
+    }
 }
 
 /// One invocation of a function, and what it was answered.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub number: u64,
+    /// Which clerk it was.
+    pub client: u64,
     pub what: What,
     pub began: Instant,
+    pub ended: Instant,
     pub status: u16,
     pub body: String,
     pub etag: Option<String>,

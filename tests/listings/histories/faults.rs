@@ -8,6 +8,7 @@ use crate::listings::messages::{ByAuthor, Message, TABLE, engine, fill, key, pla
 use aws_sdk_dynamodb::Client;
 use fencepost::error::QueryError;
 use fencepost::{Call, Deadline, Failure, Query, Store, Table};
+use fencepost_test::Garbling;
 use std::ops::AddAssign;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -26,7 +27,8 @@ fn troubled_client(engine: &Engine, seed: u64) -> Client {
                 Reply::Never
             }
             25..30 => Reply::Never,
-            30..40 => Reply::After(Duration::from_millis(rng.u64(1..3000))),
+            30..35 => Reply::Garbled(Garbling::ALL[rng.usize(..Garbling::ALL.len())], rng.u64(..)),
+            35..40 => Reply::After(Duration::from_millis(rng.u64(1..3000))),
             _ => engine.answer(operation, body).into(),
         }
     })

@@ -1,0 +1,53 @@
+//! What the handles of the crate look like in a log: they name their tables, and leave out the client and its keys.
+
+use super::accounts::{Account, TABLE, call};
+use crate::harness::engine::Engine;
+use fencepost::{LwwRecord, Reads, Record, Store};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+struct Leader {
+    term: u64,
+    node: String,
+}
+
+impl Record for Leader {
+    const PARTITION_KEY: &'static str = "shard";
+    const ATTRIBUTES: &'static [&'static str] = &["term", "node"];
+}
+
+impl LwwRecord for Leader {
+    const ORDERED_BY: &'static str = "term";
+    const NAMED_BY: &'static str = "node";
+}
+
+#[test]
+fn a_handle_is_printed_with_the_name_of_its_table_and_without_its_client() {
+    let store = Store::new(&Engine::with_tables(&[]).client());
+    let table = store.table::<Account>(TABLE);
+    let leases = store.leases("Leases").with_clock_skew(Duration::from_secs(3));
+    assert_eq!(leases.clock_skew(), Duration::from_secs(3));
+    let call = call();
+    let mut reads = Reads::new();
+    reads.later("first", &table, &"a-1".into());
+    let printed = [
+        format!("{table:?}"),
+        format!("{:?}", table.query("a-1")),
+        format!("{:?}", table.query("a-1").pages(&call).into_stream()),
+        format!("{leases:?}"),
+        format!("{:?}", store.lww_table::<Leader>("Leaders")),
+        format!("{:?}", store.idempotency::<u64>("Keys")),
+        format!("{:?}", reads.later("second", &table, &"a-2".into())),
+    ];
+    let expected = [
+        r#"Table { name: "Accounts", .. }"#,
+        r#"Query { table: "Accounts", index: None, .. }"#,
+        "PageStream { .. }",
+        r#"Leases { name: "Leases", clock_skew: 3s, .. }"#,
+        r#"LwwTable { table: Table { name: "Leaders", .. } }"#,
+        r#"Idempotency { records: Table { name: "Keys", .. }, .. }"#,
+        "Item(1)",
+    ];
+    assert_eq!(printed, expected);
+}

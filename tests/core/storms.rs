@@ -1,0 +1,224 @@
+//! Minutes of throttling, batches that are never whole, and a table that goes and comes back: what callers are told, and how
+//! many requests it costs.
+
+use super::accounts::{Account, TABLE};
+use crate::harness::engine::store;
+use fencepost::error::{TransactError, UpdateError};
+use fencepost::{Add, Call, Deadline, Decision, Failure, Key, Plan, Reads, Store, Table};
+use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+/// The time that a call may take.
+const ALLOWED: Duration = Duration::from_secs(5);
+
+/// What one call sends at most on average, while everything is throttled. Seven pauses grow to a second, which takes 0.64 s
+/// on average, and each further one takes half a second: that is 16 in 5 s. A call may have two such loops, one after another.
+const SENDS: usize = 20;
+
+const WRITERS: u64 = 3;
+
+/// Throttles a share of all requests, in thousandths.
+#[derive(Clone, Default)]
+struct Storm(Arc<AtomicU32>);
+
+impl Seam for Storm {
+    fn fault(&self, network: &Network, _: &Request) -> Option<Fault> {
+        (network.below(1000) < u64::from(self.0.load(SeqCst))).then_some(Fault::Throttled)
+    }
+}
+
+fn scene(seed: u64, rates: Rates) -> (Dynamo, Storm) {
+    let storm = Storm::default();
+    let db = Dynamo::with_seam(seed, rates, storm.clone());
+    db.create_table(TABLE, "accountId");
+    db.put(TABLE, &account("a-1"));
+    (db, storm)
+}
+
+/// An account at version 1, as a create leaves it.
+fn account(id: &str) -> Value {
+    json!({
+        "accountId": {"S": id}, "balance": {"N": "0"}, "_version": {"N": "1"}, "_incarnation": {"B": "AAAAAAAAAAE="},
+        "_writes": {"M": {}},
+    })
+}
+
+/// A store with a client of its own, whose chance comes from the seed.
+fn store_on(db: &Dynamo) -> Store {
+    let (now, chance) = (db.clone(), db.clone());
+    store(&db.client(), move || now.now(), move || chance.random())
+}
+
+fn soon() -> Call {
+    Call::new(Deadline::within(ALLOWED))
+}
+
+fn add_one(account: &Account) -> Decision<Account, ()> {
+    Decision::Put(Account { balance: account.balance + 1 })
+}
+
+/// What became of the calls of one phase.
+#[derive(Default, Debug)]
+struct Seen {
+    calls: usize,
+    applied: usize,
+    unavailable: usize,
+    unknown: usize,
+    contention: usize,
+}
+
+/// Changes an account until this time has passed, by decisions and by adds. Each call ends by its deadline.
+async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: Duration) -> Seen {
+    let (begun, key, mut seen) = (Instant::now(), Key::from("a-1"), Seen::default());
+    while begun.elapsed() < time {
+        let (call, sent) = (soon(), Instant::now());
+        let failed = if db.network().below(2) == 0 {
+            match table.update_with_retry(&key, &call, add_one).await {
+                Ok(_) => None,
+                Err(UpdateError::Failed(failure)) => Some(failure),
+                Err(error) => panic!("{error}"),
+            }
+        } else {
+            match table.add(&key, &Add::to("balance", 1), &call).await {
+                Ok(_) => None,
+                Err(fencepost::AddError::Failed(failure)) => Some(failure),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert!(sent.elapsed() <= ALLOWED, "{:?}", sent.elapsed());
+        seen.calls += 1;
+        match failed {
+            None => {
+                seen.applied += 1;
+                changes.acknowledged("a-1", 1);
+            }
+            Some(Failure::OutcomeUnknown { .. }) => {
+                seen.unknown += 1;
+                changes.unknown("a-1", 1);
+            }
+            Some(Failure::Unavailable { .. }) => seen.unavailable += 1,
+            Some(Failure::Contention { .. }) => seen.contention += 1,
+            Some(failure) => panic!("{failure}"),
+        }
+        sleep(Duration::from_millis(200 + db.network().below(800))).await;
+    }
+    seen
+}
+
+/// Lets all writers work for so long. Gives what became of their calls, and how many requests they sent.
+async fn phase(db: &Dynamo, tables: &[Table<Account>], changes: &Arc<Changes>, time: Duration) -> (Seen, usize) {
+    let before = db.log().len();
+    let mut writers = JoinSet::new();
+    for table in tables {
+        writers.spawn(writes(db.clone(), table.clone(), changes.clone(), time));
+    }
+    let total = writers.join_all().await.into_iter().fold(Seen::default(), |total, seen| Seen {
+        calls: total.calls + seen.calls,
+        applied: total.applied + seen.applied,
+        unavailable: total.unavailable + seen.unavailable,
+        unknown: total.unknown + seen.unknown,
+        contention: total.contention + seen.contention,
+    });
+    (total, db.log().len() - before)
+}
+
+#[tokio::test(start_paused = true)]
+async fn minutes_of_throttling_cost_a_bounded_number_of_requests_and_no_false_verdict() {
+    let (db, storm) = scene(7, Rates::default());
+    let changes = Arc::new(Changes::default());
+    let tables: Vec<Table<Account>> = (0..WRITERS).map(|_| store_on(&db).table(TABLE)).collect();
+
+    storm.0.store(1000, SeqCst);
+    let (seen, sent) = phase(&db, &tables, &changes, Duration::from_mins(3)).await;
+    assert_eq!((seen.calls, seen.applied, seen.unknown), (seen.unavailable, 0, 0), "{seen:?}");
+    assert!(sent <= seen.calls * SENDS, "{sent} requests of {} calls", seen.calls);
+    assert!(sent >= seen.calls * 5, "{sent} requests of {} calls: they go on trying", seen.calls);
+
+    storm.0.store(600, SeqCst);
+    let (seen, sent) = phase(&db, &tables, &changes, Duration::from_secs(20)).await;
+    assert!(seen.applied * 10 > seen.calls * 9 && seen.unknown == 0, "{seen:?}");
+    assert!(sent <= seen.calls * SENDS, "{sent} requests of {} calls", seen.calls);
+
+    storm.0.store(0, SeqCst);
+    let (seen, _) = phase(&db, &tables, &changes, Duration::from_secs(10)).await;
+    assert_eq!(seen.applied, seen.calls, "it is over: {seen:?}");
+    changes.assert_nothing_applied_twice(&db.log(), |id| db.number(TABLE, id, "balance"));
+}
+
+/// A throttled resend says nothing of the send before it, whose answer was lost.
+#[tokio::test(start_paused = true)]
+async fn a_storm_after_lost_answers_turns_no_applied_change_into_one_that_was_not() {
+    for seed in 0..3 {
+        let rates = Rates { answer_lost: 150, applied_500: 100, garbled: 100, ..Rates::default() };
+        let (db, storm) = scene(seed, rates);
+        let changes = Arc::new(Changes::default());
+        let tables: Vec<Table<Account>> = (0..3).map(|_| store_on(&db).table(TABLE)).collect();
+        let mut unknown = 0;
+        for share in [700, 950, 300] {
+            storm.0.store(share, SeqCst);
+            unknown += phase(&db, &tables, &changes, Duration::from_secs(20)).await.0.unknown;
+        }
+        db.settle().await;
+        changes.assert_nothing_applied_twice(&db.log(), |id| db.number(TABLE, id, "balance"));
+        assert!(unknown > 0, "seed {seed}");
+    }
+}
+
+/// Leaves one key of every batch unprocessed.
+struct NeverWhole;
+
+impl Seam for NeverWhole {
+    fn arrives(&self, network: &Network, request: &Request) -> fencepost_test::Answer {
+        if request.operation != "BatchGetItem" {
+            return network.engine.execute(request);
+        }
+        let mut asked = request.clone();
+        let keys = asked.body["RequestItems"][TABLE]["Keys"].as_array_mut().expect("keys");
+        let left_out = keys.pop().expect("a key");
+        if keys.is_empty() {
+            let body = json!({"Responses": {}, "UnprocessedKeys": request.body["RequestItems"]});
+            return fencepost_test::Answer { status: 200, body };
+        }
+        let mut answer = network.engine.execute(&asked);
+        answer.body["UnprocessedKeys"] = json!({TABLE: {"Keys": [left_out], "ConsistentRead": true}});
+        answer
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_is_never_whole_ends_by_the_deadline_as_unavailable_after_few_requests() {
+    for seed in 0..5 {
+        let db = Dynamo::with_seam(seed, Rates::default(), NeverWhole);
+        db.create_table(TABLE, "accountId");
+        let keys = ["a-1", "a-2", "a-3"].map(Key::from);
+        for id in ["a-1", "a-2", "a-3"] {
+            db.put(TABLE, &account(id));
+        }
+        let store = store_on(&db);
+        let table: Table<Account> = store.table(TABLE);
+        let begun = Instant::now();
+        let failed = table.get_many(&keys, &soon()).await.expect_err("one is never read");
+        assert!(matches!(failed, Failure::Unavailable { .. }), "{failed}");
+        assert!(begun.elapsed() <= ALLOWED, "{:?}", begun.elapsed());
+        let sent = db.log().len();
+        assert!((5..=2 * SENDS).contains(&sent), "seed {seed}: {sent} requests");
+
+        let mut reads = Reads::new();
+        let items = [0, 1, 2].map(|at| reads.item(format!("a-{at}"), &table, &keys[at]));
+        let (begun, call, transactions) = (Instant::now(), soon(), store.transactions());
+        let ended = transactions.transact_with_retry(reads, &call, |attempt| {
+            items.iter().try_for_each(|item| attempt.get(*item).map(drop))?;
+            Ok(Plan::<(), ()>::Commit(()))
+        });
+        let failed = ended.await.expect_err("one is never read");
+        assert!(matches!(failed, TransactError::Failed(Failure::Unavailable { .. })), "{failed}");
+        assert!(begun.elapsed() <= ALLOWED, "{:?}", begun.elapsed());
+        assert!(db.log().len() - sent <= 2 * SENDS, "seed {seed}: {} requests", db.log().len() - sent);
+        assert_eq!(db.log().writes().len(), 0);
+    }
+}

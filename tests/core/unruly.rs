@@ -1,0 +1,188 @@
+//! A server that breaks the rules of HTTP/1.1: no answer is taken for the answer to another request, and no change is
+//! applied twice.
+
+use super::accounts::{Account, TABLE, call, engine};
+use crate::harness::engine::number;
+use crate::harness::server::patiently;
+use crate::harness::unruly::{Manner, Unruly, bare_request};
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
+use fencepost::error::UpdateError;
+use fencepost::{Add, Call, Deadline, Decision, Failure, Key, Store, Table};
+use fencepost_test::{Changes, Log};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+/// The HTTP client that the SDK has by default, and that of the functions.
+fn http_clients() -> [SharedHttpClient; 2] {
+    [aws_smithy_http_client::Builder::new().build_http(), fencepost::lambda::https_client()]
+}
+
+fn store_at(address: &str, http_client: SharedHttpClient) -> Store {
+    let config = aws_sdk_dynamodb::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
+        .endpoint_url(format!("http://{address}"))
+        .http_client(http_client);
+    Store::new(&Client::from_conf(config.build()))
+}
+
+fn add_one(account: &Account) -> Decision<Account, ()> {
+    Decision::Put(Account { balance: account.balance + 1 })
+}
+
+/// A server that answers every third request of this operation in one manner, and the others well.
+async fn server(operation: &'static str, manner: Manner) -> Unruly {
+    let asked = AtomicUsize::new(0);
+    let choose = move |came: &str| {
+        let is_struck = came == operation && asked.fetch_add(1, SeqCst) % 3 == 1;
+        if is_struck { manner } else { Manner::Well }
+    };
+    Unruly::start(&engine(), choose).await
+}
+
+#[tokio::test]
+async fn whatever_the_server_does_to_its_answer_a_change_is_applied_once_and_told() {
+    for manner in Manner::ALL {
+        for http_client in http_clients() {
+            let server = server("UpdateItem", manner).await;
+            let table: Table<Account> = store_at(&server.address, http_client).table(TABLE);
+            let key = Key::from("a-1");
+            table.create(&key, &Account { balance: 0 }, &call()).await.expect("a free key");
+            for times in 1..=3_i64 {
+                let updated = patiently("an answer", table.update_with_retry(&key, &call(), add_one)).await;
+                let updated = updated.unwrap_or_else(|error| panic!("{manner:?}: {error}"));
+                assert_eq!((updated.value.balance, updated.version().get()), (times, times.unsigned_abs() + 1));
+                // A read right after it, which an answer to nobody may have waited for.
+                let read = table.get(&key, &call()).await.expect("an answer").expect("it is there");
+                assert_eq!(read.value.balance, times, "{manner:?}");
+            }
+            assert_eq!(number(&server.engine.row(TABLE, "accountId", "a-1"), "balance"), 3, "{manner:?}");
+            assert!(server.came().iter().any(|came| came.manner == manner));
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_the_server_does_to_its_answer_a_read_finds_what_is_there() {
+    for manner in Manner::ALL {
+        for http_client in http_clients() {
+            let server = server("GetItem", manner).await;
+            let table: Table<Account> = store_at(&server.address, http_client).table(TABLE);
+            for balance in 0..3 {
+                let key = Key::from(format!("a-{balance}"));
+                table.create(&key, &Account { balance }, &call()).await.expect("a free key");
+            }
+            for balance in (0..3).chain(0..3) {
+                let key = Key::from(format!("a-{balance}"));
+                let read = patiently("an answer", table.get(&key, &call())).await.expect("an answer");
+                assert_eq!(read.expect("it is there").value.balance, balance, "{manner:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_request_follows_on_a_connection_whose_answer_was_given_up_or_followed_by_another() {
+    for manner in [Manner::Withheld, Manner::AndAnother, Manner::TooShort] {
+        for http_client in http_clients() {
+            let server = server("UpdateItem", manner).await;
+            let table: Table<Account> = store_at(&server.address, http_client).table(TABLE);
+            let key = Key::from("a-1");
+            table.create(&key, &Account { balance: 0 }, &call()).await.expect("a free key");
+            for _ in 0..9 {
+                table.update_with_retry(&key, &call(), add_one).await.expect("a resend shows it");
+            }
+            let mut spoiled = BTreeSet::new();
+            for came in server.came() {
+                assert!(!spoiled.contains(&came.connection), "{came:?} after {manner:?}");
+                if came.manner == manner {
+                    spoiled.insert(came.connection);
+                }
+            }
+            assert!(spoiled.len() > 1, "{manner:?}");
+        }
+    }
+}
+
+/// The server really sends what would deceive a client that goes on with such a connection.
+#[tokio::test]
+async fn a_client_that_goes_on_with_such_a_connection_takes_one_answer_for_another() {
+    let engine = engine();
+    let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    direct.create(&Key::from("a-1"), &Account { balance: 41 }, &call()).await.expect("a free key");
+    let get = |id: &str| {
+        bare_request("GetItem", &format!(r#"{{"TableName":"{TABLE}","Key":{{"accountId":{{"S":"{id}"}}}}}}"#))
+    };
+    let asked = AtomicUsize::new(0);
+    let server =
+        Unruly::start(&engine, move |_| if asked.fetch_add(1, SeqCst) == 0 { Manner::Withheld } else { Manner::Well });
+    let mut stream = TcpStream::connect(server.await.address).await.expect("it listens");
+    stream.write_all(get("a-1").as_bytes()).await.expect("written");
+    stream.write_all(get("nobody").as_bytes()).await.expect("written");
+    let mut heard = Vec::new();
+    while !heard.ends_with(b"{}") {
+        assert!(patiently("an answer", stream.read_buf(&mut heard)).await.expect("open") > 0);
+    }
+    let heard = String::from_utf8_lossy(&heard);
+    assert!(heard.find("41").expect("the account") < heard.find("{}").expect("nobody"), "{heard}");
+}
+
+/// Four clients, each with an account of its own and one of all, and a server with every manner.
+#[tokio::test]
+async fn under_every_manner_at_once_changes_are_applied_once_or_unknown_and_no_read_is_stale() {
+    let seed = fencepost_test::seeds::asked(fencepost_test::seeds::SEED).unwrap_or_else(|| fastrand::u64(..1_000_000));
+    println!("seed {seed} (of the manners; the order of requests is the machine's)");
+    let rng = Mutex::new(fastrand::Rng::with_seed(seed));
+    let engine = engine();
+    let choose = move |_: &str| {
+        let mut rng = rng.lock().expect("no panic");
+        if rng.u8(..3) == 0 { Manner::ALL[rng.usize(..Manner::ALL.len())] } else { Manner::Well }
+    };
+    let server = Unruly::start(&engine, choose).await;
+    let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    for id in ["all", "0", "1", "2", "3"] {
+        direct.create(&Key::from(id), &Account { balance: 0 }, &call()).await.expect("a free key");
+    }
+    let changes = Arc::new(Changes::default());
+    let mut clients = JoinSet::new();
+    let [own, functions] = http_clients();
+    for (id, http_client) in ["0", "1", "2", "3"].into_iter().zip([own.clone(), own, functions.clone(), functions]) {
+        let table: Table<Account> = store_at(&server.address, http_client).table(TABLE);
+        clients.spawn(changes_accounts(table, id, changes.clone()));
+    }
+    patiently("the end", clients.join_all()).await;
+    let held = |id: &str| number(&engine.row(TABLE, "accountId", id), "balance");
+    changes.check(&Log::default(), held).unwrap_or_else(|contradiction| panic!("{contradiction}"));
+}
+
+/// Changes the own account and that of all, and reads the own one after each change.
+async fn changes_accounts(table: Table<Account>, id: &'static str, changes: Arc<Changes>) {
+    let soon = || Call::new(Deadline::within(Duration::from_secs(5)));
+    let (mut at_least, mut at_most) = (0, 0);
+    for round in 0..8 {
+        let updated = table.update_with_retry(&Key::from(id), &soon(), add_one).await;
+        at_most += 1;
+        match updated {
+            Ok(_) => {
+                at_least += 1;
+                changes.acknowledged(id, 1);
+            }
+            Err(UpdateError::Failed(Failure::OutcomeUnknown { .. })) => changes.unknown(id, 1),
+            Err(error) => panic!("{id}, round {round}: {error}"),
+        }
+        let read = table.get(&Key::from(id), &soon()).await.expect("an answer").expect("it is there");
+        assert!((at_least..=at_most).contains(&read.value.balance), "{id}: {} of {at_least}", read.value.balance);
+        match table.add(&Key::from("all"), &Add::to("balance", 1), &soon()).await {
+            Ok(_) => changes.acknowledged("all", 1),
+            Err(error) if error.to_string().starts_with("outcome unknown") => changes.unknown("all", 1),
+            Err(error) => panic!("{id}, round {round}: {error}"),
+        }
+    }
+}

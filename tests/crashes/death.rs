@@ -1,0 +1,136 @@
+//! How a process dies, and what becomes of the requests that it leaves behind.
+
+use crate::harness::engine::{Engine, is_read};
+use crate::harness::faults::Network;
+use fencepost_test::{Answer, Request, Seam, error};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::task::{Context, Poll};
+
+/// Work that is dropped as soon as it waits for so many times. Its output is `None` then.
+pub struct Mortal<F> {
+    work: Option<Pin<Box<F>>>,
+    waits_left: usize,
+}
+
+impl<F> Mortal<F> {
+    /// The work dies when it waits for the time after so many.
+    pub fn after(waits: usize, work: F) -> Self {
+        Mortal { work: Some(Box::pin(work)), waits_left: waits }
+    }
+}
+
+impl<F: Future> Future for Mortal<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(work) = &mut self.work else { return Poll::Ready(None) };
+        match work.as_mut().poll(context) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending if self.waits_left == 0 => {
+                self.work = None;
+                Poll::Ready(None)
+            }
+            Poll::Pending => {
+                self.waits_left -= 1;
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// What becomes of the requests that are on their way when their process dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// They are delivered before the event comes again.
+    Delivered,
+    /// They never arrive.
+    NeverDelivered,
+    /// They arrive after the event came again.
+    Late,
+}
+
+/// Who sends requests, as [`Wire::works_on`](crate::harness::faults::Wire::works_on) is told.
+pub const TEST: u64 = 0;
+pub const KILLED: u64 = 1;
+
+/// Breaks a rule in the requests of everybody.
+pub type Breaks = fn(&mut Request);
+
+/// Decides over what a process leaves behind.
+pub struct Estate {
+    fate: Fate,
+    breaks: Breaks,
+    is_dead: AtomicBool,
+    /// What is to arrive late.
+    kept: Mutex<Vec<Request>>,
+    changes: Mutex<Changes>,
+}
+
+/// How often each row was changed, by table and key. A write that leaves its row as it was is no change.
+pub type Changes = BTreeMap<(String, String), usize>;
+
+impl Estate {
+    pub fn new(fate: Fate, breaks: Breaks) -> Self {
+        Estate { fate, breaks, is_dead: AtomicBool::new(false), kept: Mutex::default(), changes: Mutex::default() }
+    }
+
+    /// The process is dead.
+    pub fn opens(&self) {
+        self.is_dead.store(true, SeqCst);
+    }
+
+    /// Delivers what was kept.
+    pub fn deliver_late(&self, engine: &Engine) {
+        let kept = std::mem::take(&mut *self.kept.lock().expect("no panic while keeping"));
+        for request in kept {
+            self.execute(engine, &request);
+        }
+    }
+
+    /// What all processes but the test's own changed so far.
+    pub fn changes(&self) -> Changes {
+        self.changes.lock().expect("no panic while counting").clone()
+    }
+
+    fn execute(&self, engine: &Engine, request: &Request) -> Answer {
+        let steps = if is_read(&request.operation) || request.op == TEST {
+            Vec::new()
+        } else {
+            engine.steps_of(&request.operation, &request.body)
+        };
+        let rows = || steps.iter().map(|step| engine.row_at(&step.table, &step.key)).collect::<Vec<_>>();
+        let before = rows();
+        let answer = engine.execute(request);
+        let mut changes = self.changes.lock().expect("no panic while counting");
+        for (step, (before, after)) in steps.iter().zip(before.iter().zip(rows())) {
+            if *before != after {
+                *changes.entry((step.table.clone(), step.id.clone())).or_default() += 1;
+            }
+        }
+        answer
+    }
+}
+
+/// The same estate, as the network asks it.
+pub struct Seen(pub std::sync::Arc<Estate>);
+
+impl Seam for Seen {
+    fn leaves(&self, _: &Network, request: &mut Request) {
+        (self.0.breaks)(request);
+    }
+
+    fn arrives(&self, network: &Network, request: &Request) -> Answer {
+        let estate = &self.0;
+        let is_left_behind = request.op == KILLED && estate.is_dead.load(SeqCst);
+        if !is_left_behind || estate.fate == Fate::Delivered {
+            return estate.execute(&network.engine, request);
+        }
+        if estate.fate == Fate::Late {
+            estate.kept.lock().expect("no panic while keeping").push(request.clone());
+        }
+        error(500, "InternalServerError") // nobody hears it
+    }
+}

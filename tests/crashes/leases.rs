@@ -1,0 +1,125 @@
+//! The rows of `lease` and `ensure-child`.
+
+use super::devices::asked;
+use super::row::Given::{Absent, Expired, Present, Released, Tombstone};
+use super::row::How::{Fenced, IfMatch, IfNone, Keyed, Leased, Plain};
+use super::row::Promise::{Each, Nothing, Once};
+use super::row::{Given, How, Killed, Row, Said, answered, row};
+use super::tombstone::bury;
+use crate::harness::answers::Answer;
+use crate::harness::events::{Event, event_of, load};
+use crate::harness::functions::{CHILDREN, Leasing};
+use crate::harness::world::World;
+use serde_json::json;
+
+const ACQUIRE: &str = "PUT /leases/{leaseKey}";
+const RENEW: &str = "PATCH /leases/{leaseKey}";
+const RELEASE: &str = "DELETE /leases/{leaseKey}";
+const ENSURE: &str = "PUT /parents/{parentId}/child";
+
+const KEY: &str = "job-1";
+const HELD: &str = "409 lease_held";
+const NONE: [&str; 2] = ["404 lease_not_found"; 2];
+const FENCED: [&str; 2] = ["409 fenced"; 2];
+const STALE: &str = "412 version_conflict";
+
+impl Killed for Leasing {
+    const ROWS: &'static [Row] = &[
+        row(ACQUIRE, Absent, Plain, Once, ["201", HELD]),
+        row(ACQUIRE, Released, Plain, Once, ["201", HELD]),
+        row(ACQUIRE, Expired, Plain, Once, ["201", HELD]),
+        row(ACQUIRE, Present, Plain, Nothing, [HELD; 2]),
+        row(ACQUIRE, Absent, Keyed, Once, ["201", "201 replayed"]),
+        row(ACQUIRE, Released, Keyed, Once, ["201", "201 replayed"]),
+        row(ACQUIRE, Expired, Keyed, Once, ["201", "201 replayed"]),
+        row(ACQUIRE, Present, Keyed, Nothing, [HELD; 2]),
+        row(RENEW, Absent, Plain, Nothing, NONE),
+        row(RENEW, Released, Plain, Nothing, FENCED),
+        row(RENEW, Expired, Plain, Each, ["200", "200"]),
+        row(RENEW, Present, Plain, Each, ["200", "200"]),
+        row(RENEW, Present, IfMatch, Once, ["200", STALE]),
+        row(RELEASE, Absent, Plain, Nothing, NONE),
+        row(RELEASE, Released, Plain, Nothing, ["204 released"; 2]),
+        row(RELEASE, Expired, Plain, Once, ["204 released"; 2]),
+        row(RELEASE, Present, Plain, Once, ["204 released"; 2]),
+        row(RELEASE, Present, IfMatch, Once, ["204 released"; 2]),
+        row(ENSURE, Absent, Plain, Once, ["201", "200"]),
+        row(ENSURE, Tombstone, Plain, Once, ["201", "200"]),
+        row(ENSURE, Present, Plain, Nothing, ["200", "200"]),
+        row(ENSURE, Absent, IfNone, Once, ["201", STALE]),
+        row(ENSURE, Absent, Leased, Once, ["201", "200"]),
+        row(ENSURE, Tombstone, Leased, Once, ["201", "200"]),
+        row(ENSURE, Present, Leased, Nothing, ["200", "200"]),
+        row(ENSURE, Absent, Fenced, Nothing, FENCED),
+        row(ENSURE, Present, Fenced, Nothing, ["200", "200"]),
+    ];
+
+    fn name_of(route: &str) -> &'static str {
+        if route == ENSURE { "ensure-child" } else { "lease" }
+    }
+
+    /// A renewal that ends when the one before it ends is taken for it.
+    const TICK: u64 = 1;
+
+    /// A lease is shown with the time that it has left.
+    async fn invoke(world: &World<Self>, event: &Event) -> Said {
+        Said { body: None, ..answered(&world.send(event).await) }
+    }
+
+    async fn prepare(world: &World<Self>, row: &Row) -> Event {
+        if row.route == ENSURE {
+            return wanted_child(world, row).await;
+        }
+        let mut token = 1_772_870_400_001;
+        let mut tag = "\"1.0\"".to_owned();
+        if row.given != Given::Absent {
+            let acquired = world.send(&acquisition("worker-1")).await;
+            token = token_of(&acquired);
+            acquired.etag().clone_into(&mut tag);
+        }
+        match row.given {
+            Released => assert_eq!(world.send(&release(token)).await.status, 204),
+            Expired => world.clock.set_forward(120_000),
+            _ => {}
+        }
+        let event = match row.route {
+            ACQUIRE => acquisition("worker-2"),
+            RENEW => event_of(RENEW, KEY).json(&json!({"token": token, "ttlSeconds": 60})),
+            _ => release(token),
+        };
+        asked(event, row.how, &tag)
+    }
+}
+
+fn acquisition(holder: &str) -> Event {
+    event_of(ACQUIRE, KEY).json(&json!({"holder": holder, "ttlSeconds": 60}))
+}
+
+fn release(token: u64) -> Event {
+    event_of(RELEASE, KEY).asking([("token", token.to_string().as_str())])
+}
+
+fn token_of(acquired: &Answer) -> u64 {
+    acquired.shown(201)["token"].as_u64().expect("a number")
+}
+
+/// The child of a parent, with a lease or without, and what is there of it.
+async fn wanted_child(world: &World<Leasing>, row: &Row) -> Event {
+    let mut body = json!({"parentUid": "u-1", "spec": {"pages": 12}});
+    let plain = load("ensure-child-ensure").of("parentId", "p-1").json(&body);
+    if [Present, Tombstone].contains(&row.given) {
+        let child = world.send(&plain).await.shown(201);
+        if row.given == Tombstone {
+            bury(&world.engine, CHILDREN, child["childId"].as_str().expect("an id"));
+        }
+    }
+    if row.how == Leased || row.how == Fenced {
+        let token = token_of(&world.send(&acquisition("worker-1")).await);
+        body["lease"] = json!({"key": KEY, "token": token});
+    }
+    if row.how == How::Fenced {
+        let token = body["lease"]["token"].as_u64().expect("a number");
+        assert_eq!(world.send(&release(token)).await.status, 204);
+    }
+    asked(plain.json(&body), row.how, "")
+}

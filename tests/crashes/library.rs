@@ -1,0 +1,212 @@
+//! Programs on the bare library die at each await point: work under a lease, waiting for one, a transaction with bare adds.
+
+use super::death::{Estate, Fate, KILLED, Mortal, Seen};
+use super::matrix::on_paused_time;
+use crate::harness::engine::{Engine, number};
+use crate::harness::faults::{Network, Rates, Wire, store_on};
+use crate::harness::functions::LEASES;
+use fencepost::error::TransactError;
+use fencepost::{Add, Call, Deadline, Decision, Key, LeaseTerms, Leases, Plan, Reads, Record, Store, Table};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+const REPORTS: &str = "Reports";
+const NOTES: &str = "Notes";
+const FATES: [Fate; 3] = [Fate::Delivered, Fate::Late, Fate::NeverDelivered];
+
+/// Who has written, in their order; and how much there is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Report {
+    writers: Vec<String>,
+    left: i64,
+}
+
+impl Record for Report {
+    const PARTITION_KEY: &'static str = "reportId";
+    const ATTRIBUTES: &'static [&'static str] = &["writers", "left"];
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Note {
+    text: String,
+}
+
+impl Record for Note {
+    const PARTITION_KEY: &'static str = "noteId";
+    const ATTRIBUTES: &'static [&'static str] = &["text"];
+}
+
+struct Scene {
+    network: Arc<Network>,
+    estate: Arc<Estate>,
+    start: Instant,
+}
+
+fn call() -> Call {
+    Call::new(Deadline::within(Duration::from_secs(30)))
+}
+
+fn terms() -> LeaseTerms {
+    LeaseTerms::new(Duration::from_secs(10)).expect("long enough")
+}
+
+impl Scene {
+    /// A report of nobody, with 10 left.
+    async fn set(fate: Fate) -> Self {
+        let engine =
+            Engine::embedded(&[(LEASES, "leaseKey"), (REPORTS, Report::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
+        let estate = Arc::new(Estate::new(fate, |_| {}));
+        let rng = fastrand::Rng::with_seed(1);
+        let network = Network::through(&engine, Rates::default(), rng, Seen(estate.clone()));
+        let scene = Scene { network, estate, start: Instant::now() };
+        let report = Report { writers: Vec::new(), left: 10 };
+        Self::reports(&scene.store(0)).create(&Key::from("r-1"), &report, &call()).await.expect("a free key");
+        scene
+    }
+
+    fn store(&self, op: u64) -> Store {
+        let wire = Wire::new(&self.network);
+        wire.works_on(op);
+        let start = self.start;
+        let now = move || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000) + start.elapsed();
+        store_on(&self.network, &wire.client(), now)
+    }
+
+    fn reports(store: &Store) -> Table<Report> {
+        store.table(REPORTS)
+    }
+
+    fn leases(store: &Store) -> Leases {
+        store.leases(LEASES)
+    }
+
+    /// Writes the report under the lease, twice, with a pause in which the lease is renewed.
+    async fn work(&self, op: u64, name: &str) {
+        let store = self.store(op);
+        let reports = &Self::reports(&store);
+        let work = async |token| {
+            let reports = reports.fenced_by(&token);
+            for _ in 0..2 {
+                let append = |report: &Report| {
+                    let mut next = report.clone();
+                    next.writers.push(name.to_owned());
+                    Decision::<_, ()>::Put(next)
+                };
+                reports.update_with_retry(&Key::from("r-1"), &call(), append).await.expect("the lease is held");
+                sleep(Duration::from_secs(7)).await;
+            }
+        };
+        Self::leases(&store).while_held("job", name, terms(), &call(), work).await.expect("a lease that is free");
+    }
+
+    /// Waits for the lease, and takes it.
+    async fn wait(&self, op: u64, name: &str) {
+        let (leases, long) = (Self::leases(&self.store(op)), Duration::from_secs(25));
+        leases.acquire_within("job", name, terms(), long, &call()).await.expect("it ends before");
+    }
+
+    /// Takes 4 and leaves a note, once. The note remembers; the add is bare.
+    async fn take(&self, op: u64) -> Result<(), TransactError<()>> {
+        let store = self.store(op);
+        let mut reads = Reads::new();
+        let note = reads.later("note", &store.table::<Note>(NOTES), &Key::from("n-1"));
+        let report = reads.item("report", &Self::reports(&store), &Key::from("r-1"));
+        let (transactions, call) = (store.transactions(), call());
+        let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+            if attempt.get(note)?.is_some() {
+                return Ok(Plan::Keep(()));
+            }
+            attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
+            attempt.add(report, &Add::to("left", -4).within(0..=10))?;
+            Ok(Plan::Commit(()))
+        });
+        taken.await
+    }
+
+    /// Drops the work when it waits for the time after so many. Says whether it died.
+    async fn dies(&self, waits: usize, work: impl Future) -> bool {
+        let died = Mortal::after(waits, work).await.is_none();
+        self.estate.opens();
+        while !self.network.is_quiet() {
+            sleep(Duration::from_millis(10)).await;
+        }
+        died
+    }
+
+    fn deliver_late(&self) {
+        self.estate.deliver_late(&self.network.engine);
+    }
+
+    fn row(&self) -> serde_json::Value {
+        self.network.engine.row(REPORTS, Report::PARTITION_KEY, "r-1")
+    }
+
+    fn writers(&self) -> Vec<String> {
+        let writers = self.row()["writers"]["L"].as_array().cloned().unwrap_or_default();
+        writers.iter().filter_map(|writer| Some(writer["S"].as_str()?.to_owned())).collect()
+    }
+}
+
+/// Plays it with one more wait each time, until it does not die any more. Gives how many points there were.
+fn at_each_point(play: impl AsyncFn(usize, Fate) -> bool) -> usize {
+    let mut points = 0;
+    for fate in FATES {
+        let mut waits = 0;
+        while on_paused_time(play(waits, fate)) {
+            waits += 1;
+        }
+        points += waits;
+    }
+    points
+}
+
+#[test]
+fn work_under_a_lease_that_dies_at_any_point_never_writes_after_the_next_holder() {
+    let points = at_each_point(async |waits, fate| {
+        let scene = Scene::set(fate).await;
+        let died = scene.dies(waits, scene.work(KILLED, "one")).await;
+        sleep(Duration::from_secs(12)).await;
+        scene.work(KILLED + 1, "two").await;
+        scene.deliver_late();
+        let writers = scene.writers();
+        let ones = writers.iter().filter(|writer| *writer == "one").count();
+        let is_whole = ones <= 2 && writers[ones..] == ["two", "two"];
+        assert!(is_whole, "{fate:?} after {waits} waits: {writers:?}");
+        died
+    });
+    assert!(points > 20, "{points} points");
+}
+
+/// The lease that nobody knows of ends by itself.
+#[test]
+fn a_wait_for_a_lease_that_dies_at_any_point_keeps_it_from_others_for_one_length_at_most() {
+    let points = at_each_point(async |waits, fate| {
+        let scene = Scene::set(fate).await;
+        let before = Scene::leases(&scene.store(0)).acquire("job", "zero", terms(), &call()).await.expect("free");
+        let died = scene.dies(waits, scene.wait(KILLED, "one")).await;
+        scene.wait(KILLED + 1, "two").await;
+        scene.deliver_late();
+        let row = scene.network.engine.row(LEASES, "leaseKey", "job");
+        assert_eq!(row["holder"]["S"], "two", "{fate:?} after {waits} waits: {row}");
+        let first = i64::try_from(before.token().number()).expect("a moment");
+        assert!(number(&row, "token") > first, "tokens rise: {row}");
+        died
+    });
+    assert!(points > 6, "{points} points");
+}
+
+#[test]
+fn a_transaction_with_a_bare_add_that_dies_at_any_point_is_applied_once_when_it_comes_again() {
+    let points = at_each_point(async |waits, fate| {
+        let scene = Scene::set(fate).await;
+        let died = scene.dies(waits, scene.take(KILLED)).await;
+        scene.take(KILLED + 1).await.expect("there is enough");
+        scene.deliver_late();
+        scene.take(KILLED + 2).await.expect("it is there");
+        assert_eq!(number(&scene.row(), "left"), 6, "{fate:?} after {waits} waits");
+        died
+    });
+    assert!(points >= 6, "{points} points");
+}

@@ -1,0 +1,113 @@
+//! The rows of `host-mapping` and `delete-mapping`.
+
+use super::row::Given::{Absent, Newer, Older, Present, Same, Tombstone};
+use super::row::How::Plain;
+use super::row::Promise::{Nothing, Once};
+use super::row::{Killed, Row, Said, answered, row};
+use crate::harness::events::{Event, event_of, load};
+use crate::harness::functions::{MAPPINGS, Mappings};
+use crate::harness::world::{ALLOWED, World, context};
+use aws_lambda_events::sqs::SqsEvent;
+use fencepost::lambda::respond_batch;
+use lambda_runtime::LambdaEvent;
+use serde_json::{Value, json};
+
+const REGISTER: &str = "PUT /mappings/{hostIp}";
+const DELETE: &str = "DELETE /mappings/{hostIp}";
+/// What invokes `delete-mapping`.
+pub const QUEUE: &str = "DeleteMappingQueue";
+
+const IP: &str = "192.0.2.10";
+const OTHER_IP: &str = "192.0.2.11";
+const THIRD_IP: &str = "192.0.2.12";
+/// When instances were created, the oldest first.
+const T1: &str = "2026-03-07T10:00:00.000Z";
+const T2: &str = "2026-03-07T10:30:00.000Z";
+const T3: &str = "2026-03-07T10:45:00.000Z";
+
+impl Killed for Mappings {
+    const ROWS: &'static [Row] = &[
+        row(REGISTER, Absent, Plain, Once, ["201", "200"]),
+        row(REGISTER, Older, Plain, Once, ["201", "200"]),
+        row(REGISTER, Newer, Plain, Nothing, ["409 superseded"; 2]),
+        row(REGISTER, Same, Plain, Nothing, ["200", "200"]),
+        // A tombstone of an older instance; that of this one refuses it.
+        row(REGISTER, Tombstone, Plain, Once, ["201", "200"]),
+        row(REGISTER, Present, Plain, Nothing, ["409 superseded"; 2]),
+        row(DELETE, Absent, Plain, Once, ["204 already_gone", "204 already_gone"]),
+        row(DELETE, Older, Plain, Once, ["204 deleted", "204 already_gone"]),
+        row(DELETE, Newer, Plain, Nothing, ["204 superseded"; 2]),
+        row(DELETE, Same, Plain, Once, ["204 deleted", "204 already_gone"]),
+        row(DELETE, Tombstone, Plain, Once, ["204 already_gone"; 2]),
+        row(DELETE, Present, Plain, Nothing, ["204 already_gone"; 2]),
+        // Three addresses, one of them in two messages.
+        row(QUEUE, Absent, Plain, Once, ["all done"; 2]),
+        row(QUEUE, Older, Plain, Once, ["all done"; 2]),
+        row(QUEUE, Newer, Plain, Nothing, ["all done"; 2]),
+        row(QUEUE, Same, Plain, Once, ["all done"; 2]),
+        row(QUEUE, Tombstone, Plain, Once, ["all done"; 2]),
+    ];
+
+    fn name_of(route: &str) -> &'static str {
+        if route == QUEUE { "delete-mapping" } else { "host-mapping" }
+    }
+
+    async fn prepare(world: &World<Self>, row: &Row) -> Event {
+        for ip in [IP, OTHER_IP, THIRD_IP] {
+            match row.given {
+                Older => world.send(&registration(ip, "i-1", T1)).await.shown(201),
+                Newer => world.send(&registration(ip, "i-3", T3)).await.shown(201),
+                Same => world.send(&registration(ip, "i-2", T2)).await.shown(201),
+                Tombstone => gone(world, ip, "i-1", T1).await,
+                Present => gone(world, ip, "i-2", T2).await,
+                _ => Value::Null,
+            };
+        }
+        match row.route {
+            REGISTER => registration(IP, "i-2", T2),
+            DELETE => deletion(IP, "i-2", T2),
+            _ => batch(&[IP, OTHER_IP, THIRD_IP, IP]),
+        }
+    }
+
+    async fn invoke(world: &World<Self>, event: &Event) -> Said {
+        if event.0["Records"].is_null() {
+            return answered(&world.send(event).await);
+        }
+        let payload: SqsEvent = serde_json::from_str(&event.0.to_string()).expect("a batch");
+        let event = LambdaEvent::new(payload, context(ALLOWED));
+        let told = Box::pin(respond_batch(&world.app.deletes, &delete_mapping::handle, event)).await;
+        let failed = told.expect("an answer to the batch").batch_item_failures;
+        world.assert_permissions();
+        let text = if failed.is_empty() { "all done".to_owned() } else { format!("{} failed", failed.len()) };
+        Said { text, is_success: failed.is_empty(), body: None }
+    }
+}
+
+fn registration(ip: &str, instance: &str, at: &str) -> Event {
+    let body = json!({"cellId": "cell-1", "instanceId": instance, "creationTimestamp": at});
+    event_of(REGISTER, ip).json(&body)
+}
+
+fn deletion(ip: &str, instance: &str, at: &str) -> Event {
+    event_of(DELETE, ip).asking([("creationTimestamp", at), ("instanceId", instance)])
+}
+
+/// Leaves the tombstone of an instance.
+async fn gone(world: &World<Mappings>, ip: &str, instance: &str, at: &str) -> Value {
+    world.send(&registration(ip, instance, at)).await.shown(201);
+    assert_eq!(world.send(&deletion(ip, instance, at)).await.status, 204);
+    world.engine.row(MAPPINGS, "hostIp", ip)
+}
+
+/// A batch that deletes an instance at each of these addresses.
+fn batch(ips: &[&str]) -> Event {
+    let sample = load("delete-mapping-deleted").0["Records"][0].take();
+    let message = |(place, ip): (usize, &&str)| {
+        let mut message = sample.clone();
+        message["messageId"] = json!(format!("m-{place}"));
+        message["body"] = json!(json!({"hostIp": ip, "creationTimestamp": T2, "instanceId": "i-2"}).to_string());
+        message
+    };
+    Event(json!({"Records": ips.iter().enumerate().map(message).collect::<Vec<_>>()}))
+}

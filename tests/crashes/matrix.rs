@@ -1,0 +1,190 @@
+//! Plays a row: without deaths, and then with one death at each await point.
+
+use super::death::{Breaks, Changes, Fate};
+use super::row::{Killed, Promise, Row, Said};
+use super::scene::{Dump, Scene};
+use std::fmt;
+use std::ops::AddAssign;
+
+/// Names the deep run.
+const CRASHES: &str = "FENCEPOST_CRASHES";
+
+/// How often the event comes in all.
+const INVOCATIONS: usize = 3;
+
+/// What three invocations come to if none dies.
+pub struct Undisturbed {
+    /// What each is answered.
+    said: Vec<Said>,
+    /// What stands in the tables before the first and after each.
+    dumps: Vec<Dump>,
+    /// What was changed until then.
+    changes: Vec<Changes>,
+}
+
+/// What a row came to.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Await points, and the moment after the last one.
+    pub points: usize,
+    /// Deaths that were played.
+    pub deaths: usize,
+    /// Those after which the change of the dead process was applied.
+    pub applied: usize,
+    /// Those after which the next invocation found that change.
+    pub found: usize,
+    /// Those after which an acknowledged change was missing.
+    pub lost: usize,
+    /// Those after which there were more effects than the row promises.
+    pub doubled: usize,
+    /// Those after which an answer or the tables are not as some number of undisturbed invocations leaves them.
+    pub other: usize,
+    /// The first of the last three.
+    pub why: Option<String>,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { points, deaths, applied, found, lost, doubled, other, .. } = self;
+        write!(f, "{points:6} {deaths:6} {applied:7} {found:5} {lost:4} {doubled:7} {other:5}")
+    }
+}
+
+impl AddAssign<&Self> for Tally {
+    fn add_assign(&mut self, other: &Self) {
+        self.points += other.points;
+        self.deaths += other.deaths;
+        self.applied += other.applied;
+        self.found += other.found;
+        self.lost += other.lost;
+        self.doubled += other.doubled;
+        self.other += other.other;
+    }
+}
+
+impl Undisturbed {
+    pub async fn of<F: Killed>(row: &Row) -> Self {
+        let (scene, event) = Scene::set::<F>(row, Fate::Delivered, |_| {}).await;
+        let (mut said, mut dumps, mut changes) = (Vec::new(), vec![scene.dump()], vec![scene.changes()]);
+        for invocation in 0..INVOCATIONS {
+            said.push(scene.invoke::<F>(&event, u64::try_from(invocation).expect("few")).await);
+            dumps.push(scene.dump());
+            changes.push(scene.changes());
+        }
+        Undisturbed { said, dumps, changes }
+    }
+
+    /// The row says what it comes to.
+    fn assert_as_promised(&self, row: &Row) {
+        let said: Vec<_> = self.said.iter().map(|said| said.text.as_str()).collect();
+        let [first, then] = row.answers;
+        assert_eq!(said, [first, then, then], "{row}");
+        let effects: Vec<_> = self.dumps.windows(2).map(|pair| pair[0] != pair[1]).collect();
+        let promised = match row.promise {
+            Promise::Once => [true, false, false],
+            Promise::Each => [true, true, true],
+            Promise::Nothing => [false, false, false],
+        };
+        assert_eq!(effects, promised, "{row}: which invocations change something");
+    }
+}
+
+/// Plays one row with one death at each point, with each of these fates, and with a rule broken.
+pub async fn play<F: Killed>(row: &Row, undisturbed: &Undisturbed, fates: &[Fate], breaks: Breaks) -> Tally {
+    let mut tally = Tally::default();
+    for fate in fates {
+        let mut waits = 0;
+        while die::<F>(row, undisturbed, (waits, *fate, breaks), &mut tally).await {
+            waits += 1;
+        }
+        tally.points = waits + 1;
+    }
+    tally
+}
+
+/// One death and the two invocations after it. Gives whether the process died before it was done.
+async fn die<F: Killed>(
+    row: &Row,
+    undisturbed: &Undisturbed,
+    (waits, fate, breaks): (usize, Fate, Breaks),
+    tally: &mut Tally,
+) -> bool {
+    let (scene, event) = Scene::set::<F>(row, fate, breaks).await;
+    let died = scene.kill::<F>(row, &event, waits).await;
+    // A part of what a batch asks for may be done.
+    let left_behind = scene.changes();
+    let mut done = usize::from(left_behind == undisturbed.changes[1] && row.promise != Promise::Nothing);
+    let is_applied = done == 1;
+    let mut said = Vec::new();
+    let mut wrong = Vec::new();
+    for invocation in 1..3 {
+        said.push(scene.invoke::<F>(&event, invocation).await);
+        if said.last() != Some(&undisturbed.said[done]) {
+            wrong.push(format!("it was answered {:?}, not {:?}", said.last(), undisturbed.said[done]));
+        }
+        done += 1;
+        check(&scene, (undisturbed, done), &mut wrong);
+        if invocation == 1 {
+            scene.deliver_late();
+            let is_applied_late = scene.dump() != undisturbed.dumps[done];
+            done += usize::from(row.promise == Promise::Each && is_applied_late);
+            check(&scene, (undisturbed, done), &mut wrong);
+        }
+    }
+    let changes = scene.changes();
+    let once = &undisturbed.changes[1];
+    let per_row = |acknowledged: usize| if row.promise == Promise::Each { acknowledged } else { acknowledged.min(1) };
+    let acknowledged = per_row(said.iter().filter(|said| said.is_success).count());
+    let changed = |row| changes.get(row).copied().unwrap_or_default();
+    let is_lost = once.iter().any(|(row, each)| changed(row) < each * acknowledged);
+    let most = |row| once.get(row).copied().unwrap_or_default() * per_row(INVOCATIONS);
+    let is_doubled = changes.iter().any(|(row, count)| *count > most(row));
+    tally.deaths += 1;
+    tally.applied += usize::from(is_applied);
+    tally.found += usize::from(is_applied && said[0] == undisturbed.said[1]);
+    tally.lost += usize::from(is_lost);
+    tally.doubled += usize::from(is_doubled);
+    tally.other += usize::from(!wrong.is_empty());
+    if is_lost || is_doubled || !wrong.is_empty() {
+        let why = format!("{row}: {fate:?} after {waits} waits: {wrong:#?}\nchanged: {changes:?}\nonce: {once:?}");
+        tally.why.get_or_insert(why);
+    }
+    died
+}
+
+/// The tables are as so many undisturbed invocations leave them.
+fn check(scene: &Scene, (undisturbed, done): (&Undisturbed, usize), wrong: &mut Vec<String>) {
+    let (found, expected) = (scene.dump(), &undisturbed.dumps[done]);
+    if found != *expected {
+        wrong.push(format!("the tables are {found:#?}, not {expected:#?}"));
+    }
+}
+
+/// Plays all rows of these functions, prints the matrix, and asserts what every row promises.
+pub fn hold<F: Killed>() {
+    let all = [Fate::Delivered, Fate::Late, Fate::NeverDelivered];
+    let is_deep = std::env::var(CRASHES).is_ok_and(|asked| asked == "all");
+    let fates = if is_deep { &all[..] } else { &all[..2] };
+    let (mut found, mut all_rows) = (Vec::new(), Tally::default());
+    println!("{:14} {:57} points deaths applied found lost doubled other", "function", "route");
+    for row in F::ROWS {
+        let tally = on_paused_time(async {
+            let undisturbed = Undisturbed::of::<F>(row).await;
+            undisturbed.assert_as_promised(row);
+            play::<F>(row, &undisturbed, fates, |_| {}).await
+        });
+        println!("{:14} {row} {tally}", F::name_of(row.route));
+        assert!(tally.points >= 2, "{row} has a point before its end");
+        assert!(tally.applied > 0 || row.promise == Promise::Nothing, "{row}: its change is applied at some point");
+        all_rows += &tally;
+        found.extend(tally.why);
+    }
+    println!("{:14} {:57} {all_rows}", "", "in all");
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
+}
+
+/// Runs it by itself, under paused time.
+pub fn on_paused_time<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(work)
+}

@@ -1,0 +1,38 @@
+//! The process dies at each of its await points, and the same event comes again.
+//!
+//! A function is a future. It is dropped at its first, second, third … `Pending`, until it completes. Each row of the
+//! matrix is one route with one way to ask, on an item in one state.
+
+mod death;
+mod devices;
+mod leases;
+mod library;
+mod mappings;
+mod matrix;
+mod noticed;
+mod row;
+mod scene;
+mod shop;
+mod tombstone;
+
+use crate::harness::functions::{Devices, Leasing, Mappings, Shop};
+
+#[test]
+fn a_device_survives_a_death_at_each_await_point() {
+    matrix::hold::<Devices>();
+}
+
+#[test]
+fn stock_and_orders_survive_a_death_at_each_await_point() {
+    matrix::hold::<Shop>();
+}
+
+#[test]
+fn a_mapping_survives_a_death_at_each_await_point() {
+    matrix::hold::<Mappings>();
+}
+
+#[test]
+fn a_lease_and_a_child_survive_a_death_at_each_await_point() {
+    matrix::hold::<Leasing>();
+}

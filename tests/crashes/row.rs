@@ -1,0 +1,119 @@
+//! One row of the matrix: a route, how it is asked, and the state of its item.
+
+use crate::harness::answers::Answer;
+use crate::harness::events::Event;
+use crate::harness::functions::Functions;
+use crate::harness::world::World;
+use std::fmt;
+
+/// What stands in the table before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    Absent,
+    Present,
+    /// The item is there, and the process that dies has read it before.
+    Seen,
+    Tombstone,
+    /// The very thing that is asked for.
+    Same,
+    Older,
+    Newer,
+    Expired,
+    Released,
+}
+
+/// How the route is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    Plain,
+    /// With an `Idempotency-Key`.
+    Keyed,
+    /// With the tag of the item in `If-Match`.
+    IfMatch,
+    /// With `If-Match: *`.
+    IfAny,
+    /// With `If-None-Match: *`.
+    IfNone,
+    /// With `"onLimit": "clamp"`.
+    Clamped,
+    /// Under a lease.
+    Leased,
+    /// Under a lease that is lost.
+    Fenced,
+}
+
+/// What is promised about an event that comes again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// All invocations together have one effect.
+    Once,
+    /// Each invocation is a change of its own, and has at most one effect.
+    Each,
+    /// There is nothing to change.
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// As in `ROUTES`, or the queue.
+    pub route: &'static str,
+    pub given: Given,
+    pub how: How,
+    pub promise: Promise,
+    /// What the first invocation is answered, and what all others are.
+    pub answers: [&'static str; 2],
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:38} {:9} {:8}", self.route, format!("{:?}", self.given), format!("{:?}", self.how))
+    }
+}
+
+pub const fn row(route: &'static str, given: Given, how: How, promise: Promise, answers: [&'static str; 2]) -> Row {
+    Row { route, given, how, promise, answers }
+}
+
+/// What an invocation is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// `201`, `201 replayed`, `409 device_exists`, `204 deleted`.
+    pub text: String,
+    pub is_success: bool,
+    pub body: Option<String>,
+}
+
+/// Functions that the matrix kills.
+pub trait Killed: Functions {
+    const ROWS: &'static [Row];
+
+    /// By how many milliseconds the clock goes on with each invocation. What stands in tables of these functions is
+    /// compared without times if it does.
+    const TICK: u64 = 0;
+
+    /// Brings about what is given, and gives the event.
+    fn prepare(world: &World<Self>, row: &Row) -> impl Future<Output = Event>;
+
+    /// What the process did before, for an item that it has seen.
+    fn seeing() -> Option<Event> {
+        None
+    }
+
+    /// The name of the function that answers a route, as in template.yaml.
+    fn name_of(route: &str) -> &'static str;
+
+    /// Invokes the function.
+    fn invoke(world: &World<Self>, event: &Event) -> impl Future<Output = Said> {
+        async { answered(&world.send(event).await) }
+    }
+}
+
+/// An answer in short.
+pub fn answered(answer: &Answer) -> Said {
+    let outcome = answer.header("fencepost-outcome").map(ToOwned::to_owned);
+    let code = if answer.status >= 400 { answer.code() } else { outcome.unwrap_or_default() };
+    let replayed = if answer.is_replay() { "replayed" } else { "" };
+    let text = format!("{} {code} {replayed}", answer.status);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Said { text, is_success: answer.status < 300, body: answer.body.clone() }
+}

@@ -1,0 +1,16 @@
+//! Rows that were deleted.
+
+use crate::harness::engine::{Engine, number};
+use serde_json::json;
+
+/// Makes the row a tombstone, as a delete leaves it.
+pub fn bury(engine: &Engine, table: &str, id: &str) {
+    let key = engine.key_of(table);
+    let row = engine.row(table, &key, id);
+    let mut tombstone = json!({"_purgeAt": {"N": "1772971200"}});
+    for kept in [key.as_str(), "_incarnation", "_writes"] {
+        tombstone[kept] = row[kept].clone();
+    }
+    tombstone["_version"] = json!({"N": (number(&row, "_version") + 1).to_string()});
+    engine.raw("PutItem", &json!({"TableName": table, "Item": tombstone}));
+}

@@ -1,0 +1,91 @@
+//! Clocks of clients that are off, by less than the five minutes that a signature allows.
+
+use super::faults::{Network, Wire};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
+
+/// By how many milliseconds a clock is off at most.
+pub const BOUND: i64 = 299_000;
+
+/// The wall clock of one client. It is right, or ahead or behind; or it runs at another rate until it is set right; or it
+/// is set to another time once.
+#[derive(Clone, Debug)]
+pub struct OffClock {
+    start: Instant,
+    /// Milliseconds.
+    ahead: i64,
+    /// By how many milliseconds it gains in an hour.
+    gains: i64,
+    /// When it is set to be ahead by so many milliseconds.
+    set: Option<(Duration, i64)>,
+}
+
+impl OffClock {
+    pub fn draw(rng: &mut fastrand::Rng, start: Instant) -> Self {
+        let (mut ahead, mut gains, mut set) = (rng.i64(-BOUND..=BOUND), 0, None);
+        match rng.u32(..4) {
+            0 => ahead = 0,
+            1 => {}
+            2 => gains = rng.i64(-600_000..=600_000),
+            _ => set = Some((Duration::from_millis(rng.u64(..600_000)), rng.i64(-BOUND..=BOUND))),
+        }
+        OffClock { start, ahead, gains, set }
+    }
+
+    /// It is ahead by so many milliseconds for ever, or behind.
+    pub fn fixed(start: Instant, ahead: i64) -> Self {
+        OffClock { start, ahead, gains: 0, set: None }
+    }
+
+    /// It is right until then, and ahead by so many milliseconds since.
+    pub fn set_after(start: Instant, time: Duration, ahead: i64) -> Self {
+        OffClock { start, ahead: 0, gains: 0, set: Some((time, ahead)) }
+    }
+
+    /// By how many milliseconds it is ahead now.
+    pub fn ahead(&self) -> i64 {
+        let elapsed = self.start.elapsed();
+        let ahead = match self.set {
+            Some((at, to)) if at <= elapsed => to,
+            _ => self.ahead,
+        };
+        if self.gains == 0 {
+            return ahead;
+        }
+        let gained = self.gains * i64::try_from(elapsed.as_secs()).expect("a test is short") / 3600;
+        // When it is as far off as it may be, it is set to the other end.
+        (ahead + gained + BOUND).rem_euclid(2 * BOUND + 1) - BOUND
+    }
+
+    /// What it shows, where the time was `epoch` since 1970 at the start.
+    pub fn now(&self, epoch: Duration) -> SystemTime {
+        let right = SystemTime::UNIX_EPOCH + epoch + self.start.elapsed();
+        let ahead = self.ahead();
+        let off = Duration::from_millis(ahead.unsigned_abs());
+        if ahead < 0 { right - off } else { right + off }
+    }
+
+    /// The wire of its client, whose requests are dated by it.
+    pub fn wire(&self, network: &Arc<Network>) -> Wire {
+        let clock = self.clone();
+        Wire::new(network).with_clock_ahead(move || clock.ahead())
+    }
+}
+
+/// The clocks of the clients of one history, drawn by themselves: what else a seed means does not depend on them.
+pub struct OffClocks {
+    rng: Mutex<fastrand::Rng>,
+    start: Instant,
+}
+
+impl OffClocks {
+    pub fn of(seed: u64, start: Instant) -> Self {
+        OffClocks { rng: Mutex::new(fastrand::Rng::with_seed(seed ^ 0xC10C_C10C_C10C)), start }
+    }
+
+    /// The clock of another client.
+    pub fn draw(&self) -> OffClock {
+        OffClock::draw(&mut self.rng.lock().expect("no panic while drawing"), self.start)
+    }
+}

@@ -1,0 +1,97 @@
+//! What does not hold in a history of lists: by our own count, and by the two judges.
+
+use super::client::{KEY, LISTS, Operation, Scene, TABLE, Touched};
+use crate::harness::engine::Engine;
+use crate::harness::faults::Applied;
+use crate::histories::total::Total;
+use fencepost::ItemVersion;
+use judges::cycles::{self, List, Told, Transaction};
+use judges::linearizable::Seen;
+use judges::register::{self, Op, SeenOf, Shown, Version};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+pub use judges::linearizable::NO_ORDER;
+
+/// A history that is over: all copies have arrived.
+pub struct Ended {
+    pub scene: Arc<Scene>,
+    pub done: Vec<Operation>,
+    pub applied: Vec<Applied>,
+}
+
+/// What does not hold; each in a sentence.
+pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
+    let transactions: Vec<_> = ended.done.iter().map(transaction).collect();
+    let last = LISTS.map(|list| (list, entries(engine, &ended.scene.key(list))));
+    let anomalies = cycles::anomalies(&transactions, &last);
+    let mut found: Vec<_> = anomalies.iter().map(ToString::to_string).collect();
+    found.extend(LISTS.iter().filter_map(|list| register::judge(Some(Vec::new()), seen(ended, list)).err()));
+    found
+}
+
+/// A list as it is stored.
+fn entries(engine: &Engine, key: &str) -> Vec<u64> {
+    let row = engine.row(TABLE, KEY, key);
+    let entries = row["entries"]["L"].as_array().expect("a list");
+    entries.iter().map(|entry| entry["N"].as_str().expect("a number").parse().expect("small")).collect()
+}
+
+fn transaction(operation: &Operation) -> Transaction {
+    let read = operation.lists.iter().map(|(list, touched)| (*list, touched.read.clone())).collect();
+    let appends = |(list, touched): (&List, &Touched)| touched.append.map(|_| *list);
+    let appended = operation.lists.iter().filter_map(appends).collect();
+    Transaction { name: operation.number, told: operation.told, read, appended }
+}
+
+/// What the clients saw of one list.
+fn seen(ended: &Ended, list: &List) -> Vec<SeenOf<Vec<u64>>> {
+    let of_list = |operation: &Operation| {
+        let Touched { read, at, append } = operation.lists.get(list)?.clone();
+        let Operation { number, client, began, ended, told, .. } = *operation;
+        let op = match append {
+            None => Op::Read,
+            Some(_) => Op::CompareAndSet { to: read.iter().copied().chain([number]).collect(), from: read.clone() },
+        };
+        let told = match (told, append) {
+            (Told::NotCommitted, _) | (Told::Unknown, None) => return None,
+            (Told::Unknown, Some(_)) => None,
+            (Told::Committed, None) => Some(register::Told::Saw(Some(Shown { value: read, at: at.map(version) }))),
+            (Told::Committed, Some(append)) => Some(register::Told::Done(append.makes.map(version))),
+        };
+        let [began, ended] = [began, ended].map(Instant::into_std);
+        Some(Seen { client, began, ended, op, told })
+    };
+    ended.done.iter().filter_map(of_list).collect()
+}
+
+fn version(at: ItemVersion) -> Version {
+    let row = at.incarnation.as_bytes().try_into().expect("a row of Fencepost");
+    Version { row, number: at.version.get() }
+}
+
+/// What a history that holds was made of.
+pub fn total(ended: &Ended) -> Total {
+    let count = |such: &dyn Fn(&Operation) -> bool| ended.done.iter().filter(|operation| such(operation)).count();
+    let committed = |operation: &Operation, of: usize| {
+        let appended = operation.lists.values().filter(|touched| touched.append.is_some()).count();
+        operation.told == Told::Committed && appended == of
+    };
+    let has_landed = |operation: &Operation| ended.applied.iter().any(|applied| applied.op == operation.number);
+    Total::of(&[
+        ("looks", count(&|operation| committed(operation, 0))),
+        ("appends", count(&|operation| committed(operation, 1))),
+        ("appendsToTwo", count(&|operation| committed(operation, 2))),
+        ("appendsThatRestOnAnother", count(&|o| committed(o, 1) && o.lists.len() == 2)),
+        ("toldNotCommitted", count(&|operation| operation.told == Told::NotCommitted)),
+        ("unknown", count(&|operation| operation.told == Told::Unknown)),
+        ("unknownThatLanded", count(&|operation| operation.told == Told::Unknown && has_landed(operation))),
+    ])
+}
+
+pub fn assert_enough_happened(total: &Total) {
+    let enough = total.least(&["looks", "appends", "appendsToTwo", "appendsThatRestOnAnother"]);
+    assert!(enough > total["histories"], "little happened: {total}");
+    assert!(total["toldNotCommitted"] > 0, "nobody gave up: {total}");
+    total.assert_unknown_is_worth_its_name();
+}

@@ -1,0 +1,192 @@
+//! What the clerks saw of the whole shop, for a judge that knows nothing but what a shop is: stocks, orders and restocks
+//! that change together or not at all.
+
+use super::checks::Ended;
+use super::plan::{Plan, What};
+use super::scene::Sent;
+use judges::linearizable::{self, Object, Seen};
+use serde_json::Value;
+use tokio::time::Instant;
+
+/// A shop, as its clients understand it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Shop {
+    stocks: Vec<i64>,
+    /// The state of the order of each key.
+    orders: Vec<Order>,
+    /// Whether the restock of each key was done.
+    restocked: Vec<bool>,
+    /// Whether keys of restocks may be another change after a day.
+    forgets: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Order {
+    Absent,
+    Pending,
+    Cancelled,
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Place { order: usize, lines: Vec<(usize, i64)> },
+    Cancel { order: usize, lines: Vec<(usize, i64)> },
+    Restock { restock: usize, product: usize, by: i64 },
+    Adjust { product: usize, by: i64 },
+    Look { product: usize },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Told {
+    /// This request did it.
+    Done,
+    /// There are so many.
+    Stock(i64),
+    /// It is done, by whichever request.
+    IsDone,
+    /// There is not enough stock for it.
+    Insufficient,
+    /// The order is not there.
+    NotFound,
+    /// The order is not as the request demands.
+    Changed,
+}
+
+impl Shop {
+    /// Does it, if that can be done now.
+    fn performs(&mut self, op: &Op) -> bool {
+        match op {
+            Op::Place { order, lines } => {
+                let can = self.orders[*order] == Order::Absent && self.has(lines);
+                if can {
+                    self.orders[*order] = Order::Pending;
+                    self.move_stock(lines, -1);
+                }
+                can
+            }
+            Op::Cancel { order, lines } => {
+                if self.orders[*order] == Order::Pending {
+                    self.move_stock(lines, 1);
+                    self.orders[*order] = Order::Cancelled;
+                }
+                self.orders[*order] == Order::Cancelled
+            }
+            Op::Restock { restock, product, by } => {
+                let is_free = self.forgets || !self.restocked[*restock];
+                let can = is_free && self.adjusts(*product, *by);
+                self.restocked[*restock] |= can;
+                can
+            }
+            Op::Adjust { product, by } => self.adjusts(*product, *by),
+            Op::Look { .. } => true,
+        }
+    }
+
+    fn adjusts(&mut self, product: usize, by: i64) -> bool {
+        let can = self.stocks[product] + by >= 0;
+        if can {
+            self.stocks[product] += by;
+        }
+        can
+    }
+
+    fn move_stock(&mut self, lines: &[(usize, i64)], sign: i64) {
+        for (product, quantity) in lines {
+            self.stocks[*product] += sign * quantity;
+        }
+    }
+
+    fn has(&self, lines: &[(usize, i64)]) -> bool {
+        lines.iter().all(|(product, quantity)| self.stocks[*product] >= *quantity)
+    }
+}
+
+impl Object for Shop {
+    type Op = Op;
+    type Told = Told;
+
+    fn may_do(&mut self, op: &Op) {
+        self.performs(op);
+    }
+
+    fn does(&mut self, op: &Op, told: &Told) -> bool {
+        match (told, op) {
+            (Told::Done, Op::Place { .. } | Op::Cancel { .. } | Op::Restock { .. } | Op::Adjust { .. }) => {
+                self.performs(op)
+            }
+            (Told::Stock(stock), Op::Look { product }) => self.stocks[*product] == *stock,
+            (Told::IsDone, Op::Place { order, .. }) => self.orders[*order] != Order::Absent,
+            (Told::IsDone, Op::Restock { restock, .. }) => self.restocked[*restock],
+            (Told::Insufficient, Op::Place { lines, .. }) => !self.has(lines),
+            (Told::Insufficient, Op::Restock { product, by, .. } | Op::Adjust { product, by }) => {
+                self.stocks[*product] + by < 0
+            }
+            (Told::NotFound, Op::Cancel { order, .. }) => self.orders[*order] == Order::Absent,
+            (Told::Changed, Op::Cancel { order, .. }) => self.orders[*order] == Order::Cancelled,
+            _ => false,
+        }
+    }
+}
+
+/// What the judge says against this history.
+pub fn violation(ended: &Ended) -> Option<String> {
+    let plan = &ended.scene.plan;
+    let shop = Shop {
+        stocks: plan.stocks.clone(),
+        orders: vec![Order::Absent; plan.orders.len()],
+        restocked: vec![false; plan.restocks.len()],
+        forgets: ended.scene.days.is_some(),
+    };
+    let mut seen: Vec<_> = ended.sent.iter().filter_map(|sent| seen(plan, sent)).collect();
+    seen.extend(ended.sent.iter().filter_map(shown));
+    // The one honest exception: a refused request, of which the network delivered a second copy later.
+    let copied = ended.sent.iter().filter(|sent| ended.is_made_untrue(sent));
+    seen.extend(copied.map(|sent| of(plan, sent)));
+    linearizable::judge(shop, seen).err()
+}
+
+/// What a request asked for, of which nobody knows what became.
+fn of(plan: &Plan, sent: &Sent) -> Seen<Op, Told> {
+    let op = match sent.what {
+        What::Place(order) => Op::Place { order, lines: plan.orders[order].clone() },
+        What::Cancel(order, _) => Op::Cancel { order, lines: plan.orders[order].clone() },
+        What::Restock(restock) => {
+            let (product, by) = plan.restocks[restock];
+            Op::Restock { restock, product, by }
+        }
+        What::Adjust(product, by) => Op::Adjust { product, by },
+    };
+    let [began, ended] = [sent.began, sent.ended].map(Instant::into_std);
+    Seen { client: sent.client, began, ended, op, told: None }
+}
+
+/// A request as its clerk saw it. `None` if it was told that nothing was done, and nothing about the shop.
+fn seen(plan: &Plan, sent: &Sent) -> Option<Seen<Op, Told>> {
+    let told = match (sent.status, &sent.what) {
+        (200 | 201, What::Place(_) | What::Restock(_)) if sent.replayed => Some(Told::IsDone),
+        (200 | 201, _) => Some(Told::Done),
+        (504, _) => None,
+        (404, What::Cancel(..)) => Some(Told::NotFound),
+        (412, What::Cancel(..)) => Some(Told::Changed),
+        (409, _) if sent.body.contains("insufficient_stock") => Some(Told::Insufficient),
+        (500.., _) => return None,
+        _ => panic!("no such answer is expected: {sent:?}"),
+    };
+    Some(Seen { told, ..of(plan, sent) })
+}
+
+/// The first number of a client that stands for the look of another.
+const LOOKS: u64 = 1 << 32;
+
+/// The stock that an answer shows was there at some moment of the call. That is not always the moment at which the request
+/// was applied: after a lost answer, the row is shown as it is later.
+fn shown(sent: &Sent) -> Option<Seen<Op, Told>> {
+    let product = match sent.what {
+        What::Adjust(product, _) if sent.is_success() && !sent.replayed => product,
+        _ => return None,
+    };
+    let stock = serde_json::from_str::<Value>(&sent.body).ok()?["stock"].as_i64()?;
+    let [began, ended] = [sent.began, sent.ended].map(Instant::into_std);
+    let told = Some(Told::Stock(stock));
+    Some(Seen { client: LOOKS + sent.number, began, ended, op: Op::Look { product }, told })
+}
