@@ -4,6 +4,7 @@
 use super::checks::Ended;
 use super::plan::{Plan, What};
 use super::scene::Sent;
+use crate::harness::functions::ORDERS;
 use judges::linearizable::{self, Object, Seen};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -24,6 +25,8 @@ struct Shop {
 enum Order {
     Absent,
     Pending,
+    /// It is pending, and its tag is another one than at first: a write was burned in its row.
+    Retagged,
     Cancelled,
 }
 
@@ -34,6 +37,7 @@ enum Op {
     Restock { restock: usize, product: usize, by: i64 },
     Adjust { product: usize, by: i64 },
     Look { product: usize },
+    Retag { order: usize },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +69,7 @@ impl Shop {
                 can
             }
             Op::Cancel { order, lines } => {
-                if self.orders[*order] == Order::Pending {
+                if matches!(self.orders[*order], Order::Pending | Order::Retagged) {
                     self.move_stock(lines, 1);
                     self.orders[*order] = Order::Cancelled;
                 }
@@ -78,6 +82,12 @@ impl Shop {
                 can
             }
             Op::Adjust { product, by } => self.adjusts(*product, *by),
+            Op::Retag { order } => {
+                if self.orders[*order] == Order::Pending {
+                    self.orders[*order] = Order::Retagged;
+                }
+                true
+            }
             Op::Look { .. } => true,
         }
     }
@@ -111,10 +121,8 @@ impl Object for Shop {
 
     fn does(&mut self, op: &Op, told: &Told) -> bool {
         match (told, op) {
-            (Told::Done, Op::Place { .. } | Op::Cancel { .. } | Op::Restock { .. } | Op::Adjust { .. }) => {
-                self.performs(op)
-            }
             (Told::Stock(stock), Op::Look { product }) => self.stocks[*product] == *stock,
+            (Told::Done, _) => self.performs(op),
             (Told::IsDone, Op::Place { order, .. }) => self.orders[*order] != Order::Absent,
             (Told::IsDone, Op::Restock { restock, .. }) => self.restocked[*restock],
             (Told::Insufficient, Op::Place { lines, .. }) => !self.has(lines),
@@ -122,7 +130,9 @@ impl Object for Shop {
                 self.stocks[*product] + by < 0
             }
             (Told::NotFound, Op::Cancel { order, .. }) => self.orders[*order] == Order::Absent,
-            (Told::Changed, Op::Cancel { order, .. }) => self.orders[*order] == Order::Cancelled,
+            (Told::Changed, Op::Cancel { order, .. }) => {
+                matches!(self.orders[*order], Order::Retagged | Order::Cancelled)
+            }
             _ => false,
         }
     }
@@ -142,6 +152,7 @@ pub fn violation(ended: &Ended) -> Option<String> {
     // The one honest exception: a refused request, of which the network delivered a second copy later.
     let copied = ended.sent.iter().filter(|sent| ended.is_made_untrue(sent));
     seen.extend(copied.map(|sent| of(plan, sent)));
+    seen.extend(burns(ended));
     linearizable::judge(shop, seen).err()
 }
 
@@ -175,6 +186,18 @@ fn seen(plan: &Plan, sent: &Sent) -> Option<Seen<Op, Told>> {
     Some(Seen { told, ..of(plan, sent) })
 }
 
+/// The burns in rows of orders, each as its own client.
+fn burns(ended: &Ended) -> impl Iterator<Item = Seen<Op, Told>> {
+    let plan = &ended.scene.plan;
+    (BURNS..).zip(&ended.burns).filter_map(|(client, burn)| {
+        let order = (0..plan.orders.len()).find(|order| burn.left_in(ORDERS, &plan.order_id(*order)).is_some())?;
+        let [began, ended] = [burn.time.into_std(); 2];
+        Some(Seen { client, began, ended, op: Op::Retag { order }, told: Some(Told::Done) })
+    })
+}
+
+/// The first number of a client that stands for a burn.
+const BURNS: u64 = 1 << 33;
 /// The first number of a client that stands for the look of another.
 const LOOKS: u64 = 1 << 32;
 
