@@ -31,7 +31,7 @@ fn a_hundred_callers_of_one_store_add_at_once_for_less_than_three_requests_each(
 
 #[test]
 fn a_thousand_callers_of_one_store_add_at_once_within_two_seconds() {
-    assert_crowd(Callers::OneStore, 1000, 3, 4.0, Duration::from_secs(2));
+    assert_crowd(Callers::OneStore, 1000, 1, 4.0, Duration::from_secs(2));
 }
 
 /// With a window of 32, a round trip lets 32 of those through that know the same version. A hundred that act in step
@@ -46,7 +46,7 @@ fn a_hundred_callers_with_a_store_each_add_at_once_at_about_what_the_window_allo
 /// vain twice before the first pause that is long enough: 1 read, 2 pairs of a stale write and a fresh one, and more.
 #[test]
 fn a_thousand_callers_with_a_store_each_add_at_once_at_six_requests_each_at_most() {
-    assert_crowd(Callers::OwnStores, 1000, 3, 6.0, Duration::from_secs(4));
+    assert_crowd(Callers::OwnStores, 1000, 1, 6.0, Duration::from_secs(4));
 }
 
 #[test]
@@ -57,12 +57,10 @@ fn a_store_that_knows_the_item_adds_with_one_request() {
 
 #[test]
 fn two_hundred_adds_a_second_cost_one_request_each_for_as_long_as_they_go_on() {
-    for seed in 0..2 {
-        let outcome = steady(200, Duration::from_mins(1), HOP, seed);
-        let count = outcome.times.len();
-        assert!((11_990..=12_000).contains(&count), "{count}");
-        assert_cost(&format!("200 a second, seed {seed}"), &outcome, (count, 1), 1.1, 4 * HOP);
-    }
+    let outcome = steady(200, Duration::from_secs(30), HOP, 0);
+    let count = outcome.times.len();
+    assert!((5_990..=6_000).contains(&count), "{count}");
+    assert_cost("200 a second", &outcome, (count, 1), 1.1, 4 * HOP);
 }
 
 #[test]
