@@ -31,7 +31,7 @@ struct Devices;
 impl History for Devices {
     const TABLES: &'static [(&'static str, &'static str)] =
         &[(TABLE, Ledger::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)];
-    const SAMPLE: u64 = 120;
+    const SAMPLE: u64 = 80;
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
     type Ended = Ended;
@@ -150,7 +150,7 @@ fn judging_by_the_last_writer_alone_applies_changes_twice() {
 
 #[test]
 fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
-    Devices::is_noticed(Broken::RowsDeleted, 845..2839, checks::DENIED);
+    Devices::is_noticed(Broken::RowsDeleted, 890..2890, checks::DENIED);
 }
 
 #[test]

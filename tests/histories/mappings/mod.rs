@@ -33,7 +33,7 @@ struct Mappings;
 
 impl History for Mappings {
     const TABLES: &'static [(&'static str, &'static str)] = functions::Mappings::TABLES;
-    const SAMPLE: u64 = 200;
+    const SAMPLE: u64 = 100;
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
     type Ended = Ended;

@@ -30,7 +30,7 @@ struct Orders;
 
 impl History for Orders {
     const TABLES: &'static [(&'static str, &'static str)] = Shop::TABLES;
-    const SAMPLE: u64 = 150;
+    const SAMPLE: u64 = 80;
     type Rule = Rule;
     const NOTHING: Rule = Rule::Wire(Broken::Nothing);
     type Ended = Ended;
@@ -177,7 +177,7 @@ fn a_token_reused_after_a_new_decision_is_noticed() {
 
 #[test]
 fn versioned_steps_without_an_id_deny_what_they_did() {
-    Orders::is_noticed(Rule::Wire(Broken::NoIdInTransactions), 173..2013, checks::DENIED);
+    Orders::is_noticed(Rule::Wire(Broken::NoIdInTransactions), 275..2275, checks::DENIED);
 }
 
 #[test]
