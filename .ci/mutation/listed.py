@@ -34,9 +34,11 @@ def tool():
 
 def mutants(globs=None, revision=None):
     """All mutants of the core, or those in files that match, on lines that are not as in the revision."""
+    changed = changed_lines(revision) if revision else None
+    if changed is not None and not any(matches(file, CORE) for file in changed):
+        return []
     listed = subprocess.run([tool(), "mutants", "--list", "--json", "-p", "fencepost"], cwd=ROOT, check=True,
                             capture_output=True, env=os.environ | {"NO_COLOR": "1"})
-    changed = changed_lines(revision) if revision else None
     found = []
     for number, entry in enumerate(json.loads(listed.stdout), 1):
         start, end = (tuple(entry["span"][side][part] for part in ("line", "column")) for side in ("start", "end"))
