@@ -85,10 +85,10 @@ fn filled(rows: usize) -> Engine {
     engine
 }
 
-/// 20,000 rows; 100,000 where histories are played by the thousand.
+/// 10,000 rows; 100,000 where histories are played by the thousand.
 #[tokio::test]
 async fn any_number_of_items_is_listed_with_one_page_in_memory() {
-    let rows = if asked("FENCEPOST_HISTORIES").is_some_and(|histories| histories >= 10_000) { 100_000 } else { 20_000 };
+    let rows = if asked("FENCEPOST_HISTORIES").is_some_and(|histories| histories >= 1000) { 100_000 } else { 10_000 };
     let engine = filled(rows);
     let table: Table<Counted> = Store::new(&engine.client()).table(TABLE);
     for limit in [None, Some(1000), Some(75)] {
