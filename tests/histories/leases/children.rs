@@ -192,8 +192,8 @@ fn outcomes(way: Way) -> BTreeMap<Outcome, usize> {
     for seed in seeds {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         let outcome = runtime.expect("a runtime").block_on(play(&engine, seed, way));
-        let expected = if way == Way::ByMemory { 2 } else { 1 };
-        assert_eq!(outcome.children, expected, "replay with FENCEPOST_SEED={seed}: {outcome:?}");
+        let most = if way == Way::ByMemory { 2 } else { 1 };
+        assert!((1..=most).contains(&outcome.children), "replay with FENCEPOST_SEED={seed}: {outcome:?}");
         *outcomes.entry(outcome).or_default() += 1;
     }
     println!("{way:?}: {outcomes:?}");
@@ -221,5 +221,10 @@ fn two_leaders_make_one_child_without_a_lease() {
 
 #[test]
 fn two_leaders_that_rely_on_their_memory_make_two_children() {
-    outcomes(Way::ByMemory);
+    let outcomes = outcomes(Way::ByMemory);
+    let times = |children: usize| -> usize {
+        outcomes.iter().filter(|(outcome, _)| outcome.children == children).map(|(_, times)| times).sum()
+    };
+    // A network that loses every request of a leader saves it from itself.
+    assert!(asked("FENCEPOST_SEED").is_some() || times(2) > 50 * times(1), "{outcomes:?}");
 }

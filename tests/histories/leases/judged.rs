@@ -1,8 +1,10 @@
 //! What the leaders were told of the lease and of what requires it, for a judge that knows only what a lease with fencing
 //! tokens is. It knows no time: a lease may end at any moment.
 
+use super::checks::Ended;
 use super::record::{Done, Told, What};
 use super::scene::name;
+use super::timeline::{Change, Timeline};
 use judges::linearizable::{self, Object, Seen};
 use tokio::time::Instant;
 
@@ -136,8 +138,22 @@ impl Object for Lease {
 }
 
 /// What the judge says against this history.
-pub fn violation(done: &[Done]) -> Option<String> {
-    linearizable::judge(Lease::default(), done.iter().flat_map(seen).collect()).err()
+pub fn violation(ended: &Ended) -> Option<String> {
+    let done = ended.scene.done.lock().expect("no panic");
+    let timeline = Timeline::of(&ended.scene, &ended.applied);
+    let earlier = done.iter().flat_map(|done| earlier(&timeline, done));
+    linearizable::judge(Lease::default(), done.iter().flat_map(seen).chain(earlier).collect()).err()
+}
+
+/// What a call acquired before the acquire that it was told of: a lease that has run out when its answer comes is acquired
+/// again. Others may have seen it meanwhile.
+fn earlier(timeline: &Timeline<'_>, done: &Done) -> Vec<Seen<Op, Told>> {
+    let Done { number, leader, what, began, ended, .. } = *done;
+    let acquired = timeline.lease.iter().filter(|state| state.op == number && state.change == Change::Acquired).count();
+    let is_told = matches!((what, &done.told), (What::Acquire { .. } | What::AcquireWithin, Told::Lease { .. }));
+    let [began, ended] = [began, ended].map(Instant::into_std);
+    let again = Seen { client: number, began, ended, op: Op::Acquire { holder: name(leader) }, told: None };
+    vec![again; if is_told { acquired.saturating_sub(1) } else { 0 }]
 }
 
 /// What a leader saw in one of its operations.

@@ -46,7 +46,7 @@ impl History for Leases {
     fn violations(engine: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
         let mut found = checks::violations(engine, ended);
         if found.is_empty() {
-            found.extend(judged::violation(&ended.scene.done.lock().expect("no panic")));
+            found.extend(judged::violation(ended));
         }
         found
     }
