@@ -1,7 +1,7 @@
-//! What the tests of the crate alone work on: accounts.
+//! What the tests of the crate alone work on: accounts, and leaders of whom the newest counts.
 
 use crate::harness::engine::Engine;
-use fencepost::{Call, Deadline, Record};
+use fencepost::{Call, Deadline, LwwRecord, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::Duration;
@@ -14,6 +14,22 @@ pub struct Account {
 impl Record for Account {
     const PARTITION_KEY: &'static str = "accountId";
     const ATTRIBUTES: &'static [&'static str] = &["balance"];
+}
+
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Leader {
+    pub term: u64,
+    pub node: String,
+}
+
+impl Record for Leader {
+    const PARTITION_KEY: &'static str = "shard";
+    const ATTRIBUTES: &'static [&'static str] = &["term", "node"];
+}
+
+impl LwwRecord for Leader {
+    const ORDERED_BY: &'static str = "term";
+    const NAMED_BY: &'static str = "node";
 }
 
 pub const TABLE: &str = "Accounts";

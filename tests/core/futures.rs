@@ -1,15 +1,15 @@
 //! The futures of all operations are `Send`, so that a multi-threaded runtime takes them, and small.
 #![allow(dead_code, reason = "what is sent between threads is compiled and never run")]
 
-use super::accounts::{Account, TABLE, call, engine};
+use super::accounts::{Account, Leader, TABLE, call, engine};
 use fencepost::http::{
     ChangeRequest, CreateRequest, DeleteRequest, IfMatch, IfNoneMatch, Items, Preconditions, Problem, Resource,
 };
 use fencepost::idempotency::{Idempotency, IdempotencyClaim};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
-    Add, Attempt, Call, Decision, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, LwwRecord, Plan, Reads,
-    Record, Store, Table, Transactions,
+    Add, Attempt, Call, Decision, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record,
+    Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,22 +18,6 @@ use std::time::Duration;
 fn is_send<T: Send>(_: T) {}
 
 fn is_send_and_sync<T: Send + Sync + 'static>() {}
-
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-struct Leader {
-    term: u64,
-    node: String,
-}
-
-impl Record for Leader {
-    const PARTITION_KEY: &'static str = "shard";
-    const ATTRIBUTES: &'static [&'static str] = &["term", "node"];
-}
-
-impl LwwRecord for Leader {
-    const ORDERED_BY: &'static str = "term";
-    const NAMED_BY: &'static str = "node";
-}
 
 fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add, call: &Call) {
     let decide = |account: &Account| Decision::<Account, String>::Put(account.clone());

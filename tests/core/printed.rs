@@ -1,26 +1,9 @@
 //! What the handles of the crate look like in a log: they name their tables, and leave out the client and its keys.
 
-use super::accounts::{Account, TABLE, call};
+use super::accounts::{Account, Leader, TABLE, call};
 use crate::harness::engine::Engine;
-use fencepost::{LwwRecord, Reads, Record, Store};
-use serde::{Deserialize, Serialize};
+use fencepost::{Reads, Store};
 use std::time::Duration;
-
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-struct Leader {
-    term: u64,
-    node: String,
-}
-
-impl Record for Leader {
-    const PARTITION_KEY: &'static str = "shard";
-    const ATTRIBUTES: &'static [&'static str] = &["term", "node"];
-}
-
-impl LwwRecord for Leader {
-    const ORDERED_BY: &'static str = "term";
-    const NAMED_BY: &'static str = "node";
-}
 
 #[test]
 fn a_handle_is_printed_with_the_name_of_its_table_and_without_its_client() {
