@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Names the one seed to play.
 pub const SEED: &str = "FENCEPOST_SEED";
 
-/// Says how many seeds to play.
-pub const HISTORIES: &str = "FENCEPOST_HISTORIES";
+/// Says how many seeds to play, as `10000`, or which ones, as `10000..20000`.
+const HISTORIES: &str = "FENCEPOST_HISTORIES";
 
 /// A seed whose history broke, and how.
 pub type Broke = (u64, String);
@@ -16,6 +16,20 @@ pub type Broke = (u64, String);
 /// The number that this variable holds, if it is set.
 pub fn asked(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} takes a whole number")))
+}
+
+/// The seeds that `FENCEPOST_SEED` or else `FENCEPOST_HISTORIES` names, if one is set.
+///
+/// # Panics
+/// If what they hold is not a whole number, or a range of such numbers.
+pub fn asked_seeds() -> Option<Range<u64>> {
+    if let Some(seed) = asked(SEED) {
+        return Some(seed..seed + 1);
+    }
+    let text = std::env::var(HISTORIES).ok()?;
+    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
+    let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("{HISTORIES} takes 10000, or 10000..20000"));
+    Some(number(first)..number(end))
 }
 
 /// The first of these seeds whose history breaks, and how; else what they were made of.
@@ -32,8 +46,8 @@ pub fn explore<T: Default + AddAssign>(seeds: Range<u64>, run: impl Fn(u64) -> R
     Ok(total)
 }
 
-/// Plays as many histories as `FENCEPOST_HISTORIES` says, or else this sample, on two threads; gives what they were made
-/// of. `None` where `FENCEPOST_SEED` had one of them replayed.
+/// Plays the histories that `FENCEPOST_HISTORIES` names, or else a sample of so many, on two threads; gives what they were
+/// made of. `None` where `FENCEPOST_SEED` had one of them replayed.
 ///
 /// # Panics
 /// With the seed of a history that breaks.
@@ -46,12 +60,12 @@ pub fn play<T: Default + AddAssign + Display + Debug + Send>(
         println!("{}", explore(seed..seed + 1).expect("this seed holds"));
         return None;
     }
-    let histories = asked(HISTORIES).unwrap_or(sample);
-    let half = histories.div_ceil(2);
+    let Range { start, end } = asked_seeds().unwrap_or(0..sample);
+    let half = start.midpoint(end);
     let explore = &explore;
     let mut total = T::default();
     std::thread::scope(|scope| {
-        let running = [0..half, half..histories].map(|seeds| scope.spawn(move || explore(seeds)));
+        let running = [start..half, half..end].map(|seeds| scope.spawn(move || explore(seeds)));
         for thread in running {
             total += thread.join().expect("no panic outside a history").expect("replay with FENCEPOST_SEED=<seed>");
         }

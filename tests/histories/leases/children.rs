@@ -6,7 +6,7 @@ use super::scene::EPOCH;
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Freezing, Network, Rates, Wire, network_that_breaks, store_on};
 use crate::harness::functions::LEASES;
-use crate::harness::seeds::asked;
+use crate::harness::seeds::{asked, asked_seeds};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use ensure_child::App;
@@ -183,10 +183,7 @@ async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
 
 /// How often each outcome came.
 fn outcomes(way: Way) -> BTreeMap<Outcome, usize> {
-    let seeds = match asked("FENCEPOST_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..asked("FENCEPOST_HISTORIES").map_or(200, |histories| histories.min(1000)),
-    };
+    let seeds = asked_seeds().map_or(0..200, |seeds| seeds.start..seeds.end.min(seeds.start + 1000));
     let engine = Engine::embedded(TABLES);
     let mut outcomes = BTreeMap::new();
     for seed in seeds {

@@ -1,7 +1,7 @@
 //! Items that say how many of them are alive: a listing holds one page at a time, however many items there are.
 
 use crate::harness::engine::Engine;
-use crate::harness::seeds::asked;
+use crate::harness::seeds::asked_seeds;
 use crate::listings::messages::call;
 use fencepost::{Record, Store, Table};
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,7 @@ fn filled(rows: usize) -> Engine {
 /// 10,000 rows; 100,000 where histories are played by the thousand.
 #[tokio::test]
 async fn any_number_of_items_is_listed_with_one_page_in_memory() {
-    let rows = if asked("FENCEPOST_HISTORIES").is_some_and(|histories| histories >= 1000) { 100_000 } else { 10_000 };
+    let rows = if asked_seeds().is_some_and(|seeds| seeds.count() >= 1000) { 100_000 } else { 10_000 };
     let engine = filled(rows);
     let table: Table<Counted> = Store::new(&engine.client()).table(TABLE);
     for limit in [None, Some(1000), Some(75)] {
