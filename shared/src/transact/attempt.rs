@@ -138,7 +138,7 @@ impl Attempt {
         let Address { table, key } = &row.address;
         match &known {
             Known::Row(seen) if row.remembers_items => self.seen_rows.insert(table, key, seen, true),
-            Known::Absent if row.remembers_items => self.seen_rows.remove(table, key),
+            Known::Absent => self.seen_rows.remove(table, key),
             _ => {}
         }
         row.known = known;

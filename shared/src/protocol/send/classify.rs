@@ -165,7 +165,7 @@ pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
 /// Whether an established connection broke before the answer came. A timeout is none, and neither is a connection that
 /// was never made. The connector gives a kind to two errors that are not of I/O by name: both mean that the other side
 /// closed the connection.
-pub(super) fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
+fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
     match error {
         SdkError::DispatchFailure(failure) => (failure.is_io() || failure.as_other().is_some()) && !never_left(error),
         _ => false,

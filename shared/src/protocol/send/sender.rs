@@ -3,13 +3,11 @@
 
 use super::classify::{
     classify_batch_get_item, classify_delete_item, classify_get_item, classify_put_item, classify_query, classify_scan,
-    classify_update_item, is_broken,
+    classify_update_item,
 };
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
 use super::span::record_request;
-use super::transaction::{
-    Address, Batch, Reason, batch_of, classify_transact_write_items, of_one_step, step, unprocessed,
-};
+use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_write_items, of_one_step, step};
 use super::whole::Whole;
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite, KeyRange};
@@ -69,7 +67,7 @@ pub(crate) struct PageRequest {
 struct Connections {
     /// The time of the last answer.
     last_answer: Option<Instant>,
-    /// Whether a connection broke since the last answer, or was closed because a send was given up.
+    /// Whether a send ended without an answer since the last one came: its connection may be gone, or was never made.
     is_broken: bool,
     /// The longest time from a send that probably had to open a connection to its answer.
     slowest_opening: Duration,
@@ -222,10 +220,7 @@ impl Sender {
         };
         match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
             None => ReadOutcome::Again(no_answer(timeout)),
-            // The caller asks again for the rows that were left out. If all rows were left out, nothing was read.
-            Some(Ok(output)) if rows.len() == unprocessed(&output) => {
-                ReadOutcome::Again("no row was read: the table is throttled".into())
-            }
+            // The caller asks again for the rows that were left out.
             Some(Ok(output)) => Batch::of(rows, output).map_or_else(unsaid, ReadOutcome::Read),
             Some(Err(error)) => classify_batch_get_item(error),
         }
@@ -288,8 +283,7 @@ impl Sender {
                 connections.last_answer = Some(Instant::now());
                 connections.is_broken = false;
             }
-            Err(error) if is_broken(error) => connections.is_broken = true,
-            Err(_) => {}
+            Err(_) => connections.is_broken = true,
         }
         drop(connections);
         Some(answer)

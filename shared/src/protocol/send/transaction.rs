@@ -64,11 +64,6 @@ impl Batch {
     }
 }
 
-/// The number of rows that a batch left out.
-pub(super) fn unprocessed(output: &BatchGetItemOutput) -> usize {
-    output.unprocessed_keys.iter().flatten().map(|(_, left)| left.keys().len()).sum()
-}
-
 pub(super) fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttributes>, BuildError> {
     let mut keys = HashMap::<&str, Vec<Attributes>>::new();
     for row in rows {
