@@ -99,6 +99,19 @@ async fn beside_versioned_writers_a_row_is_adopted_by_the_first_change_too() {
     each_change_adopts::<Shared>(true).await;
 }
 
+/// The adoption raises the version. If the mark stayed, the row would be a tombstone at that version.
+#[tokio::test]
+async fn an_adoption_takes_the_mark_of_a_later_version_away() {
+    for changed in [Change::Update, Change::UpdateAtVersion, Change::Add, Change::AddOrUpdate] {
+        let engine = with_foreign(Some(7));
+        set(&engine, &[("_buried", number(8))]);
+        let table = accounts::<Shared>(&engine);
+        assert_eq!(change(&engine, &table, changed).await.get(), 8, "{changed:?}");
+        assert_eq!(get(&table).await.map(|now| now.value), Some(account(57)), "{changed:?}");
+        assert!(row(&engine)["_buried"].is_null(), "{changed:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_physical_delete_of_a_row_of_another_program_removes_it() {
     for at in VERSIONS {

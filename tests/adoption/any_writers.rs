@@ -69,7 +69,7 @@ async fn every_write_is_a_transaction_of_one_step_that_demands_each_declared_val
     assert_eq!(asked, expected);
 }
 
-/// What protocols.md, section 11, gives as the reason: read v1; foreign delete; foreign create v1; adopting write applied.
+/// An account is read at version 1. Another program deletes it and makes it again, at version 1. Then the write arrives.
 async fn deposited_beside_another_create<S: Setup>() -> (i64, u32) {
     let engine = with_foreign(Some(1));
     let decided = Cell::new(0);

@@ -134,6 +134,47 @@ async fn a_refusal_after_a_lost_answer_burns_the_anchor_so_that_no_copy_is_appli
     assert_eq!(state(&engine), (60, true));
 }
 
+/// Takes 30 although the first send never arrives. The account then has 20, and before the burn, `rival` stands where the
+/// note would be.
+async fn burned_beside(rival: Value) -> (Engine, Result<(), TransactError<i64>>) {
+    let engine = with_account().await;
+    let client = client_whose(&engine, move |engine, writes, operation, body| {
+        if operation == "PutItem" {
+            engine.raw("PutItem", &json!({"TableName": NOTES, "Item": rival}));
+        }
+        if is_read(operation) || writes > 0 {
+            return engine.answer(operation, body);
+        }
+        let less = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET balance = :less",
+            "ExpressionAttributeValues": {":less": {"N": "20"}}});
+        engine.raw("UpdateItem", &less);
+        lost()
+    });
+    let taken = take(&client, 30).await;
+    (engine, taken)
+}
+
+/// A note of another client, with these attributes too.
+fn note_of_a_rival(more: &Value) -> Value {
+    let mut row = json!({"noteId": {"S": "n-1"}, "_version": {"N": "1"}, "_incarnation": {"B": "AAAAAAAAAAE="},
+        "_writes": {"M": {"AAAAAAAAAAE": {"N": "1"}}}});
+    for (name, value) in more.as_object().expect("attributes") {
+        row[name] = value.clone();
+    }
+    row
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_another_client_has_taken_needs_no_burn_unless_its_row_may_vanish_soon() {
+    let (engine, taken) = burned_beside(note_of_a_rival(&json!({"text": {"S": "theirs"}}))).await;
+    assert!(taken.is_ok(), "there is a note: {taken:?}");
+    assert_eq!(state(&engine), (20, true));
+    // A tombstone that TTL removes at any moment. Then the lost send could still be applied.
+    let (engine, taken) = burned_beside(note_of_a_rival(&json!({"_purgeAt": {"N": "1"}}))).await;
+    assert!(matches!(taken, Err(TransactError::Failed(Failure::OutcomeUnknown { .. }))), "{taken:?}");
+    assert_eq!(state(&engine), (20, false));
+}
+
 /// Adds alone: the first known item becomes the anchor.
 async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Result<(), TransactError<()>> {
     let store = Store::new(client);

@@ -21,6 +21,7 @@ mod out_of_order;
 mod pooled;
 mod printed;
 mod properties;
+mod refusals;
 mod remembered;
 mod sort_keys;
 mod spans;

@@ -103,6 +103,42 @@ async fn a_decision_over_many_items_is_made_again_on_what_is_read_unless_it_writ
 }
 
 #[tokio::test]
+async fn a_decision_that_commits_no_step_answers_from_memory_no_more_than_one_that_keeps() {
+    let (engine, table, other, key) = with_account().await;
+    table.get(&key, &call()).await.expect("an answer");
+    other.update_with_retry(&key, &call(), plus(100)).await.expect("an account");
+    engine.take_log();
+    let mut reads = Reads::new();
+    let account = reads.remembered("account", &table, &key);
+    let (transactions, call) = (table.store().transactions(), call());
+    let seen = transactions.transact_with_retry(reads, &call, |attempt| {
+        Ok(Plan::<_, ()>::Commit(attempt.get(account)?.map(|account| account.value.balance)))
+    });
+    assert_eq!((seen.await.expect("read"), engine.take_counts()), (Some(150), (1, 0)));
+}
+
+/// Reads the account in a transaction that writes nothing. Says whether it is there.
+async fn look(table: &Table<Account>, key: &Key) -> bool {
+    let mut reads = Reads::new();
+    let account = reads.item("account", table, key);
+    let (transactions, call) = (table.store().transactions(), call());
+    let there = transactions
+        .transact_with_retry(reads, &call, |attempt| Ok(Plan::<_, ()>::Keep(attempt.get(account)?.is_some())));
+    there.await.expect("read")
+}
+
+#[tokio::test]
+async fn what_a_transaction_reads_is_remembered_by_a_table_that_remembers_and_forgotten_once_it_is_gone() {
+    let (engine, remembering, other, key) = with_account().await;
+    assert!(look(&remembering, &key).await && look(&other, &key).await);
+    assert_eq!(remembering.last_seen(&key).map(|seen| seen.value.balance), Some(50));
+    assert_eq!(other.last_seen(&key), None, "this table remembers no items");
+    engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}}));
+    assert!(!look(&remembering, &key).await);
+    assert_eq!(remembering.last_seen(&key), None, "it is gone");
+}
+
+#[tokio::test]
 async fn a_row_of_the_first_stored_format_is_refused_with_a_sentence_and_left_alone() {
     let (engine, table, _, key) = with_account().await;
     let slots = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET #w = :w",

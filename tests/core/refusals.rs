@@ -1,0 +1,244 @@
+//! What a transaction makes of its refusal: what it burns, what it reads again, what it counts as a lost race, and what it
+//! does next.
+
+use super::accounts::{Account, TABLE, call, rival};
+use crate::harness::clients::{client_whose, lost};
+use crate::harness::engine::{Engine, is_read};
+use aws_sdk_dynamodb::Client;
+use fencepost::error::TransactError;
+use fencepost::{Add, Call, Failure, Key, LeaseTerms, Plan, Reads, Record, Store, Table};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const LEASES: &str = "Leases";
+
+/// An engine with the accounts `a-1` and `a-2` of 50, whose writer is another client than that of any test.
+async fn with_accounts() -> Engine {
+    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (LEASES, "leaseKey")]);
+    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    for id in ["a-1", "a-2"] {
+        accounts.create(&Key::from(id), &Account { balance: 50 }, &call()).await.expect("a free key");
+    }
+    engine.take_log();
+    engine
+}
+
+fn balances(engine: &Engine) -> [i64; 2] {
+    ["a-1", "a-2"].map(|id| {
+        let row = engine.row(TABLE, "accountId", id);
+        row["balance"]["N"].as_str().and_then(|balance| balance.parse().ok()).expect("a whole number")
+    })
+}
+
+/// Another program sets a balance, and does not raise the version.
+fn set_balance(engine: &Engine, id: &str, balance: i64) {
+    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": id}},
+        "UpdateExpression": "SET balance = :balance",
+        "ExpressionAttributeValues": {":balance": {"N": balance.to_string()}}});
+    engine.raw("UpdateItem", &request);
+}
+
+/// How a transfer changes `a-1`. It always adds to `a-2` without a demand on its version.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum First {
+    Updated,
+    AddedTo,
+}
+
+/// Moves what is left of `a-2`, but 30 at most, to `a-1`. Refuses if nothing is left.
+async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, TransactError<()>> {
+    let store = Store::new(client);
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let [to, from] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, &Key::from(id)));
+    let transactions = store.transactions();
+    let moved = transactions.transact_with_retry(reads, call, |attempt| {
+        let balance =
+            |account: Option<fencepost::Versioned<Account>>| account.map_or(0, |account| account.value.balance);
+        let (there, left) = (balance(attempt.get(to)?), balance(attempt.get(from)?));
+        let amount = left.min(30);
+        if amount == 0 {
+            return Ok(Plan::Refuse(()));
+        }
+        match first {
+            First::Updated => attempt.update_at(to, &Account { balance: there + amount }).map(drop)?,
+            First::AddedTo => attempt.add(to, &Add::to("balance", amount).within(0..=1000))?,
+        }
+        attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
+        Ok(Plan::Commit(amount))
+    });
+    moved.await
+}
+
+/// A client whose first write does not reach the engine, and before whose second write `a-2` has only so much left. Keeps the first
+/// write. `changed` may change the answer to the second.
+fn client_that_is_refused_after_a_loss(
+    engine: &Engine,
+    left: i64,
+    changed: impl Fn(&mut Value) + Send + Sync + 'static,
+) -> (Client, Arc<Mutex<Vec<u8>>>) {
+    let first = Arc::<Mutex<Vec<u8>>>::default();
+    let noted = first.clone();
+    let client = client_whose(engine, move |engine, writes, operation, body| match writes {
+        _ if is_read(operation) => engine.answer(operation, body),
+        0 => {
+            *noted.lock().expect("no panic") = body.to_vec();
+            set_balance(engine, "a-2", left);
+            lost()
+        }
+        1 => {
+            let (status, answer) = engine.answer(operation, body);
+            let mut answer = serde_json::from_str(&answer).expect("JSON");
+            changed(&mut answer);
+            (status, answer.to_string())
+        }
+        _ => engine.answer(operation, body),
+    });
+    (client, first)
+}
+
+fn operations(engine: &Engine) -> Vec<String> {
+    engine.take_log().into_iter().map(|asked| asked.operation).collect()
+}
+
+/// The lost send could still be applied: its row is as it was, and the other account may get more.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_was_to_be_updated_is_burned_so_that_no_copy_of_the_lost_send_is_applied() {
+    let engine = with_accounts().await;
+    let (client, late) = client_that_is_refused_after_a_loss(&engine, 0, |_| {});
+    let refused = transfer(&client, First::Updated, &call()).await;
+    assert!(matches!(refused, Err(TransactError::Refused(()))), "{refused:?}");
+    let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem"];
+    assert_eq!(operations(&engine), expected, "the last one burns");
+    set_balance(&engine, "a-2", 90);
+    let late = late.lock().expect("no panic").clone();
+    let (status, answer) = engine.answer("TransactWriteItems", &late);
+    assert_eq!((status, balances(&engine)), (400, [50, 90]), "{answer}");
+}
+
+/// The row that remembers refuses the burned id for ever.
+#[tokio::test(start_paused = true)]
+async fn what_is_decided_after_a_burn_is_a_new_write() {
+    for first in [First::Updated, First::AddedTo] {
+        let engine = with_accounts().await;
+        let (client, late) = client_that_is_refused_after_a_loss(&engine, 5, |_| {});
+        let moved = transfer(&client, first, &call()).await;
+        assert_eq!((moved.expect("there are 5"), balances(&engine)), (5, [55, 0]), "{first:?}");
+        let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems"];
+        assert_eq!(operations(&engine), expected, "{first:?}: the burn shows one account, the refusal the other");
+        set_balance(&engine, "a-2", 90);
+        let late = late.lock().expect("no panic").clone();
+        let (status, answer) = engine.answer("TransactWriteItems", &late);
+        assert_eq!((status, balances(&engine)), (400, [55, 90]), "{first:?}: {answer}");
+    }
+}
+
+/// The refusal says that another transaction held the row, and does not show it. The burn does.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_a_burn_has_shown_is_not_read_again() {
+    let engine = with_accounts().await;
+    let in_conflict = |answer: &mut Value| {
+        let reasons = answer["CancellationReasons"].as_array_mut().expect("one reason for each step");
+        reasons[0] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
+    };
+    let (client, _) = client_that_is_refused_after_a_loss(&engine, 5, in_conflict);
+    let moved = transfer(&client, First::Updated, &call()).await;
+    assert_eq!((moved.expect("there are 5"), balances(&engine)), (5, [55, 0]));
+    let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems"];
+    assert_eq!(operations(&engine), expected);
+}
+
+/// A client before whose first write `meanwhile` happens.
+fn client_after(engine: &Engine, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> Client {
+    client_whose(engine, move |engine, writes, operation, body| {
+        if !is_read(operation) && writes == 0 {
+            meanwhile(engine);
+        }
+        engine.answer(operation, body)
+    })
+}
+
+/// How often a transfer counts a lost race, if this happens before its first send.
+async fn conflicts(first: First, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> u32 {
+    let engine = with_accounts().await;
+    let (client, call) = (client_after(&engine, meanwhile), call());
+    drop(transfer(&client, first, &call).await);
+    call.tally().conflicts
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_has_moved_on_or_gone_is_a_lost_race_and_an_add_that_is_refused_within_its_window_is_none() {
+    let key = json!({"accountId": {"S": "a-1"}});
+    let remove = move |engine: &Engine| {
+        engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": key}));
+    };
+    let rivals = |times: u64| move |engine: &Engine| (0..times).for_each(|_| rival(engine, "a-1"));
+    assert_eq!(conflicts(First::Updated, rivals(1)).await, 1);
+    assert_eq!(conflicts(First::Updated, remove).await, 1, "it is at no later version, but gone");
+    assert_eq!(conflicts(First::AddedTo, rivals(Account::ADD_WINDOW - 1)).await, 0, "it is applied");
+    assert_eq!(conflicts(First::AddedTo, rivals(Account::ADD_WINDOW)).await, 1, "the row has left the window");
+    let full = |engine: &Engine| set_balance(engine, "a-1", 990);
+    assert_eq!(conflicts(First::AddedTo, full).await, 0, "it is within its window, and has no room");
+}
+
+/// Another transaction checks the lease at the same moment. That says nothing about who holds it.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_another_transaction_looks_at_is_not_taken_for_lost() {
+    let engine = with_accounts().await;
+    let lease_in_conflict = |engine: &Engine, operation: &str, body: &[u8]| {
+        rival(engine, "a-1");
+        let (status, answer) = engine.answer(operation, body);
+        let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
+        let reasons = answer["CancellationReasons"].as_array_mut().expect("one reason for each step");
+        reasons[0] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
+        (status, answer.to_string())
+    };
+    let client = client_whose(&engine, move |engine, writes, operation, body| match (operation, writes) {
+        ("TransactWriteItems", 1) => lease_in_conflict(engine, operation, body),
+        _ => engine.answer(operation, body),
+    });
+    let store = Store::new(&client);
+    let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
+    let held = store.leases(LEASES).acquire("k", "a", terms, &call()).await.expect("a free lease");
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let lease = reads.lease("lease", held.token());
+    let account = reads.item("account", &accounts, &Key::from("a-1"));
+    engine.take_log();
+    let (transactions, call) = (store.transactions(), call());
+    let written = transactions.transact_with_retry(reads, &call, |attempt| {
+        attempt.require(lease)?;
+        let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
+        attempt.update_at(account, &Account { balance: balance + 10 })?;
+        Ok(Plan::<(), ()>::Commit(()))
+    });
+    written.await.expect("the lease is held");
+    assert_eq!(balances(&engine), [61, 50]);
+    let expected = ["BatchGetItem", "TransactWriteItems", "TransactWriteItems"];
+    assert_eq!(operations(&engine), expected, "the lease is never read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced_before_anything_is_sent() {
+    let engine = with_accounts().await;
+    let store = Store::new(&engine.client());
+    let leases = store.leases(LEASES);
+    let (old, new) = (leases.token("k", 7), leases.token("k", 8));
+    let accounts: Table<Account> = store.table(TABLE);
+    let add = async |token| {
+        let mut reads = Reads::new();
+        let account = reads.item("account", &accounts.fenced_by(token), &Key::from("a-1"));
+        let (transactions, call) = (store.transactions(), call());
+        let added = transactions.transact_with_retry(reads, &call, |attempt| {
+            attempt.add(account, &Add::to("balance", 1).within(0..=1000))?;
+            Ok(Plan::<(), ()>::Commit(()))
+        });
+        added.await
+    };
+    add(&new).await.expect("no token is higher");
+    engine.take_log();
+    let fenced = add(&old).await;
+    assert!(matches!(fenced, Err(TransactError::Failed(Failure::Fenced))), "{fenced:?}");
+    assert_eq!((balances(&engine), operations(&engine)), ([51, 50], vec!["BatchGetItem".to_owned()]));
+}
