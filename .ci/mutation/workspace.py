@@ -16,9 +16,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 OWN = ROOT / "target" / "mutants"
 TARGET = OWN / "target"
-# The binaries whose tests kill mutants: the arguments of cargo, and the folder where cargo runs them.
-UNIT = ("unit", ["-p", "fencepost", "--lib", "--all-features"], "shared")
-ALL = ("all", ["-p", "tests", "--test", "all"], "tests")
+# The binaries whose tests kill mutants: the arguments of cargo, its source, and the folder where cargo runs it. No package is
+# chosen (`-p`): cargo would switch features on for that package alone, and build all dependencies once more.
+UNIT = ("unit", ["--lib"], "shared/src/lib.rs", "shared")
+ALL = ("all", ["--test", "all"], "tests/main.rs", "tests")
 MEMORY = 8 << 30  # bytes; a mutant may collect without end
 
 
@@ -50,7 +51,7 @@ class Workspace:
 
     def build(self, which):
         """Builds this binary of tests; gives where it is."""
-        name, arguments, _ = which
+        name, arguments, source, runs_in = which
         link_dependencies()
         command = ["cargo", "test", "--locked", "--no-run", "--message-format=json", *arguments]
         said = subprocess.run(command, cwd=self.folder, env=os.environ | {"CARGO_TARGET_DIR": str(TARGET)},
@@ -61,9 +62,10 @@ class Workspace:
             raise Broken([error for error in errors if error["level"] == "error"] or
                          [{"rendered": said.stderr, "message": "", "code": None, "spans": [], "children": []}])
         built = [message["executable"] for message in messages
-                 if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]]
+                 if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]
+                 and message["target"]["src_path"] == str(self.folder / source)]
         assert len(built) == 1, f"{name}: {built}"
-        return Binary(name, Path(built[0]), self.folder / which[2])
+        return Binary(name, Path(built[0]), self.folder / runs_in)
 
 
 class Binary:
