@@ -13,7 +13,7 @@ use tokio::process::{Child, ChildStderr, Command};
 
 /// The address space of a process that goes over a large table, in KB. It starts in less than a third of that.
 const ADDRESS_SPACE: u32 = 100_000;
-const MANY: usize = 40_000;
+const MANY: usize = 20_000;
 
 fn file(name: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("operator-{name}-{}", std::process::id()));
@@ -143,9 +143,9 @@ async fn one_row_is_explained_by_its_key() {
 
 /// A process that kept the rows would need several times its address space.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn forty_thousand_rows_are_explained_and_counted_in_bounded_memory() {
+async fn twenty_thousand_rows_are_explained_and_counted_in_bounded_memory() {
     let server = Server::start(&[(TABLE, KEY)]).await;
-    let text = "x".repeat(2_000);
+    let text = "x".repeat(4_000);
     (0..MANY).for_each(|number| put(&server.engine, &format!("a-{number}"), &json!({"text": {"S": text}})));
     let limited = |command: &str| {
         let mut shell = Command::new("/bin/sh");

@@ -215,6 +215,22 @@ pub(crate) fn made(sent: &SentWrite, version: Version) -> ItemVersion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::memory::WriteId;
+
+    /// A version that was read never goes down, unless the table was restored.
+    #[test]
+    fn a_version_that_went_down_is_corrupt_unless_a_client_named_it_or_a_send_is_pending() {
+        let at = ItemVersion {
+            version: Version::new(7).expect("small enough"),
+            incarnation: WriteId::from_bytes([1; 8]).as_incarnation(),
+        };
+        let on = Base::Row { version: at.version, window: 1, incarnation: at.incarnation };
+        let id = WriteId::from_bytes([2; 8]);
+        let sent = SentWrite { id, on, remembered: 8, fence: None, rows_may_vanish: false, versions_may_repeat: false };
+        let after = |is_pending, named| after_write(&sent, Verdict::Corrupt, is_pending, false, named);
+        assert_eq!((after(false, false), after(false, true)), (AfterWrite::Corrupt, AfterWrite::Conflict));
+        assert_eq!((after(true, false), after(true, true)), (AfterWrite::Unknown, AfterWrite::Unknown));
+    }
 
     const X: StepKind = StepKind::Adds { row: 0, can_anchor: true };
     const Y: StepKind = StepKind::Adds { row: 1, can_anchor: true };

@@ -62,9 +62,7 @@ impl Origin<'_> {
         for name in names {
             write(&mut key, last.get(*name)?);
         }
-        let mut bytes = self.digest(&key).to_vec();
-        bytes.extend(key);
-        Some(Cursor(URL_SAFE_NO_PAD.encode(bytes)))
+        Some(Cursor(self.sealed(&key)))
     }
 
     /// The attributes with these names that the cursor holds. `None` if it is not one of this query.
@@ -80,9 +78,8 @@ impl Origin<'_> {
         key.is_empty().then_some(attributes)
     }
 
-    /// A cursor with these bytes for a key, whatever they are, and the digest that fits.
-    #[cfg(any(test, feature = "testing"))]
-    pub(crate) fn forged(&self, key: &[u8]) -> String {
+    /// The text of a cursor with these bytes for a key: they follow the digest that fits.
+    pub(crate) fn sealed(&self, key: &[u8]) -> String {
         URL_SAFE_NO_PAD.encode([self.digest(key).as_slice(), key].concat())
     }
 
@@ -224,7 +221,7 @@ mod tests {
             let range = of_user("u-1");
             prop_assert_eq!(origin(&range).read(&NAMES, &text), None);
             // With a digest that fits, as somebody may make it who has read this file.
-            origin(&range).read(&NAMES, &origin(&range).forged(&bytes));
+            origin(&range).read(&NAMES, &origin(&range).sealed(&bytes));
         }
     }
 }

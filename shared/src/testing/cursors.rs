@@ -48,5 +48,5 @@ impl Listing {
 /// A cursor with these bytes for a key, and a digest that fits, as somebody may make it who knows how.
 #[must_use]
 pub fn forged_cursor(listing: &Listing, key: &[u8]) -> String {
-    listing.with(|origin, _| origin.forged(key))
+    listing.with(|origin, _| origin.sealed(key))
 }
