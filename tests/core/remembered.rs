@@ -132,7 +132,9 @@ async fn what_a_transaction_reads_is_remembered_by_a_table_that_remembers_and_fo
     let (engine, remembering, other, key) = with_account().await;
     assert!(look(&remembering, &key).await && look(&other, &key).await);
     assert_eq!(remembering.last_seen(&key).map(|seen| seen.value.balance), Some(50));
-    assert_eq!(other.last_seen(&key), None, "this table remembers no items");
+    engine.take_log();
+    other.add(&key, &Add::to("balance", 1).within(0..=100), &call()).await.expect("within the bounds");
+    assert_eq!(engine.take_counts(), (1, 1), "this table remembers no items, so it reads");
     engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}}));
     assert!(!look(&remembering, &key).await);
     assert_eq!(remembering.last_seen(&key), None, "it is gone");
