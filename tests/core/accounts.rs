@@ -42,6 +42,14 @@ pub fn call() -> Call {
     Call::new(Deadline::within(Duration::from_mins(1)))
 }
 
+/// Another program sets a balance, and does not raise the version.
+pub fn set_balance(engine: &Engine, id: &str, balance: i64) {
+    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": id}},
+        "UpdateExpression": "SET balance = :balance",
+        "ExpressionAttributeValues": {":balance": {"N": balance.to_string()}}});
+    engine.raw("UpdateItem", &request);
+}
+
 /// Another client's committed write, between two of ours.
 pub fn rival(engine: &Engine, id: &str) {
     let request = json!({

@@ -1,6 +1,6 @@
 //! Transactions in which one row remembers, and the other steps are bare adds.
 
-use super::accounts::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, call, engine, set_balance};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
@@ -124,9 +124,7 @@ async fn a_refusal_after_a_lost_answer_burns_the_anchor_so_that_no_copy_is_appli
     let writes: Vec<_> = operations.iter().filter(|operation| !is_read(operation)).collect();
     assert_eq!(writes.last().map(|last| last.as_str()), Some("PutItem"), "{operations:?}");
     // There is enough again, and the copy arrives.
-    let more = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET balance = :more",
-        "ExpressionAttributeValues": {":more": {"N": "90"}}});
-    engine.raw("UpdateItem", &more);
+    set_balance(&engine, "a-1", 90);
     let (status, answer) = engine.answer("TransactWriteItems", &late);
     assert_eq!((status, state(&engine)), (400, (90, false)), "{answer}");
     // The same request later is a new write, on the tombstone.
@@ -145,9 +143,7 @@ async fn burned_beside(rival: Value) -> (Engine, Result<(), TransactError<i64>>)
         if is_read(operation) || writes > 0 {
             return engine.answer(operation, body);
         }
-        let less = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET balance = :less",
-            "ExpressionAttributeValues": {":less": {"N": "20"}}});
-        engine.raw("UpdateItem", &less);
+        set_balance(engine, "a-1", 20);
         lost()
     });
     let taken = take(&client, 30).await;

@@ -1,7 +1,7 @@
 //! A batch that `DynamoDB` answers in part.
 
 use super::accounts::{Account, TABLE, call, engine, rival};
-use crate::harness::clients::{client_whose, second_step_in_conflict};
+use crate::harness::clients::{client_whose, step_in_conflict};
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::TransactError;
@@ -99,7 +99,7 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
             rival(engine, id);
         }
         let (status, answer) = engine.answer(operation, body);
-        (status, second_step_in_conflict(&answer))
+        (status, step_in_conflict(&answer, 1))
     });
     engine.take_log();
     let store = Store::new(&client);

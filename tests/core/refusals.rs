@@ -1,13 +1,13 @@
 //! What a transaction makes of its refusal: what it burns, what it reads again, what it counts as a lost race, and what it
 //! does next.
 
-use super::accounts::{Account, TABLE, call, rival};
-use crate::harness::clients::{client_whose, lost};
+use super::accounts::{Account, TABLE, call, rival, set_balance};
+use crate::harness::clients::{client_whose, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::TransactError;
 use fencepost::{Add, Call, Failure, Key, LeaseTerms, Plan, Reads, Record, Store, Table};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,14 +29,6 @@ fn balances(engine: &Engine) -> [i64; 2] {
         let row = engine.row(TABLE, "accountId", id);
         row["balance"]["N"].as_str().and_then(|balance| balance.parse().ok()).expect("a whole number")
     })
-}
-
-/// Another program sets a balance, and does not raise the version.
-fn set_balance(engine: &Engine, id: &str, balance: i64) {
-    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": id}},
-        "UpdateExpression": "SET balance = :balance",
-        "ExpressionAttributeValues": {":balance": {"N": balance.to_string()}}});
-    engine.raw("UpdateItem", &request);
 }
 
 /// How a transfer changes `a-1`. It always adds to `a-2` without a demand on its version.
@@ -76,7 +68,7 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Tra
 fn client_that_is_refused_after_a_loss(
     engine: &Engine,
     left: i64,
-    changed: impl Fn(&mut Value) + Send + Sync + 'static,
+    changed: impl Fn(&str) -> String + Send + Sync + 'static,
 ) -> (Client, Arc<Mutex<Vec<u8>>>) {
     let first = Arc::<Mutex<Vec<u8>>>::default();
     let noted = first.clone();
@@ -89,9 +81,7 @@ fn client_that_is_refused_after_a_loss(
         }
         1 => {
             let (status, answer) = engine.answer(operation, body);
-            let mut answer = serde_json::from_str(&answer).expect("JSON");
-            changed(&mut answer);
-            (status, answer.to_string())
+            (status, changed(&answer))
         }
         _ => engine.answer(operation, body),
     });
@@ -106,7 +96,7 @@ fn operations(engine: &Engine) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn a_row_that_was_to_be_updated_is_burned_so_that_no_copy_of_the_lost_send_is_applied() {
     let engine = with_accounts().await;
-    let (client, late) = client_that_is_refused_after_a_loss(&engine, 0, |_| {});
+    let (client, late) = client_that_is_refused_after_a_loss(&engine, 0, str::to_owned);
     let refused = transfer(&client, First::Updated, &call()).await;
     assert!(matches!(refused, Err(TransactError::Refused(()))), "{refused:?}");
     let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem"];
@@ -122,7 +112,7 @@ async fn a_row_that_was_to_be_updated_is_burned_so_that_no_copy_of_the_lost_send
 async fn what_is_decided_after_a_burn_is_a_new_write() {
     for first in [First::Updated, First::AddedTo] {
         let engine = with_accounts().await;
-        let (client, late) = client_that_is_refused_after_a_loss(&engine, 5, |_| {});
+        let (client, late) = client_that_is_refused_after_a_loss(&engine, 5, str::to_owned);
         let moved = transfer(&client, first, &call()).await;
         assert_eq!((moved.expect("there are 5"), balances(&engine)), (5, [55, 0]), "{first:?}");
         let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems"];
@@ -138,11 +128,7 @@ async fn what_is_decided_after_a_burn_is_a_new_write() {
 #[tokio::test(start_paused = true)]
 async fn a_row_that_a_burn_has_shown_is_not_read_again() {
     let engine = with_accounts().await;
-    let in_conflict = |answer: &mut Value| {
-        let reasons = answer["CancellationReasons"].as_array_mut().expect("one reason for each step");
-        reasons[0] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
-    };
-    let (client, _) = client_that_is_refused_after_a_loss(&engine, 5, in_conflict);
+    let (client, _) = client_that_is_refused_after_a_loss(&engine, 5, |answer| step_in_conflict(answer, 0));
     let moved = transfer(&client, First::Updated, &call()).await;
     assert_eq!((moved.expect("there are 5"), balances(&engine)), (5, [55, 0]));
     let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems"];
@@ -186,17 +172,13 @@ async fn a_row_that_has_moved_on_or_gone_is_a_lost_race_and_an_add_that_is_refus
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_another_transaction_looks_at_is_not_taken_for_lost() {
     let engine = with_accounts().await;
-    let lease_in_conflict = |engine: &Engine, operation: &str, body: &[u8]| {
+    let client = client_whose(&engine, move |engine, writes, operation, body| {
+        if operation != "TransactWriteItems" || writes > 1 {
+            return engine.answer(operation, body);
+        }
         rival(engine, "a-1");
         let (status, answer) = engine.answer(operation, body);
-        let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
-        let reasons = answer["CancellationReasons"].as_array_mut().expect("one reason for each step");
-        reasons[0] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
-        (status, answer.to_string())
-    };
-    let client = client_whose(&engine, move |engine, writes, operation, body| match (operation, writes) {
-        ("TransactWriteItems", 1) => lease_in_conflict(engine, operation, body),
-        _ => engine.answer(operation, body),
+        (status, step_in_conflict(&answer, 0))
     });
     let store = Store::new(&client);
     let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");

@@ -20,11 +20,11 @@ pub fn lost() -> (u16, String) {
     error(500, "InternalServerError")
 }
 
-/// A cancellation in which the second step met another transaction.
-pub fn second_step_in_conflict(answer: &str) -> String {
+/// This cancellation, but its step with this index met another transaction.
+pub fn step_in_conflict(answer: &str, step: usize) -> String {
     let mut cancelled: Value = serde_json::from_str(answer).expect("JSON");
     let reasons = cancelled["CancellationReasons"].as_array_mut().expect("one reason for each step");
-    reasons[1] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
+    reasons[step] = json!({"Code": "TransactionConflict", "Message": "Transaction is ongoing for the item"});
     cancelled.to_string()
 }
 

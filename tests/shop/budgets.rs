@@ -1,7 +1,7 @@
 //! What orders and adjustments cost, by counting what the engine was asked.
 
 use super::world::{Shop, TABLES, adjustment, cancellation, order};
-use crate::harness::clients::{client_whose, second_step_in_conflict};
+use crate::harness::clients::{client_whose, step_in_conflict};
 use crate::harness::engine::Engine;
 use crate::harness::functions::{ORDERS, PRODUCTS};
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ async fn an_order_that_turns_out_to_be_there_is_answered_without_reading_anythin
     let client = client_whose(&shop.engine, |engine, _, operation, body| {
         let (status, answer) = engine.answer(operation, body);
         if operation == "TransactWriteItems" {
-            return (status, second_step_in_conflict(&answer));
+            return (status, step_in_conflict(&answer, 1));
         }
         let mut read: Value = serde_json::from_str(&answer).expect("JSON");
         read["Responses"][ORDERS] = json!([]);
