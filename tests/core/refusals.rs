@@ -2,12 +2,12 @@
 //! does next.
 
 use super::accounts::{Account, TABLE, call, rival, set_balance};
-use crate::harness::clients::{client_whose, lost, step_in_conflict};
+use crate::harness::clients::{client_whose, error, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::TransactError;
 use fencepost::{Add, Call, Failure, Key, LeaseTerms, Plan, Reads, Record, Store, Table};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -133,6 +133,36 @@ async fn a_row_that_a_burn_has_shown_is_not_read_again() {
     assert_eq!((moved.expect("there are 5"), balances(&engine)), (5, [55, 0]));
     let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems"];
     assert_eq!(operations(&engine), expected);
+}
+
+/// With the same token, DynamoDB would say the same until time is up.
+#[tokio::test(start_paused = true)]
+async fn a_transaction_whose_token_is_said_to_mismatch_is_sent_again_with_another_token_and_then_recognized() {
+    let engine = with_accounts().await;
+    let tokens = Arc::<Mutex<Vec<Value>>>::default();
+    let sent = tokens.clone();
+    let client = client_whose(&engine, move |engine, writes, operation, body| {
+        if is_read(operation) {
+            return engine.answer(operation, body);
+        }
+        let request: Value = serde_json::from_slice(body).expect("JSON");
+        sent.lock().expect("no panic").push(request["ClientRequestToken"].clone());
+        match writes {
+            0 => {
+                engine.answer(operation, body);
+                lost()
+            }
+            1 => error(400, "IdempotentParameterMismatchException"),
+            _ => engine.answer(operation, body),
+        }
+    });
+    let moved = transfer(&client, First::Updated, &call()).await;
+    assert_eq!((moved.expect("it was applied"), balances(&engine)), (30, [80, 20]));
+    let tokens = tokens.lock().expect("no panic");
+    let [first, again, other] = &tokens[..] else {
+        panic!("one lost, one that mismatches, one that is refused: {tokens:?}")
+    };
+    assert!(first == again && again != other, "{tokens:?}");
 }
 
 /// A client before whose first write `meanwhile` happens.

@@ -25,7 +25,7 @@ struct Holding {
     expires_at: Option<u64>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Op {
     Acquire {
         holder: String,
@@ -141,19 +141,23 @@ impl Object for Lease {
 pub fn violation(ended: &Ended) -> Option<String> {
     let done = ended.scene.done.lock().expect("no panic");
     let timeline = Timeline::of(&ended.scene, &ended.applied);
-    let earlier = done.iter().flat_map(|done| earlier(&timeline, done));
-    linearizable::judge(Lease::default(), done.iter().flat_map(seen).chain(earlier).collect()).err()
+    let untold = done.iter().flat_map(|done| untold(&timeline, done));
+    linearizable::judge(Lease::default(), done.iter().flat_map(seen).chain(untold).collect()).err()
 }
 
-/// What a call acquired before the acquire that it was told of: a lease that has run out when its answer comes is acquired
-/// again. Others may have seen it meanwhile.
-fn earlier(timeline: &Timeline<'_>, done: &Done) -> Vec<Seen<Op, Told>> {
+/// What a call acquired but for the lease that it was told of. A lease that has run out when its answer comes is acquired
+/// again, and an acquire whose answer was lost may be told that another holds the lease by now. Others may have seen it.
+fn untold(timeline: &Timeline<'_>, done: &Done) -> Vec<Seen<Op, Told>> {
     let Done { number, leader, what, began, ended, .. } = *done;
+    if !matches!(what, What::Acquire { .. } | What::AcquireWithin | What::Work) {
+        return Vec::new();
+    }
     let acquired = timeline.lease.iter().filter(|state| state.op == number && state.change == Change::Acquired).count();
-    let is_told = matches!((what, &done.told), (What::Acquire { .. } | What::AcquireWithin, Told::Lease { .. }));
+    // `seen` has the other one, also where nobody knows whether it was acquired.
+    let told = usize::from(!matches!(done.told, Told::Held { .. } | Told::NotApplied));
     let [began, ended] = [began, ended].map(Instant::into_std);
     let again = Seen { client: number, began, ended, op: Op::Acquire { holder: name(leader) }, told: None };
-    vec![again; if is_told { acquired.saturating_sub(1) } else { 0 }]
+    vec![again; acquired.saturating_sub(told)]
 }
 
 /// What a leader saw in one of its operations.

@@ -36,7 +36,7 @@ impl Address {
     }
 }
 
-#[derive(Debug)]
+#[derive(PartialEq, Debug)]
 enum Op {
     Asked(What),
     /// TTL removes a tombstone.

@@ -30,7 +30,7 @@ enum Order {
     Cancelled,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Op {
     Place { order: usize, lines: Vec<(usize, i64)> },
     Cancel { order: usize, lines: Vec<(usize, i64)> },

@@ -35,7 +35,7 @@ pub struct Seen<Op, Told> {
 /// An object, as its clients understand it.
 pub trait Object: Clone + Eq + Hash + 'static {
     /// What can be asked of it.
-    type Op: Debug + 'static;
+    type Op: Debug + PartialEq + 'static;
     /// What can be told of that.
     type Told: Debug + 'static;
 
@@ -54,15 +54,25 @@ pub trait Object: Clone + Eq + Hash + 'static {
 pub fn judge<O: Object>(start: O, seen: Vec<Seen<O::Op, O::Told>>) -> Result<(), String> {
     let moments: Vec<_> = seen.iter().map(Moments::of).collect();
     let done = vec![0; seen.len().div_ceil(64)];
+    let earlier = (0..seen.len()).map(|place| earlier_of_its_kind(&seen, place)).collect();
     let seen: Rc<[_]> = seen.into();
     let left = moments.iter().filter(|moments| moments.is_known).count();
-    let node = Branch { object: start, done, left, seen: seen.clone(), tried: Rc::default() };
+    let node = Branch { object: start, done, left, seen: seen.clone(), earlier, tried: Rc::default() };
     let why = match search(&moments, Box::new(node)) {
         Found::Order => return Ok(()),
         Found::None => NO_ORDER,
         Found::NoTime => UNDECIDED,
     };
     Err(format!("{why}: {}", describe(&seen)))
+}
+
+/// The last one that began before this one, where both are the same operation and nobody knows what became of either. What
+/// the later one can explain, the earlier one can too. So the search does them in this order and does not try the others.
+fn earlier_of_its_kind<Op: PartialEq, Told>(seen: &[Seen<Op, Told>], place: usize) -> Option<usize> {
+    let when = |place: usize| (seen[place].began, place);
+    let is_like = |other: &usize| seen[*other].told.is_none() && seen[*other].op == seen[place].op;
+    let others = (0..seen.len()).filter(|other| when(*other) < when(place)).filter(is_like);
+    others.max_by_key(|other| when(*other)).filter(|_| seen[place].told.is_none())
 }
 
 fn describe<Op: Debug, Told: Debug>(seen: &[Seen<Op, Told>]) -> String {
@@ -155,9 +165,17 @@ struct Branch<O: Object> {
     /// How many operations with an answer are not done yet.
     left: usize,
     seen: Rc<[Seen<O::Op, O::Told>]>,
+    /// Of each operation, the one that has to be done before it, if there is one.
+    earlier: Rc<[Option<usize>]>,
     /// Where the search was before. It had no luck from there. The tester alone would try every order of operations that
     /// do not depend on each other.
     tried: Rc<RefCell<Tried<O>>>,
+}
+
+impl<O: Object> Branch<O> {
+    fn is_done(&self, place: usize) -> bool {
+        self.done[place / 64] & 1 << (place % 64) != 0
+    }
 }
 
 /// What was done, and what the object was like then.
@@ -173,6 +191,7 @@ impl<O: Object> Node for Branch<O> {
             }
             // When all answers are explained, the rest may happen or not.
             None if self.left == 0 => return true,
+            None if self.earlier[place].is_some_and(|earlier| !self.is_done(earlier)) => false,
             // What changes nothing now is left for later: it explains nothing.
             None => {
                 let before = self.object.clone();
@@ -185,9 +204,9 @@ impl<O: Object> Node for Branch<O> {
     }
 
     fn fork(&self) -> Box<dyn Node> {
-        let Branch { object, done, left, seen, tried } = self;
-        let (object, done, seen, tried) = (object.clone(), done.clone(), seen.clone(), tried.clone());
-        Box::new(Branch { object, done, left: *left, seen, tried })
+        let Branch { object, done, left, seen, earlier, tried } = self;
+        let (object, done, tried) = (object.clone(), done.clone(), tried.clone());
+        Box::new(Branch { object, done, left: *left, seen: seen.clone(), earlier: earlier.clone(), tried })
     }
 }
 
