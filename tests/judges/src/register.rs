@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn two_operations_without_an_answer_take_turns_where_only_that_explains_an_answer() {
         let unknown = |client, op| (client, 0, 10, op, None);
-        let lines = vec![unknown(1, Op::Add(5)), unknown(2, Op::Add(-10)), unknown(3, Op::Add(5))];
+        let lines = [unknown(1, Op::Add(5)), unknown(2, Op::Add(-10)), unknown(3, Op::Add(5))];
         let read = |began, value| (9, began, began + 5, Op::Read, Some(Told::Saw(Some(Shown { value, at: None }))));
         assert_eq!(judged([&lines[..], &[read(20, 10), read(30, 0), read(40, 5)]].concat()), Ok(()));
         assert_no_order([&lines[..], &[read(20, 0), read(30, 10)]].concat());
