@@ -145,19 +145,18 @@ pub fn violation(ended: &Ended) -> Option<String> {
     linearizable::judge(Lease::default(), done.iter().flat_map(seen).chain(untold).collect()).err()
 }
 
-/// What a call acquired but for the lease that it was told of. A lease that has run out when its answer comes is acquired
-/// again, and an acquire whose answer was lost may be told that another holds the lease by now. Others may have seen it.
+/// What a call acquired, but for what `seen` says of it. Others may have seen it. A lease that has run out when its answer comes
+/// is acquired again, or no work begins. An acquire whose answer was lost may be told that another holds the lease by now.
 fn untold(timeline: &Timeline<'_>, done: &Done) -> Vec<Seen<Op, Told>> {
-    let Done { number, leader, what, began, ended, .. } = *done;
-    if !matches!(what, What::Acquire { .. } | What::AcquireWithin | What::Work) {
-        return Vec::new();
-    }
+    let Done { number, leader, began, ended, .. } = *done;
     let acquired = timeline.lease.iter().filter(|state| state.op == number && state.change == Change::Acquired).count();
-    // `seen` has the other one, also where nobody knows whether it was acquired.
-    let told = usize::from(!matches!(done.told, Told::Held { .. } | Told::NotApplied));
+    let has_acquired = |seen: &Seen<Op, Told>| {
+        matches!(seen.op, Op::Acquire { .. } | Op::Work { .. }) && !matches!(seen.told, Some(Told::Held { .. }))
+    };
+    let said = seen(done).iter().filter(|seen| has_acquired(seen)).count();
     let [began, ended] = [began, ended].map(Instant::into_std);
     let again = Seen { client: number, began, ended, op: Op::Acquire { holder: name(leader) }, told: None };
-    vec![again; acquired.saturating_sub(told)]
+    vec![again; acquired.saturating_sub(said)]
 }
 
 /// What a leader saw in one of its operations.
