@@ -5,11 +5,14 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "target" / "ci"
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends too
 
 
 def free_port():
