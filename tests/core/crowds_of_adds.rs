@@ -26,7 +26,7 @@ fn assert_crowd(callers: Callers, count: usize, seeds: u64, requests: f64, withi
 
 #[test]
 fn a_hundred_callers_of_one_store_add_at_once_for_less_than_three_requests_each() {
-    assert_crowd(Callers::OneStore, 100, 10, 2.8, Duration::from_millis(150));
+    assert_crowd(Callers::OneStore, 100, 5, 2.8, Duration::from_millis(150));
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_thousand_callers_of_one_store_add_at_once_within_two_seconds() {
 /// few of the last ones.
 #[test]
 fn a_hundred_callers_with_a_store_each_add_at_once_at_about_what_the_window_allows() {
-    assert_crowd(Callers::OwnStores, 100, 10, 3.1, Duration::from_millis(300));
+    assert_crowd(Callers::OwnStores, 100, 5, 3.1, Duration::from_millis(300));
 }
 
 /// The first refusal cannot tell a caller whether there are a hundred others or a thousand. So most of a thousand send in
