@@ -4,10 +4,22 @@ import json
 import math
 import time
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 
-from workspace import OWN, digest
+from workspace import OWN, Binary, digest, own_file
 
 LIMIT = 600.0  # seconds that one test may take without a mutant
+
+
+def each(jobs, items, do):
+    """Does this with each, so many at a time, and gives it with what came out. What runs is ended with the script."""
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            yield from pool.map(lambda item: (item, do(item)), items)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            Binary.end_all()
+            raise
 
 
 class Reach:
@@ -25,20 +37,22 @@ class Reach:
         self.tests = {name: kept[name] for name, source in self.sources.items()
                       if name in kept and kept[name]["source"] == source}
 
-    def record(self):
+    def record(self, jobs):
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        log = OWN / "reached.txt"
         missing = [name for name in self.sources if name not in self.tests]
-        for count, name in enumerate(missing, 1):
-            log.unlink(missing_ok=True)
-            binary, test = self.binaries[name.split()[0]], name.split()[1]
-            passed, seconds, _ = binary.run([test], LIMIT, {"FENCEPOST_MUTANTS_REACHED": str(log)})
-            reached = sorted({int(line) for line in log.read_text().split()}) if log.exists() else []
-            self.tests[name] = {"source": self.sources[name], "passed": bool(passed), "seconds": seconds,
-                                "reached": reached}
+        for count, (name, recorded) in enumerate(each(jobs, missing, self.recorded), 1):
+            self.tests[name] = recorded
             if count % 50 == 0 or count == len(missing):
                 self.path.write_text(json.dumps(self.tests))
                 print(f"{count} of {len(missing)} tests recorded", flush=True)
+
+    def recorded(self, name):
+        log = own_file("reached")
+        log.unlink(missing_ok=True)
+        binary, test = self.binaries[name.split()[0]], name.split()[1]
+        passed, seconds, _ = binary.run([test], LIMIT, {"FENCEPOST_MUTANTS_REACHED": str(log)})
+        reached = sorted({int(line) for line in log.read_text().split()}) if log.exists() else []
+        return {"source": self.sources[name], "passed": bool(passed), "seconds": seconds, "reached": reached}
 
     def digest(self):
         """The code and the tests."""

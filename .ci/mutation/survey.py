@@ -4,10 +4,9 @@ import json
 import math
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 
 from building import build
-from campaign import Killing, Reach
+from campaign import Killing, Reach, each
 from listed import Accepted, mutants
 from plain import Plain
 from workspace import OWN, ROOT, Workspace, digest, without_unit_tests
@@ -18,6 +17,7 @@ KEPT = OWN / "results.jsonl"
 ROUNDS = (5, 40, math.inf)
 APART = "apart"  # a mutant that is to be built by itself
 QUICKLY = " quickly"
+LATER = object()
 REPORT = ROOT / "target" / "ci" / "mutants.json"
 
 
@@ -61,7 +61,7 @@ class Results:
             file.write(json.dumps(entry) + "\n")
 
 
-def survey(globs, revision, fresh, jobs):
+def survey(globs, revision, fresh, jobs, minutes):
     begin = time.monotonic()
     results = Results(fresh)
     chosen = mutants(globs, revision)
@@ -74,7 +74,7 @@ def survey(globs, revision, fresh, jobs):
     unviable, apart = (results.reasons(everything, result) for result in ("unviable", APART))
     binaries, code, unviable, apart = build(Workspace("workspace"), everything, unviable, apart)
     reach = Reach(binaries, code)
-    reach.record()
+    reach.record(jobs)
     for name in reach.failing():
         print(f"not used, because it fails without a mutant: {name}", flush=True)
     tests = reach.digest()
@@ -89,26 +89,32 @@ def survey(globs, revision, fresh, jobs):
     for mutant in chosen:
         if (entry := results.of(mutant, tests)) and entry["result"] == "killed":
             killing.learn(mutant, entry["by"])
-    run(chosen, apart, results, tests, killing, jobs)
-    return report(chosen, results, tests, bool(globs or revision), time.monotonic() - begin)
+    run(chosen, apart, results, tests, killing, jobs, time.monotonic() + 60 * minutes)
+    tried = [mutant for mutant in chosen if results.of(mutant, tests)]
+    if left_out := len(chosen) - len(tried):
+        print(f"left out: {left_out} mutants, because more than {minutes} minutes are needed to try them")
+    return report(tried, results, tests, bool(globs or revision or left_out), time.monotonic() - begin)
 
 
-def run(chosen, apart, results, tests, killing, jobs):
+def run(chosen, apart, results, tests, killing, jobs, until):
+    """What it does not come to before `until`, and what needs longer, it leaves out."""
+    is_over = lambda: time.monotonic() > until
     left = [mutant for mutant in chosen if results.of(mutant, tests) is None]
     branches = [mutant for mutant in left if mutant.number not in apart]
     for seconds in ROUNDS:
         open_ones = [mutant for mutant in branches if results.of(mutant, tests) is None]
-        with ThreadPoolExecutor(jobs) as pool:
-            for mutant, outcome in pool.map(lambda mutant: (mutant, killing.try_mutant(mutant, seconds)), open_ones):
-                if outcome:
-                    said(mutant, results, tests, outcome)
-                elif seconds > ROUNDS[0] and results.accepted.entry_of(mutant):
-                    said(mutant, results, tests + QUICKLY, ("survived", f"{seconds} seconds of tests"))
-                else:
-                    print(f"not noticed so far: {mutant.file}:{mutant.line}: {mutant.name}", flush=True)
+        for mutant, outcome in each(jobs, open_ones, lambda mutant: LATER if is_over() else killing.try_mutant(mutant, seconds)):
+            if outcome is LATER:
+                continue
+            if outcome:
+                said(mutant, results, tests, outcome)
+            elif seconds > ROUNDS[0] and results.accepted.entry_of(mutant):
+                said(mutant, results, tests + QUICKLY, ("survived", f"{seconds} seconds of tests"))
+            else:
+                print(f"not noticed so far: {mutant.file}:{mutant.line}: {mutant.name}", flush=True)
     plain = Plain(killing)
     for mutant in left:
-        if mutant.number in apart:
+        if mutant.number in apart and not is_over():
             said(mutant, results, tests, plain.try_mutant(mutant))
 
 

@@ -1,5 +1,6 @@
 """A copy of the workspace, what cargo builds of it, and the tests in it."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -69,6 +70,8 @@ class Workspace:
 
 
 class Binary:
+    running = set()  # process groups
+
     def __init__(self, name, path, folder):
         self.name, self.path, self.folder = name, path, folder
 
@@ -96,25 +99,40 @@ class Binary:
 
         Gives whether they passed (None if they took too long), how long they took, and which failed.
         """
-        said = OWN / f"said-{threading.get_ident()}.txt"
+        said = own_file("said")
         begin = time.monotonic()
         with said.open("wb") as output:
             process = subprocess.Popen([self.path, *(["--exact", *tests] if tests else [])], cwd=self.folder,
                                        env=self.environment(more), stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, start_new_session=True,
                                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)))
+            self.running.add(process.pid)
             try:
                 passed = process.wait(seconds) == 0
             except subprocess.TimeoutExpired:
                 passed = None
             finally:
-                try:
-                    os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+                kill(process.pid)
+                self.running.discard(process.pid)
                 process.wait()
         failed = re.findall(r"^test (\S+)(?: - should panic)? \.\.\. FAILED$", said.read_text(errors="replace"), re.M)
         return passed, time.monotonic() - begin, failed
+
+
+    @classmethod
+    def end_all(cls):
+        for group in list(cls.running):
+            kill(group)
+
+
+def kill(group):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def own_file(name):
+    """A file that only this thread writes."""
+    return OWN / f"{name}-{threading.get_ident()}.txt"
 
 
 def digest(text):
@@ -132,11 +150,12 @@ def put(path, text):
 
 
 def link_dependencies():
-    """Begins with the dependencies as `cargo test` has built them, without a copy."""
+    """Begins with the dependencies as `cargo test` has built them. Only what cargo writes in place is copied."""
     built = ROOT / "target" / "debug"
     if TARGET.exists() or not built.exists():
         return
     print("linking the dependencies that are built already", file=sys.stderr)
-    for folder in ("deps", "build", ".fingerprint"):
+    for folder, copy in ((".fingerprint", shutil.copy2), ("build", shutil.copy2), ("deps", os.link)):
         if (built / folder).exists():
-            shutil.copytree(built / folder, TARGET / "debug" / folder, copy_function=os.link, symlinks=True)
+            with contextlib.suppress(shutil.Error):  # another build removes files meanwhile; cargo builds what is missing
+                shutil.copytree(built / folder, TARGET / "debug" / folder, copy_function=copy, symlinks=True)
