@@ -8,6 +8,7 @@ use super::total::Total;
 use crate::harness::engine::{Asked, Engine, embedded_with_indexed_tables, with_indexed_tables};
 use crate::harness::faults::take_lost_answers;
 use crate::harness::seeds::{self, Broke};
+use judges::linearizable;
 use std::ops::Range;
 
 /// How many histories one engine sees. No two of them touch the same rows, and an engine keeps all rows in memory.
@@ -15,6 +16,14 @@ const HISTORIES_OF_AN_ENGINE: usize = 500;
 
 /// How many of each kind are played on another engine.
 const ELSEWHERE: u64 = 25;
+
+/// By whom a history is checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    All,
+    /// By the independent judge alone.
+    Judge,
+}
 
 /// A kind of histories.
 pub trait History {
@@ -35,21 +44,27 @@ pub trait History {
     /// What does not hold; each in a sentence. `asked` is all that the engine was asked.
     fn violations(engine: &Engine, ended: &Self::Ended, asked: &[Asked]) -> Vec<String>;
 
+    /// What an independent judge says against it, from what the clients were told.
+    fn judged(ended: &Self::Ended) -> Vec<String>;
+
     /// What a history that holds was made of.
     fn total(ended: &Self::Ended) -> Total;
 
     /// Fails where too little happened to show anything.
     fn assert_enough_happened(total: &Total);
 
-    /// Plays the history of a seed and checks it.
-    fn run(engine: &Engine, seed: u64, rule: Self::Rule) -> Result<Total, String> {
+    /// Plays the history of a seed and checks it. The judge is asked last, because it says least about the reason.
+    fn run(engine: &Engine, seed: u64, rule: Self::Rule, by: By) -> Result<Total, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         engine.take_log();
         take_lost_answers();
         let ended = runtime.block_on(Self::play(engine, seed, rule));
         let asked = engine.take_log();
-        let found = Self::violations(engine, &ended, &asked);
+        let mut found = if by == By::All { Self::violations(engine, &ended, &asked) } else { Vec::new() };
+        if found.is_empty() {
+            found = Self::judged(&ended);
+        }
         if !found.is_empty() {
             return Err(found.join("; "));
         }
@@ -59,20 +74,23 @@ pub trait History {
     }
 
     /// The first of these seeds whose history breaks, and how; else what they were made of.
-    fn explore(seeds: Range<u64>, rule: Self::Rule) -> Result<Total, Broke> {
+    fn explore(seeds: Range<u64>, rule: Self::Rule, by: By) -> Result<Total, Broke> {
         let mut total = Total::default();
         for first in seeds.clone().step_by(HISTORIES_OF_AN_ENGINE) {
             let next = first.saturating_add(HISTORIES_OF_AN_ENGINE as u64).min(seeds.end);
             let engine = embedded_with_indexed_tables(Self::TABLES);
-            total += seeds::explore(first..next, |seed| Self::run(&engine, seed, rule))?;
+            total += seeds::explore(first..next, |seed| Self::run(&engine, seed, rule, by))?;
         }
         Ok(total)
     }
 
     /// Plays the sample, or what the environment asks for. Every history must hold.
     fn holds() {
-        let Some(total) = seeds::play(Self::SAMPLE, |seeds| Self::explore(seeds, Self::NOTHING)) else { return };
+        let Some(total) = seeds::play(Self::SAMPLE, |seeds| Self::explore(seeds, Self::NOTHING, By::All)) else {
+            return;
+        };
         println!("{total}");
+        assert!(total["lostAnswers"] > 0, "no answer was lost: {total}");
         Self::assert_enough_happened(&total);
         Self::holds_elsewhere();
     }
@@ -85,7 +103,7 @@ pub trait History {
             return;
         }
         let engine = with_indexed_tables(Self::TABLES);
-        let played = seeds::explore(0..ELSEWHERE, |seed| Self::run(&engine, seed, Self::NOTHING));
+        let played = seeds::explore(0..ELSEWHERE, |seed| Self::run(&engine, seed, Self::NOTHING, By::All));
         println!("on another engine: {}", played.expect("this seed holds there"));
     }
 
@@ -93,6 +111,12 @@ pub trait History {
     fn is_noticed(rule: Self::Rule, seeds: Range<u64>, harm: &str) {
         let is_harm =
             |why: &str| why.split("; ").any(|found| found.trim_start_matches("it panicked: ").starts_with(harm));
-        seeds::is_noticed(seeds, |seeds| Self::explore(seeds, rule), is_harm);
+        seeds::is_noticed(seeds, |seeds| Self::explore(seeds, rule, By::All), is_harm);
+    }
+
+    /// Breaks a rule, and looks for a history among these seeds that the judge alone would not accept.
+    fn is_noticed_by_the_judge(rule: Self::Rule, seeds: Range<u64>) {
+        let is_harm = |why: &str| why.starts_with(linearizable::NO_ORDER);
+        seeds::is_noticed(seeds, |seeds| Self::explore(seeds, rule, By::Judge), is_harm);
     }
 }

@@ -1,9 +1,8 @@
 //! Every invariant of a history, from what the engine applied, what the writers were told and what is stored.
 
-use super::judged;
 use super::record::{Ended, Ledger, Operation, Told, is_live, state_of};
 use super::timeline::Timeline;
-use fencepost::Record;
+use fencepost::{ItemVersion, Record};
 
 pub const APPLIED_TWICE: &str = "a change was applied twice";
 pub const DENIED: &str = "told not applied, but it was";
@@ -28,10 +27,18 @@ pub fn violations(ended: &Ended) -> Vec<String> {
     if timeline.last() != &ended.row {
         found.push(format!("the row was not left by its last commit: {}", ended.row));
     }
-    if found.is_empty() {
-        found.extend(judged::violation(ended));
-    }
     found
+}
+
+/// What an operation was told, against the state that it demanded.
+fn contradicts_its_demand(operation: &Operation) -> Option<&'static str> {
+    let at = operation.asked.at?;
+    let is_next = |next: &ItemVersion| (next.incarnation, next.version.get()) == (at.incarnation, at.version.get() + 1);
+    match &operation.told {
+        Told::Applied(next) => (!is_next(next)).then_some("applied to another state than it demanded"),
+        Told::Saw(there, _) => (*there == at).then_some("refused, though the state was what it demanded"),
+        _ => None,
+    }
 }
 
 /// What an operation was told, against what was applied.
@@ -40,6 +47,9 @@ fn check(operation: &Operation, timeline: &Timeline) -> Option<String> {
     let fail = |why: &str| Some(format!("{why}: {operation:?}, applied {} times", mine.len()));
     if mine.len() > 1 {
         return fail(APPLIED_TWICE);
+    }
+    if let Some(why) = contradicts_its_demand(operation) {
+        return fail(why);
     }
     match (&operation.told, mine.first()) {
         (Told::Unknown, _) => None,

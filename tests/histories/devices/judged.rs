@@ -55,7 +55,7 @@ fn op(operation: &Operation) -> Option<Op<Ledger>> {
         "delete" | "delete at version" => Op::Delete,
         _ if operation.adds() => Op::Add(operation.number),
         _ => {
-            let (from, to) = operation.decided.clone()?;
+            let (from, to) = operation.asked.decided.clone()?;
             Op::CompareAndSet { from, to }
         }
     })

@@ -1,8 +1,8 @@
 //! Histories of one item: adds, changes, transactions, a deleter-and-recreator, TTL and every fault at once, and what must
 //! hold after each.
 //!
-//! Reading order: [`record`], [`writer`], [`play`], then what is checked in [`checks`] and by an independent judge in [`judged`]. The rules that are broken at the end
-//! show that it notices.
+//! Reading order: [`record`], [`writer`], [`play`], then what is checked in [`checks`], and by an independent judge in
+//! [`judged`]. The rules that are broken at the end show that both notice.
 
 use super::history::History;
 use super::total::Total;
@@ -10,7 +10,6 @@ use crate::harness::engine::{Asked, Engine, Step};
 use crate::harness::faults::{Applied, Broken, Rates, Touched, network_that_breaks};
 use crate::harness::off::OffClocks;
 use fencepost::Record;
-use judges::linearizable;
 use record::{Ended, Ledger, NOTES, Note, TABLE, TTL};
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicU64;
@@ -42,6 +41,10 @@ impl History for Devices {
 
     fn violations(_: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
         checks::violations(ended)
+    }
+
+    fn judged(ended: &Ended) -> Vec<String> {
+        judged::violation(ended).into_iter().collect()
     }
 
     fn total(ended: &Ended) -> Total {
@@ -203,38 +206,13 @@ fn a_create_on_a_tombstone_that_forgets_the_ids_makes_false_verdicts() {
     Devices::is_noticed(Broken::RevivedWithoutMemory, 155..2093, checks::DENIED);
 }
 
-/// The same histories before the independent judge alone.
-struct Judged;
-
-impl History for Judged {
-    const TABLES: &'static [(&'static str, &'static str)] = Devices::TABLES;
-    const SAMPLE: u64 = Devices::SAMPLE;
-    type Rule = Broken;
-    const NOTHING: Broken = Broken::Nothing;
-    type Ended = Ended;
-
-    async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
-        play(engine, seed, broken).await
-    }
-
-    fn violations(_: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
-        judged::violation(ended).into_iter().collect()
-    }
-
-    fn total(ended: &Ended) -> Total {
-        total::total(ended)
-    }
-
-    fn assert_enough_happened(_: &Total) {}
-}
-
 #[test]
 fn the_independent_judge_notices_doubled_changes_and_adds() {
-    Judged::is_noticed(Broken::NoJudge, 20..2000, linearizable::NO_ORDER);
-    Judged::is_noticed(Broken::AddOfAnyId, 0..2000, linearizable::NO_ORDER);
+    Devices::is_noticed_by_the_judge(Broken::NoJudge, 20..2000);
+    Devices::is_noticed_by_the_judge(Broken::AddOfAnyId, 0..2000);
 }
 
 #[test]
 fn the_independent_judge_notices_a_deleted_item_that_comes_back() {
-    Judged::is_noticed(Broken::RowsDeleted, 806..2800, linearizable::NO_ORDER);
+    Devices::is_noticed_by_the_judge(Broken::RowsDeleted, 806..2800);
 }

@@ -148,6 +148,15 @@ pub enum Told {
     Unknown,
 }
 
+/// What an operation asks for at last.
+#[derive(Clone, Debug, Default)]
+pub struct AskedFor {
+    /// What its last decision made of what, if it decided.
+    pub decided: Option<(Ledger, Ledger)>,
+    /// The state that it demands, if it demands one.
+    pub at: Option<ItemVersion>,
+}
+
 #[derive(Debug)]
 pub struct Operation {
     pub number: u64,
@@ -157,8 +166,7 @@ pub struct Operation {
     pub began: Instant,
     pub ended: Instant,
     pub told: Told,
-    /// What its last decision made of what, if it decided.
-    pub decided: Option<(Ledger, Ledger)>,
+    pub asked: AskedFor,
     pub conflicts: u32,
     /// Whether the build before did it.
     pub by_before: bool,

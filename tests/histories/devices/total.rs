@@ -42,5 +42,6 @@ pub fn assert_enough_happened(total: &Total) {
     assert!(some > 0, "something never happened: {total}");
     let told = total["toldApplied"] + total["toldNotApplied"] + total["unknown"];
     assert!(total["unknown"] * 40 < told, "unknown is for the rare case: {total}");
+    assert!(total["refusalsMadeUntrue"] * 50 < total["refused"], "that is for the rare case: {total}");
     total.assert_unknown_is_worth_its_name();
 }

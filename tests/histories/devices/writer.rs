@@ -1,7 +1,7 @@
 //! One client that adds, changes, deletes and creates, over a wire of its own.
 
 use super::record::{
-    Build, Ledger, NOTES, Note, Operation, TABLE, Today, Told, add, amount, by_failure, saw, state_of,
+    AskedFor, Build, Ledger, NOTES, Note, Operation, TABLE, Today, Told, add, amount, by_failure, saw, state_of,
 };
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{OffClock, OffClocks};
@@ -116,18 +116,18 @@ impl Writer {
         let began = Instant::now();
         let call = Call::new(Deadline::within(Duration::from_millis(200 + scene.network.below(3000))));
         let by_before = matches!(self.process, Process::Before(_));
-        let decided = Mutex::default();
+        let asked = Mutex::default();
         let told = match self.process.clone() {
             Process::Today(table) => {
-                Freezing::new(&scene.network, self.perform(&table, what, number, &call, &decided)).await
+                Freezing::new(&scene.network, self.perform(&table, what, number, &call, &asked)).await
             }
             Process::Before(table) => {
-                Freezing::new(&scene.network, self.perform(&table, what, number, &call, &decided)).await
+                Freezing::new(&scene.network, self.perform(&table, what, number, &call, &asked)).await
             }
         };
         let (client, conflicts, ended) = (self.client, call.tally().conflicts, Instant::now());
-        let decided = decided.into_inner().expect("no panic");
-        let operation = Operation { number, client, what, began, ended, told, decided, conflicts, by_before };
+        let asked = asked.into_inner().expect("no panic");
+        let operation = Operation { number, client, what, began, ended, told, asked, conflicts, by_before };
         scene.done.lock().expect("no panic").push(operation);
     }
 
@@ -137,13 +137,13 @@ impl Writer {
         what: &str,
         number: u64,
         call: &Call,
-        decided: &Mutex<Option<(Ledger, Ledger)>>,
+        asked: &Mutex<AskedFor>,
     ) -> Told {
         let key = Key::from(self.scene.key.as_str());
         let change = |ledger: &L| {
             let ledger: Ledger = ledger.clone().into();
             let changed = ledger.changed(number);
-            *decided.lock().expect("no panic") = Some((ledger, changed.clone()));
+            asked.lock().expect("no panic").decided = Some((ledger, changed.clone()));
             Decision::<L, ()>::Put(changed.into())
         };
         let told = match what {
@@ -169,6 +169,7 @@ impl Writer {
             },
             "update at version" => {
                 let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
+                asked.lock().expect("no panic").at = Some(known);
                 match table.update_at_version(&key, known, call, change).await {
                     Ok(written) => Told::Applied(written.at),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
@@ -179,6 +180,7 @@ impl Writer {
             }
             "delete at version" => {
                 let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
+                asked.lock().expect("no panic").at = Some(known);
                 deleted(known, table.delete_at_version(&key, known, call).await)
             }
             _ => match table.delete(&key, call).await {

@@ -40,7 +40,7 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
         found.extend(written_in_order(&timeline, &item, requires));
         found.extend(written_once(&timeline, &item, &engine.row(REPORTS, "reportId", &item), &done));
     }
-    for one in done.iter().filter(|one| one.what == What::Renew) {
+    for one in done.iter().filter(|one| matches!(one.what, What::Renew { .. })) {
         let renewed = timeline.lease.iter().filter(|state| state.op == one.number && state.change == Change::Renewed);
         let ends: Vec<_> = renewed.map(|state| state.expires_at).collect();
         // A copy ends when the first did.
@@ -150,15 +150,16 @@ fn operations(row: &Value) -> Vec<u64> {
 fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static str> {
     let applied = timeline.count(one.number, one.what);
     let mut within = timeline.lease_within(one.began, one.ended);
-    let token = one.token.unwrap_or_default();
     // What is lost stays lost: the last state of its time shows it.
-    let is_lost = || timeline.lease_within(one.ended, one.ended).all(|state| !state.is_held_under(token));
+    let is_held = |token: u64| timeline.lease_within(one.ended, one.ended).any(|state| state.is_held_under(token));
+    let is_lost = || !one.token.is_some_and(is_held);
     let denies = match (&one.told, one.what) {
-        // What an earlier look has left under way may take the lease later, for nobody; and nothing tells a copy of an
-        // addition from itself: one that comes late may find what this did not.
-        (Told::NotApplied, What::AcquireWithin) | (Told::NotApplied | Told::NotFound, What::Add) => false,
+        // What an earlier look has left under way may take the lease later, for nobody.
+        (Told::NotApplied, What::AcquireWithin) => false,
+        // An add may be refused, and a second copy of it that comes late may find what the first did not.
+        (Told::NotApplied | Told::NotFound, What::Add) => !timeline.is_copy_of_refused(one.number),
         (Told::NotApplied | Told::Conflict, _) => true,
-        (Told::NotFound | Told::Fenced, what) => what.is_protected() || what == What::Release,
+        (Told::NotFound | Told::Fenced, what) => what.is_protected() || matches!(what, What::Release { .. }),
         _ => false,
     };
     if denies && applied > 0 {
@@ -183,13 +184,18 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
             let is_that = |state: &State| {
                 same(state.op) && (state.token, state.renewals, state.expires_at) == (*token, *renewals, *expires_at)
             };
+            if let What::Renew { at: Some(at) } = one.what
+                && *renewals != at + 1
+            {
+                return Some("renewed, though it was renewed more often than demanded");
+            }
             (!within.any(|state| is_that(state) && state.holder.is_some())).then_some("told of a lease that never was")
         }
         Told::Held { holder, until } => {
             let mut others = within.filter(|state| state.holder.as_ref() == Some(holder) && state.expires_at == *until);
             let mine = |number: u64| match one.what {
                 What::Acquire { claim } => claim_of(done, number) == Some(claim),
-                _ => false,
+                _ => number == one.number,
             };
             others.all(|state| mine(acquirer(timeline, state.token))).then_some(OWN)
         }

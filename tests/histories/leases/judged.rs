@@ -1,5 +1,7 @@
 //! What the leaders were told of the lease and of what requires it, for a judge that knows only what a lease with fencing
 //! tokens is. It knows no time: a lease may end at any moment.
+//!
+//! One thing it does not know from the leaders: how often a call acquired or renewed the lease without being told (`untold`).
 
 use super::checks::Ended;
 use super::record::{Done, Told, What};
@@ -7,6 +9,9 @@ use super::scene::name;
 use super::timeline::{Change, Timeline};
 use judges::linearizable::{self, Object, Seen};
 use tokio::time::Instant;
+
+#[cfg(test)]
+mod tests;
 
 /// The lease, as far as its clients were told of it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -19,38 +24,72 @@ struct Lease {
 /// Who holds it. `None` for what nobody was told.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Holding {
-    holder: String,
+    by: Acquirer,
     token: Option<u64>,
     renewals: Option<u64>,
     expires_at: Option<u64>,
+    /// Whether its work renews it, of which nobody is told.
+    renews_itself: bool,
 }
 
+/// Who acquires it. What is sent again for the same acquire has the same number.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct Acquirer {
+    holder: String,
+    acquire: u64,
+}
+
+/// The token that a holder knows.
+#[derive(Clone, PartialEq, Debug)]
+struct Under {
+    holder: String,
+    token: u64,
+}
+
+/// `at`: how often it must have been renewed.
 #[derive(Clone, PartialEq, Debug)]
 enum Op {
     Acquire {
-        holder: String,
+        by: Acquirer,
     },
     /// Acquires, and renews as often as nobody is told.
     Work {
-        holder: String,
+        by: Acquirer,
         token: u64,
     },
     Renew {
-        token: u64,
+        under: Under,
+        at: Option<u64>,
     },
     Release {
-        token: u64,
+        under: Under,
+        at: Option<u64>,
     },
     /// A write of an item in one transaction with the demand that the lease is held under the token.
     Require {
-        token: u64,
+        under: Under,
     },
 }
 
+impl Holding {
+    fn new(by: &Acquirer) -> Self {
+        Holding { by: by.clone(), token: None, renewals: None, expires_at: None, renews_itself: false }
+    }
+
+    fn was_renewed(&self, at: Option<u64>) -> bool {
+        at.is_none() || self.renewals.is_none() || self.renewals == at
+    }
+}
+
 impl Lease {
-    fn is_held_under(&self, token: u64) -> bool {
-        let is_mine = |holding: &Holding| holding.token.map_or(token > self.highest, |held| held == token);
-        self.holding.as_ref().is_some_and(is_mine)
+    /// The lease, if it is held so. Then its token is known from now on.
+    fn held(&mut self, under: &Under) -> Option<&mut Holding> {
+        let (Under { holder, token }, highest) = (under, self.highest);
+        let is_its = |held: Option<u64>| held.map_or(*token > highest, |held| held == *token);
+        let holding = self.holding.as_mut().filter(|holding| holding.by.holder == *holder && is_its(holding.token))?;
+        holding.token = Some(*token);
+        self.highest = highest.max(*token);
+        Some(holding)
     }
 
     /// A new holder with a higher token than all before.
@@ -64,32 +103,54 @@ impl Lease {
     }
 
     /// What it was told to hold is what it holds already: its acquire was sent before.
-    fn is_found(&self, next: &Holding) -> bool {
-        let same = |held: Option<u64>, told: Option<u64>| held.is_none() || told.is_none() || held == told;
-        self.holding.as_ref().is_some_and(|holding| {
-            holding.holder == next.holder
-                && same(holding.token, next.token)
-                && same(holding.renewals, next.renewals)
-                && same(holding.expires_at, next.expires_at)
-        })
+    fn is_found(&mut self, next: &Holding) -> bool {
+        let Some(token) = next.token else { return false };
+        let same = |held: Option<u64>, told: Option<u64>| held.is_none() || held == told;
+        let under = Under { holder: next.by.holder.clone(), token };
+        let is_found = self.holding.as_ref().is_some_and(|holding| {
+            holding.by == next.by && same(holding.renewals, next.renewals) && same(holding.expires_at, next.expires_at)
+        });
+        is_found && self.held(&under).map(|holding| *holding = next.clone()).is_some()
     }
 
-    fn is_renewed(&mut self, token: u64, renewals: Option<u64>, expires_at: Option<u64>) -> bool {
-        let is_held = self.is_held_under(token);
-        let Some(holding) = self.holding.as_mut().filter(|_| is_held) else { return false };
-        let rises = |held: u64| renewals.is_none_or(|renewals| renewals == held || renewals == held + 1);
-        let fits = holding.renewals.is_none_or(rises);
-        (holding.token, holding.renewals, holding.expires_at) = (Some(token), renewals, expires_at);
-        self.highest = self.highest.max(token);
+    /// Renewed, at most once more than before.
+    fn is_renewed(&mut self, under: &Under, at: Option<u64>, told: Option<(u64, u64)>) -> bool {
+        let Some(holding) = self.held(under).filter(|holding| holding.was_renewed(at)) else { return false };
+        let next = at.or(holding.renewals).map(|renewals| renewals + 1);
+        let (renewals, expires_at) = told.unzip();
+        let fits = next.is_none() || renewals.is_none() || renewals == next;
+        (holding.renewals, holding.expires_at) = (renewals.or(next), expires_at);
         fits
     }
 
-    fn is_released(&mut self, token: u64) -> bool {
-        if self.is_held_under(token) {
-            self.highest = self.highest.max(token);
-            self.holding = None;
+    /// Free, or no longer another's than that: what was released or has ended may be released again.
+    fn is_released(&mut self, under: &Under, at: Option<u64>) -> bool {
+        if let Some(holding) = self.held(under) {
+            let fits = holding.was_renewed(at);
+            if fits {
+                self.holding = None;
+            }
+            return fits;
+        }
+        self.holding.is_none() && self.highest <= under.token
+    }
+
+    /// Another was told to hold it until then.
+    fn is_held_by_another(&mut self, by: &Acquirer, (holder, until): (&str, u64)) -> bool {
+        let others = |holding: &&mut Holding| {
+            holding.by != *by && holding.by.holder == holder && holding.expires_at.is_none_or(|at| at == until)
+        };
+        let Some(holding) = self.holding.as_mut().filter(others) else { return false };
+        if !holding.renews_itself {
+            holding.expires_at = Some(until);
         }
         true
+    }
+
+    /// A token that is refused once is refused for ever.
+    fn is_lost(&self, under: &Under) -> bool {
+        let unsure = self.holding.as_ref().is_some_and(|holding| holding.token.is_none());
+        unsure || self.clone().held(under).is_none()
     }
 }
 
@@ -98,39 +159,36 @@ impl Object for Lease {
     type Told = Told;
 
     fn may_do(&mut self, op: &Op) {
-        match op {
-            Op::Acquire { holder } => {
-                self.is_acquired(Holding { holder: holder.clone(), token: None, renewals: None, expires_at: None })
-            }
-            Op::Renew { token } => self.is_renewed(*token, None, None),
-            Op::Release { token } => self.is_released(*token),
+        let before = self.clone();
+        let is_done = match op {
+            Op::Acquire { by } => self.is_acquired(Holding::new(by)),
+            Op::Renew { under, at } => self.is_renewed(under, *at, None),
+            Op::Release { under, at } => self.is_released(under, *at),
             Op::Work { .. } | Op::Require { .. } => true,
         };
+        if !is_done {
+            *self = before;
+        }
     }
 
     fn does(&mut self, op: &Op, told: &Told) -> bool {
         match (op, told) {
-            (Op::Acquire { holder }, Told::Lease { token, renewals, expires_at }) => {
+            (Op::Acquire { by }, Told::Lease { token, renewals, expires_at }) => {
                 let (token, renewals, expires_at) = (Some(*token), Some(*renewals), Some(*expires_at));
-                let next = Holding { holder: holder.clone(), token, renewals, expires_at };
+                let next = Holding { token, renewals, expires_at, ..Holding::new(by) };
                 self.is_found(&next) || self.is_acquired(next)
             }
-            (Op::Work { holder, token }, Told::Done) => {
-                let holder = holder.clone();
-                self.is_acquired(Holding { holder, token: Some(*token), renewals: None, expires_at: None })
+            (Op::Work { by, token }, Told::Done) => {
+                self.is_acquired(Holding { token: Some(*token), renews_itself: true, ..Holding::new(by) })
             }
-            (Op::Acquire { .. }, Told::Held { holder, until }) => self.holding.as_ref().is_some_and(|holding| {
-                holding.holder == *holder && holding.expires_at.is_none_or(|expires_at| expires_at == *until)
-            }),
-            (Op::Renew { token }, Told::Lease { token: told, renewals, expires_at }) => {
-                token == told && self.is_renewed(*token, Some(*renewals), Some(*expires_at))
+            (Op::Acquire { by }, Told::Held { holder, until }) => self.is_held_by_another(by, (holder, *until)),
+            (Op::Renew { under, at }, Told::Lease { token, renewals, expires_at }) => {
+                *token == under.token && self.is_renewed(under, *at, Some((*renewals, *expires_at)))
             }
-            (Op::Release { token }, Told::Done) => self.is_released(*token),
-            (Op::Require { token }, Told::Done) => self.is_held_under(*token),
-            // A token that is refused once is refused for ever.
-            (Op::Renew { token } | Op::Release { token } | Op::Require { token }, Told::Fenced) => {
-                let unsure = self.holding.as_ref().is_some_and(|holding| holding.token.is_none());
-                unsure || !self.is_held_under(*token)
+            (Op::Release { under, at }, Told::Done) => self.is_released(under, *at),
+            (Op::Require { under }, Told::Done) => self.held(under).is_some(),
+            (Op::Renew { under, .. } | Op::Release { under, .. } | Op::Require { under }, Told::Fenced) => {
+                self.is_lost(under)
             }
             _ => false,
         }
@@ -145,48 +203,70 @@ pub fn violation(ended: &Ended) -> Option<String> {
     linearizable::judge(Lease::default(), done.iter().flat_map(seen).chain(untold).collect()).err()
 }
 
-/// What a call acquired, but for what `seen` says of it. Others may have seen it. A lease that has run out when its answer comes
-/// is acquired again, or no work begins. An acquire whose answer was lost may be told that another holds the lease by now.
+/// What a call did to the lease, but for what `seen` says of it. Others may have seen it. An acquire that waits, or is sent
+/// again, may acquire once more what has run out meanwhile. An acquire whose answer was lost may be told that another holds the
+/// lease by now, and a renewal that it is lost.
 fn untold(timeline: &Timeline<'_>, done: &Done) -> Vec<Seen<Op, Told>> {
-    let Done { number, leader, began, ended, .. } = *done;
-    let acquired = timeline.lease.iter().filter(|state| state.op == number && state.change == Change::Acquired).count();
-    let has_acquired = |seen: &Seen<Op, Told>| {
-        matches!(seen.op, Op::Acquire { .. } | Op::Work { .. }) && !matches!(seen.told, Some(Told::Held { .. }))
+    let (change, op) = match (done.what, done.token) {
+        (What::Acquire { .. } | What::AcquireWithin | What::Work, _) => {
+            (Change::Acquired, Op::Acquire { by: acquirer(done) })
+        }
+        (What::Renew { .. } | What::Extend, Some(_)) => (Change::Renewed, renewal(done)),
+        _ => return Vec::new(),
     };
-    let said = seen(done).iter().filter(|seen| has_acquired(seen)).count();
-    let [began, ended] = [began, ended].map(Instant::into_std);
-    let again = Seen { client: number, began, ended, op: Op::Acquire { holder: name(leader) }, told: None };
-    vec![again; acquired.saturating_sub(said)]
+    let did = timeline.lease.iter().filter(|state| state.op == done.number && state.change == change).count();
+    let says_so = |seen: &Seen<Op, Told>| {
+        !matches!(seen.op, Op::Release { .. }) && !matches!(seen.told, Some(Told::Held { .. } | Told::Fenced))
+    };
+    let said = seen(done).iter().filter(|seen| says_so(seen)).count();
+    vec![as_told(done, op, None); did.saturating_sub(said)]
 }
 
 /// What a leader saw in one of its operations.
 fn seen(done: &Done) -> Vec<Seen<Op, Told>> {
-    let Done { number, leader, what, token, began, ended, .. } = *done;
-    let client = u64::try_from(leader).expect("few");
-    let [began, ended] = [began, ended].map(Instant::into_std);
-    let as_told = |op, told| Seen { client, began, ended, op, told };
-    let holder = name(leader);
-    match (what, token, &done.told) {
-        (_, _, Told::NotApplied | Told::NotFound | Told::Conflict) => Vec::new(),
-        (What::Acquire { .. } | What::AcquireWithin, _, told) => vec![as_told(Op::Acquire { holder }, known(told))],
+    let known = if done.told == Told::Unknown { None } else { Some(done.told.clone()) };
+    match (done.what, done.token, &done.told) {
         // In one call: an acquire, some renewals, and perhaps a release, while the work did other things.
         (What::Work, Some(token), _) => {
-            let worked = as_told(Op::Work { holder, token }, Some(Told::Done));
-            vec![Seen { client: WORK + number, ..worked }, as_told(Op::Release { token }, None)]
+            let by = acquirer(done);
+            let worked = as_told(done, Op::Work { by, token }, Some(Told::Done));
+            let release = Op::Release { under: under(done), at: None };
+            vec![Seen { client: WORK + done.number, ..worked }, as_told(done, release, None)]
         }
-        (What::Work, None, told @ (Told::Unknown | Told::Held { .. })) => {
-            vec![as_told(Op::Acquire { holder }, known(told))]
+        (What::Work, None, Told::Unknown | Told::Held { .. }) => {
+            vec![as_told(done, Op::Acquire { by: acquirer(done) }, known)]
         }
-        (What::Renew | What::Extend, Some(token), told) => vec![as_told(Op::Renew { token }, known(told))],
-        (What::Release, Some(token), told) => vec![as_told(Op::Release { token }, known(told))],
-        (What::Require | What::RequireDelete, Some(token), told) => vec![as_told(Op::Require { token }, known(told))],
-        _ => Vec::new(),
+        // Items that are fenced may be written as long as no higher token was seen there.
+        (What::Work | What::Append | What::Add | What::Delete, ..)
+        | (.., Told::NotApplied | Told::NotFound | Told::Conflict) => Vec::new(),
+        (What::Acquire { .. } | What::AcquireWithin, ..) => {
+            vec![as_told(done, Op::Acquire { by: acquirer(done) }, known)]
+        }
+        (What::Renew { .. } | What::Extend, ..) => vec![as_told(done, renewal(done), known)],
+        (What::Release { at }, ..) => vec![as_told(done, Op::Release { under: under(done), at }, known)],
+        (What::Require | What::RequireDelete, ..) => vec![as_told(done, Op::Require { under: under(done) }, known)],
     }
 }
 
 /// The first number of a client that stands for the work of another.
 const WORK: u64 = 1 << 32;
 
-fn known(told: &Told) -> Option<Told> {
-    if *told == Told::Unknown { None } else { Some(told.clone()) }
+fn as_told(done: &Done, op: Op, told: Option<Told>) -> Seen<Op, Told> {
+    let client = u64::try_from(done.leader).expect("few");
+    let [began, ended] = [done.began, done.ended].map(Instant::into_std);
+    Seen { client, began, ended, op, told }
+}
+
+fn acquirer(done: &Done) -> Acquirer {
+    let acquire = if let What::Acquire { claim } = done.what { claim } else { done.number };
+    Acquirer { holder: name(done.leader), acquire }
+}
+
+fn under(done: &Done) -> Under {
+    Under { holder: name(done.leader), token: done.token.expect("it is under a token") }
+}
+
+fn renewal(done: &Done) -> Op {
+    let at = if let What::Renew { at } = done.what { at } else { None };
+    Op::Renew { under: under(done), at }
 }

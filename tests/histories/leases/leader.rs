@@ -185,16 +185,17 @@ impl Leader {
             1 => {
                 self.stops_believing(&token, Instant::now());
                 let begun = self.begin(&self.lease_wire, Some(token.number()));
-                let told = self.leases.release_at(&token, Some(held.lease.renewals()), &self.call()).await;
+                let at = Some(held.lease.renewals());
+                let told = self.leases.release_at(&token, at, &self.call()).await;
                 let told = told.map_or_else(Told::from, |()| Told::Done);
-                self.end(begun, What::Release, Some(token.number()), &told);
+                self.end(begun, What::Release { at }, Some(token.number()), &told);
             }
             _ => {
                 self.stops_believing(&token, Instant::now());
                 let begun = self.begin(&self.lease_wire, Some(token.number()));
                 let told = self.leases.release(held.lease, &self.call()).await;
                 let told = told.map_or_else(Told::from, |()| Told::Done);
-                self.end(begun, What::Release, Some(token.number()), &told);
+                self.end(begun, What::Release { at: None }, Some(token.number()), &told);
             }
         }
         if self.below(3) == 0 {
@@ -250,12 +251,12 @@ impl Leader {
         let number = token.number();
         let begun = self.begin(&self.lease_wire, Some(number));
         let call = self.call();
-        let mut what = What::Renew;
+        let mut what = What::Renew { at: None };
         let told = match self.below(10) {
             way @ 0..=1 => {
                 // By what a request says: with If-Match or without.
                 let at = (way == 0).then(|| held.lease.renewals());
-                what = if at.is_some() { What::Renew } else { What::Extend };
+                what = if at.is_some() { What::Renew { at } } else { What::Extend };
                 match self.leases.renew_at(&token, at, Self::terms(held.length), &call).await {
                     Ok(lease) => {
                         held.lease = lease;
@@ -401,7 +402,7 @@ impl Leader {
         let begun = self.begin(&self.lease_wire, None);
         let call = Call::new(Deadline::within(Duration::from_secs(5)));
         let terms = Self::terms(Duration::from_mins(2));
-        let lease = match self.leases.acquire(&self.scene.name, "last", terms, &call).await {
+        let lease = match self.leases.acquire(&self.scene.name, &name(self.index), terms, &call).await {
             Ok(lease) => lease,
             Err(error) => return vec![format!("long after, it is not free: {error:?}")],
         };

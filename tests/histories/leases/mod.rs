@@ -1,8 +1,8 @@
 //! Histories of a lease: leaders whose clocks are apart acquire, renew, release, are frozen and wake up and write, under
 //! every fault at once, and what must hold after each.
 //!
-//! Reading order: [`leader`], [`play`], then what is checked in [`checks`], [`timeline`] and by an independent judge in [`judged`]; the rules that are broken at
-//! the end show that it notices.
+//! Reading order: [`leader`], [`play`], then what is checked in [`checks`] and [`timeline`], and by an independent judge in
+//! [`judged`]. The rules that are broken at the end show that both notice. [`children`] and [`terms`] play shorter stories.
 
 use super::history::History;
 use super::total::Total;
@@ -44,11 +44,11 @@ impl History for Leases {
     }
 
     fn violations(engine: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
-        let mut found = checks::violations(engine, ended);
-        if found.is_empty() {
-            found.extend(judged::violation(ended));
-        }
-        found
+        checks::violations(engine, ended)
+    }
+
+    fn judged(ended: &Ended) -> Vec<String> {
+        judged::violation(ended).into_iter().collect()
     }
 
     fn total(ended: &Ended) -> Total {
@@ -192,4 +192,15 @@ fn a_renewal_that_does_not_ask_for_a_holder_renews_what_was_released() {
 #[test]
 fn a_lease_that_is_taken_without_the_skew_has_two_holders_for_a_while() {
     Leases::is_noticed(Rule::NoSkew, 0..2000, checks::TWO_BELIEVED);
+}
+
+#[test]
+fn the_independent_judge_notices_a_lease_that_two_leaders_write_under_and_tokens_that_begin_anew() {
+    Leases::is_noticed_by_the_judge(Rule::Wire(Broken::NotRequired), 0..2000);
+    Leases::is_noticed_by_the_judge(Rule::Wire(Broken::LeasesDeleted), 0..2000);
+}
+
+#[test]
+fn the_independent_judge_notices_a_renewal_of_what_was_released() {
+    Leases::is_noticed_by_the_judge(Rule::Wire(Broken::HolderUnchecked), 0..2000);
 }

@@ -11,14 +11,20 @@ pub enum What {
     Acquire {
         claim: u64,
     },
-    /// Each look is an acquire of its own.
+    /// It looks again and again, and acquires under one id.
     AcquireWithin,
     /// Acquire, renewals and release around some work.
     Work,
-    Renew,
+    /// Where `at` is given, only if it was renewed that often.
+    Renew {
+        at: Option<u64>,
+    },
     /// However often it was renewed, if that makes it end later.
     Extend,
-    Release,
+    /// As with a renewal.
+    Release {
+        at: Option<u64>,
+    },
     /// Of the item that is fenced.
     Append,
     Add,

@@ -46,6 +46,8 @@ pub struct Protected<'a> {
     pub lease: Option<State>,
     /// Whether it only marks a write as never to be applied.
     pub is_burn: bool,
+    /// Whether the network has delivered what was refused before once more.
+    pub is_copy_of_refused: bool,
 }
 
 /// All of it, in the order in which it was applied.
@@ -64,7 +66,7 @@ impl<'a> Timeline<'a> {
         let tokens = scene.tokens.lock().expect("no panic");
         let mut timeline = Timeline { lease: Vec::new(), items: BTreeMap::new() };
         for write in applied {
-            let (Applied { op, time, rows, .. }, is_burn) = (write, is_burn(write));
+            let (Applied { op, time, rows, is_copy_of_refused }, is_burn) = (write, is_burn(write));
             let written = rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");
             for Touched { step, row } in written {
                 if step.table == LEASES {
@@ -75,7 +77,9 @@ impl<'a> Timeline<'a> {
                     let writes = timeline.items.entry(step.id.clone()).or_default();
                     let before = writes.last().map_or(&Value::Null, |last| last.row);
                     let token = tokens.get(op).copied().unwrap_or_default();
-                    writes.push(Protected { time: *time, op: *op, token, row, before, lease, is_burn });
+                    let is_copy_of_refused = *is_copy_of_refused;
+                    let (time, op) = (*time, *op);
+                    writes.push(Protected { time, op, token, row, before, lease, is_burn, is_copy_of_refused });
                 }
             }
         }
@@ -98,6 +102,11 @@ impl<'a> Timeline<'a> {
         } else {
             self.lease.iter().filter(|state| state.op == op).count()
         }
+    }
+
+    /// Whether all that an operation wrote to an item came with second copies of what was refused before.
+    pub fn is_copy_of_refused(&self, op: u64) -> bool {
+        self.items.values().flatten().filter(|write| write.op == op).all(|write| write.is_copy_of_refused)
     }
 
     /// What was written to an item, without burns and without what TTL removed.

@@ -14,10 +14,12 @@ pub fn total(ended: &Ended) -> Total {
     // What was woken up when all was calm is left out.
     let last = ended.landed.last().copied().unwrap_or_default();
     let count = |such: &dyn Fn(&Done) -> bool| done.iter().filter(|one| one.number <= last && such(one)).count();
-    let changes = |change: Change| timeline.lease.iter().filter(|state| state.change == change).count();
-    let heard: BTreeSet<_> = done.iter().filter(|one| one.what != What::Release).filter_map(|one| one.token).collect();
+    let changes =
+        |change: Change| timeline.lease.iter().filter(|state| state.op <= last && state.change == change).count();
+    let heard: BTreeSet<_> =
+        done.iter().filter(|one| !matches!(one.what, What::Release { .. })).filter_map(|one| one.token).collect();
     let unheard = |token: &u64| !heard.contains(token);
-    let acquired = timeline.lease.iter().filter(|state| state.change == Change::Acquired);
+    let acquired = timeline.lease.iter().filter(|state| state.op <= last && state.change == Change::Acquired);
     Total::of(&[
         ("operations", count(&|_| true)),
         ("acquired", changes(Change::Acquired)),
@@ -26,7 +28,7 @@ pub fn total(ended: &Ended) -> Total {
         ("released", changes(Change::Released)),
         ("toldHeld", count(&|one| matches!(one.told, Told::Held { .. }))),
         ("toldLost", count(&|one| one.told == Told::Fenced && !one.what.is_protected())),
-        ("written", timeline.items.values().flatten().filter(|write| write.op != TTL).count()),
+        ("written", timeline.items.values().flatten().filter(|write| write.op != TTL && write.op <= last).count()),
         ("writesRefusedAsFenced", count(&|one| one.told == Told::Fenced && one.what.is_protected())),
         ("toldNothingApplied", count(&|one| one.told == Told::NotApplied)),
         ("unknown", count(&|one| one.told == Told::Unknown)),
@@ -42,6 +44,7 @@ pub fn assert_enough_happened(total: &Total) {
     let often = ["renewed", "released", "writesRefusedAsFenced"];
     assert!(total.least(&often) > histories, "little happened: {total}");
     assert!(total.least(&["toldHeld", "toldLost"]) * 2 > histories, "nobody stood in another's way: {total}");
+    assert!(total["toldNothingApplied"] > 0, "nothing went wrong: {total}");
     let forgotten = total["removedByTtl"] * 20 > histories;
     assert!(total["acquiredUnheard"] > 0 && forgotten, "nothing was forgotten: {total}");
     assert!(total["twoBelieved"] * 50 > histories, "clocks were never too far apart: {total}");

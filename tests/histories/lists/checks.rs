@@ -1,4 +1,4 @@
-//! What does not hold in a history of lists: by our own count, and by the two judges.
+//! What does not hold in a history of lists, by the judge of cycles and by that of single registers.
 
 use super::client::{KEY, LISTS, Operation, Scene, TABLE, Touched};
 use crate::harness::engine::Engine;
@@ -10,8 +10,6 @@ use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf, Shown, Version};
 use std::sync::Arc;
 use tokio::time::Instant;
-
-pub use judges::linearizable::NO_ORDER;
 
 /// A history that is over: all copies have arrived.
 pub struct Ended {
@@ -25,9 +23,12 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
     let transactions: Vec<_> = ended.done.iter().map(transaction).collect();
     let last = LISTS.map(|list| (list, entries(engine, &ended.scene.key(list))));
     let anomalies = cycles::anomalies(&transactions, &last);
-    let mut found: Vec<_> = anomalies.iter().map(ToString::to_string).collect();
-    found.extend(LISTS.iter().filter_map(|list| register::judge(Some(Vec::new()), seen(ended, list)).err()));
-    found
+    anomalies.iter().map(ToString::to_string).collect()
+}
+
+/// What the judge of registers says against each list.
+pub fn judged(ended: &Ended) -> Vec<String> {
+    LISTS.iter().filter_map(|list| register::judge(Some(Vec::new()), seen(ended, list)).err()).collect()
 }
 
 /// A list as it is stored.

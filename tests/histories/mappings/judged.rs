@@ -8,6 +8,9 @@ use crate::harness::functions::MAPPINGS;
 use judges::linearizable::{self, Object, Seen};
 use tokio::time::Instant;
 
+#[cfg(test)]
+mod tests;
+
 /// The number of the first message of the queue that counts as a client.
 const QUEUE: u64 = 1 << 32;
 
@@ -36,7 +39,7 @@ impl Address {
     }
 }
 
-#[derive(PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum Op {
     Asked(What),
     /// TTL removes a tombstone.

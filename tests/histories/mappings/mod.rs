@@ -1,7 +1,8 @@
 //! Histories of addresses: instances registered and deleted late, twice and in any order, and what must hold after each.
 //!
 //! [`orders`] plays all orders of a few changes. The rest plays random ones under every fault. Reading order: [`plan`],
-//! [`client`], [`play`], then what is checked in [`checks`] and by an independent judge in [`judged`]; the tests at the end show that it notices.
+//! [`client`], [`play`], then what is checked in [`checks`], and by an independent judge in [`judged`]. The tests at the end
+//! show that both notice.
 
 use super::history::History;
 use super::total::Total;
@@ -48,10 +49,11 @@ impl History for Mappings {
         if !operations.is_subset(&["GetItem", "PutItem"].into()) {
             found.push(format!("something else was sent than reads and conditional puts: {operations:?}"));
         }
-        if found.is_empty() {
-            found = judged::violations(ended);
-        }
         found
+    }
+
+    fn judged(ended: &Ended) -> Vec<String> {
+        judged::violations(ended)
     }
 
     fn total(ended: &Ended) -> Total {
@@ -157,4 +159,10 @@ fn equality_in_place_of_the_ordering_leaves_standing_what_a_newer_delete_covers(
 fn without_tombstones_a_late_register_brings_a_deleted_instance_back() {
     Mappings::is_noticed(Broken::RowsDeleted, 0..FEW, checks::REVIVED);
     Mappings::is_noticed(Broken::RowsDeleted, 0..FEW, checks::SEEN_AGAIN);
+}
+
+#[test]
+fn the_independent_judge_notices_an_older_instance_that_replaces_a_newer_one_or_comes_back() {
+    Mappings::is_noticed_by_the_judge(Broken::NoCondition, 0..FEW);
+    Mappings::is_noticed_by_the_judge(Broken::RowsDeleted, 0..FEW);
 }

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 
 /// What a history that holds was made of.
 pub fn total(ended: &Ended) -> Total {
-    let count = |such: &dyn Fn(&Sent) -> bool| ended.sent.iter().filter(|sent| such(sent)).count();
+    // The last look at each address is left out.
+    let sent = &ended.sent[..ended.sent.len() - ended.last.len()];
+    let count = |such: &dyn Fn(&Sent) -> bool| sent.iter().filter(|sent| such(sent)).count();
     let told = |told: Told| count(&|sent| sent.told == told);
     let is_register = |sent: &Sent| matches!(sent.what, What::Change(Change::Register(_)));
     let superseded = |sent: &Sent| matches!(sent.told, Told::Superseded(_));
@@ -18,7 +20,7 @@ pub fn total(ended: &Ended) -> Total {
     };
     let nameless = |sent: &Sent| matches!(&sent.what, What::Change(change) if change.who().name == Name::All);
     let is_change = |sent: &Sent| matches!(sent.what, What::Change(_));
-    let numbers = |queued| ended.sent.iter().filter(move |sent| sent.was_queued() == queued).map(|sent| sent.number);
+    let numbers = |queued| sent.iter().filter(move |sent| sent.was_queued() == queued).map(|sent| sent.number);
     let batches = numbers(true).collect::<BTreeSet<_>>().len();
     Total::of(&[
         ("invocations", numbers(false).count() + batches),
@@ -50,6 +52,6 @@ pub fn assert_enough_happened(total: &Total) {
     assert!(total.least(&["shown", "shownNothing"]) * 2 > histories, "little happened: {total}");
     assert!(total.least(&["stayedDeleted", "folded", "nameless"]) * 8 > histories, "little happened: {total}");
     assert!(total["removedByTtl"] * 20 > histories, "few tombstones have ended: {total}");
-    assert!(total.least(&["toldNothingApplied", "lostAnswers"]) > 0, "nothing went wrong: {total}");
+    assert!(total["toldNothingApplied"] > 0, "nothing went wrong: {total}");
     total.assert_unknown_is_worth_its_name();
 }

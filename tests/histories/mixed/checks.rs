@@ -71,10 +71,11 @@ impl Ended {
         if states.last().is_some_and(|last| *last.row != self.row) {
             found.push(format!("the row was not left by its last commit: {}", self.row));
         }
-        if found.is_empty() {
-            found.extend(register::judge(None, self.seen(&states)).err());
-        }
         found
+    }
+
+    pub fn judged(&self) -> Vec<String> {
+        register::judge(None, self.seen(&self.states())).err().into_iter().collect()
     }
 
     /// What the clients saw of the item, the other program among them, for a judge that knows nothing else.

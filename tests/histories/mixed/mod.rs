@@ -55,6 +55,10 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         ended.violations()
     }
 
+    fn judged(ended: &Ended) -> Vec<String> {
+        ended.judged()
+    }
+
     fn total(ended: &Ended) -> Total {
         ended.total()
     }

@@ -162,6 +162,9 @@ fn verdict(ended: &Ended, sent: &Sent) -> Option<&'static str> {
         0 if sent.is_success() && matches!(sent.what, What::Adjust(_, by) if by != 0) => {
             Some("told that it was applied, but it was not")
         }
+        0 if sent.is_success() && matches!(sent.what, What::Cancel(_, Some(_))) => {
+            Some("told that it cancelled what it knew, but it did not")
+        }
         _ => None,
     }
 }
@@ -260,5 +263,6 @@ pub fn assert_enough_happened(total: &Total) {
     assert!(total.least(&["conflicts", "toldNothingApplied"]) > 0, "nobody stood in another's way: {total}");
     assert!(total.least(&["removedByTtl", "keysUsedAnew"]) > 0, "no record has ended: {total}");
     assert!(total["unknown"] * 10 < total["invocations"], "unknown is for the rare case: {total}");
+    assert!(total["refusalsMadeUntrue"] * 50 < total["refused"], "that is for the rare case: {total}");
     total.assert_unknown_is_worth_its_name();
 }

@@ -9,6 +9,9 @@ use judges::linearizable::{self, Object, Seen};
 use serde_json::Value;
 use tokio::time::Instant;
 
+#[cfg(test)]
+mod tests;
+
 /// A shop, as its clients understand it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Shop {
@@ -32,12 +35,31 @@ enum Order {
 
 #[derive(Clone, PartialEq, Debug)]
 enum Op {
-    Place { order: usize, lines: Vec<(usize, i64)> },
-    Cancel { order: usize, lines: Vec<(usize, i64)> },
-    Restock { restock: usize, product: usize, by: i64 },
-    Adjust { product: usize, by: i64 },
-    Look { product: usize },
-    Retag { order: usize },
+    Place {
+        order: usize,
+        lines: Vec<(usize, i64)>,
+    },
+    /// `as_placed`: only if the order is as it was placed.
+    Cancel {
+        order: usize,
+        lines: Vec<(usize, i64)>,
+        as_placed: bool,
+    },
+    Restock {
+        restock: usize,
+        product: usize,
+        by: i64,
+    },
+    Adjust {
+        product: usize,
+        by: i64,
+    },
+    Look {
+        product: usize,
+    },
+    Retag {
+        order: usize,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,12 +90,14 @@ impl Shop {
                 }
                 can
             }
-            Op::Cancel { order, lines } => {
-                if matches!(self.orders[*order], Order::Pending | Order::Retagged) {
+            Op::Cancel { order, lines, as_placed } => {
+                let before = self.orders[*order];
+                let can = before == Order::Pending || (before == Order::Retagged && !as_placed);
+                if can {
                     self.move_stock(lines, 1);
                     self.orders[*order] = Order::Cancelled;
                 }
-                self.orders[*order] == Order::Cancelled
+                can || (before == Order::Cancelled && !as_placed)
             }
             Op::Restock { restock, product, by } => {
                 let is_free = self.forgets || !self.restocked[*restock];
@@ -125,10 +149,13 @@ impl Object for Shop {
             (Told::Done, _) => self.performs(op),
             (Told::IsDone, Op::Place { order, .. }) => self.orders[*order] != Order::Absent,
             (Told::IsDone, Op::Restock { restock, .. }) => self.restocked[*restock],
-            (Told::Insufficient, Op::Place { lines, .. }) => !self.has(lines),
-            (Told::Insufficient, Op::Restock { product, by, .. } | Op::Adjust { product, by }) => {
-                self.stocks[*product] + by < 0
+            (Told::Insufficient, Op::Place { order, lines }) => {
+                self.orders[*order] == Order::Absent && !self.has(lines)
             }
+            (Told::Insufficient, Op::Restock { restock, product, by }) => {
+                (self.forgets || !self.restocked[*restock]) && self.stocks[*product] + by < 0
+            }
+            (Told::Insufficient, Op::Adjust { product, by }) => self.stocks[*product] + by < 0,
             (Told::NotFound, Op::Cancel { order, .. }) => self.orders[*order] == Order::Absent,
             (Told::Changed, Op::Cancel { order, .. }) => {
                 matches!(self.orders[*order], Order::Retagged | Order::Cancelled)
@@ -148,7 +175,7 @@ pub fn violation(ended: &Ended) -> Option<String> {
         forgets: ended.scene.days.is_some(),
     };
     let mut seen: Vec<_> = ended.sent.iter().filter_map(|sent| seen(plan, sent)).collect();
-    seen.extend(ended.sent.iter().filter_map(shown));
+    seen.extend(ended.sent.iter().filter_map(|sent| shown(plan, sent)));
     // The one honest exception: a refused request, of which the network delivered a second copy later.
     let copied = ended.sent.iter().filter(|sent| ended.is_made_untrue(sent));
     seen.extend(copied.map(|sent| of(plan, sent)));
@@ -160,7 +187,9 @@ pub fn violation(ended: &Ended) -> Option<String> {
 fn of(plan: &Plan, sent: &Sent) -> Seen<Op, Told> {
     let op = match sent.what {
         What::Place(order) => Op::Place { order, lines: plan.orders[order].clone() },
-        What::Cancel(order, _) => Op::Cancel { order, lines: plan.orders[order].clone() },
+        What::Cancel(order, ref tag) => {
+            Op::Cancel { order, lines: plan.orders[order].clone(), as_placed: tag.is_some() }
+        }
         What::Restock(restock) => {
             let (product, by) = plan.restocks[restock];
             Op::Restock { restock, product, by }
@@ -203,11 +232,15 @@ const LOOKS: u64 = 1 << 32;
 
 /// The stock that an answer shows was there at some moment of the call. That is not always the moment at which the request
 /// was applied: after a lost answer, the row is shown as it is later.
-fn shown(sent: &Sent) -> Option<Seen<Op, Told>> {
+fn shown(plan: &Plan, sent: &Sent) -> Option<Seen<Op, Told>> {
     let product = match sent.what {
-        What::Adjust(product, _) if sent.is_success() && !sent.replayed => product,
-        _ => return None,
+        What::Adjust(product, _) => product,
+        What::Restock(restock) => plan.restocks[restock].0,
+        What::Place(_) | What::Cancel(..) => return None,
     };
+    if !sent.is_success() || sent.replayed {
+        return None;
+    }
     let stock = serde_json::from_str::<Value>(&sent.body).ok()?["stock"].as_i64()?;
     let [began, ended] = [sent.began, sent.ended].map(Instant::into_std);
     let told = Some(Told::Stock(stock));

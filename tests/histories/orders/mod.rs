@@ -1,7 +1,7 @@
 //! Histories of a shop: orders placed, cancelled and restocked under every fault at once, and what must hold after each.
 //!
-//! Reading order: [`plan`], [`clerk`], [`play`], then what is checked in [`checks`] and by an independent judge in [`judged`]; the callers in [`wrong`] show that
-//! it notices.
+//! Reading order: [`plan`], [`clerk`], [`play`], then what is checked in [`checks`], and by an independent judge in
+//! [`judged`]. The rules that are broken at the end and the callers in [`wrong`] show that both notice.
 
 use super::history::History;
 use super::total::Total;
@@ -40,11 +40,11 @@ impl History for Orders {
     }
 
     fn violations(engine: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
-        let mut found = checks::violations(engine, ended);
-        if found.is_empty() {
-            found.extend(judged::violation(ended));
-        }
-        found
+        checks::violations(engine, ended)
+    }
+
+    fn judged(ended: &Ended) -> Vec<String> {
+        judged::violation(ended).into_iter().collect()
     }
 
     fn total(ended: &Ended) -> Total {
@@ -193,4 +193,10 @@ fn a_record_outside_the_transaction_lets_a_restock_count_twice() {
 #[test]
 fn a_retry_although_a_guard_failed_places_two_orders_for_one_key() {
     Orders::is_noticed(Rule::GuardRetried, 0..2000, checks::TWO_ORDERS);
+}
+
+#[test]
+fn the_independent_judge_notices_a_restock_that_counts_twice_and_a_second_order() {
+    Orders::is_noticed_by_the_judge(Rule::RecordOutside, 0..2000);
+    Orders::is_noticed_by_the_judge(Rule::GuardRetried, 0..2000);
 }

@@ -3,8 +3,9 @@
 //!
 //! [`linearizable`] asks `stateright` whether one order of the operations on an object explains all answers.
 //! [`register`] says what an item is: a register with reads, compare-and-set, adds and deletes. [`cycles`] looks for
-//! cycles of dependencies between transactions over several items.
+//! cycles of dependencies between transactions over several items. [`made_up`] shows what a judge accepts.
 
 pub mod cycles;
 pub mod linearizable;
+pub mod made_up;
 pub mod register;

@@ -163,10 +163,9 @@ impl<V: Value> Object for Register<V> {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the moments of a made-up history begin somewhere")]
 mod tests {
     use super::*;
-    use std::time::{Duration, Instant};
+    use crate::made_up;
 
     impl Value for i64 {
         type Amount = i64;
@@ -176,15 +175,10 @@ mod tests {
         }
     }
 
-    /// A table of what was seen: client, begin, end, operation and answer.
-    type Line = (u64, u64, u64, Op<i64>, Option<Told<i64>>);
+    type Line = made_up::Line<Op<i64>, Told<i64>>;
 
     fn judged(lines: Vec<Line>) -> Result<(), String> {
-        let start = Instant::now();
-        let at = |millis| start + Duration::from_millis(millis);
-        let seen =
-            |(client, began, ended, op, told): Line| Seen { client, began: at(began), ended: at(ended), op, told };
-        judge(Some(5), lines.into_iter().map(seen).collect())
+        judge(Some(5), made_up::seen(lines))
     }
 
     fn at(number: u64) -> Version {
