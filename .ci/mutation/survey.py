@@ -92,12 +92,12 @@ def survey(globs, revision, fresh, jobs, minutes):
     run(chosen, apart, results, tests, killing, jobs, time.monotonic() + 60 * minutes)
     tried = [mutant for mutant in chosen if results.of(mutant, tests)]
     if left_out := len(chosen) - len(tried):
-        print(f"left out: {left_out} mutants, because more than {minutes} minutes are needed to try them")
+        print(f"left out: {left_out} mutants, because more than {minutes:g} minutes are needed to try them")
     return report(tried, results, tests, bool(globs or revision or left_out), time.monotonic() - begin)
 
 
 def run(chosen, apart, results, tests, killing, jobs, until):
-    """What it does not come to before `until`, and what needs longer, it leaves out."""
+    """It begins no mutant after `until`. What is undecided then is left out."""
     is_over = lambda: time.monotonic() > until
     left = [mutant for mutant in chosen if results.of(mutant, tests) is None]
     branches = [mutant for mutant in left if mutant.number not in apart]

@@ -71,6 +71,7 @@ class Workspace:
 
 class Binary:
     running = set()  # process groups
+    is_over = False  # whether the script ends
 
     def __init__(self, name, path, folder):
         self.name, self.path, self.folder = name, path, folder
@@ -107,6 +108,8 @@ class Binary:
                                        stderr=subprocess.STDOUT, start_new_session=True,
                                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)))
             self.running.add(process.pid)
+            if Binary.is_over:
+                kill(process.pid)
             try:
                 passed = process.wait(seconds) == 0
             except subprocess.TimeoutExpired:
@@ -118,9 +121,9 @@ class Binary:
         failed = re.findall(r"^test (\S+)(?: - should panic)? \.\.\. FAILED$", said.read_text(errors="replace"), re.M)
         return passed, time.monotonic() - begin, failed
 
-
     @classmethod
     def end_all(cls):
+        cls.is_over = True
         for group in list(cls.running):
             kill(group)
 

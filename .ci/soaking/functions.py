@@ -131,6 +131,7 @@ class Functions:
     def __init__(self, names, each, environment):
         self.events = {name: queue.Queue() for name in names}
         self.instances = [Instance(name, number, self.events[name], environment) for name in names for number in range(each)]
+        self.given_up = None  # why nothing goes on
 
     def invoke(self, name, event):
         """The answer, or None: the function died, or took longer than API Gateway waits."""
@@ -141,7 +142,8 @@ class Functions:
 
     def broken(self):
         """What no kill has ended."""
-        return [instance.broken for instance in self.instances if instance.broken]
+        broken = [instance.broken for instance in self.instances if instance.broken]
+        return broken + ([self.given_up] if self.given_up else [])
 
     def mortal(self):
         return [instance for instance in self.instances if not instance.label.endswith("-0")]

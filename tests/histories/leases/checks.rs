@@ -153,6 +153,7 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
     // What is lost stays lost: the last state of its time shows it.
     let is_held = |token: u64| timeline.lease_within(one.ended, one.ended).any(|state| state.is_held_under(token));
     let is_lost = || !one.token.is_some_and(is_held);
+    let is_own = |number: u64| done.iter().any(|other| other.number == number && other.acquire() == one.acquire());
     let denies = match (&one.told, one.what) {
         // What an earlier look has left under way may take the lease later, for nobody.
         (Told::NotApplied, What::AcquireWithin) => false,
@@ -177,12 +178,8 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
         }
         Told::Unknown | Told::NotApplied | Told::Conflict | Told::NotFound => None,
         Told::Lease { token, renewals, expires_at } => {
-            let same = |number: u64| match one.what {
-                What::Acquire { claim } => claim_of(done, number) == Some(claim),
-                _ => number == one.number,
-            };
             let is_that = |state: &State| {
-                same(state.op) && (state.token, state.renewals, state.expires_at) == (*token, *renewals, *expires_at)
+                is_own(state.op) && (state.token, state.renewals, state.expires_at) == (*token, *renewals, *expires_at)
             };
             if let What::Renew { at: Some(at) } = one.what
                 && *renewals != at + 1
@@ -193,11 +190,7 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
         }
         Told::Held { holder, until } => {
             let mut others = within.filter(|state| state.holder.as_ref() == Some(holder) && state.expires_at == *until);
-            let mine = |number: u64| match one.what {
-                What::Acquire { claim } => claim_of(done, number) == Some(claim),
-                _ => number == one.number,
-            };
-            others.all(|state| mine(acquirer(timeline, state.token))).then_some(OWN)
+            others.all(|state| is_own(acquired_by(timeline, state.token))).then_some(OWN)
         }
         Told::Done if one.what.is_protected() => (applied != 1).then_some("told that it was applied, but it was not"),
         // Its release may have failed.
@@ -206,13 +199,8 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
     }
 }
 
-fn claim_of(done: &[Done], number: u64) -> Option<u64> {
-    let what = done.iter().find(|done| done.number == number)?.what;
-    if let What::Acquire { claim } = what { Some(claim) } else { None }
-}
-
 /// Which operation acquired the lease under this token.
-fn acquirer(timeline: &Timeline, token: u64) -> u64 {
+fn acquired_by(timeline: &Timeline, token: u64) -> u64 {
     let acquired = |state: &&State| state.change == Change::Acquired && state.token == token;
     timeline.lease.iter().find(acquired).map_or(0, |state| state.op)
 }
@@ -223,8 +211,7 @@ fn one_acquire_a_token(done: &[Done]) -> Vec<String> {
     let mut found = Vec::new();
     for one in done.iter().filter(|one| matches!(one.what, What::Acquire { .. } | What::AcquireWithin)) {
         let Told::Lease { token, .. } = one.told else { continue };
-        let claim = if let What::Acquire { claim } = one.what { claim } else { one.number };
-        if *told.entry(token).or_insert(claim) != claim {
+        if *told.entry(token).or_insert(one.acquire()) != one.acquire() {
             found.push(format!("two acquires were told one token: {one:?}"));
         }
     }

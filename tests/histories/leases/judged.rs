@@ -113,7 +113,7 @@ impl Lease {
         is_found && self.held(&under).map(|holding| *holding = next.clone()).is_some()
     }
 
-    /// Renewed, at most once more than before.
+    /// Renewed once more than before, as far as that number is known.
     fn is_renewed(&mut self, under: &Under, at: Option<u64>, told: Option<(u64, u64)>) -> bool {
         let Some(holding) = self.held(under).filter(|holding| holding.was_renewed(at)) else { return false };
         let next = at.or(holding.renewals).map(|renewals| renewals + 1);
@@ -123,7 +123,7 @@ impl Lease {
         fits
     }
 
-    /// Free, or no longer another's than that: what was released or has ended may be released again.
+    /// Free from now on. It may be free already, if no higher token is known: a lease may be released twice.
     fn is_released(&mut self, under: &Under, at: Option<u64>) -> bool {
         if let Some(holding) = self.held(under) {
             let fits = holding.was_renewed(at);
@@ -236,7 +236,7 @@ fn seen(done: &Done) -> Vec<Seen<Op, Told>> {
         (What::Work, None, Told::Unknown | Told::Held { .. }) => {
             vec![as_told(done, Op::Acquire { by: acquirer(done) }, known)]
         }
-        // Items that are fenced may be written as long as no higher token was seen there.
+        // Nothing was done, or nothing that needs the lease.
         (What::Work | What::Append | What::Add | What::Delete, ..)
         | (.., Told::NotApplied | Told::NotFound | Told::Conflict) => Vec::new(),
         (What::Acquire { .. } | What::AcquireWithin, ..) => {
@@ -258,8 +258,7 @@ fn as_told(done: &Done, op: Op, told: Option<Told>) -> Seen<Op, Told> {
 }
 
 fn acquirer(done: &Done) -> Acquirer {
-    let acquire = if let What::Acquire { claim } = done.what { claim } else { done.number };
-    Acquirer { holder: name(done.leader), acquire }
+    Acquirer { holder: name(done.leader), acquire: done.acquire() }
 }
 
 fn under(done: &Done) -> Under {

@@ -19,7 +19,7 @@ pub enum What {
     Renew {
         at: Option<u64>,
     },
-    /// However often it was renewed, if that makes it end later.
+    /// However often it was renewed: it reads that first.
     Extend,
     /// As with a renewal.
     Release {
@@ -73,6 +73,13 @@ pub struct Done {
     pub began: Instant,
     pub ended: Instant,
     pub told: Told,
+}
+
+impl Done {
+    /// The number of its acquire. What is sent again for the same acquire has the same.
+    pub fn acquire(&self) -> u64 {
+        if let What::Acquire { claim } = self.what { claim } else { self.number }
+    }
 }
 
 /// A leader took the lease for its own, from then until then.
