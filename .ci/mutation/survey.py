@@ -69,8 +69,9 @@ def survey(globs, revision, fresh, jobs, minutes):
         print("there is no mutant of the core here")
         return 0
     print(f"{len(chosen)} mutants", flush=True)
-    # All are built, also for a few, so that what the tests reach is recorded once.
-    everything = mutants()
+    # All are built, also for a few files, so that what the tests reach is recorded once. Of a change, only its own are
+    # built: what was recorded before is of other code.
+    everything = chosen if revision else mutants()
     unviable, apart = (results.reasons(everything, result) for result in ("unviable", APART))
     binaries, code, unviable, apart = build(Workspace("workspace"), everything, unviable, apart)
     reach = Reach(binaries, code)
