@@ -17,7 +17,7 @@ KEPT = OWN / "results.jsonl"
 ROUNDS = (5, 40, math.inf)
 APART = "apart"  # a mutant that is to be built by itself
 QUICKLY = " quickly"
-LATER = object()
+LATER = object()  # the outcome of a mutant that was not begun, because the time was over
 REPORT = ROOT / "target" / "ci" / "mutants.json"
 
 

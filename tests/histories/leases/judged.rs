@@ -10,7 +10,6 @@ use super::timeline::{Change, Timeline};
 use judges::linearizable::{self, Object, Seen};
 use tokio::time::Instant;
 
-#[cfg(test)]
 mod tests;
 
 /// The lease, as far as its clients were told of it.
@@ -207,11 +206,11 @@ pub fn violation(ended: &Ended) -> Option<String> {
 /// again, may acquire once more what has run out meanwhile. An acquire whose answer was lost may be told that another holds the
 /// lease by now, and a renewal that it is lost.
 fn untold(timeline: &Timeline<'_>, done: &Done) -> Vec<Seen<Op, Told>> {
-    let (change, op) = match (done.what, done.token) {
-        (What::Acquire { .. } | What::AcquireWithin | What::Work, _) => {
+    let (change, op) = match done.what {
+        What::Acquire { .. } | What::AcquireWithin | What::Work => {
             (Change::Acquired, Op::Acquire { by: acquirer(done) })
         }
-        (What::Renew { .. } | What::Extend, Some(_)) => (Change::Renewed, renewal(done)),
+        What::Renew { .. } | What::Extend => (Change::Renewed, renewal(done)),
         _ => return Vec::new(),
     };
     let did = timeline.lease.iter().filter(|state| state.op == done.number && state.change == change).count();

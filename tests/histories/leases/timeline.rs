@@ -66,19 +66,18 @@ impl<'a> Timeline<'a> {
         let tokens = scene.tokens.lock().expect("no panic");
         let mut timeline = Timeline { lease: Vec::new(), items: BTreeMap::new() };
         for write in applied {
-            let (Applied { op, time, rows, is_copy_of_refused }, is_burn) = (write, is_burn(write));
+            let &Applied { op, time, ref rows, is_copy_of_refused } = write;
+            let is_burn = is_burn(write);
             let written = rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");
             for Touched { step, row } in written {
                 if step.table == LEASES {
-                    let state = state_of(row, timeline.lease.last(), *op, *time);
+                    let state = state_of(row, timeline.lease.last(), op, time);
                     timeline.lease.push(state);
                 } else {
                     let lease = timeline.lease.last().cloned();
                     let writes = timeline.items.entry(step.id.clone()).or_default();
                     let before = writes.last().map_or(&Value::Null, |last| last.row);
-                    let token = tokens.get(op).copied().unwrap_or_default();
-                    let is_copy_of_refused = *is_copy_of_refused;
-                    let (time, op) = (*time, *op);
+                    let token = tokens.get(&op).copied().unwrap_or_default();
                     writes.push(Protected { time, op, token, row, before, lease, is_burn, is_copy_of_refused });
                 }
             }

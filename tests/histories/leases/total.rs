@@ -14,18 +14,17 @@ pub fn total(ended: &Ended) -> Total {
     // What was woken up when all was calm is left out.
     let last = ended.landed.last().copied().unwrap_or_default();
     let count = |such: &dyn Fn(&Done) -> bool| done.iter().filter(|one| one.number <= last && such(one)).count();
-    let changes =
-        |change: Change| timeline.lease.iter().filter(|state| state.op <= last && state.change == change).count();
+    let changed =
+        |change: Change| timeline.lease.iter().filter(move |state| state.op <= last && state.change == change);
     let heard: BTreeSet<_> =
         done.iter().filter(|one| !matches!(one.what, What::Release { .. })).filter_map(|one| one.token).collect();
     let unheard = |token: &u64| !heard.contains(token);
-    let acquired = timeline.lease.iter().filter(|state| state.op <= last && state.change == Change::Acquired);
     Total::of(&[
         ("operations", count(&|_| true)),
-        ("acquired", changes(Change::Acquired)),
-        ("acquiredUnheard", acquired.map(|state| state.token).filter(unheard).count()),
-        ("renewed", changes(Change::Renewed)),
-        ("released", changes(Change::Released)),
+        ("acquired", changed(Change::Acquired).count()),
+        ("acquiredUnheard", changed(Change::Acquired).map(|state| state.token).filter(unheard).count()),
+        ("renewed", changed(Change::Renewed).count()),
+        ("released", changed(Change::Released).count()),
         ("toldHeld", count(&|one| matches!(one.told, Told::Held { .. }))),
         ("toldLost", count(&|one| one.told == Told::Fenced && !one.what.is_protected())),
         ("written", timeline.items.values().flatten().filter(|write| write.op != TTL && write.op <= last).count()),

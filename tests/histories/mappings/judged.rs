@@ -8,7 +8,6 @@ use crate::harness::functions::MAPPINGS;
 use judges::linearizable::{self, Object, Seen};
 use tokio::time::Instant;
 
-#[cfg(test)]
 mod tests;
 
 /// The number of the first message of the queue that counts as a client.

@@ -9,7 +9,6 @@ use judges::linearizable::{self, Object, Seen};
 use serde_json::Value;
 use tokio::time::Instant;
 
-#[cfg(test)]
 mod tests;
 
 /// A shop, as its clients understand it.
