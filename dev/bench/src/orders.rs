@@ -27,8 +27,6 @@ use tokio::time::{Instant, sleep};
 
 /// The number of clients that place orders at once.
 pub const CLIENTS: usize = 20;
-/// The number of orders that each client wants, one after the other.
-pub const WANTED: usize = 100;
 
 const STOCK: i64 = 1_000_000_000;
 /// The number of times that a client asks for one order before it gives up.
@@ -89,20 +87,20 @@ enum Answer {
     Failed,
 }
 
-/// Lets [`CLIENTS`] clients place [`WANTED`] orders each. All randomness comes from `seed`.
+/// Lets [`CLIENTS`] clients place so many orders each, one after the other. All randomness comes from `seed`.
 ///
 /// # Panics
 /// If the engine fails, which it does not.
 #[must_use]
-pub fn play(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
+pub fn play(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> Outcome {
     // The SDK draws its tokens and pauses from the generator of this thread.
     fastrand::seed(seed);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
-    tokio::task::LocalSet::new().block_on(&runtime, played(way, scene, hop, seed))
+    tokio::task::LocalSet::new().block_on(&runtime, played(way, scene, wanted, hop, seed))
 }
 
-async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
+async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> Outcome {
     let Scene { products, losses, conflicts } = scene;
     let quiet = if conflicts { Wire::new(hop) } else { Wire::new(hop).without_conflicts() };
     let mut seeds = fastrand::Rng::with_seed(seed);
@@ -122,7 +120,7 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
                 outcome: outcome.clone(),
             };
             tokio::task::spawn_local(async move {
-                for order in 0..WANTED {
+                for order in 0..wanted {
                     client.order(way, order, products).await;
                 }
             })

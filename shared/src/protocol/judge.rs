@@ -147,8 +147,7 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
 }
 
 /// Judges a write of which no copy can be applied any more.
-#[must_use]
-pub fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
+pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     match (judge(write, seen), write.on, seen) {
         (Verdict::Open, ..) => Verdict::NeverApplied,
         (_, Base::NoRow(_), None) if !write.rows_may_vanish => Verdict::NeverApplied,

@@ -27,7 +27,7 @@ pub use crate::protocol::after::{
     after_settling, after_write, anchor_of, burn_of_step, is_in_window,
 };
 pub use crate::protocol::item::{Diff, diff};
-pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge, judge_without_copies};
+pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
 pub use crate::protocol::memory::{Memory, Trace, WriteId};
 pub use crate::table::add::Stand;
 pub use crate::table::prepare::is_soon;

@@ -17,6 +17,8 @@ pub const SCENES: [Scene; 6] = [
 ];
 /// Both ways, in the order of the table.
 pub const WAYS: [Way; 2] = [Way::Usual, Way::Fencepost];
+/// The number of orders that each client wants.
+pub const WANTED: usize = 100;
 /// The seed.
 pub const SEED: u64 = 1;
 
@@ -62,7 +64,7 @@ pub fn measure(steps: &Steps<'_>) -> Orders {
     for scene in SCENES {
         let mut usual = None;
         for way in WAYS {
-            let game = orders::play(way, scene, HOP, SEED);
+            let game = orders::play(way, scene, WANTED, HOP, SEED);
             let row = row(way, scene, &game, usual);
             usual = usual.or(Some(per_second(&game)));
             rows.push(row);

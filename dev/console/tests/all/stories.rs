@@ -79,7 +79,7 @@ fn the_usual_way_is_right_where_nothing_goes_wrong() {
 
 #[test]
 fn fencepost_ends_well_with_other_settings() {
-    for seed in 2..=4 {
+    for seed in 2..=3 {
         for (name, body) in [
             ("five-users", json!({ "seed": seed, "writers": 20, "changes": 2, "lostAnswers": 50, "lateBy": 2000 })),
             ("lost-answers", json!({ "seed": seed, "lateBy": 500 })),

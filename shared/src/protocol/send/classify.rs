@@ -191,6 +191,7 @@ mod tests {
     use super::*;
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
+    use aws_smithy_runtime_api::client::result::ConnectorError;
     use std::time::Duration;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
@@ -221,6 +222,16 @@ mod tests {
     fn a_request_that_could_not_be_made_is_rejected_and_not_unknown() {
         let unmade = SdkError::<UpdateItemError, HttpResponse>::construction_failure("a field is missing");
         assert!(matches!(classify_update_item::<()>(unmade), SendOutcome::Rejected(_)));
+    }
+
+    #[test]
+    fn a_send_that_is_not_answered_in_time_is_unknown_and_one_whose_connection_broke_is_broken() {
+        let classify = |error: SdkError<UpdateItemError, HttpResponse>| classify_update_item::<()>(error);
+        assert!(matches!(classify(SdkError::timeout_error("late")), SendOutcome::Unknown(_)));
+        let late = SdkError::dispatch_failure(ConnectorError::timeout("late".into()));
+        assert!(matches!(classify(late), SendOutcome::Unknown(_)));
+        let broke = SdkError::dispatch_failure(ConnectorError::io("reset".into()));
+        assert!(matches!(classify(broke), SendOutcome::Broken(_)));
     }
 
     #[test]

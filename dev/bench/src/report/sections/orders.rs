@@ -1,8 +1,8 @@
 //! Orders both ways.
 
 use crate::figure::Figure;
-use crate::measure::orders::{Orders, Row, SEED, WAYS};
-use crate::orders::{CLIENTS, Scene, WANTED, Way};
+use crate::measure::orders::{Orders, Row, SEED, WANTED, WAYS};
+use crate::orders::{CLIENTS, Scene, Way};
 use crate::report::bars::{Bars, Group};
 use crate::report::colour::Colour;
 use crate::report::plot::{Drawing, Plot};
