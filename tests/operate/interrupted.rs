@@ -11,9 +11,9 @@ use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
-/// The address space of a process that goes over a large table, in KB. It starts in less than a third of that.
-const ADDRESS_SPACE: u32 = 100_000;
-const MANY: usize = 20_000;
+/// The address space of a process that goes over a large table, in KB. It starts in half of that.
+const ADDRESS_SPACE: u32 = 50_000;
+const MANY: usize = 2_500;
 
 fn file(name: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("operator-{name}-{}", std::process::id()));
@@ -141,11 +141,11 @@ async fn one_row_is_explained_by_its_key() {
     assert!(code == Some(2) && error.contains("the key of the table is accountId"), "{error}");
 }
 
-/// A process that kept the rows would need several times its address space.
+/// They are 40 MB. A process that kept them would need more than its address space.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn twenty_thousand_rows_are_explained_and_counted_in_bounded_memory() {
+async fn rows_of_forty_megabytes_are_explained_and_counted_in_bounded_memory() {
     let server = Server::start(&[(TABLE, KEY)]).await;
-    let text = "x".repeat(4_000);
+    let text = "x".repeat(16_000);
     (0..MANY).for_each(|number| put(&server.engine, &format!("a-{number}"), &json!({"text": {"S": text}})));
     let limited = |command: &str| {
         let mut shell = Command::new("/bin/sh");

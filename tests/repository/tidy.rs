@@ -308,6 +308,42 @@ fn nothing_is_left_for_later_or_switched_off() {
     found.report();
 }
 
+/// The manifests build no tests of programs (`test = false`), and of the libraries outside `shared/` no examples in comments
+/// (`doctest = false`).
+#[test]
+fn no_test_stands_where_none_is_built() {
+    let mut found = Complaints::default();
+    for source in all_rust().iter().filter(|source| source.path.ends_with("src/main.rs")) {
+        let is_tested = ["mod ", "#[test]", "#[cfg(test)]"].iter().any(|mark| source.text.contains(mark));
+        found.unless(!is_tested, || format!("{}: put what has tests into the library beside it", source.path));
+    }
+    let libraries = ["functions/", "dev/", "tests/judges/", "tests/fuzz/"];
+    for source in all_rust().iter().filter(|source| libraries.iter().any(|folder| source.path.starts_with(folder))) {
+        let is_example = |line: &str| line.trim_start().starts_with("//") && line.contains("```");
+        found.unless(!source.text.lines().any(is_example), || {
+            format!("{}: an example in a comment is never run here; write a test", source.path)
+        });
+    }
+    found.report();
+}
+
+/// A filter that matches no test is no error for `cargo test`.
+#[test]
+fn the_folders_of_tests_that_scripts_ask_for_exist() {
+    let mut found = Complaints::default();
+    for script in [".ci/run", ".ci/deep", ".ci/dynamodb-local"] {
+        let text = fs::read_to_string(root().join(script)).expect("a script");
+        let filters: Vec<_> = text.split_whitespace().filter_map(|word| word.strip_suffix("::")).collect();
+        found.unless(!filters.is_empty(), || format!("{script}: asks for no folder of tests"));
+        for filter in filters {
+            let path = root().join("tests").join(filter.replace("::", "/"));
+            let exists = path.join("mod.rs").exists() || path.with_extension("rs").exists();
+            found.unless(exists, || format!("{script}: there are no tests {filter}::"));
+        }
+    }
+    found.report();
+}
+
 #[test]
 fn every_banned_method_has_a_reason() {
     let clippy = toml("clippy.toml");

@@ -1,13 +1,15 @@
 //! Clients that all order the same product.
 
-use bench::orders::{CLIENTS, Outcome, Scene, WANTED, Way, play};
+use bench::orders::{CLIENTS, Outcome, Scene, Way, play};
 use std::time::Duration;
 
+/// The number of orders that each client wants.
+const WANTED: usize = 30;
 const HOP: Duration = Duration::from_millis(5);
 
 fn orders(products: usize, seed: u64) -> Outcome {
     let scene = Scene { products, losses: false, conflicts: false };
-    let outcome = play(Way::Fencepost, scene, HOP, seed);
+    let outcome = play(Way::Fencepost, scene, WANTED, HOP, seed);
     let wanted = (CLIENTS * WANTED) as u64;
     assert_eq!((outcome.acknowledged, outcome.held), (wanted, wanted), "{products} products, seed {seed}");
     assert_eq!(outcome.taken, i64::try_from(wanted).expect("few"), "{products} products, seed {seed}");

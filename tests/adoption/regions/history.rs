@@ -125,8 +125,12 @@ impl Worker {
         let terms = LeaseTerms::new(Duration::from_secs(2)).expect("long enough");
         let mut lease = match leases.acquire("k", "worker", terms, &self.call()).await {
             Ok(lease) => lease,
-            Err(AcquireError::Held { .. }) => return,
-            Err(error) => return assert!(told::<(), _>(&Err(error)) == Told::Unknown, "nothing else is in the way"),
+            // Another worker holds it, or the other Region writes and answers get lost until there is no time.
+            Err(
+                AcquireError::Held { .. }
+                | AcquireError::Failed(Failure::Unavailable { .. } | Failure::OutcomeUnknown { .. }),
+            ) => return,
+            Err(error) => panic!("nothing else is in the way: {error:?}"),
         };
         self.notes.lock().expect("no panic").tokens.push(lease.token().number());
         // A worker may be late: then only the fence stands between it and the next holder.
@@ -249,7 +253,7 @@ fn explore(seeds: Range<u64>, rates: Rates) -> Result<Total, Broke> {
 
 #[test]
 fn changes_adds_leases_and_fences_hold_over_two_regions_whose_answers_get_lost() {
-    let Some(total) = seeds::play(100, |seeds| explore(seeds, LOSSY)) else { return };
+    let Some(total) = seeds::play(60, |seeds| explore(seeds, LOSSY)) else { return };
     println!("{total}");
     let Total { histories, acknowledged, not_applied, unknown, tokens, conflicts, lost } = total;
     assert!(conflicts > histories && lost > histories && acknowledged > 5 * histories, "{total}");
@@ -258,7 +262,7 @@ fn changes_adds_leases_and_fences_hold_over_two_regions_whose_answers_get_lost()
 
 #[test]
 fn where_no_answer_is_lost_every_change_over_two_regions_is_known() {
-    let Some(total) = seeds::play(30, |seeds| explore(seeds, Rates::default())) else { return };
+    let Some(total) = seeds::play(20, |seeds| explore(seeds, Rates::default())) else { return };
     println!("{total}");
     assert!(total.conflicts > total.histories && (total.lost, total.unknown) == (0, 0), "{total}");
 }

@@ -30,7 +30,7 @@ struct Devices;
 impl History for Devices {
     const TABLES: &'static [(&'static str, &'static str)] =
         &[(TABLE, Ledger::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)];
-    const SAMPLE: u64 = 80;
+    const SAMPLE: u64 = 40;
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
     type Ended = Ended;

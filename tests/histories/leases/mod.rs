@@ -34,7 +34,7 @@ struct Leases;
 
 impl History for Leases {
     const TABLES: &'static [(&'static str, &'static str)] = TABLES;
-    const SAMPLE: u64 = 120;
+    const SAMPLE: u64 = 100;
     type Rule = Rule;
     const NOTHING: Rule = Rule::Wire(Broken::Nothing);
     type Ended = Ended;

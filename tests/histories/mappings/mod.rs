@@ -34,7 +34,7 @@ struct Mappings;
 
 impl History for Mappings {
     const TABLES: &'static [(&'static str, &'static str)] = functions::Mappings::TABLES;
-    const SAMPLE: u64 = 100;
+    const SAMPLE: u64 = 60;
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
     type Ended = Ended;

@@ -41,7 +41,7 @@ struct Creates(bool);
 
 impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
     const TABLES: &'static [(&'static str, &'static str)] = &[(TABLE, KEY), (NOTES, KEY)];
-    const SAMPLE: u64 = 40;
+    const SAMPLE: u64 = 30;
     type Rule = Creates;
     // Where the other program removes rows, a create may be applied twice, unless versions and values are demanded.
     const NOTHING: Creates = Creates(!matches!(Style::ALL[STYLE], Style::Deletes) || OTHERS == ANY);

@@ -30,7 +30,7 @@ struct Orders;
 
 impl History for Orders {
     const TABLES: &'static [(&'static str, &'static str)] = Shop::TABLES;
-    const SAMPLE: u64 = 80;
+    const SAMPLE: u64 = 40;
     type Rule = Rule;
     const NOTHING: Rule = Rule::Wire(Broken::Nothing);
     type Ended = Ended;
