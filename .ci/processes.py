@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -16,9 +17,13 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was star
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port that nobody uses, and that no test gets meanwhile: the system gives out those from 32768 on
+    (`net.ipv4.ip_local_port_range`), to listeners that ask for any port and to clients."""
+    while True:
+        port = random.randrange(20000, 32768)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 @contextlib.contextmanager

@@ -2,13 +2,16 @@
 
 import json
 import math
+import threading
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
-from workspace import OWN, Binary, digest, own_file
+from workspace import CHOSEN, OWN, Binary, digest, own_file
 
 LIMIT = 600.0  # seconds that one test may take without a mutant
+# The folders of tests that take longest. They are asked only of the mutants that no other test notices.
+SLOW = ("all histories::", "all operate::", "all repository::")
 
 
 def each(jobs, items, do):
@@ -35,13 +38,19 @@ class Reach:
         kept = json.loads(self.path.read_text()) if self.path.exists() else {}
         self.sources = {f"{binary.name} {name}": binary.source_of(name) for binary in binaries for name in binary.tests()}
         self.tests = {name: kept[name] for name, source in self.sources.items()
-                      if name in kept and kept[name]["source"] == source}
+                      if name in kept and kept[name]["passed"] and kept[name]["source"] == source}
 
-    def record(self, jobs):
+    def is_whole(self):
+        return len(self.tests) == len(self.sources)
+
+    def record(self, jobs, also_slow):
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        missing = [name for name in self.sources if name not in self.tests]
+        missing = [name for name in self.sources
+                   if name not in self.tests and (also_slow or not name.startswith(SLOW))]
         for count, (name, recorded) in enumerate(each(jobs, missing, self.recorded), 1):
             self.tests[name] = recorded
+            if not recorded["passed"]:
+                print(f"not used, because it fails without a mutant: {name}", flush=True)
             if count % 50 == 0 or count == len(missing):
                 self.path.write_text(json.dumps(self.tests))
                 print(f"{count} of {len(missing)} tests recorded", flush=True)
@@ -58,9 +67,6 @@ class Reach:
         """The code and the tests."""
         return digest(json.dumps([self.path.stem, self.sources], sort_keys=True).encode())
 
-    def failing(self):
-        return [name for name, test in self.tests.items() if not test["passed"]]
-
     def reaching(self, number):
         return [name for name, test in self.tests.items() if test["passed"] and number in test["reached"]]
 
@@ -74,12 +80,13 @@ class Killing:
 
     def __init__(self, reach):
         self.reach = reach
-        self.near = defaultdict(Counter)
+        self.near, self.learning = defaultdict(Counter), threading.Lock()
         self.passed = defaultdict(set)  # the tests that a mutant has survived in the rounds before
 
     def learn(self, mutant, killer):
-        for place in (mutant.function, mutant.file):
-            self.near[place][killer] += 1
+        with self.learning:
+            for place in (mutant.function, mutant.file):
+                self.near[place][killer] += 1
 
     def try_mutant(self, mutant, seconds):
         """Gives what became of it, and what killed it. Gives nothing if that would take longer than so many seconds."""
@@ -89,8 +96,9 @@ class Killing:
                 return outcome
         except Hangs:
             return None
-        whole = sum(self.reach.tests[name]["seconds"] for name in names) <= seconds
-        return ("survived", f"{len(self.reach.reaching(mutant.number))} tests reach it") if whole else None
+        if not self.reach.is_whole() or sum(self.reach.tests[name]["seconds"] for name in names) > seconds:
+            return None
+        return "survived", f"{len(self.reach.reaching(mutant.number))} tests reach it"
 
     def try_all(self, mutant, binary):
         """Runs all tests of a binary that has no other mutant."""
@@ -99,9 +107,10 @@ class Killing:
 
     def try_tests(self, mutant, names, binaries, at_most):
         seconds = {name: self.reach.tests[name]["seconds"] for name in names}
-        here, around = self.near[mutant.function], self.near[mutant.file]
-        proven = [name for name, _ in here.most_common(4) if name in seconds]
-        proven += [name for name, _ in around.most_common(6) if name in seconds and name not in proven]
+        with self.learning:
+            here, around = self.near[mutant.function].most_common(4), self.near[mutant.file].most_common(6)
+        proven = [name for name, _ in here if name in seconds]
+        proven += [name for name, _ in around if name in seconds and name not in proven]
         quick = [name for name in proven if seconds[name] < 3]
         rest = sorted((name for name in names if name not in quick), key=seconds.get)
         for batch in batches(quick, rest, seconds):
@@ -119,7 +128,7 @@ class Killing:
         binary = binaries[batch[0].split()[0]]
         normal = sum(self.reach.tests[name]["seconds"] for name in batch)
         tests = [name.split()[1] for name in batch]
-        chosen = {"FENCEPOST_MUTANT": str(mutant.number)}
+        chosen = {CHOSEN: str(mutant.number)}
         for limit in (4 + 5 * normal, 30 + 20 * normal):
             passed, _, failed = binary.run(tests, limit, chosen)
             if passed:

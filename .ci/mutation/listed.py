@@ -28,12 +28,14 @@ def tool():
         if said.stdout.split()[-1:] == [VERSION]:
             return installed
     if not (TOOL / "bin" / "cargo-mutants").exists():
-        subprocess.run(["cargo", "install", "--quiet", "--locked", "--root", TOOL, f"cargo-mutants@{VERSION}"], check=True)
+        subprocess.run(["cargo", "install", "--quiet", "--debug", "--locked", "--root", TOOL, f"cargo-mutants@{VERSION}"], check=True)
     return TOOL / "bin" / "cargo-mutants"
 
 
 def mutants(globs=None, revision=None):
     """All mutants of the core, or those in files that match, on lines that are not as in the revision."""
+    for glob in CORE:
+        assert any(matches(file, [glob]) for file in core()), f"CORE names {glob}, and no file matches"
     changed = changed_lines(revision) if revision else None
     if changed is not None and not any(matches(file, CORE) for file in changed):
         return []
@@ -62,7 +64,7 @@ def matches(file, globs):
 
 
 def changed_lines(revision):
-    """The lines of each file that the revision does not have."""
+    """The lines of each file that the revision does not have. A new file has only such lines, also before it is added."""
     diff = subprocess.run(["git", "diff", "--unified=0", "--no-color", "--no-ext-diff", revision, "--", "shared/src"],
                           cwd=ROOT, check=True, capture_output=True, text=True).stdout
     lines, file = {}, None
@@ -72,6 +74,10 @@ def changed_lines(revision):
         elif hunk := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line):
             first, count = int(hunk[1]), int(hunk[2] or 1)
             lines.setdefault(file, set()).update(range(first, first + count))
+    new = subprocess.run(["git", "ls-files", "-z", "--others", "--exclude-standard", "--", "shared/src"], cwd=ROOT, check=True,
+                         capture_output=True, text=True).stdout
+    for file in filter(None, new.split("\0")):
+        lines[file] = set(range(1, len((ROOT / file).read_text().splitlines()) + 1))
     return lines
 
 

@@ -1,7 +1,7 @@
 """Writes all mutants of a file into the file itself, each as a branch that `crate::mutant::on(NUMBER)` opens."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import tree_sitter_rust
 from tree_sitter import Language, Parser
@@ -22,16 +22,13 @@ class Mutant:
     start: tuple  # line and column, both from 1
     end: tuple
     function: str
-    listed: str = field(default="", repr=False)  # the whole name in the list, which finds it again there
 
 
 @dataclass
 class Written:
     text: bytes
-    """The mutants that cannot be a branch, each with the reason."""
-    apart: dict
-    """The mutants that never compile, each with the reason."""
-    unviable: dict
+    apart: dict  # the mutants that cannot be a branch, each with the reason
+    unviable: dict  # the mutants that never compile, each with the reason
 
 
 def write(source, mutants, without):

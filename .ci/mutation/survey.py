@@ -12,25 +12,31 @@ from plain import Plain
 from workspace import OWN, ROOT, Workspace, digest, without_unit_tests
 
 KEPT = OWN / "results.jsonl"
-# Seconds of tests that each mutant gets, one round after the other: the quick tests of all mutants come first. They kill
-# most, and what is left is known early.
+# Seconds of quick tests that each mutant gets, one round after the other. The first rounds kill most, so what is left is known
+# early. The slow folders of tests are recorded only if all quick tests have let a mutant pass.
 ROUNDS = (5, 40, math.inf)
 APART = "apart"  # a mutant that is to be built by itself
 QUICKLY = " quickly"
+NO_TEST = "no test"  # the source of what the compiler says of a mutant
 LATER = object()  # the outcome of a mutant that was not begun, because the time was over
 REPORT = ROOT / "target" / "ci" / "mutants.json"
 
 
 class Results:
-    """What became of each mutant. A mutant of a file that has changed, but for its unit tests, is a new one."""
+    """What became of each mutant. A mutant of a file that has changed, but for its unit tests, is a new one.
 
-    def __init__(self, fresh):
+    So is one whose killer has changed or is gone, and one that has survived other tests than those of now. What else a
+    killer needs may have changed: `--fresh` asks anew.
+    """
+
+    def __init__(self, fresh, partly):
+        self.partly = partly  # whether some of the mutants are asked for, and not all
         if fresh:
             KEPT.unlink(missing_ok=True)
         KEPT.parent.mkdir(parents=True, exist_ok=True)
         lines = KEPT.read_text().splitlines() if KEPT.exists() else []
         self.kept = {entry["key"]: entry for entry in map(json.loads, lines)}
-        self.files = {}
+        self.files, self.sources = {}, {}  # digests: of each file of the core, and of the file that each test is in
         self.accepted = Accepted()
 
     def key(self, mutant):
@@ -39,15 +45,18 @@ class Results:
         return f"{self.files[mutant.file]} {mutant.file}:{mutant.start[0]}:{mutant.start[1]}: {mutant.name}"
 
     def of(self, mutant, tests):
-        """What became of it. One that survived other tests may not survive these.
-
-        For one that may survive, the quick tests are enough.
-        """
+        """What became of it under these tests. Where some are asked for, the quick tests are enough for one that may survive."""
         entry = self.kept.get(self.key(mutant))
-        enough = {tests, tests + QUICKLY} if self.accepted.entry_of(mutant) else {tests}
-        if entry and entry["result"] == "survived" and entry["tests"] not in enough:
+        if entry is None or entry["result"] == APART:
             return None
-        return None if entry and entry["result"] == APART else entry
+        if entry["result"] == "survived":
+            holds = entry["tests"] in ({tests, tests + QUICKLY} if self.may_survive_quickly(mutant) else {tests})
+        else:
+            holds = entry.get("source") == self.sources.get(entry["by"], NO_TEST)
+        return entry if holds else None
+
+    def may_survive_quickly(self, mutant):
+        return self.partly and self.accepted.entry_of(mutant) is not None
 
     def reasons(self, chosen, result):
         """The mutants of which this is kept, with what it is by."""
@@ -55,7 +64,8 @@ class Results:
         return {number: entry["by"] for number, entry in entries if entry and entry["result"] == result}
 
     def keep(self, mutant, tests, result, by):
-        entry = {"key": self.key(mutant), "result": result, "by": by, "tests": tests}
+        source = self.sources.get(by, NO_TEST)
+        entry = {"key": self.key(mutant), "result": result, "by": by, "source": source, "tests": tests}
         self.kept[entry["key"]] = entry
         with KEPT.open("a") as file:
             file.write(json.dumps(entry) + "\n")
@@ -63,11 +73,11 @@ class Results:
 
 def survey(globs, revision, fresh, jobs, minutes):
     begin = time.monotonic()
-    results = Results(fresh)
+    results = Results(fresh, partly=bool(globs or revision))
     chosen = mutants(globs, revision)
     if not chosen:
         print("there is no mutant of the core here")
-        return 0
+        return 0 if revision else 1
     print(f"{len(chosen)} mutants", flush=True)
     # All are built, also for a few files, so that what the tests reach is recorded once. Of a change, only its own are
     # built: what was recorded before is of other code.
@@ -75,10 +85,8 @@ def survey(globs, revision, fresh, jobs, minutes):
     unviable, apart = (results.reasons(everything, result) for result in ("unviable", APART))
     binaries, code, unviable, apart = build(Workspace("workspace"), everything, unviable, apart)
     reach = Reach(binaries, code)
-    reach.record(jobs)
-    for name in reach.failing():
-        print(f"not used, because it fails without a mutant: {name}", flush=True)
-    tests = reach.digest()
+    reach.record(jobs, also_slow=False)
+    tests, results.sources = reach.digest(), reach.sources
     killing = Killing(reach)
     by_number = {mutant.number: mutant for mutant in everything}
     for number, reason in unviable.items():
@@ -98,24 +106,29 @@ def survey(globs, revision, fresh, jobs, minutes):
 
 
 def run(chosen, apart, results, tests, killing, jobs, until):
-    """It begins no mutant after `until`. What is undecided then is left out."""
+    """It begins no mutant after `until`, and what was not begun is left out. What all quick tests have let pass is not."""
     is_over = lambda: time.monotonic() > until
-    left = [mutant for mutant in chosen if results.of(mutant, tests) is None]
-    branches = [mutant for mutant in left if mutant.number not in apart]
+    open_ones = lambda: [mutant for mutant in chosen if mutant.number not in apart and results.of(mutant, tests) is None]
+    passed_quick_ones = []
     for seconds in ROUNDS:
-        open_ones = [mutant for mutant in branches if results.of(mutant, tests) is None]
-        for mutant, outcome in each(jobs, open_ones, lambda mutant: LATER if is_over() else killing.try_mutant(mutant, seconds)):
+        for mutant, outcome in each(jobs, open_ones(), lambda mutant: LATER if is_over() else killing.try_mutant(mutant, seconds)):
             if outcome is LATER:
                 continue
             if outcome:
                 said(mutant, results, tests, outcome)
-            elif seconds > ROUNDS[0] and results.accepted.entry_of(mutant):
+            elif seconds > ROUNDS[0] and results.may_survive_quickly(mutant):
                 said(mutant, results, tests + QUICKLY, ("survived", f"{seconds} seconds of tests"))
             else:
                 print(f"not noticed so far: {mutant.file}:{mutant.line}: {mutant.name}", flush=True)
+                if seconds == math.inf:
+                    passed_quick_ones.append(mutant)
+    if passed_quick_ones:
+        killing.reach.record(jobs, also_slow=True)
+    for mutant, outcome in each(jobs, passed_quick_ones, lambda mutant: killing.try_mutant(mutant, math.inf)):
+        said(mutant, results, tests, outcome)
     plain = Plain(killing)
-    for mutant in left:
-        if mutant.number in apart and not is_over():
+    for mutant in chosen:
+        if mutant.number in apart and results.of(mutant, tests) is None and not is_over():
             said(mutant, results, tests, plain.try_mutant(mutant))
 
 

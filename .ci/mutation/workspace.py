@@ -16,11 +16,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OWN = ROOT / "target" / "mutants"
-TARGET = OWN / "target"
 # The binaries whose tests kill mutants: the arguments of cargo, its source, and the folder where cargo runs it. No package is
 # chosen (`-p`): cargo would switch features on for that package alone, and build all dependencies once more.
 UNIT = ("unit", ["--lib"], "shared/src/lib.rs", "shared")
 ALL = ("all", ["--test", "all"], "tests/main.rs", "tests")
+CHOSEN = "FENCEPOST_MUTANT"  # the variable that says to a process which mutant it is (mutant.rs)
 MEMORY = 8 << 30  # bytes; a mutant may collect without end
 
 
@@ -37,9 +37,13 @@ class Workspace:
 
     def __init__(self, name):
         self.folder = OWN / name
+        # Of its own: cargo gives the binaries of two copies the same names, and takes the one for the other.
+        self.target = OWN / f"{name}-target"
 
     def follow(self, changed):
         """`changed`: texts that stand in the copy in place of a file, or beside the files."""
+        if link_dependencies(self.target):
+            shutil.rmtree(self.folder, ignore_errors=True)  # then all is newer than what the workspace itself has built
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
                                 check=True, capture_output=True).stdout
         files = {name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()} | changed.keys()
@@ -53,9 +57,8 @@ class Workspace:
     def build(self, which):
         """Builds this binary of tests; gives where it is."""
         name, arguments, source, runs_in = which
-        link_dependencies()
         command = ["cargo", "test", "--locked", "--no-run", "--message-format=json", *arguments]
-        said = subprocess.run(command, cwd=self.folder, env=os.environ | {"CARGO_TARGET_DIR": str(TARGET)},
+        said = subprocess.run(command, cwd=self.folder, env=os.environ | {"CARGO_TARGET_DIR": str(self.target)},
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         messages = [json.loads(line) for line in said.stdout.splitlines() if line.startswith("{")]
         if said.returncode != 0:
@@ -96,14 +99,14 @@ class Binary:
         return os.environ | {"CARGO_MANIFEST_DIR": str(self.folder), "RUST_TEST_THREADS": "1", "RUST_BACKTRACE": "0"} | more
 
     def run(self, tests, seconds, more):
-        """Runs these tests in one process, all if there are none given.
+        """Runs these tests in one process.
 
         Gives whether they passed (None if they took too long), how long they took, and which failed.
         """
         said = own_file("said")
         begin = time.monotonic()
         with said.open("wb") as output:
-            process = subprocess.Popen([self.path, *(["--exact", *tests] if tests else [])], cwd=self.folder,
+            process = subprocess.Popen([self.path, "--exact", *tests], cwd=self.folder,
                                        env=self.environment(more), stdin=subprocess.DEVNULL, stdout=output,
                                        stderr=subprocess.STDOUT, start_new_session=True,
                                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)))
@@ -152,13 +155,17 @@ def put(path, text):
         path.write_bytes(text)
 
 
-def link_dependencies():
-    """Begins with the dependencies as `cargo test` has built them. Only what cargo writes in place is copied."""
+def link_dependencies(target):
+    """Begins with the dependencies as `cargo test` has built them. Only what cargo writes in place is copied.
+
+    Gives whether it did.
+    """
     built = ROOT / "target" / "debug"
-    if TARGET.exists() or not built.exists():
-        return
+    if target.exists() or not built.exists():
+        return False
     print("linking the dependencies that are built already", file=sys.stderr)
     for folder, copy in ((".fingerprint", shutil.copy2), ("build", shutil.copy2), ("deps", os.link)):
         if (built / folder).exists():
             with contextlib.suppress(shutil.Error):  # another build removes files meanwhile; cargo builds what is missing
-                shutil.copytree(built / folder, TARGET / "debug" / folder, copy_function=copy, symlinks=True)
+                shutil.copytree(built / folder, target / "debug" / folder, copy_function=copy, symlinks=True)
+    return True

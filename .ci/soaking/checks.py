@@ -80,7 +80,7 @@ def versions(api, commits):
 
 def leases(clients):
     """A lease that was asked for after another one was answered has a higher token."""
-    acquired = sorted((one for client in clients for one in client.acquired), key=lambda one: one[2])
+    acquired = [one for client in clients for one in client.acquired]
     highest, pending = collections.Counter(), collections.defaultdict(list)
     for lease, begun, ended, token in sorted(acquired, key=lambda one: one[1]):
         for done, other in [one for one in pending[lease] if one[0] < begun]:

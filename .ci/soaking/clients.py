@@ -43,6 +43,7 @@ class Api:
         """Repeats the request until it has an answer. Returns that, and whether it was the first one."""
         for attempt in range(400):
             answer = self.send(*request, **more)
+            demand(answer[0] != 500, f"{request} is answered 500: {answer[2]}")
             if answer[0] < 500:
                 return (*answer, attempt == 0)
             time.sleep(0.1)
@@ -63,10 +64,10 @@ class Client(threading.Thread):
 
     def __init__(self, seed, number, api, until):
         super().__init__(daemon=True)
-        self.name, self.api, self.until = f"client-{number}", api, until
+        self.name, self.api, self.begun, self.until = f"client-{number}", api, time.monotonic(), until
         self.random, self.keys, self.broken = random.Random(f"{seed} client {number}"), 0, None
-        # What it knows at the end: orders and cancellations by key, keyed changes, adds without a key, tokens, children.
-        self.placed, self.refused, self.cancelled, self.uncertain = {}, set(), {}, set()
+        # What it knows at the end: orders and cancellations by the order, keyed changes, adds without a key, tokens, children.
+        self.placed, self.cancelled = {}, {}
         self.restocked, self.keyed = collections.Counter(), collections.Counter()
         self.acknowledged, self.unknown = collections.Counter(), collections.Counter()
         self.acquired, self.children = [], collections.defaultdict(set)
@@ -134,9 +135,10 @@ class Client(threading.Thread):
 
     def lease(self):
         lease, begun = self.random.choice(LEASES), time.monotonic()
-        status, _, body = self.api.send("PUT", f"/leases/{lease}", {"holder": self.name, "ttlSeconds": 2}, key=self.key())
+        body = {"holder": self.name, "ttlSeconds": 2}
+        status, _, body, _ = self.api.until_answered("PUT", f"/leases/{lease}", body, key=self.key())
         if status != 201:
-            return demand(status in (409, 502, 503, 504), f"{lease}: {status} {body}")
+            return demand(status == 409, f"{lease}: {status} {body}")
         token = json.loads(body)["token"]
         self.acquired.append((lease, begun, time.monotonic(), token))
         status, _, body = self.api.send("PATCH", f"/leases/{lease}", {"token": token, "ttlSeconds": 2})
@@ -146,7 +148,7 @@ class Client(threading.Thread):
             demand(status in (204, 409), f"release of {lease}: {status} {body}")
 
     def child(self):
-        parent = f"parent-{int(time.monotonic()) // 4}"
+        parent = f"parent-{int(time.monotonic() - self.begun) // 4}"
         body = {"parentUid": parent, "spec": {"for": parent}}
         status, _, body, _ = self.api.until_answered("PUT", f"/parents/{parent}/child", body)
         demand(status in (200, 201), f"child of {parent}: {status} {body}")

@@ -48,9 +48,13 @@ class Instance:
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                current, instance.current = instance.current, None
-                if current:
-                    current.finish(json.loads(body) if self.path.endswith("/response") else None)
+                if self.path.endswith("/error"):
+                    instance.broken = f"{instance.label} failed: {body.decode(errors='replace')}"
+                # The answer of a process that was killed right after it is no answer to the next one's event.
+                elif f"/{instance.label}-{instance.invoked}/" in self.path:
+                    current, instance.current = instance.current, None
+                    if current:
+                        current.finish(json.loads(body))
                 self.reply(202, b"", {})
 
             def reply(self, status, body, headers):
@@ -139,6 +143,9 @@ class Functions:
         self.events[name].put(invocation)
         invocation.done.wait(29)
         return invocation.answer
+
+    def are_busy(self):
+        return any(not events.empty() for events in self.events.values()) or any(one.current for one in self.instances)
 
     def broken(self):
         """What no kill has ended."""

@@ -22,6 +22,10 @@ class Samples:
                     self.taken.setdefault(name, []).append((time.monotonic() - self.begun, *sample))
             time.sleep(EVERY)
 
+    def last_ago(self):
+        """How many seconds ago a process was measured for the last time: that of which this is the longest."""
+        return time.monotonic() - self.begun - min(samples[-1][0] for samples in self.taken.values())
+
     def halves(self, name):
         """The highest of both in the first half of the run and in the second."""
         self.ended = True

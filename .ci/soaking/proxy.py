@@ -5,6 +5,7 @@ handed to the engine once. Nothing is invented: a client that gets no answer sen
 """
 
 import collections
+import contextlib
 import http.client
 import http.server
 import json
@@ -60,7 +61,7 @@ KEYS = {"deviceId", "productId", "orderId", "recordId", "leaseKey", "childId"}
 class Proxy:
     def __init__(self, seed, engine_port):
         self.random, self.lock = random.Random(f"{seed} proxy"), threading.Lock()
-        self.faulty = True
+        self.faulty, self.under_way = True, 0
         self.seen, self.commits = collections.Counter(), Commits()
         proxy = self
 
@@ -83,7 +84,8 @@ class Proxy:
                     proxy.seen["client gone"] += 1
 
             def do_POST(self):
-                proxy.handle(self)
+                with proxy.under_work():
+                    proxy.handle(self)
 
             def log_message(self, *_):
                 pass
@@ -92,6 +94,16 @@ class Proxy:
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @contextlib.contextmanager
+    def under_work(self):
+        with self.lock:
+            self.under_way += 1
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.under_way -= 1
 
     def draw(self):
         with self.lock:
