@@ -2,22 +2,27 @@
 //!
 //! `FENCEPOST_HISTORIES=10000` says how many are played, `FENCEPOST_SEED=7` replays one.
 
+use super::judged::{self, Balance};
 use super::network::{Network, Rates};
 use crate::adoption::world::{Account, KEY, Regional, TABLE, account, deposit};
 use crate::harness::engine::Engine;
 use crate::harness::seeds::{self, Broke};
 use fencepost::lease::{AcquireError, LeaseError};
-use fencepost::{Add, Call, Deadline, Failure, Key, LeaseTerms, Store, Table};
+use fencepost::{Add, Call, Deadline, Failure, ItemVersion, Key, LeaseTerms, Store, Table};
+use judges::linearizable;
+use judges::register::{Op, SeenOf};
 use std::error::Error;
 use std::fmt;
 use std::ops::{AddAssign, Range};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 const LEASES: &str = "Leases";
 const WORKERS: u64 = 4;
-const EACH: u64 = 5;
+const EACH: u64 = 6;
+const ITEMS: [&str; 3] = ["free", "fenced", "turns"];
 
 /// Answers are lost now and then.
 const LOSSY: Rates = Rates { dropped: 30, answer_lost: 80, garbled: 60, held: 30, conflict_denied: 0 };
@@ -44,6 +49,8 @@ struct Notes {
     changes: Vec<Change>,
     /// Creates and deletes of the item that comes and goes.
     turns: Vec<Told>,
+    /// What each call saw, and of which item.
+    seen: Vec<(&'static str, SeenOf<Balance>)>,
     tokens: Vec<u64>,
     unknown_leases: u64,
 }
@@ -79,7 +86,7 @@ impl fmt::Display for Total {
 }
 
 /// What became of a change by its result.
-fn told<T, E: Error + 'static>(result: &Result<T, E>) -> Told {
+fn told<T, E: Error>(result: &Result<T, E>) -> Told {
     let Err(error) = result else { return Told::Applied };
     let unknown = error.to_string().starts_with("outcome unknown");
     if unknown { Told::Unknown } else { Told::NotApplied }
@@ -87,6 +94,7 @@ fn told<T, E: Error + 'static>(result: &Result<T, E>) -> Told {
 
 /// One client. Its changes go to the item of all, to the item under a lease, and to one that comes and goes.
 struct Worker {
+    client: u64,
     network: Arc<Network>,
     store: Store,
     accounts: Table<Account<Regional>>,
@@ -94,27 +102,35 @@ struct Worker {
 }
 
 impl Worker {
-    async fn works(self, first: u64) {
-        for number in first..first + EACH {
+    async fn works(self) {
+        for number in self.client * EACH..(self.client + 1) * EACH {
             tokio::time::sleep(Duration::from_millis(self.network.below(400))).await;
-            match self.network.below(10) {
+            let began = Instant::now();
+            match self.network.below(12) {
                 0..=3 => {
                     let key = Key::from("free");
                     let changed = self.accounts.update_with_retry(&key, &self.call(), deposit(1 << number)).await;
-                    self.note("free", number, told(&changed));
+                    self.note("free", number, began, &changed.map(|changed| changed.at));
                 }
                 4..=5 => {
                     let add = Add::to("balance", 1 << number).within(0..=i64::MAX);
-                    self.note("free", number, told(&self.accounts.add(&Key::from("free"), &add, &self.call()).await));
+                    let added = self.accounts.add(&Key::from("free"), &add, &self.call()).await;
+                    self.note("free", number, began, &added.map(|added| added.at));
                 }
                 6..=7 => self.changes_under_a_lease(number).await,
                 8 => {
                     let created = self.accounts.create(&Key::from("turns"), &account(1), &self.call()).await;
                     self.notes.lock().expect("no panic").turns.push(told(&created));
+                    self.saw("turns", began, Op::Create(Balance(1)), &created.map(|created| Some(created.at)));
                 }
-                _ => {
+                9 => {
                     let deleted = self.accounts.delete(&Key::from("turns"), &self.call()).await;
                     self.notes.lock().expect("no panic").turns.push(told(&deleted));
+                    self.saw("turns", began, Op::Delete, &deleted.map(|_| None));
+                }
+                _ => {
+                    let item = usize::try_from(self.network.below(3)).expect("few");
+                    self.reads(ITEMS[item]).await;
                 }
             }
         }
@@ -135,9 +151,9 @@ impl Worker {
         self.notes.lock().expect("no panic").tokens.push(lease.token().number());
         // A worker may be late: then only the fence stands between it and the next holder.
         tokio::time::sleep(Duration::from_millis(self.network.below(4000))).await;
-        let fenced = self.accounts.fenced_by(lease.token());
+        let (began, fenced) = (Instant::now(), self.accounts.fenced_by(lease.token()));
         let changed = fenced.update_with_retry(&Key::from("fenced"), &self.call(), deposit(1 << number)).await;
-        self.note("fenced", number, told(&changed));
+        self.note("fenced", number, began, &changed.map(|changed| changed.at));
         let renewed = leases.renew(&mut lease, terms, &self.call()).await;
         let released = leases.release(lease, &self.call()).await;
         for result in [renewed, released] {
@@ -151,8 +167,33 @@ impl Worker {
         Call::new(Deadline::within(Duration::from_millis(500 + self.network.below(10_000))))
     }
 
-    fn note(&self, item: &'static str, number: u64, told: Told) {
-        self.notes.lock().expect("no panic").changes.push(Change { item, number, told });
+    async fn reads(&self, item: &'static str) {
+        let began = Instant::now();
+        let Ok(read) = self.accounts.get(&Key::from(item), &self.call()).await else { return };
+        let seen = judged::seen(self.client, began, Op::Read, Some(judged::saw(read)));
+        self.notes.lock().expect("no panic").seen.push((item, seen));
+    }
+
+    /// Notes what a deposit was told.
+    fn note<E: Error>(&self, item: &'static str, number: u64, began: Instant, made: &Result<ItemVersion, E>) {
+        self.notes.lock().expect("no panic").changes.push(Change { item, number, told: told(made) });
+        self.saw(item, began, Op::Add(1 << number), &made.as_ref().map(|at| Some(*at)));
+    }
+
+    /// Notes for the judge what a change was told. A refusal is told nothing that others need.
+    fn saw<E: Error>(
+        &self,
+        item: &'static str,
+        began: Instant,
+        op: Op<Balance>,
+        made: &Result<Option<ItemVersion>, E>,
+    ) {
+        let done = match (told(made), made) {
+            (Told::NotApplied, _) => return,
+            (Told::Applied, Ok(at)) => Some(judged::done(*at)),
+            _ => None,
+        };
+        self.notes.lock().expect("no panic").seen.push((item, judged::seen(self.client, began, op, done)));
     }
 }
 
@@ -161,26 +202,35 @@ fn run(engine: &Engine, seed: u64, rates: Rates) -> Result<Total, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.map_err(|error| error.to_string())?.block_on(async {
         let network = Network::new(engine, rates, seed);
-        let call = Call::new(Deadline::within(Duration::from_mins(10)));
-        for id in ["free", "fenced", "turns"] {
-            let created = network.store(0).table(TABLE).create(&Key::from(id), &account::<Regional>(0), &call).await;
-            // Without an item, the changes of this history are refused, which holds as well.
-            drop(created);
-        }
-        let (notes, mut workers) = (Arc::<Mutex<Notes>>::default(), JoinSet::new());
-        for worker in 0..WORKERS {
-            let store = network.store(usize::from(worker % 2 == 1));
+        let notes = Arc::<Mutex<Notes>>::default();
+        let worker = |client: u64| {
+            let store = network.store(usize::from(client % 2 == 1));
             let accounts = store.table(TABLE);
-            let worker_of = Worker { network: network.clone(), store, accounts, notes: notes.clone() };
-            workers.spawn(worker_of.works(worker * EACH));
+            Worker { client, network: network.clone(), store, accounts, notes: notes.clone() }
+        };
+        let call = Call::new(Deadline::within(Duration::from_mins(10)));
+        let first = worker(WORKERS);
+        for item in ITEMS {
+            let began = Instant::now();
+            let created = first.accounts.create(&Key::from(item), &account(0), &call).await;
+            // Without an item, the changes of this history are refused, which holds as well.
+            first.saw(item, began, Op::Create(Balance(0)), &created.map(|created| Some(created.at)));
         }
+        let mut workers: JoinSet<()> = (0..WORKERS).map(|client| worker(client).works()).collect();
         while let Some(done) = workers.join_next().await {
             done.map_err(|error| error.to_string())?;
         }
         // All copies arrive.
         tokio::time::sleep(Duration::from_mins(10)).await;
+        for item in ITEMS {
+            first.reads(item).await;
+        }
         let notes = notes.lock().expect("no panic");
-        holds(engine, &network, &notes)?;
+        let mut found: Vec<_> = holds(engine, &network, &notes).err().into_iter().collect();
+        found.extend(judged::violations(&notes.seen, &ITEMS));
+        if !found.is_empty() {
+            return Err(found.join("; "));
+        }
         let count = |told| {
             let all = notes.changes.iter().map(|change| change.told).chain(notes.turns.iter().copied());
             u64::try_from(all.filter(|is| *is == told).count()).expect("few")
@@ -271,5 +321,7 @@ fn where_no_answer_is_lost_every_change_over_two_regions_is_known() {
 #[test]
 fn a_conflict_between_regions_that_is_taken_for_an_applied_write_is_noticed() {
     let lying = Rates { conflict_denied: 200, ..Rates::default() };
-    seeds::is_noticed(0..200, |seeds| explore(seeds, lying), |why| why.contains("was told Applied"));
+    for harm in ["was told Applied", linearizable::NO_ORDER] {
+        seeds::is_noticed(0..200, |seeds| explore(seeds, lying), |why| why.contains(harm));
+    }
 }

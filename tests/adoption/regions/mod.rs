@@ -1,6 +1,7 @@
 //! Tables with multi-Region strong consistency: what cannot hold is refused before anything is sent, and what can holds.
 
 mod history;
+mod judged;
 mod network;
 
 use self::network::{Network, Rates};
