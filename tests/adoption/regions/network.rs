@@ -1,8 +1,9 @@
 //! Two Regions over one table with multi-Region strong consistency: a write that meets one of the other Region at the same
 //! item is refused for now.
 
-use crate::harness::clock::Clock;
+use crate::harness::clock::TEN_O_CLOCK;
 use crate::harness::engine::{Engine, Step, body_of, client_over, is_read, operation_of, response, store};
+use crate::harness::off::{OffClock, OffClocks};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
@@ -15,8 +16,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-/// A request signed longer ago than this is refused unread.
-const SIGNATURE_LIFE: Duration = Duration::from_mins(5);
+/// A request whose date is so many milliseconds past is refused unread.
+const SIGNATURE_LIFE: i64 = 300_000;
 
 /// How often each thing happens to a write, in thousandths.
 #[derive(Clone, Copy, Default, Debug)]
@@ -45,7 +46,7 @@ pub struct Totals {
 pub struct Network {
     engine: Engine,
     rates: Rates,
-    clock: Clock,
+    clocks: OffClocks,
     rng: Mutex<fastrand::Rng>,
     state: Mutex<State>,
 }
@@ -73,6 +74,7 @@ struct Flight {
 struct Connection {
     network: Arc<Network>,
     region: usize,
+    clock: OffClock,
 }
 
 impl fmt::Debug for Connection {
@@ -86,17 +88,18 @@ impl Network {
         Arc::new(Network {
             engine: engine.clone(),
             rates,
-            clock: Clock::running_since(Instant::now()),
+            clocks: OffClocks::of(seed, Instant::now()),
             rng: Mutex::new(fastrand::Rng::with_seed(seed)),
             state: Mutex::default(),
         })
     }
 
-    /// The store of a client in this Region.
+    /// The store of a client in this Region, whose clock is off.
     pub fn store(self: &Arc<Self>, region: usize) -> Store {
-        let client = client_over(Connection { network: self.clone(), region });
-        let chance = self.clone();
-        store(&client, self.clock.looks(), move || chance.rng.lock().expect("no panic while drawing").u64(..))
+        let clock = self.clocks.draw();
+        let client = client_over(Connection { network: self.clone(), region, clock: clock.clone() });
+        let (chance, now) = (self.clone(), move || clock.now(Duration::from_millis(TEN_O_CLOCK)));
+        store(&client, now, move || chance.rng.lock().expect("no panic while drawing").u64(..))
     }
 
     pub fn below(&self, bound: u64) -> u64 {
@@ -175,6 +178,7 @@ impl Connection {
     /// One request's way there and back. `None` when the client never hears of it.
     async fn carry(self, operation: String, body: Value) -> Option<Answer> {
         let (network, signed) = (&self.network, Instant::now());
+        let life = SIGNATURE_LIFE + self.clock.ahead();
         let problem = |code: &str| (400, crate::harness::clients::error(400, code).1);
         sleep(network.millis(1, 20)).await;
         if is_read(&operation) {
@@ -195,7 +199,7 @@ impl Connection {
         if is_lost && drawn >= dropped + answer_lost {
             sleep(network.millis(20, 330_000)).await;
         }
-        if signed.elapsed() > SIGNATURE_LIFE {
+        if i64::try_from(signed.elapsed().as_millis()).expect("a test is short") > life {
             return Some(Answer::of(problem("InvalidSignatureException")));
         }
         let item = network.engine.steps_of(&operation, &body).remove(0);

@@ -2,6 +2,7 @@
 
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Broken, Freezing, Network, Wire, store_on};
+use crate::harness::off::OffClocks;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::error::{TransactError, UpdateError};
 use fencepost::{Call, Deadline, Decision, Failure, ItemVersion, Key, Plan, Reads, Record, RetryPolicy, Table};
@@ -52,7 +53,7 @@ pub struct Scene {
     pub name: String,
     pub rule: Rule,
     pub numbers: AtomicU64,
-    pub start: Instant,
+    pub clocks: OffClocks,
     pub done: Mutex<Vec<Operation>>,
 }
 
@@ -101,11 +102,11 @@ pub struct Client {
 
 impl Client {
     pub fn new(scene: &Arc<Scene>, network: &Arc<Network>, number: u64) -> Self {
-        let wire = Wire::new(network);
+        let clock = scene.clocks.draw();
+        let wire = clock.wire(network);
         let mut policy = RetryPolicy::default();
         policy.max_attempts = 12;
-        let start = scene.start;
-        let now = move || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000) + start.elapsed();
+        let now = move || clock.now(Duration::from_hours(500_000));
         let table = store_on(network, &wire.client(), now).with_policy(policy).table(TABLE);
         let table = if network.below(2) == 0 { table.remembering_items() } else { table };
         Client { scene: scene.clone(), network: network.clone(), number, wire, table }

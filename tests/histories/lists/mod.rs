@@ -7,6 +7,7 @@ use super::history::History;
 use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Broken, Rates, network_that_breaks};
+use crate::harness::off::OffClocks;
 use checks::Ended;
 use client::{Client, KEY, LISTS, Rule, Scene, TABLE};
 use judges::cycles;
@@ -58,7 +59,7 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
         name: format!("{seed}-{rule:?}"),
         rule,
         numbers: AtomicU64::new(1),
-        start: Instant::now(),
+        clocks: OffClocks::of(seed, Instant::now()),
         done: Mutex::default(),
     });
     for list in LISTS {
