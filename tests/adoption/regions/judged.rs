@@ -1,9 +1,9 @@
-//! What the clients of both Regions saw of one item, for a judge that knows nothing else.
+//! What the clients of both Regions saw of the items, for a judge that knows nothing else.
 
-use crate::adoption::world::{Account, Regional};
-use fencepost::{ItemVersion, Versioned};
+use super::worker::{ITEMS, Told};
+use fencepost::ItemVersion;
 use judges::linearizable::Seen;
-use judges::register::{self, Op, SeenOf, Shown, Told, Value, Version};
+use judges::register::{self, Op, SeenOf, Shown, Value, Version};
 use tokio::time::Instant;
 
 /// The balance of an account.
@@ -18,19 +18,20 @@ impl Value for Balance {
     }
 }
 
-/// What one client saw of an item, from when it asked until now.
-pub fn seen(client: u64, began: Instant, op: Op<Balance>, told: Option<Told<Balance>>) -> SeenOf<Balance> {
-    Seen { client, began: began.into_std(), ended: Instant::now().into_std(), op, told }
-}
-
-/// A change was done, and made this version, if that was told.
-pub fn done(made: Option<ItemVersion>) -> Told<Balance> {
-    Told::Done(made.map(version))
-}
-
-/// This was read.
-pub fn saw(read: Option<Versioned<Account<Regional>>>) -> Told<Balance> {
-    Told::Saw(read.map(|read| Shown { value: Balance(read.value.balance), at: Some(version(read.at)) }))
+/// What one client saw of an item, from when it asked until now. `None` if it was told that nothing was done, and nothing
+/// about the item.
+pub fn seen(client: u64, began: Instant, op: Op<Balance>, told: &Told) -> Option<SeenOf<Balance>> {
+    let (op, told) = match told {
+        Told::Applied(made) => (op, Some(register::Told::Done(made.map(version)))),
+        Told::Saw(None) => (Op::Read, Some(register::Told::Saw(None))),
+        Told::Saw(Some(now)) => {
+            let shown = Shown { value: Balance(now.value.balance), at: Some(version(now.at)) };
+            (Op::Read, Some(register::Told::Saw(Some(shown))))
+        }
+        Told::Unknown => (op, None),
+        Told::NotApplied | Told::Fenced => return None,
+    };
+    Some(Seen { client, began: began.into_std(), ended: Instant::now().into_std(), op, told })
 }
 
 fn version(at: ItemVersion) -> Version {
@@ -38,8 +39,11 @@ fn version(at: ItemVersion) -> Version {
     Version { row, number: at.version.get() }
 }
 
-/// What the judge says against what was seen of each item.
-pub fn violations(seen: &[(&'static str, SeenOf<Balance>)], items: &[&'static str]) -> Vec<String> {
-    let of = |item: &str| seen.iter().filter(|(of, _)| *of == item).map(|(_, seen)| seen.clone()).collect();
-    items.iter().filter_map(|item| register::judge(None, of(item)).err()).collect()
+/// What the judge says against each item. All of them are absent at first.
+pub fn violations(seen: &[(&'static str, SeenOf<Balance>)]) -> Vec<String> {
+    let judge = |item: &str| {
+        let of_item = seen.iter().filter(|(of, _)| *of == item).map(|(_, seen)| seen.clone());
+        register::judge(None, of_item.collect()).err().map(|why| format!("{item}: {why}"))
+    };
+    ITEMS.into_iter().filter_map(judge).collect()
 }

@@ -19,16 +19,16 @@ use tokio::time::{Instant, sleep};
 /// A request whose date is so many milliseconds past is refused unread.
 const SIGNATURE_LIFE: i64 = 300_000;
 
-/// How often each thing happens to a write, in thousandths.
+/// How often each thing happens to a request, in thousandths.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Rates {
     /// It never arrives.
     pub dropped: u64,
-    /// It is applied, and its answer never arrives.
+    /// It is executed, and its answer never arrives.
     pub answer_lost: u64,
     /// It arrives, and what comes back is no answer.
     pub garbled: u64,
-    /// It is held for up to five minutes and then delivered. Nobody hears its answer.
+    /// It is a write, is held until its signature has run out or nearly so, and then delivered. Nobody hears its answer.
     pub held: u64,
     /// Against all promises, a conflict between Regions is answered as if the write were applied.
     pub conflict_denied: u64,
@@ -37,9 +37,12 @@ pub struct Rates {
 /// What happened on the network.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Totals {
+    pub requests: u64,
+    /// Reads of one item that did not ask for consistency.
+    pub inconsistent: u64,
     pub conflicts: u64,
+    /// Answers to writes that were applied.
     pub lost: u64,
-    pub applied: u64,
 }
 
 /// What both Regions share.
@@ -94,7 +97,7 @@ impl Network {
         })
     }
 
-    /// The store of a client in this Region, whose clock is off.
+    /// The store of a client in this Region, with a clock of its own.
     pub fn store(self: &Arc<Self>, region: usize) -> Store {
         let clock = self.clocks.draw();
         let client = client_over(Connection { network: self.clone(), region, clock: clock.clone() });
@@ -153,7 +156,6 @@ impl Network {
         if answer.0 == 200 {
             let row = self.engine.row(&item.table, &self.engine.key_of(&item.table), &item.id);
             let mut state = self.state();
-            state.totals.applied += 1;
             state.rows.push((item.clone(), row));
         }
         answer
@@ -180,27 +182,32 @@ impl Connection {
         let (network, signed) = (&self.network, Instant::now());
         let life = SIGNATURE_LIFE + self.clock.ahead();
         let problem = |code: &str| (400, crate::harness::clients::error(400, code).1);
+        network.state().totals.requests += 1;
         sleep(network.millis(1, 20)).await;
+        let Rates { dropped, answer_lost, garbled, held, conflict_denied } = network.rates;
+        let drawn = network.below(1000);
+        if drawn < dropped {
+            return None;
+        }
+        let is_lost = drawn < dropped + answer_lost + held;
+        let is_garbled = (1000 - garbled..1000).contains(&drawn);
+        let garbled = is_garbled.then(|| network.below(u64::MAX));
         if is_read(&operation) {
+            let is_inconsistent = operation == "GetItem" && body["ConsistentRead"] != true;
+            network.state().totals.inconsistent += u64::from(is_inconsistent);
             let answer = network.engine.answer(&operation, body.to_string().as_bytes());
             sleep(network.millis(1, 20)).await;
-            return Some(Answer::of(answer));
+            return (!is_lost).then_some(Answer { garbled, ..Answer::of(answer) });
         }
         if operation == "TransactWriteItems" {
             return Some(Answer::of(problem("ValidationException")));
         }
-        let Rates { dropped, answer_lost, garbled, held, conflict_denied } = network.rates;
-        let drawn = network.below(1000);
-        let is_lost = (dropped..dropped + answer_lost + held).contains(&drawn);
-        network.state().totals.lost += u64::from(drawn < dropped + answer_lost + held);
-        if drawn < dropped {
-            return None;
-        }
         if is_lost && drawn >= dropped + answer_lost {
-            sleep(network.millis(20, 330_000)).await;
+            let lives_longer = u64::try_from(self.clock.ahead()).unwrap_or_default();
+            sleep(network.millis(20, 330_000 + lives_longer)).await;
         }
         if i64::try_from(signed.elapsed().as_millis()).expect("a test is short") > life {
-            return Some(Answer::of(problem("InvalidSignatureException")));
+            return (!is_lost).then(|| Answer::of(problem("InvalidSignatureException")));
         }
         let item = network.engine.steps_of(&operation, &body).remove(0);
         let flight = network.arrives(self.region, &item);
@@ -216,9 +223,8 @@ impl Connection {
             let is_denied = network.below(1000) < conflict_denied;
             if is_denied { (200, "{}".to_owned()) } else { problem("ReplicatedWriteConflictException") }
         });
+        network.state().totals.lost += u64::from(is_lost && answer.0 == 200);
         sleep(network.millis(1, 20)).await;
-        let is_garbled = (1000 - garbled..1000).contains(&drawn);
-        let garbled = is_garbled.then(|| network.below(u64::MAX));
         (!is_lost).then_some(Answer { garbled, ..Answer::of(answer) })
     }
 }

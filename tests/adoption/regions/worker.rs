@@ -1,0 +1,232 @@
+//! One client of a Region: what it does, and what it is told.
+
+use super::judged::{self, Balance};
+use super::network::Network;
+use crate::adoption::world::{Account, Regional, TABLE, account, deposit};
+use fencepost::error::{AddError, CreateError, DeleteError, UpdateError};
+use fencepost::lease::{AcquireError, LeaseError};
+use fencepost::{Add, Call, Deadline, Failure, FencingToken, ItemVersion, Key, LeaseTerms, Store, Table, Versioned};
+use judges::register::{Op, SeenOf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+pub const LEASES: &str = "Leases";
+/// Those that only one client uses at a time come last.
+pub const ITEMS: [&str; 3] = ["free", "turns", "fenced"];
+/// How much each client does.
+const EACH: u64 = 6;
+
+/// What a call was told.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Told {
+    /// Applied, and this is the state that it left, as far as that was told.
+    Applied(Option<ItemVersion>),
+    /// Not applied, or only read. This was there at some moment of the call; nothing if `None`.
+    Saw(Option<Versioned<Account<Regional>>>),
+    /// Not applied, and nothing is claimed about the item.
+    NotApplied,
+    /// The same, because the lease is another's.
+    Fenced,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// One change. What it adds to a balance shows there whether it was applied, and how often.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub item: &'static str,
+    pub number: u64,
+    /// The token of the lease that it was made under, if it was.
+    pub token: Option<u64>,
+    pub told: Told,
+}
+
+/// What the clients of one history noted.
+#[derive(Default)]
+pub struct Notes {
+    pub changes: Vec<Change>,
+    /// Creates and deletes of the item that comes and goes.
+    pub turns: Vec<Told>,
+    /// What each call saw, and of which item.
+    pub seen: Vec<(&'static str, SeenOf<Balance>)>,
+    /// Those of the leases that were acquired.
+    pub tokens: Vec<u64>,
+    /// Renewals and releases whose answer says so.
+    pub unknown_leases: u64,
+}
+
+/// What a change adds: a one in a digit of its own, of four values, so that a change that is applied twice leaves a two.
+pub fn amount(number: u64) -> i64 {
+    1 << (2 * number)
+}
+
+/// Its changes go to the item of all, to the item under a lease, and to one that comes and goes.
+pub struct Worker {
+    client: u64,
+    network: Arc<Network>,
+    store: Store,
+    accounts: Table<Account<Regional>>,
+    notes: Arc<Mutex<Notes>>,
+}
+
+impl Worker {
+    pub fn new(client: u64, network: &Arc<Network>, notes: &Arc<Mutex<Notes>>) -> Self {
+        let store = network.store(usize::from(client % 2 == 1));
+        let accounts = store.table(TABLE);
+        Worker { client, network: network.clone(), store, accounts, notes: notes.clone() }
+    }
+
+    /// Creates all items. Without one, the changes of its history are refused, which holds as well.
+    pub async fn opens_accounts(&self) {
+        for item in ITEMS {
+            self.creates(item, 0).await;
+        }
+    }
+
+    pub async fn works(self) {
+        for number in self.client * EACH..(self.client + 1) * EACH {
+            let longest = if self.network.below(10) == 0 { 120_000 } else { 400 };
+            sleep(Duration::from_millis(self.network.below(longest))).await;
+            match self.network.below(12) {
+                0..=3 => self.updates("free", number, None).await,
+                4..=5 => self.adds("free", number).await,
+                6..=7 => self.changes_under_a_lease(number).await,
+                8 => {
+                    let told = self.creates("turns", i64::try_from(number).expect("small")).await;
+                    self.notes().turns.push(told);
+                }
+                9 => {
+                    let told = self.deletes("turns").await;
+                    self.notes().turns.push(told);
+                }
+                _ => self.reads(ITEMS[usize::try_from(self.network.below(3)).expect("small")]).await,
+            }
+        }
+    }
+
+    /// Reads all items.
+    pub async fn looks(&self) {
+        for item in ITEMS {
+            self.reads(item).await;
+        }
+    }
+
+    async fn reads(&self, item: &'static str) {
+        let began = Instant::now();
+        let told = match self.accounts.get(&Key::from(item), &self.call()).await {
+            Ok(read) => Told::Saw(read),
+            Err(failure) => by_failure(&failure),
+        };
+        self.note(item, self.client, began, Op::Read, &told);
+    }
+
+    async fn creates(&self, item: &'static str, balance: i64) -> Told {
+        let began = Instant::now();
+        let told = match self.accounts.create(&Key::from(item), &account(balance), &self.call()).await {
+            Ok(created) => Told::Applied(Some(created.at)),
+            Err(CreateError::Exists(now)) => Told::Saw(Some(*now)),
+            Err(CreateError::Failed(failure)) => by_failure(&failure),
+        };
+        self.note(item, self.client, began, Op::Create(Balance(balance)), &told);
+        told
+    }
+
+    async fn deletes(&self, item: &'static str) -> Told {
+        let began = Instant::now();
+        let told = match self.accounts.delete(&Key::from(item), &self.call()).await {
+            Ok(_) => Told::Applied(None),
+            Err(DeleteError::NotFound) => Told::Saw(None),
+            Err(DeleteError::Conflict(now)) => Told::Saw(Some(*now)),
+            Err(DeleteError::Failed(failure)) => by_failure(&failure),
+        };
+        self.note(item, self.client, began, Op::Delete, &told);
+        told
+    }
+
+    async fn adds(&self, item: &'static str, number: u64) {
+        let began = Instant::now();
+        let add = Add::to("balance", amount(number)).within(0..=i64::MAX);
+        let told = match self.accounts.add(&Key::from(item), &add, &self.call()).await {
+            Ok(added) => {
+                // It may show later changes too, so the judge gets it as what another client has read.
+                if let Some(now) = added.item {
+                    self.note(item, 100 + self.client, began, Op::Read, &Told::Saw(Some(now)));
+                }
+                Told::Applied(Some(added.at))
+            }
+            Err(AddError::NotFound) => Told::Saw(None),
+            Err(AddError::Failed(failure)) => by_failure(&failure),
+            Err(other) => panic!("no such thing happens here: {other}"),
+        };
+        self.note(item, self.client, began, Op::Add(amount(number)), &told);
+        self.notes().changes.push(Change { item, number, token: None, told });
+    }
+
+    /// Adds by a decision, under a token if there is one.
+    async fn updates(&self, item: &'static str, number: u64, token: Option<&FencingToken>) {
+        let began = Instant::now();
+        let accounts = token.map_or_else(|| self.accounts.clone(), |token| self.accounts.fenced_by(token));
+        let mut op = Op::Add(amount(number));
+        let told = match accounts.update_with_retry(&Key::from(item), &self.call(), deposit(amount(number))).await {
+            Ok(updated) => {
+                let to = updated.value.balance;
+                op = Op::CompareAndSet { from: Balance(to - amount(number)), to: Balance(to) };
+                Told::Applied(Some(updated.at))
+            }
+            Err(UpdateError::NotFound) => Told::Saw(None),
+            Err(UpdateError::Failed(failure)) => by_failure(&failure),
+            Err(UpdateError::Refused(())) => panic!("deposits are never refused"),
+        };
+        self.note(item, self.client, began, op, &told);
+        self.notes().changes.push(Change { item, number, token: token.map(FencingToken::number), told });
+    }
+
+    async fn changes_under_a_lease(&self, number: u64) {
+        let leases = self.store.leases(LEASES);
+        let terms = LeaseTerms::new(Duration::from_secs(2)).expect("long enough");
+        let mut lease = match leases.acquire("k", "worker", terms, &self.call()).await {
+            Ok(lease) => lease,
+            // Another worker holds it, or the other Region writes and answers get lost until there is no time.
+            Err(
+                AcquireError::Held { .. }
+                | AcquireError::Failed(Failure::Unavailable { .. } | Failure::OutcomeUnknown { .. }),
+            ) => return,
+            Err(error) => panic!("nothing else is in the way: {error:?}"),
+        };
+        self.notes().tokens.push(lease.token().number());
+        // A worker may be late: then only the fence stands between it and the next holder.
+        sleep(Duration::from_millis(self.network.below(4000))).await;
+        self.updates("fenced", number, Some(lease.token())).await;
+        let renewed = leases.renew(&mut lease, terms, &self.call()).await;
+        let released = leases.release(lease, &self.call()).await;
+        for result in [renewed, released] {
+            let is_unknown = matches!(&result, Err(LeaseError::Failed(Failure::OutcomeUnknown { .. })));
+            self.notes().unknown_leases += u64::from(is_unknown);
+        }
+    }
+
+    /// A call with little time or much.
+    fn call(&self) -> Call {
+        Call::new(Deadline::within(Duration::from_millis(500 + self.network.below(10_000))))
+    }
+
+    fn notes(&self) -> std::sync::MutexGuard<'_, Notes> {
+        self.notes.lock().expect("no panic while noting")
+    }
+
+    /// Notes for the judge what a client saw of an item.
+    fn note(&self, item: &'static str, client: u64, began: Instant, op: Op<Balance>, told: &Told) {
+        let Some(seen) = judged::seen(client, began, op, told) else { return };
+        self.notes().seen.push((item, seen));
+    }
+}
+
+fn by_failure(failure: &Failure) -> Told {
+    match failure {
+        Failure::Contention { .. } | Failure::Unavailable { .. } => Told::NotApplied,
+        Failure::Fenced => Told::Fenced,
+        Failure::OutcomeUnknown { .. } => Told::Unknown,
+        _ => panic!("no such thing happens here: {failure}"),
+    }
+}
