@@ -111,9 +111,8 @@ async fn of_two_writes_at_one_item_in_two_regions_one_is_refused_for_now_and_sen
     assert!(conflicts >= 10, "{conflicts}: most were in flight together");
 }
 
-/// The refusal of one send proves nothing about an earlier one that was lost.
 #[tokio::test(start_paused = true)]
-async fn a_conflict_between_regions_after_a_lost_answer_leaves_the_lost_send_pending() {
+async fn what_became_of_a_lost_send_is_found_out_after_conflicts_between_regions() {
     for applied in [true, false] {
         let engine = Engine::embedded(&[(TABLE, KEY)]);
         accounts::<Regional>(&engine).create(&key(), &account(50), &call()).await.expect("a free key");
@@ -133,7 +132,7 @@ async fn a_conflict_between_regions_after_a_lost_answer_leaves_the_lost_send_pen
     }
 }
 
-/// As long as it is refused, nobody knows whether an earlier send that was lost will still be applied.
+/// The refusal of one send proves nothing about an earlier one that was lost.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_between_regions_that_does_not_end_after_a_lost_send_is_an_unknown_outcome() {
     let engine = Engine::embedded(&[(TABLE, KEY)]);
