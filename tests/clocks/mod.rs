@@ -5,7 +5,7 @@ use crate::harness::engine::Engine;
 use crate::harness::events::{Event, event_of};
 use crate::harness::faults::{Broken, Network, Rates, network_that_breaks, store_on};
 use crate::harness::functions::{DEVICES, Devices, Functions};
-use crate::harness::off::{BOUND, OffClock};
+use crate::harness::off::{BOUND, OffClock, OffClocks};
 use crate::harness::world::World;
 use fencepost::Store;
 use serde_json::{Value, json};
@@ -43,6 +43,23 @@ fn adjustment() -> Event {
 
 fn row(network: &Arc<Network>) -> Value {
     network.engine.row(DEVICES, "deviceId", ID)
+}
+
+/// Otherwise the histories would not play what they say.
+#[tokio::test(start_paused = true)]
+async fn clocks_that_are_drawn_are_right_or_off_either_way_and_some_run_or_are_set() {
+    let clocks = OffClocks::of(7, Instant::now());
+    let clocks: Vec<_> = (0..400).map(|_| clocks.draw()).collect();
+    let ahead = || clocks.iter().map(OffClock::ahead).collect::<Vec<_>>();
+    let at_first = ahead();
+    sleep(Duration::from_hours(1)).await;
+    let later = ahead();
+    assert!(at_first.iter().chain(&later).all(|ahead| ahead.abs() <= BOUND), "{at_first:?} {later:?}");
+    let share =
+        |is: fn(i64, i64) -> bool| at_first.iter().zip(&later).filter(|(first, later)| is(**first, **later)).count();
+    let shares = [share(|first, _| first == 0), share(|first, _| first < -100_000), share(|first, _| first > 100_000)];
+    assert!(shares.iter().all(|share| *share > 40), "right, behind, ahead: {shares:?}");
+    assert!(share(|first, later| first != later) > 100, "some run at another rate, or are set: {at_first:?} {later:?}");
 }
 
 #[tokio::test(start_paused = true)]

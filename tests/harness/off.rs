@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// By how many milliseconds a clock is off at most.
 pub const BOUND: i64 = 299_000;
 
-/// The wall clock of one client. It is right, or ahead or behind; or it runs at another rate until it is set right; or it
+/// The wall clock of one client. It is right, or ahead or behind; or it runs at another rate and is set back; or it
 /// is set to another time once.
 #[derive(Clone, Debug)]
 pub struct OffClock {

@@ -120,6 +120,15 @@ impl<V: Value> Register<V> {
         self.value.as_ref() == Some(value) && at.is_none_or(|at| self.reaches(at, false))
     }
 
+    /// A change makes a higher version, also where nobody was told which. Programs that put a value may leave it.
+    fn rises(&mut self, op: &Op<V>) {
+        match (op, &mut self.at) {
+            (Op::Purge, at) => *at = None,
+            (Op::Put(_), _) | (_, None) => {}
+            (_, Some(at)) => at.number += 1,
+        }
+    }
+
     /// Does the operation, if that can be done now, and says whether it can.
     fn performs(&mut self, op: &Op<V>) -> bool {
         let next = match (op, &self.value) {
@@ -143,17 +152,18 @@ impl<V: Value> Object for Register<V> {
     type Told = Told<V>;
 
     fn may_do(&mut self, op: &Op<V>) {
-        self.performs(op);
+        if self.performs(op) {
+            self.rises(op);
+        }
     }
 
     fn does(&mut self, op: &Op<V>, told: &Told<V>) -> bool {
         match told {
-            Told::Done(made) => {
+            Told::Done(Some(made)) => self.performs(op) && self.reaches(*made, true),
+            Told::Done(None) => {
                 let can = self.performs(op);
-                if matches!(op, Op::Purge) {
-                    self.at = None;
-                }
-                can && made.is_none_or(|made| self.reaches(made, true))
+                self.rises(op);
+                can
             }
             Told::Saw(None) => self.value.is_none(),
             Told::Saw(Some(shown)) => self.shows(shown),
@@ -249,6 +259,18 @@ mod tests {
     fn a_version_that_falls_or_is_made_twice_is_a_violation() {
         assert_no_order(vec![(1, 0, 10, set(5, 6), Some(done(3))), (1, 20, 30, set(6, 7), Some(done(2)))]);
         assert_no_order(vec![(1, 0, 10, Op::Add(1), Some(done(2))), (1, 20, 30, Op::Add(1), Some(done(2)))]);
+    }
+
+    #[test]
+    fn a_value_that_changes_without_its_version_is_a_violation() {
+        let read = |began, value, version| (2, began, began + 5, Op::Read, Some(saw(value, version)));
+        let unknown = (1, 0, 10, Op::Add(1), None);
+        assert_eq!(judged(vec![unknown.clone(), read(20, 5, 1), read(30, 6, 2)]), Ok(()));
+        assert_no_order(vec![unknown, read(20, 5, 1), read(30, 6, 1)]);
+        let deleted = (1, 10, 20, Op::Delete, Some(Told::Done(None)));
+        let created = |version| (1, 30, 40, Op::Create(3), Some(done(version)));
+        assert_eq!(judged(vec![read(0, 5, 1), deleted.clone(), created(3)]), Ok(()));
+        assert_no_order(vec![read(0, 5, 1), deleted, created(2)]);
     }
 
     #[test]
