@@ -59,7 +59,8 @@ fn wrong_versions(network: &Network, item: &str) -> Option<String> {
     (!is_right).then(|| format!("{item}: its versions were {versions:?}"))
 }
 
-/// The first create, those that clients know of and those that they do not make all states of the item that comes and goes.
+/// The item that comes and goes has one state for each turn that was told applied. The unknown ones and the first create may
+/// each have made one more.
 fn wrong_turns(network: &Network, notes: &Notes) -> Option<String> {
     let applied = notes.turns.iter().filter(|told| matches!(told, Told::Applied(_))).count();
     let unknown = notes.turns.iter().filter(|told| **told == Told::Unknown).count();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 pub const LEASES: &str = "Leases";
-/// Those that only one client uses at a time come last.
+/// The item of all, the one that comes and goes, and the one that a lease protects.
 pub const ITEMS: [&str; 3] = ["free", "turns", "fenced"];
 /// How much each client does.
 const EACH: u64 = 6;
@@ -77,7 +77,7 @@ impl Worker {
         Worker { client, network: network.clone(), store, accounts, notes: notes.clone() }
     }
 
-    /// Creates all items. Without one, the changes of its history are refused, which holds as well.
+    /// Creates all items. If that fails, the changes of an item are refused, and everything holds all the same.
     pub async fn opens_accounts(&self) {
         for item in ITEMS {
             self.creates(item, 0).await;
