@@ -17,6 +17,7 @@ pub mod restore;
 pub mod routes;
 pub mod runtime_api;
 pub mod server;
+pub mod states;
 pub mod unruly;
 pub mod world;
 

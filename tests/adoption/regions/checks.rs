@@ -5,6 +5,7 @@ use super::told::{ITEMS, Told};
 use super::worker::{Change, LEASES, Notes};
 use crate::adoption::world::{KEY, TABLE};
 use crate::harness::engine::Engine;
+use crate::harness::states::number;
 use serde_json::Value;
 
 /// What does not hold, each in a sentence.
@@ -19,11 +20,6 @@ pub fn violations(engine: &Engine, network: &Network, notes: &Notes) -> Vec<Stri
         found.push("a read did not ask for consistency".to_owned());
     }
     found
-}
-
-/// The number of an attribute, if it has one.
-fn number(row: &Value, name: &str) -> Option<u64> {
-    row[name]["N"].as_str()?.parse().ok()
 }
 
 /// The rows that the writes to an item left, in their order.

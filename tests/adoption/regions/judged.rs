@@ -1,9 +1,9 @@
 //! What the clients of both Regions saw of the items, for a judge that knows nothing else.
 
 use super::told::{ITEMS, Told};
-use fencepost::ItemVersion;
+use crate::harness::states::version;
 use judges::linearizable::Seen;
-use judges::register::{self, Op, SeenOf, Shown, Value, Version};
+use judges::register::{self, Op, SeenOf, Shown, Value};
 use tokio::time::Instant;
 
 /// The balance of an account.
@@ -32,11 +32,6 @@ pub fn seen(client: u64, began: Instant, op: Op<Balance>, told: &Told) -> Option
         Told::NotApplied | Told::Fenced => return None,
     };
     Some(Seen { client, began: began.into_std(), ended: Instant::now().into_std(), op, told })
-}
-
-fn version(at: ItemVersion) -> Version {
-    let row = at.incarnation.as_bytes().try_into().expect("a row of Fencepost");
-    Version { row, number: at.version.get() }
 }
 
 /// What the judge says against each item. All of them are absent at first.

@@ -1,9 +1,10 @@
 //! What the clients saw of the ledger, for a judge that knows nothing else.
 
 use super::record::{Ended, Ledger, Operation, TTL, Told};
+use crate::harness::states::version;
 use fencepost::ItemVersion;
 use judges::linearizable::Seen;
-use judges::register::{self, Op, SeenOf, Shown, Value, Version};
+use judges::register::{self, Op, SeenOf, Shown, Value};
 
 impl Value for Ledger {
     /// The number of the operation that adds.
@@ -40,11 +41,6 @@ fn seen(operation: &Operation) -> Option<SeenOf<Ledger>> {
 
 fn shown(at: ItemVersion, ledger: &Ledger) -> Shown<Ledger> {
     Shown { value: ledger.clone(), at: Some(version(at)) }
-}
-
-fn version(at: ItemVersion) -> Version {
-    let row = at.incarnation.as_bytes().try_into().expect("a row of Fencepost");
-    Version { row, number: at.version.get() }
 }
 
 /// What it asked for. `None` if it decided nothing, so that it cannot have sent a write.

@@ -2,9 +2,10 @@
 
 use super::record::{Belief, Done, Told, What};
 use super::scene::{REPORTS, Scene};
-use super::timeline::{Change, Protected, State, Timeline, number};
+use super::timeline::{Change, Protected, State, Timeline};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
+use crate::harness::states::number;
 use fencepost::Leases;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

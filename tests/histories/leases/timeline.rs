@@ -4,6 +4,7 @@ use super::record::What;
 use super::scene::{Scene, TTL};
 use crate::harness::faults::{Applied, Touched, is_burn};
 use crate::harness::functions::LEASES;
+use crate::harness::states::number;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tokio::time::Instant;
@@ -55,10 +56,6 @@ pub struct Timeline<'a> {
     pub lease: Vec<State>,
     /// By the id of the item.
     pub items: BTreeMap<String, Vec<Protected<'a>>>,
-}
-
-pub fn number(row: &Value, name: &str) -> Option<u64> {
-    row.get(name)?["N"].as_str()?.parse().ok()
 }
 
 impl<'a> Timeline<'a> {

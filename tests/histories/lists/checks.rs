@@ -3,11 +3,11 @@
 use super::client::{KEY, LISTS, Operation, Scene, TABLE, Touched};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
+use crate::harness::states::version;
 use crate::histories::total::Total;
-use fencepost::ItemVersion;
 use judges::cycles::{self, List, Told, Transaction};
 use judges::linearizable::Seen;
-use judges::register::{self, Op, SeenOf, Shown, Version};
+use judges::register::{self, Op, SeenOf, Shown};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -64,11 +64,6 @@ fn seen(ended: &Ended, list: &List) -> Vec<SeenOf<Vec<u64>>> {
         Some(Seen { client, began, ended, op, told })
     };
     ended.done.iter().filter_map(of_list).collect()
-}
-
-fn version(at: ItemVersion) -> Version {
-    let row = at.incarnation.as_bytes().try_into().expect("a row of Fencepost");
-    Version { row, number: at.version.get() }
 }
 
 /// What a history that holds was made of.
