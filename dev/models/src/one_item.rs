@@ -231,9 +231,9 @@ impl Protocol for OneItem {
                 let is_create = matches!(write, Write::Create { .. });
                 let is_soon = is_create && !self.lacks(Rule::Margin) && is_soon(purge_at, UNIX_EPOCH + Self::time(now));
                 let by_client = matches!(call.kind, Kind::Delete | Kind::DeleteAtVersion);
-                return match after_write(&sent, verdict, is_pending, is_soon, by_client) {
+                return match after_write(verdict, is_pending, is_soon, by_client) {
                     AfterWrite::Applied => Next::Told(Told::Applied),
-                    AfterWrite::EarlierApplied | AfterWrite::Unknown => Next::Told(Told::Unknown),
+                    AfterWrite::Unknown => Next::Told(Told::Unknown),
                     AfterWrite::Corrupt => Next::Told(Told::NotApplied),
                     AfterWrite::Conflict => self.decide_again(call, row, now),
                 };

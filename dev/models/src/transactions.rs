@@ -42,8 +42,6 @@ pub enum Rule {
     JudgeFirst,
     /// One row remembers a transaction that only adds.
     Anchor,
-    /// The anchor stays the same in all attempts.
-    AnchorStays,
     /// An update leaves the id in its row.
     UpdateLeavesId,
     /// A transaction that may still be applied is burned.
@@ -106,7 +104,6 @@ pub struct Call {
     attempts: u8,
     has_begun: bool,
     known: [Known; 2],
-    anchor: Option<usize>,
     /// The step that is being burned.
     burned: Option<(usize, Write)>,
 }
@@ -154,7 +151,6 @@ impl Protocol for Transactions {
             attempts: self.attempts,
             has_begun: false,
             known: [Known::Nothing, Known::Nothing],
-            anchor: None,
             burned: None,
         };
         let calls: Vec<_> = (1..).zip(&self.calls).map(call).collect();

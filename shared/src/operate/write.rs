@@ -77,7 +77,7 @@ impl Task {
     fn write(self, layout: &Layout, key: Attributes, row: &Row, id: WriteId, now: u64) -> Option<ConditionalWrite> {
         match self {
             Task::Explain => None,
-            Task::Adopt => condition::adopt_at(layout, key, row, &Remember { id, prune: &[] }),
+            Task::Adopt => condition::adopt_at(layout, key, row, &Remember { id, prune: &[], burn: &[] }),
             Task::Sweep => condition::sweep_at(layout, key, row, now),
             Task::Restamp => condition::restamp_at(layout, key, row, id.as_incarnation()),
         }

@@ -5,13 +5,15 @@
 use crate::protocol::judge::{Base, SentWrite, Verdict};
 use crate::version::{ItemVersion, Version};
 
+/// The most earlier attempts of one change that the next one burns. A change that has more of them gives up as contended,
+/// because each of them makes the expressions of the next one longer.
+pub(crate) const MOST_OPEN: usize = 16;
+
 /// What follows from the refusal of a write at a version, or of a create.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterWrite {
-    /// This attempt was applied.
+    /// It was applied.
     Applied,
-    /// A copy of an earlier attempt was applied, after that attempt had been refused. The outcome is unknown.
-    EarlierApplied,
     /// The write was not applied and never will be.
     Conflict,
     /// Nothing is proved, and a send is pending.
@@ -26,16 +28,9 @@ pub enum AfterWrite {
 ///
 /// Only a pending send can make the outcome unknown. With nothing pending, a row that does not show our id is a conflict.
 #[must_use]
-pub fn after_write(
-    sent: &SentWrite,
-    verdict: Verdict,
-    is_pending: bool,
-    is_soon: bool,
-    named_by_client: bool,
-) -> AfterWrite {
+pub fn after_write(verdict: Verdict, is_pending: bool, is_soon: bool, named_by_client: bool) -> AfterWrite {
     match verdict {
-        Verdict::Landed(version) if version == committed(sent).version => AfterWrite::Applied,
-        Verdict::Landed(_) => AfterWrite::EarlierApplied,
+        Verdict::Landed(_) => AfterWrite::Applied,
         Verdict::NeverApplied if !is_soon => AfterWrite::Conflict,
         _ if is_pending => AfterWrite::Unknown,
         Verdict::Corrupt if !named_by_client => AfterWrite::Corrupt,
@@ -151,11 +146,11 @@ pub fn burn_of_step(sent: &SentWrite) -> Option<StepBurn> {
     }
 }
 
-/// The steps of a transaction, as far as they decide which row remembers it.
+/// The steps of a transaction, as far as they decide which rows remember it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepKind {
-    /// It creates, updates or deletes, and leaves the write id.
-    Writes,
+    /// It creates, updates or deletes this row, or is an anchored add, and leaves the write id.
+    Writes(usize),
     /// It adds to this row. `can_anchor` says that the row is known, so that the add can have a window.
     Adds {
         /// The row.
@@ -167,32 +162,32 @@ pub enum StepKind {
     Checks,
 }
 
-/// Which step remembers a transaction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Anchor {
-    /// A step that writes remembers it, or no step needs to.
-    NotNeeded,
-    /// The add with this position among the steps.
-    Step(usize),
-    /// No step can. The transaction must not be sent.
-    Missing,
+/// Says which adds of a transaction, by their positions, become anchors: they get the id and a window. `None` if no row
+/// would remember the transaction, so that it must not be sent.
+///
+/// One row must remember a transaction that adds. `open` has, for each earlier attempt that may still be applied, the rows
+/// that would remember it: the next attempt excludes it by writing to one of them.
+#[must_use]
+pub fn anchors_of(steps: &[StepKind], open: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let mut anchors = Vec::new();
+    let anchor = |is_wanted: &dyn Fn(usize) -> bool| {
+        steps.iter().position(|step| matches!(step, StepKind::Adds { row, can_anchor: true } if is_wanted(*row)))
+    };
+    for rows in open.iter().filter(|rows| !writes_to(steps, rows)) {
+        anchors.extend(anchor(&|row| rows.contains(&row)).filter(|step| !anchors.contains(step)));
+    }
+    let adds = steps.iter().any(|step| matches!(step, StepKind::Adds { .. }));
+    let is_remembered = !anchors.is_empty() || steps.iter().any(|step| matches!(step, StepKind::Writes(_)));
+    if adds && !is_remembered {
+        anchors.push(anchor(&|_| true)?);
+    }
+    Some(anchors)
 }
 
-/// Says which add of a transaction gets the id and a window. One row must remember a transaction that adds.
-///
-/// `kept` is the row of an earlier attempt. A copy of that attempt must find the id of a later one, so the row stays the
-/// same.
+/// Whether one of the steps leaves an id in one of these rows.
 #[must_use]
-pub fn anchor_of(steps: impl Iterator<Item = StepKind> + Clone, kept: Option<usize>) -> Anchor {
-    let adds = steps.clone().any(|step| matches!(step, StepKind::Adds { .. }));
-    if !adds || steps.clone().any(|step| step == StepKind::Writes) {
-        return Anchor::NotNeeded;
-    }
-    let may_anchor = |step: StepKind| match step {
-        StepKind::Adds { row, can_anchor } => can_anchor && kept.is_none_or(|kept| kept == row),
-        StepKind::Writes | StepKind::Checks => false,
-    };
-    steps.enumerate().find(|(_, step)| may_anchor(*step)).map_or(Anchor::Missing, |(index, _)| Anchor::Step(index))
+pub fn writes_to(steps: &[StepKind], rows: &[usize]) -> bool {
+    steps.iter().any(|step| matches!(step, StepKind::Writes(row) if rows.contains(row)))
 }
 
 /// The state of the row after the write is applied.
@@ -215,19 +210,11 @@ pub(crate) fn made(sent: &SentWrite, version: Version) -> ItemVersion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::memory::WriteId;
 
     /// A version that was read never goes down, unless the table was restored.
     #[test]
     fn a_version_that_went_down_is_corrupt_unless_a_client_named_it_or_a_send_is_pending() {
-        let at = ItemVersion {
-            version: Version::new(7).expect("small enough"),
-            incarnation: WriteId::from_bytes([1; 8]).as_incarnation(),
-        };
-        let on = Base::Row { version: at.version, window: 1, incarnation: at.incarnation };
-        let id = WriteId::from_bytes([2; 8]);
-        let sent = SentWrite { id, on, remembered: 8, fence: None, rows_may_vanish: false, versions_may_repeat: false };
-        let after = |is_pending, named| after_write(&sent, Verdict::Corrupt, is_pending, false, named);
+        let after = |is_pending, named| after_write(Verdict::Corrupt, is_pending, false, named);
         assert_eq!((after(false, false), after(false, true)), (AfterWrite::Corrupt, AfterWrite::Conflict));
         assert_eq!((after(true, false), after(true, true)), (AfterWrite::Unknown, AfterWrite::Unknown));
     }
@@ -236,18 +223,22 @@ mod tests {
     const Y: StepKind = StepKind::Adds { row: 1, can_anchor: true };
     const UNKNOWN: StepKind = StepKind::Adds { row: 0, can_anchor: false };
 
-    fn anchor(steps: &[StepKind], kept: Option<usize>) -> Anchor {
-        anchor_of(steps.iter().copied(), kept)
+    #[test]
+    fn the_first_add_to_a_known_row_is_the_anchor_unless_another_step_remembers() {
+        assert_eq!(anchors_of(&[StepKind::Checks, X, Y], &[]), Some(vec![1]));
+        assert_eq!(anchors_of(&[UNKNOWN, Y], &[]), Some(vec![1]));
+        assert_eq!(anchors_of(&[X, StepKind::Writes(2)], &[]), Some(vec![]));
+        assert_eq!(anchors_of(&[StepKind::Checks], &[]), Some(vec![]));
+        assert_eq!(anchors_of(&[UNKNOWN], &[]), None);
     }
 
     #[test]
-    fn the_first_add_to_a_known_row_is_the_anchor_unless_another_step_remembers_or_an_earlier_attempt_had_one() {
-        assert_eq!(anchor(&[StepKind::Checks, X, Y], None), Anchor::Step(1));
-        assert_eq!(anchor(&[UNKNOWN, Y], None), Anchor::Step(1));
-        assert_eq!(anchor(&[X, Y], Some(1)), Anchor::Step(1));
-        assert_eq!(anchor(&[X, StepKind::Writes], None), Anchor::NotNeeded);
-        assert_eq!(anchor(&[StepKind::Checks], None), Anchor::NotNeeded);
-        assert_eq!(anchor(&[UNKNOWN], None), Anchor::Missing);
-        assert_eq!(anchor(&[X], Some(1)), Anchor::Missing);
+    fn an_add_to_a_row_that_would_remember_an_open_attempt_is_an_anchor_unless_another_step_excludes_that_attempt() {
+        assert_eq!(anchors_of(&[X, Y], &[vec![1]]), Some(vec![1]));
+        assert_eq!(anchors_of(&[X, Y, StepKind::Writes(2)], &[vec![1, 5]]), Some(vec![1]));
+        assert_eq!(anchors_of(&[X, Y, StepKind::Writes(2)], &[vec![1, 2]]), Some(vec![]));
+        assert_eq!(anchors_of(&[X, Y], &[vec![1], vec![0], vec![1]]), Some(vec![1, 0]));
+        assert_eq!(anchors_of(&[X, Y], &[vec![5]]), Some(vec![0]), "what is left is burned by a write of its own");
+        assert!(writes_to(&[X, StepKind::Writes(2)], &[1, 2]) && !writes_to(&[X, StepKind::Writes(2)], &[0, 1]));
     }
 }

@@ -154,6 +154,11 @@ impl<'a> Delivery<'a> {
         }
     }
 
+    /// The failure of a change that gives up after so many attempts.
+    pub(crate) fn contention(&self) -> Failure {
+        Failure::Contention { attempts: self.attempts }
+    }
+
     /// Records that the last attempt lost its race. The item had moved on by `behind` versions.
     pub(crate) fn conflict(&mut self, behind: u64, round_trip: Duration) {
         self.conflicts.met(behind, round_trip);
@@ -165,7 +170,7 @@ impl<'a> Delivery<'a> {
         let left = self.call.deadline().remaining();
         let pause = fraction(bound, self.sender.rng.next_u64()).min(left / 2);
         if left <= pause.saturating_add(self.sender.policy.min_send_time) {
-            return Err(Failure::Contention { attempts: self.attempts });
+            return Err(self.contention());
         }
         tokio::time::sleep(pause).await;
         Ok(())
@@ -182,7 +187,7 @@ impl<'a> Delivery<'a> {
         let pause = self.sender.policy.conflict_pause(&self.conflicts, self.sender.rng.next_u64()).min(left / 2);
         let enough_time = left > pause.saturating_add(self.sender.policy.min_send_time);
         if self.attempts >= self.sender.policy.max_attempts || !enough_time {
-            return Err(Failure::Contention { attempts: self.attempts });
+            return Err(self.contention());
         }
         tokio::time::sleep(pause).await;
         self.conflicts.paused(pause);
@@ -204,7 +209,7 @@ impl<'a> Delivery<'a> {
         match (sends.pending, sends.not_now) {
             (Some(source), _) => Failure::OutcomeUnknown { source },
             (None, Some(source)) => Failure::Unavailable { source },
-            (None, None) if self.conflicts.count > 0 => Failure::Contention { attempts: self.attempts },
+            (None, None) if self.conflicts.count > 0 => self.contention(),
             (None, None) => Failure::Unavailable { source: "no time was left to send the write".into() },
         }
     }

@@ -146,6 +146,26 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
     }
 }
 
+/// Whether a second copy of a refused write may still be applied, if no send of it is pending. `is_soon` says that TTL may
+/// remove the row that refused a create while such a copy can arrive.
+///
+/// It may, unless the condition cannot hold again: the version has passed, the row is another one, the key is taken, the
+/// token is too low.
+#[must_use]
+pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> bool {
+    match (judge(write, seen), write.on) {
+        (Verdict::Landed(_), _) => false,
+        (Verdict::NeverApplied, _) => is_soon,
+        (Verdict::Open | Verdict::Corrupt, _) | (Verdict::Unproved, Base::NoRow(_)) => true,
+        (Verdict::Unproved, Base::Row { version, window, incarnation }) => {
+            let is_below = |row: &SeenRow| row.version.get() < version.get() + window;
+            incarnation.is_foreign()
+                || write.versions_may_repeat
+                || seen.is_some_and(|row| row.incarnation == incarnation && is_below(row))
+        }
+    }
+}
+
 /// Judges a write of which no copy can be applied any more.
 pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     match (judge(write, seen), write.on, seen) {
@@ -196,6 +216,27 @@ mod tests {
     fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
         let on = Base::Row { version: version(at), window: 1, incarnation: Incarnation::of_content([content; 16]) };
         SentWrite { on, rows_may_vanish: true, ..write(id, at, 1) }
+    }
+
+    #[test]
+    fn a_copy_of_a_refused_write_may_still_land_until_its_condition_cannot_hold_again() {
+        let (add, seen) = (write(id(99), 40, W), |at| Some(row_at(at)));
+        let may = |write: &SentWrite, row: Option<SeenRow>| may_still_land(write, row.as_ref(), false);
+        let in_window: Vec<bool> = (39..=40 + W).map(|at| may(&add, seen(at))).collect();
+        assert_eq!(in_window, [true, true, true, true, true, false]);
+        assert!(!may(&add, seen(40 + 2 * R)), "the version has passed, although the memory proves nothing");
+        assert!(!may(&add, None) && !may(&add, Some(foreign(41, 1))), "a row that is gone does not come back");
+        assert!(!may(&write(id(41), 40, W), seen(41)), "it landed");
+        let fenced = SeenRow { fence: Some(8), ..row_at(41) };
+        assert!(!may(&SentWrite { fence: Some(7), ..add }, Some(fenced)));
+        // A create: a taken key refuses it as long as the row stays.
+        assert!(!may(&create(id(99)), seen(40)) && may(&create(id(99)), None));
+        assert!(may_still_land(&create(id(99)), seen(40).as_ref(), true));
+        assert!(may(&SentWrite { rows_may_vanish: true, ..create(id(99)) }, seen(40)));
+        // Where another program writes without a condition, a state may come back.
+        let any = SentWrite { versions_may_repeat: true, ..add };
+        assert!(may(&any, None) && may(&any, seen(40 + 2 * R)));
+        assert!(may(&adoption(id(99), 40, 1), Some(foreign(41, 2))));
     }
 
     #[test]

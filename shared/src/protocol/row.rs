@@ -59,6 +59,13 @@ impl Row {
         Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, attributes })
     }
 
+    /// The parts that the judge needs.
+    pub(crate) fn seen(&self) -> SeenRow {
+        let ItemVersion { version, incarnation } = self.at;
+        let memory = (!incarnation.is_foreign()).then(|| self.memory.clone());
+        SeenRow { version, incarnation, memory, fence: self.fence }
+    }
+
     /// Checks that the row has not seen a higher token than this one.
     ///
     /// # Errors
@@ -190,8 +197,15 @@ pub(crate) fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
 }
 
 /// Updates the attributes of this crate in a whole item that replaces the row: raises the version, stores the id in the
-/// memory, and removes the ids in `prune` from it. Adopts a foreign row.
-pub(crate) fn advance(names: &Names, item: &mut Attributes, at: ItemVersion, id: WriteId, prune: &[WriteId]) {
+/// memory, removes the ids in `prune` from it, and leaves those in `burn` as burned. Adopts a foreign row.
+pub(crate) fn advance(
+    names: &Names,
+    item: &mut Attributes,
+    at: ItemVersion,
+    id: WriteId,
+    prune: &[WriteId],
+    burn: &[WriteId],
+) {
     item.insert(names.version.to_owned(), number(at.version.next().get()));
     if at.incarnation.is_foreign() {
         item.insert(names.incarnation.to_owned(), bytes(id.as_bytes()));
@@ -199,6 +213,8 @@ pub(crate) fn advance(names: &Names, item: &mut Attributes, at: ItemVersion, id:
     } else if let Some(AttributeValue::M(traces)) = item.get_mut(names.writes) {
         traces.retain(|name, _| !prune.iter().any(|old| old.name() == *name));
         traces.insert(id.name(), number(at.version.get()));
+        let burned = || AttributeValue::N(format!("-{}", at.version.get()));
+        traces.extend(burn.iter().map(|id| (id.name(), burned())));
     }
 }
 
@@ -304,16 +320,18 @@ mod tests {
     fn a_whole_item_that_replaces_a_row_forgets_what_is_pruned_and_nothing_else() {
         let ids = [1, 2, 3].map(|byte| WriteId::from_bytes([byte; 8]));
         let mut item = first_attributes(&SHARED, ids[0]);
-        for (at, id, prune) in [(1, ids[1], &[][..]), (2, ids[2], &[ids[0]])] {
+        let burned = WriteId::from_bytes([9; 8]);
+        for (at, id, prune, burn) in [(1, ids[1], &[][..], &[][..]), (2, ids[2], &[ids[0]], &[burned])] {
             let at = Row::read(&SHARED, item.clone())
                 .map(|row| ItemVersion { version: Version::new(at).expect("small"), ..row.at });
-            advance(&SHARED.names, &mut item, at.expect("a row"), id, prune);
+            advance(&SHARED.names, &mut item, at.expect("a row"), id, prune, burn);
         }
         let row = Row::read(&SHARED, item).expect("a row");
         assert_eq!(row.at.version.get(), 3);
         let traces = ids.map(|id| row.memory.get(id));
         let applied = |at| Some(Trace::Applied(Version::new(at).expect("small")));
         assert_eq!(traces, [None, applied(1), applied(2)]);
+        assert_eq!(row.memory.get(burned), Some(Trace::Burned(Version::new(2).expect("small"))));
     }
 
     /// 400 KB less 4 KB for the attributes of this crate, which do not count.

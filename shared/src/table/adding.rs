@@ -13,7 +13,7 @@ use crate::protocol::after::{AfterAdd, after_add, after_burn, committed, is_in_w
 use crate::protocol::condition::{self, Addition, Demand, Remember};
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{SeenRow, SentWrite, judge};
+use crate::protocol::judge::{SeenRow, SentWrite, judge, may_still_land};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::InCrowd;
@@ -67,10 +67,10 @@ impl<T: Record> Table<T> {
         match change.run(key).await? {
             Ended::Added(added) => added.item.ok_or(UpdateError::NotFound),
             Ended::NotFound => Err(UpdateError::NotFound),
-            // Under the same id, a late copy of the add finds that its change was made.
+            // The update burns the add, if a late copy of it may still be applied.
             Ended::Refused(refused) => {
                 let RefusedAdd { row, current, mut change, .. } = *refused;
-                self.update_from(Observed::Live(row, current), &mut change, decide).await
+                self.update_from(Observed::Live(row, current), None, &mut change, decide).await
             }
         }
     }
@@ -156,7 +156,7 @@ impl<'a, T: Record> AddChange<'a, T> {
                     self.remember(&row);
                     let stand = add.stand(&row.attributes, false);
                     if !matches!(stand, Stand::Takes | Stand::Unclear) {
-                        return Ok(self.refused(stand, row, current));
+                        return Ok(self.refused(stand, row, current, None));
                     }
                     Sight::of_row(&Arc::new(row), true)
                 }
@@ -200,7 +200,11 @@ impl<'a, T: Record> AddChange<'a, T> {
                     Sight::of_row(&Arc::new(row), true)
                 }
                 Stand::WindowPassed => self.spread(Sight::of_row(&Arc::new(row), true), round_trip).await?,
-                stand => return Ok(self.refused(stand, row, current)),
+                stand => {
+                    // A burned add has ended.
+                    let is_open = sent.id == self.id && may_still_land(&sent, Some(&row.seen()), false);
+                    return Ok(self.refused(stand, row, current, is_open.then_some(sent)));
+                }
             };
         }
     }
@@ -224,8 +228,9 @@ impl<'a, T: Record> AddChange<'a, T> {
         self.table.sender().seen_rows.insert(&self.table.name, &self.key, row, self.table.remembers_items);
     }
 
-    fn refused(self, stand: Stand, row: Row, current: Versioned<T>) -> Ended<'a, T> {
-        let change = RowChange::under(self.table, self.key, self.id, self.delivery);
+    /// `open` is the add, if it was sent and may still be applied.
+    fn refused(self, stand: Stand, row: Row, current: Versioned<T>, open: Option<SentWrite>) -> Ended<'a, T> {
+        let change = RowChange::after(self.table, self.key, open, self.delivery);
         Ended::Refused(Box::new(RefusedAdd { stand, row, current, change }))
     }
 
@@ -248,7 +253,7 @@ impl<'a, T: Record> AddChange<'a, T> {
             row.check_fence(self.table.fence)?;
             prune = prunable(layout, row, self.id);
         }
-        let remember = Remember { id: self.id, prune: &prune };
+        let remember = Remember { id: self.id, prune: &prune, burn: &[] };
         condition::add_within(self.key.clone(), &Self::demand(sight)?, &remember, addition)
             .and_then(|write| condition::fenced(write, &layout.names, self.table.fence))
             .ok_or_else(too_long)
@@ -286,8 +291,7 @@ impl<'a, T: Record> AddChange<'a, T> {
         lost: Source,
     ) -> Result<Settled, Failure> {
         let table = self.table;
-        let remember = Remember { id: self.id, prune: &[] };
-        let Some(burn) = condition::burn(self.key.clone(), &Self::demand(sight)?, &remember, is_tombstone) else {
+        let Some(burn) = condition::burn(self.key.clone(), &Self::demand(sight)?, self.id, is_tombstone) else {
             return Err(Failure::OutcomeUnknown { source: lost });
         };
         let send = |send: Send| table.sender().write(&table.name, burn.clone(), send.timeout);

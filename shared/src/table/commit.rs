@@ -2,14 +2,14 @@
 
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Observed, Stamp, Write, soon_purged};
+use super::prepare::{Observed, Stamp, Write, burnable, soon_purged};
 use super::record::Record;
 use crate::call::Call;
 use crate::error::Failure;
-use crate::protocol::after::{AfterWrite, after_write, committed};
+use crate::protocol::after::{AfterWrite, MOST_OPEN, after_write, committed, made};
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, SentWrite, judge};
+use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge, may_still_land};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::version::ItemVersion;
@@ -18,39 +18,60 @@ use crate::version::ItemVersion;
 pub(crate) enum Committed<T> {
     /// The write was applied, and left the row at this version.
     Applied(ItemVersion),
-    /// The write was not applied and never will be. Holds the current state of the key.
-    Conflict(Observed<T>),
+    /// An earlier attempt was applied: a second copy of it, after it had been refused. So this one never will be.
+    Earlier {
+        /// The id of that attempt.
+        id: WriteId,
+        /// The version that it made.
+        at: ItemVersion,
+        /// The current state of the key.
+        current: Observed<T>,
+    },
+    /// The write was not applied.
+    Conflict {
+        /// The current state of the key.
+        current: Observed<T>,
+        /// Its id, if a second copy of it may still be applied before the next write.
+        open: Option<WriteId>,
+    },
 }
 
-/// One logical change to one key. It has one write id, and one send window for all its sends.
+/// One logical change to one key. All its sends have one window.
+///
+/// An attempt that was refused and may still be applied is *open*. The next attempt has an id of its own and burns the
+/// open ones in the same write, so at most one of them is applied, and the row tells which.
 pub(crate) struct RowChange<'a, T> {
     table: &'a Table<T>,
     key: Attributes,
     id: WriteId,
+    open: Vec<SentWrite>,
     delivery: Delivery<'a>,
 }
 
 impl<'a, T: Record> RowChange<'a, T> {
     pub(crate) fn new(table: &'a Table<T>, key: &Key, call: &'a Call) -> Result<Self, Failure> {
-        Ok(RowChange {
-            table,
-            key: Table::<T>::key_attributes(key)?,
-            id: WriteId::from_random(table.sender().rng.next_u64()),
-            delivery: Delivery::new(table.sender(), call),
-        })
+        let delivery = Delivery::new(table.sender(), call);
+        Ok(RowChange::after(table, Table::<T>::key_attributes(key)?, None, delivery))
     }
 
-    /// The same change as an add that was refused, under the id of that add.
-    pub(crate) fn under(table: &'a Table<T>, key: Attributes, id: WriteId, delivery: Delivery<'a>) -> Self {
-        RowChange { table, key, id, delivery }
+    /// The same change as an add that was refused. `open` is that add, if it may still be applied.
+    pub(crate) fn after(table: &'a Table<T>, key: Attributes, open: Option<SentWrite>, delivery: Delivery<'a>) -> Self {
+        let id = WriteId::from_random(table.sender().rng.next_u64());
+        RowChange { table, key, id, open: Vec::from_iter(open), delivery }
     }
 
-    /// Sends `write` until it is proved to be applied, or proved never to be. If the previous attempt lost a race,
-    /// waits first.
+    /// Whether an earlier attempt may have been applied since it was refused.
+    pub(crate) fn has_open_attempts(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Sends `write` until it is proved to be applied, or proved not to be. If the previous attempt lost a race, waits
+    /// first.
     pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {
-        let RowChange { table, key, id, delivery } = self;
+        let RowChange { table, key, id, open, delivery } = self;
         let purge_at = table.sender().clock.now() + table.tombstone_retention;
-        let stamp = Stamp { id: *id, purge_at, fence: table.fence };
+        let burn = burnable(open.iter(), write.incarnation());
+        let stamp = Stamp { id: *id, burn: &burn, purge_at, fence: table.fence };
         let (mut request, sent) = write.prepare(key, stamp)?;
         if table.remembers_items {
             request.show_new_row();
@@ -80,13 +101,14 @@ impl<'a, T: Record> RowChange<'a, T> {
         let verdict = judge(sent, seen.as_ref()).traced();
         let current = item.map(|item| Row::read(layout, item)).transpose();
         let refused_by = current.as_ref().ok().and_then(Option::as_ref);
+        if let Some((id, at)) = self.landed_earlier(seen.as_ref()) {
+            self.table.saw(&self.key, refused_by);
+            return Ok(Committed::Earlier { id, at, current: observed(current?)? });
+        }
         let is_soon = soon_purged(layout, sent, refused_by, self.table.sender().clock.now());
-        let after = after_write(sent, verdict, pending.is_some(), is_soon, named_by_client);
+        let after = after_write(verdict, pending.is_some(), is_soon, named_by_client);
         match after {
             AfterWrite::Applied => return Ok(Committed::Applied(committed(sent))),
-            AfterWrite::EarlierApplied => {
-                return Err(Failure::OutcomeUnknown { source: "an earlier attempt of this change was applied".into() });
-            }
             AfterWrite::Conflict | AfterWrite::Unknown | AfterWrite::Corrupt => self.table.saw(&self.key, refused_by),
         }
         if let (AfterWrite::Unknown, Some(source)) = (after, pending) {
@@ -103,9 +125,26 @@ impl<'a, T: Record> RowChange<'a, T> {
             let now = seen.as_ref().map_or(version, |row| row.version);
             self.delivery.conflict(now.get().saturating_sub(version.get()), round_trip);
         }
-        Ok(Committed::Conflict(match current? {
-            Some(row) => Observed::of(row)?,
-            None => Observed::Absent,
-        }))
+        let open = may_still_land(sent, seen.as_ref(), is_soon).then_some(sent.id);
+        if open.is_some() {
+            self.open.push(*sent);
+            self.id = WriteId::from_random(self.table.sender().rng.next_u64());
+            if self.open.len() > MOST_OPEN {
+                return Err(self.delivery.contention());
+            }
+        }
+        Ok(Committed::Conflict { current: observed(current?)?, open })
     }
+
+    /// The earlier attempt that this row remembers as applied, and the version that it made.
+    fn landed_earlier(&self, seen: Option<&SeenRow>) -> Option<(WriteId, ItemVersion)> {
+        self.open.iter().find_map(|sent| match judge(sent, seen) {
+            Verdict::Landed(version) => Some((sent.id, made(sent, version))),
+            _ => None,
+        })
+    }
+}
+
+fn observed<T: Record>(row: Option<Row>) -> Result<Observed<T>, Failure> {
+    row.map_or(Ok(Observed::Absent), Observed::of)
 }

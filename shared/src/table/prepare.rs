@@ -10,7 +10,7 @@ use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row, check_size};
 use crate::timestamp::epoch_seconds;
-use crate::version::{ItemVersion, Version, Versioned};
+use crate::version::{Incarnation, ItemVersion, Version, Versioned};
 use std::time::{Duration, SystemTime};
 
 /// A row that TTL may remove within this time proves nothing about a create whose answer was lost, because a late copy
@@ -50,11 +50,36 @@ pub(crate) enum Write<'a, T> {
     Delete(ItemVersion, Option<&'a Row>),
 }
 
+impl<T> Write<'_, T> {
+    /// The incarnation of the row that it changes. `None` for a free key.
+    pub(crate) fn incarnation(&self) -> Option<Incarnation> {
+        match self {
+            Write::Create(_) => None,
+            Write::Revive(row, _) | Write::Update(row, ..) => Some(row.at.incarnation),
+            Write::Delete(at, _) => Some(at.incarnation),
+        }
+    }
+}
+
+/// The earlier attempts that a row of this incarnation would remember, and so a write to it can burn.
+pub(crate) fn burnable<'a>(
+    earlier: impl Iterator<Item = &'a SentWrite>,
+    incarnation: Option<Incarnation>,
+) -> Vec<WriteId> {
+    let is_here = |sent: &&SentWrite| match sent.on {
+        Base::Row { incarnation: of, .. } => !of.is_foreign() && Some(of) == incarnation,
+        Base::NoRow(_) => false,
+    };
+    earlier.filter(is_here).map(|sent| sent.id).collect()
+}
+
 /// The parts of a row that a write sets beside the value.
 #[derive(Clone, Copy)]
-pub(crate) struct Stamp {
-    /// The id of the logical change.
+pub(crate) struct Stamp<'a> {
+    /// The id of the write.
     pub id: WriteId,
+    /// Earlier attempts of the same change, which the write burns. Only those that would be remembered by the same row.
+    pub burn: &'a [WriteId],
     /// The time after which the tombstone that the write leaves may be removed.
     pub purge_at: SystemTime,
     /// The fencing token of the write.
@@ -66,7 +91,7 @@ impl<T: Record> Write<'_, T> {
     ///
     /// # Errors
     /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
-    pub(crate) fn prepare(&self, key: &Attributes, stamp: Stamp) -> Result<(ConditionalWrite, SentWrite), Failure> {
+    pub(crate) fn prepare(&self, key: &Attributes, stamp: Stamp<'_>) -> Result<(ConditionalWrite, SentWrite), Failure> {
         let layout = Table::<T>::LAYOUT;
         if let Write::Revive(row, _) | Write::Update(row, ..) = self {
             row.check_fence(stamp.fence)?;
@@ -158,7 +183,7 @@ pub fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
     purge_at.is_some_and(|seconds| seconds < epoch_seconds(now + PURGE_MARGIN))
 }
 
-fn create<T: Record>(value: &T, key: &Attributes, stamp: Stamp) -> Result<ConditionalWrite, Failure> {
+fn create<T: Record>(value: &T, key: &Attributes, stamp: Stamp<'_>) -> Result<ConditionalWrite, Failure> {
     let layout = Table::<T>::LAYOUT;
     let mut item = Table::<T>::encode(value)?;
     item.extend(key.clone());
@@ -173,7 +198,7 @@ fn change_row(
     row: &Row,
     mut diff: Diff,
     key: &Attributes,
-    stamp: Stamp,
+    stamp: Stamp<'_>,
 ) -> Result<ConditionalWrite, Failure> {
     let names = &layout.names;
     // A mark of another version must not become that of the row. Under another name, the time of a foreign row is not ours.
@@ -186,10 +211,11 @@ fn change_row(
     check_size(names, &item)?;
     let demand = Demand::of(layout, row);
     let prune = prunable(layout, row, stamp.id);
-    let update = condition::update_at(key.clone(), &demand, &Remember { id: stamp.id, prune: &prune }, &diff);
+    let remember = Remember { id: stamp.id, prune: &prune, burn: stamp.burn };
+    let update = condition::update_at(key.clone(), &demand, &remember, &diff);
     let write = update.and_then(|update| condition::fenced(update, names, stamp.fence)).or_else(|| {
-        row::advance(names, &mut item, row.at, stamp.id, &prune);
-        condition::fenced(condition::put_at(&demand, item)?, names, stamp.fence)
+        row::advance(names, &mut item, row.at, stamp.id, &prune, stamp.burn);
+        condition::fenced(condition::put_at(&demand, &remember, item)?, names, stamp.fence)
     });
     write.ok_or_else(too_long)
 }
@@ -199,7 +225,7 @@ fn delete(
     demand: &Demand<'_>,
     row: Option<&Row>,
     key: &Attributes,
-    stamp: Stamp,
+    stamp: Stamp<'_>,
 ) -> Result<ConditionalWrite, Failure> {
     let fenced = |write| condition::fenced(write, &layout.names, stamp.fence);
     if layout.deletes == Deletes::Remove {
@@ -215,7 +241,7 @@ fn delete(
     diff.remove = removed.map(|&name| name.to_owned()).collect();
     let prune = row.map(|row| prunable(layout, row, stamp.id)).unwrap_or_default();
     let bury = |prune| {
-        let remember = Remember { id: stamp.id, prune };
+        let remember = Remember { id: stamp.id, prune, burn: stamp.burn };
         condition::bury_at(key.clone(), demand, &remember, &diff, purge_at).and_then(fenced)
     };
     // What a row may forget, it may also keep.

@@ -76,8 +76,10 @@ impl<T: Record> Table<T> {
                 Observed::Live(_, current) => return Err(CreateError::Exists(Box::new(current.clone()))),
             };
             match change.commit(write).await? {
-                Committed::Applied(at) => return Ok(Versioned { value: value.clone(), at }),
-                Committed::Conflict(current) => observed = current,
+                Committed::Applied(at) | Committed::Earlier { at, .. } => {
+                    return Ok(Versioned { value: value.clone(), at });
+                }
+                Committed::Conflict { current, .. } => observed = current,
             }
         }
     }
@@ -101,35 +103,49 @@ impl<T: Record> Table<T> {
         let mut change = RowChange::new(self, key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
         let remembered = self.remembered(&Self::key_attributes(key)?).and_then(|row| Observed::of((*row).clone()).ok());
-        if let Some(Observed::Live(row, current)) = remembered
-            && let Decision::Put(next) = decide(&current.value)
-        {
-            match change.commit(Write::Update(&row, &current.value, &next)).await? {
-                Committed::Applied(at) => return Ok(Versioned { value: next, at }),
-                Committed::Conflict(current) => return self.update_from(current, &mut change, decide).await,
-            }
+        match remembered {
+            Some(live @ Observed::Live(..)) => self.update_from(live, Some((key, call)), &mut change, decide).await,
+            _ => self.update_from(self.observe(key, call).await?, None, &mut change, decide).await,
         }
-        let observed = self.observe(key, call).await?;
-        self.update_from(observed, &mut change, decide).await
     }
 
-    /// Decides and writes, beginning with what was just observed.
+    /// Decides and writes, beginning with what was observed. If that may be out of date, `remembered` says how to read it
+    /// before any answer without a write.
     pub(super) async fn update_from<R>(
         &self,
         mut observed: Observed<T>,
+        mut remembered: Option<(&Key, &Call)>,
         change: &mut RowChange<'_, T>,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
+        // The values of the open attempts.
+        let mut earlier = Vec::new();
         loop {
             let Observed::Live(row, current) = observed else { return Err(UpdateError::NotFound) };
-            let next = match decide(&current.value) {
-                Decision::Put(next) => next,
-                Decision::Keep => return Ok(current),
-                Decision::Refuse(reason) => return Err(UpdateError::Refused(reason)),
+            let next = match (decide(&current.value), remembered.take()) {
+                (Decision::Put(next), _) => next,
+                (_, Some((key, call))) => {
+                    observed = self.observe(key, call).await?;
+                    continue;
+                }
+                (Decision::Keep, None) => return Ok(current),
+                (Decision::Refuse(reason), None) => return Err(UpdateError::Refused(reason)),
             };
             match change.commit(Write::Update(&row, &current.value, &next)).await? {
                 Committed::Applied(at) => return Ok(Versioned { value: next, at }),
-                Committed::Conflict(current) => observed = current,
+                Committed::Earlier { id, at, current } => {
+                    let value = earlier.into_iter().find_map(|(of, value)| (of == id).then_some(value));
+                    return match (value, current) {
+                        (Some(value), _) => Ok(Versioned { value, at }),
+                        // It was an add. The row shows its result.
+                        (None, Observed::Live(_, current)) => Ok(current),
+                        (None, Observed::Absent | Observed::Tombstone(_)) => Err(UpdateError::NotFound),
+                    };
+                }
+                Committed::Conflict { current, open } => {
+                    earlier.extend(open.map(|id| (id, next)));
+                    observed = current;
+                }
             }
         }
     }
@@ -159,9 +175,9 @@ impl<T: Record> Table<T> {
             Decision::Refuse(reason) => return Err(E::Refused(reason)),
         };
         match change.commit(Write::Update(&row, &current.value, &next)).await? {
-            Committed::Applied(at) => Ok(Versioned { value: next, at }),
-            Committed::Conflict(Observed::Live(_, current)) => Err(E::Conflict(Box::new(current))),
-            Committed::Conflict(Observed::Absent | Observed::Tombstone(_)) => Err(E::NotFound),
+            Committed::Applied(at) | Committed::Earlier { at, .. } => Ok(Versioned { value: next, at }),
+            Committed::Conflict { current: Observed::Live(_, current), .. } => Err(E::Conflict(Box::new(current))),
+            Committed::Conflict { current: Observed::Absent | Observed::Tombstone(_), .. } => Err(E::NotFound),
         }
     }
 
@@ -181,13 +197,17 @@ impl<T: Record> Table<T> {
         } else {
             match self.observe(key, call).await? {
                 Observed::Live(row, _) if row.at == at => change.commit(Write::Delete(at, Some(&row))).await?,
-                observed => Committed::Conflict(observed),
+                current => Committed::Conflict { current, open: None },
             }
         };
         match committed {
-            Committed::Applied(at) => Ok(at.version),
-            Committed::Conflict(Observed::Live(_, current)) => Err(DeleteError::Conflict(Box::new(current))),
-            Committed::Conflict(Observed::Absent | Observed::Tombstone(_)) => Err(DeleteError::NotFound),
+            Committed::Applied(at) | Committed::Earlier { at, .. } => Ok(at.version),
+            Committed::Conflict { current: Observed::Live(_, current), .. } => {
+                Err(DeleteError::Conflict(Box::new(current)))
+            }
+            Committed::Conflict { current: Observed::Absent | Observed::Tombstone(_), .. } => {
+                Err(DeleteError::NotFound)
+            }
         }
     }
 
@@ -201,10 +221,18 @@ impl<T: Record> Table<T> {
         let mut change = RowChange::new(self, key, call)?;
         let mut observed = self.observe(key, call).await?;
         loop {
-            let Observed::Live(row, _) = observed else { return Err(DeleteError::NotFound) };
+            let row = match observed {
+                Observed::Live(row, _) => row,
+                // A second copy of an earlier attempt may have removed the row, and left nothing to tell it by.
+                Observed::Absent if change.has_open_attempts() => {
+                    let source = "an earlier attempt of this delete may have removed the item".into();
+                    return Err(Failure::OutcomeUnknown { source }.into());
+                }
+                Observed::Absent | Observed::Tombstone(_) => return Err(DeleteError::NotFound),
+            };
             match change.commit(Write::Delete(row.at, Some(&row))).await? {
-                Committed::Applied(at) => return Ok(at.version),
-                Committed::Conflict(current) => observed = current,
+                Committed::Applied(at) | Committed::Earlier { at, .. } => return Ok(at.version),
+                Committed::Conflict { current, .. } => observed = current,
             }
         }
     }

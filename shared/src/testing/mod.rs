@@ -23,11 +23,11 @@ pub use crate::lambda::testing::{Reported, logged, report_line, subsegment};
 pub use crate::lease::judge::{AfterAcquire, AfterRenewal, LeaseTimes, judge_acquire, judge_renewal};
 pub use crate::lww::judge_registration;
 pub use crate::protocol::after::{
-    AfterAdd, AfterCancellation, AfterWrite, Anchor, StepBurn, StepKind, after_add, after_burn, after_cancellation,
-    after_settling, after_write, anchor_of, burn_of_step, is_in_window,
+    AfterAdd, AfterCancellation, AfterWrite, StepBurn, StepKind, after_add, after_burn, after_cancellation,
+    after_settling, after_write, anchors_of, burn_of_step, is_in_window, writes_to,
 };
 pub use crate::protocol::item::{Diff, diff};
-pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
+pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge, may_still_land};
 pub use crate::protocol::memory::{Memory, Trace, WriteId};
 pub use crate::table::add::Stand;
 pub use crate::table::prepare::is_soon;

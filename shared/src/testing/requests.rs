@@ -49,6 +49,8 @@ pub struct Writer<'a> {
     pub seen: Option<&'a Attributes>,
     /// The write id.
     pub id: WriteId,
+    /// The earlier attempts of the same change that the write burns.
+    pub burn: &'a [WriteId],
     /// When a tombstone may be removed.
     pub purge_at: SystemTime,
     /// The fencing token.
@@ -67,9 +69,9 @@ impl Writer<'_> {
         let layout = Table::<T>::LAYOUT;
         let key = Table::<T>::key_attributes(self.key)?;
         let row = self.seen.cloned().map(|seen| Row::read(layout, seen)).transpose()?;
-        let stamp = Stamp { id: self.id, purge_at: self.purge_at, fence: self.fence };
+        let stamp = Stamp { id: self.id, burn: self.burn, purge_at: self.purge_at, fence: self.fence };
         let fenced = |write| condition::fenced(write, &layout.names, self.fence);
-        let remember = |prune| Remember { id: self.id, prune };
+        let remember = |prune| Remember { id: self.id, prune, burn: self.burn };
         let resolve = |add: &Add| -> Result<Addition, Failure> { add.resolve::<T>(self.seen) };
         let request = match (write, &row) {
             (RowWrite::Create(value), _) => Some(Write::Create(*value).prepare(&key, stamp)?.0),
@@ -90,7 +92,7 @@ impl Writer<'_> {
                 condition::add_within(key, &demand, &remember(&prune), &resolve(add)?).and_then(fenced)
             }
             (RowWrite::Burn, Some(row)) => {
-                condition::burn(key, &Demand::of(layout, row).in_window(), &remember(&[]), row.is_tombstone)
+                condition::burn(key, &Demand::of(layout, row).in_window(), self.id, row.is_tombstone)
             }
             (RowWrite::Check, Some(row)) => condition::check_at(key, &Demand::of(layout, row)),
         };

@@ -42,12 +42,18 @@ pub(super) struct Step {
     pub(super) anchor: Option<(TransactWriteItem, SentWrite)>,
 }
 
+/// The writes of these steps that leave an id, each with its row.
+pub(super) fn writes(steps: &[Step]) -> Vec<(usize, SentWrite)> {
+    let write = |step: &Step| if let Role::Writes(sent) = step.role { Some((step.row, sent)) } else { None };
+    steps.iter().filter_map(write).collect()
+}
+
 impl Step {
     pub(super) fn request(&self) -> TransactWriteItem {
         self.request.clone()
     }
 
-    /// Becomes the step that remembers the transaction, if it can.
+    /// Becomes a step that remembers the transaction, if it can.
     pub(super) fn become_anchor(&mut self) {
         if let Some((request, sent)) = self.anchor.take() {
             (self.request, self.role) = (request, Role::Writes(sent));
@@ -56,7 +62,7 @@ impl Step {
 
     pub(super) fn kind(&self) -> StepKind {
         match self.role {
-            Role::Writes(_) => StepKind::Writes,
+            Role::Writes(_) => StepKind::Writes(self.row),
             Role::Adds => StepKind::Adds { row: self.row, can_anchor: self.anchor.is_some() },
             Role::Checks(_) | Role::Requires(_) => StepKind::Checks,
         }

@@ -1,21 +1,21 @@
 //! [`Transactions`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
-use super::attempt::{Attempt, Plan};
+use super::attempt::{Attempt, OpenAttempt, Plan};
 use super::cancellation::{Cancelled, is_lease_lost, judge_after_loss, judge_cancellation};
 use super::reads::{Known, Reads};
-use super::step::{Role, Step};
+use super::step::{Role, Step, writes};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::protocol::after::{AfterCancellation, StepBurn, after_cancellation, after_settling, burn_of_step};
+use crate::protocol::after::{AfterCancellation, MOST_OPEN, after_cancellation, after_settling, burn_of_step};
 use crate::protocol::batch::read_rows;
 use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, Verdict, judge};
+use crate::protocol::judge::{Base, SentWrite, Verdict, judge, may_still_land};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Reason, Sender};
 use crate::store::Store;
-use crate::table::prepare::soon_purged;
+use crate::table::prepare::{sent_write, soon_purged};
 use std::sync::Arc;
 use tracing::debug;
 
@@ -116,7 +116,14 @@ pub(crate) async fn transact<A, R>(
     let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), id);
     let asked = attempt.to_be_read();
     change.read(&mut attempt, asked).await?;
+    // The answers of the open attempts.
+    let mut earlier: Vec<(WriteId, A)> = Vec::new();
     loop {
+        if let Some(landed) = attempt.landed() {
+            let answer = earlier.into_iter().find_map(|(id, answer)| (id == landed).then_some(answer));
+            return answer
+                .ok_or_else(|| Failure::OutcomeUnknown { source: "an earlier attempt was applied".into() }.into());
+        }
         attempt.begin(sender.clock.now());
         let plan = decide(&mut attempt);
         let writes = matches!(plan, Ok(Plan::Commit(_))) && attempt.has_steps();
@@ -131,13 +138,21 @@ pub(crate) async fn transact<A, R>(
             Plan::Keep(answer) => return Ok(answer),
             Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
         };
+        let id = attempt.id();
         if change.commit(&mut attempt).await? {
             return Ok(answer);
+        }
+        if attempt.is_open(id) {
+            earlier.push((id, answer));
         }
     }
 }
 
-/// One logical change. It has one write id, one send window for all its sends, and a new token for every decision.
+/// One logical change. It has one send window for all its sends, and a new token for every decision.
+///
+/// An attempt that was refused and may still be applied is *open*. The next attempt has a write id of its own, and excludes
+/// the open ones: it writes to a row that each of them writes to, and burns their ids there. What it cannot exclude in this
+/// way is burned before it is sent.
 struct TransactionChange<'a> {
     sender: &'a Sender,
     call: &'a Call,
@@ -146,11 +161,16 @@ struct TransactionChange<'a> {
 
 impl TransactionChange<'_> {
     /// Sends the steps until the outcome is proved. Returns `true` if they were applied. Returns `false` if they were
-    /// not and never will be; the attempt then knows the rows that refused them.
+    /// not; the attempt then knows the rows that refused them, and whether they or earlier ones may still be applied.
     async fn commit(&mut self, attempt: &mut Attempt) -> Result<bool, Failure> {
         let steps = attempt.take_steps()?;
         if steps.is_empty() {
             return Ok(true);
+        }
+        if let Some(index) = attempt.first_not_excluded_by(&steps) {
+            let open = attempt.take_open(index);
+            self.burn_open(attempt, open).await?;
+            return Ok(false);
         }
         let token = self.sender.new_token();
         let (sender, requests) = (self.sender, &steps);
@@ -176,6 +196,13 @@ impl TransactionChange<'_> {
         refusal: Refusal<Vec<Reason>>,
     ) -> Result<bool, Failure> {
         let Refusal { by: reasons, round_trip, pending } = refusal;
+        // An earlier attempt excludes this one, so what is pending of it is not applied either.
+        for (step, reason) in steps.iter().zip(&reasons) {
+            let Reason::Refused(Some(item)) = reason else { continue };
+            if attempt.judge_earlier(step.row, row::seen(step.layout, item).as_ref()) {
+                return Ok(false);
+            }
+        }
         // The judge comes before everything else.
         let judged = steps.iter().zip(&reasons).map(|(step, reason)| Cancelled {
             role: &step.role,
@@ -185,6 +212,7 @@ impl TransactionChange<'_> {
         let mut burned = None;
         let verdict = judge_cancellation(judged, self.sender.clock.now()).traced();
         let is_lost = is_lease_lost(steps.iter().map(|step| &step.role).zip(&reasons));
+        let mut is_open = verdict != Verdict::NeverApplied && !is_lost && self.may_still_land(steps, &reasons);
         let after = match after_cancellation(verdict, pending.is_some(), is_lost) {
             // If the rows cannot be asked, nothing is proved.
             AfterCancellation::AskRows => {
@@ -192,9 +220,13 @@ impl TransactionChange<'_> {
                 after_settling(verdict, pending.is_some())
             }
             AfterCancellation::Burn => {
-                let (verdict, row) = self.burn(attempt, steps).await.unwrap_or((Verdict::Unproved, None));
-                burned = row;
-                after_settling(verdict, pending.is_some())
+                is_open = false;
+                let burn = self.burn(attempt, &writes(steps)).await.ok().flatten();
+                burned = burn.map(|(_, row)| row);
+                if attempt.landed().is_some() {
+                    return Ok(false);
+                }
+                after_settling(burn.map_or(Verdict::Unproved, |(verdict, _)| verdict), pending.is_some())
             }
             after => after,
         };
@@ -239,6 +271,13 @@ impl TransactionChange<'_> {
         if let Some(behind) = behind {
             self.delivery.conflict(behind, round_trip);
         }
+        if is_open {
+            if attempt.open_attempts() == MOST_OPEN {
+                return Err(self.delivery.contention());
+            }
+            attempt.leave_open(steps);
+            attempt.renew_id(WriteId::from_random(self.sender.rng.next_u64()));
+        }
         // A taken key usually decides by itself. Otherwise, reads again the items that another transaction is changing.
         if !taken {
             self.read(attempt, unread).await?;
@@ -246,51 +285,81 @@ impl TransactionChange<'_> {
         Ok(false)
     }
 
-    /// Makes sure that no copy of the transaction is applied any more, by burning one step that leaves an id. Returns
-    /// what is proved, and the row of that step.
-    async fn burn(&mut self, attempt: &mut Attempt, steps: &[Step]) -> Result<(Verdict, Option<usize>), Failure> {
-        let fresh_id = || WriteId::from_random(self.sender.rng.next_u64());
-        let to_burn = steps.iter().find_map(|step| {
-            let Role::Writes(sent) = step.role else { return None };
-            let burn = match burn_of_step(&sent)? {
-                StepBurn::Tombstone => Some(attempt.burning_tombstone(step, fresh_id())),
-                StepBurn::InRow => attempt.burn(step, sent),
+    /// Whether a second copy of these refused steps may still be applied, if no send of them is pending: none of the
+    /// reasons shows that the condition of its step cannot hold again.
+    fn may_still_land(&self, steps: &[Step], reasons: &[Reason]) -> bool {
+        let now = self.sender.clock.now();
+        let may = |step: &Step, item: Option<&Attributes>| {
+            let sent = match step.role {
+                Role::Writes(sent) => sent,
+                Role::Checks(on) => sent_write(step.layout, WriteId::from_random(0), None, on),
+                Role::Adds | Role::Requires(_) => return true,
             };
-            Some((step, sent, burn?))
+            let row = item.and_then(|item| Row::read(step.layout, item.clone()).ok());
+            let seen = item.and_then(|item| row::seen(step.layout, item));
+            may_still_land(&sent, seen.as_ref(), soon_purged(step.layout, &sent, row.as_ref(), now))
+        };
+        !writes(steps).is_empty()
+            && steps.iter().zip(reasons).all(|(step, reason)| match reason {
+                Reason::Refused(item) => may(step, item.as_ref()),
+                Reason::NotNow | Reason::Rejected | Reason::None => true,
+            })
+    }
+
+    /// Burns an earlier attempt that the next one would not exclude.
+    async fn burn_open(&mut self, attempt: &mut Attempt, open: OpenAttempt) -> Result<(), Failure> {
+        match self.burn(attempt, &open.writes).await? {
+            Some((Verdict::Landed(_), _)) => attempt.landed_earlier(open.id),
+            // Where nothing can burn it, rows vanish or are those of other programs: see "What is not promised".
+            Some((Verdict::NeverApplied, _)) | None => {}
+            Some(_) => {
+                return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that no copy of an attempt is applied any more, by burning one of its writes that leaves an id. Returns
+    /// the proof, and the row of that write. `None` if none of them can be burned.
+    async fn burn(
+        &mut self,
+        attempt: &mut Attempt,
+        writes: &[(usize, SentWrite)],
+    ) -> Result<Option<(Verdict, usize)>, Failure> {
+        let fresh_id = || WriteId::from_random(self.sender.rng.next_u64());
+        let to_burn = writes.iter().find_map(|(row, sent)| {
+            burn_of_step(sent)?;
+            Some((*row, sent, attempt.burn(*row, sent, fresh_id())?))
         });
-        let Some((step, sent, burn)) = to_burn else { return Ok((Verdict::Unproved, None)) };
-        let (layout, table) = (step.layout, attempt.address(step.row).table.clone());
+        let Some((row, sent, burn)) = to_burn else { return Ok(None) };
+        let (layout, table) = (attempt.layout(row), attempt.address(row).table.clone());
         let sender = self.sender;
         let write = |send: Send| sender.write(&table, burn.clone(), send.timeout);
-        let (verdict, row) = match self.delivery.until_proved(write).await? {
+        let (verdict, now_there) = match self.delivery.until_proved(write).await? {
             WriteOutcome::Applied(new) => (Verdict::NeverApplied, burn.new_row(new)),
             WriteOutcome::Refused(refusal) => {
-                let row = refusal.by.clone().and_then(|item| Row::read(layout, item).ok());
-                let soon = soon_purged(layout, &sent, row.as_ref(), sender.clock.now());
-                let verdict = match judge(&sent, refusal.by.as_ref().and_then(|item| row::seen(layout, item)).as_ref())
-                {
+                let there = refusal.by.clone().and_then(|item| Row::read(layout, item).ok());
+                let soon = soon_purged(layout, sent, there.as_ref(), sender.clock.now());
+                let verdict = match judge(sent, refusal.by.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
                     Verdict::NeverApplied if soon => Verdict::Unproved,
                     verdict => verdict,
                 };
                 (verdict.traced(), refusal.by)
             }
         };
-        attempt.learn(step.row, Known::of(layout, row)?);
+        attempt.learn(row, Known::of(layout, now_there)?);
         // The row refuses the burned id. What follows is a new write.
         attempt.renew_id(fresh_id());
-        Ok((verdict, Some(step.row)))
+        Ok(Some((verdict, row)))
     }
 
     /// Judges a transaction whose lease is lost, by the rows that it would have written. No copy of it can be applied
     /// any more, so these rows show whether an earlier copy was.
     async fn judge_after_loss(&self, attempt: &Attempt, steps: &[Step]) -> Result<Verdict, Failure> {
-        let sent = |step: &Step| {
-            if let Role::Writes(sent) = step.role { Some((step.row, (sent, step.layout))) } else { None }
-        };
-        let (rows, writes): (Vec<_>, Vec<_>) = steps.iter().filter_map(sent).unzip();
+        let (rows, writes): (Vec<_>, Vec<_>) = writes(steps).into_iter().unzip();
         let items = self.read_batch(attempt, &rows).await?;
-        let seen = |item: &Option<Attributes>, layout| item.as_ref().and_then(|item| row::seen(layout, item));
-        Ok(judge_after_loss(items.iter().zip(writes).map(|(item, (sent, layout))| (sent, seen(item, layout)))))
+        let seen = items.iter().zip(&rows).map(|(item, row)| row::seen(attempt.layout(*row), item.as_ref()?));
+        Ok(judge_after_loss(writes.into_iter().zip(seen)))
     }
 
     /// Reads these rows again, and teaches the attempt their current state.

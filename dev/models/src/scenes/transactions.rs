@@ -94,13 +94,6 @@ pub(super) fn removals() -> Vec<Removal> {
             two(&[TRANSFER], some(9, 0), (2, 2), few),
         ),
         removal(
-            "anchor-stays",
-            "the anchor stays the same in all attempts",
-            ONCE,
-            Rule::AnchorStays,
-            Transactions { others: [2, 0], ..two(&[BLIND], some(1, 0), (3, 3), few) },
-        ),
-        removal(
             "update-leaves-id",
             "an update in a transaction leaves the id in its row",
             NOT_APPLIED,

@@ -3,7 +3,7 @@
 use super::{Call, Kind, Known, MOST, Refusals, Rule, Steps, Transactions, X, Y};
 use crate::protocol::{Next, Told};
 use crate::row::{Row, Write};
-use fencepost::testing::{Anchor, StepKind, anchor_of};
+use fencepost::testing::{StepKind, anchors_of};
 
 impl Call {
     /// Learns the rows that refused.
@@ -34,22 +34,17 @@ impl Transactions {
                 StepKind::Adds { row: *row, can_anchor: matches!(call.known[*row], Known::Row(_)) }
             }
             Write::Check { .. } => StepKind::Checks,
-            _ => StepKind::Writes,
+            _ => StepKind::Writes(*row),
         };
-        let kept = if self.lacks(Rule::AnchorStays) { None } else { call.anchor };
-        match anchor_of(steps.iter().map(kind), kept) {
-            Anchor::NotNeeded => {}
-            Anchor::Step(_) if self.lacks(Rule::Anchor) => {}
-            Anchor::Missing => return Next::Told(Told::NotApplied),
-            Anchor::Step(index) => {
-                let (row, write) = &mut steps[index];
-                let (Known::Row(seen), Write::AddAnywhere { by, low, high }) = (&call.known[*row], &*write) else {
-                    return Next::Told(Told::NotApplied);
-                };
-                let (at, id, prune) = (seen.at, call.id, seen.prunable(self.remembered, call.id));
-                *write = Write::Add { at, window: self.window, id, prune, by: *by, low: *low, high: *high };
-                call.anchor = Some(*row);
-            }
+        let kinds: Vec<_> = steps.iter().map(kind).collect();
+        let Some(anchors) = anchors_of(&kinds, &[]) else { return Next::Told(Told::NotApplied) };
+        for index in anchors.into_iter().filter(|_| !self.lacks(Rule::Anchor)) {
+            let (row, write) = &mut steps[index];
+            let (Known::Row(seen), Write::AddAnywhere { by, low, high }) = (&call.known[*row], &*write) else {
+                return Next::Told(Told::NotApplied);
+            };
+            let (at, id, prune) = (seen.at, call.id, seen.prunable(self.remembered, call.id));
+            *write = Write::Add { at, window: self.window, id, prune, by: *by, low: *low, high: *high };
         }
         Next::Send(Steps(steps))
     }

@@ -190,6 +190,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
             key: &key,
             seen: item.as_ref(),
             id: id(by),
+            burn: &[],
             purge_at: UNIX_EPOCH + Duration::from_secs(u64::from(purge_at)),
             fence,
         };

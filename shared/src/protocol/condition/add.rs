@@ -4,6 +4,7 @@ use super::demand::{Demand, Expression};
 use super::write::{ConditionalWrite, Remember};
 use crate::layout::Layout;
 use crate::protocol::item::Attributes;
+use crate::protocol::memory::WriteId;
 use crate::protocol::row::number;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
@@ -45,7 +46,7 @@ pub(crate) fn add_within(
 ) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.add(addition, demand.layout());
-    expression.demand_window(demand, remember);
+    expression.demand_window(demand, remember.id);
     let layout = demand.layout();
     if layout.marks_by_version() && (demand.is_foreign() || layout.demands_values()) {
         // A mark of a later version must not become that of the row when the version rises.
@@ -60,6 +61,7 @@ pub(crate) fn add_within(
         expression.raise_version();
         expression.set("#writes.#id = #version");
         expression.prune(remember);
+        expression.burn_earlier(demand.names(), remember);
     }
     Some(ConditionalWrite { returning: Some(ReturnValue::AllNew), ..expression.update(key)? })
 }
@@ -86,17 +88,12 @@ pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition
 /// demands that the row is still what it was.
 ///
 /// Returns `None` if the expression would exceed a limit of `DynamoDB`.
-pub(crate) fn burn(
-    key: Attributes,
-    demand: &Demand<'_>,
-    remember: &Remember<'_>,
-    is_tombstone: bool,
-) -> Option<ConditionalWrite> {
+pub(crate) fn burn(key: Attributes, demand: &Demand<'_>, id: WriteId, is_tombstone: bool) -> Option<ConditionalWrite> {
     if demand.is_foreign() {
         return None;
     }
     let mut expression = Expression::default();
-    expression.demand_window(demand, remember);
+    expression.demand_window(demand, id);
     expression.raise_version();
     expression.value(":zero", number(0));
     expression.set("#writes.#id = :zero - #version");

@@ -4,6 +4,7 @@ use super::write::{Action, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Remember}
 use crate::layout::{Layout, Names};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::Base;
+use crate::protocol::memory::WriteId;
 use crate::protocol::row::{Row, bytes, first_memory, number};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -63,6 +64,11 @@ impl<'a> Demand<'a> {
     pub(super) fn names(&self) -> &'a Names {
         &self.layout.names
     }
+
+    /// Whether the version and the values of the row may come back.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.values.is_some()
+    }
 }
 
 /// The parts of the expressions of one write. Each rule adds its text, and the names and values that the text uses.
@@ -106,7 +112,7 @@ impl Expression {
     }
 
     /// Demands that the row is in its window, and that it does not remember the id yet.
-    pub(super) fn demand_window(&mut self, demand: &Demand<'_>, remember: &Remember<'_>) {
+    pub(super) fn demand_window(&mut self, demand: &Demand<'_>, id: WriteId) {
         if demand.is_foreign() {
             return self.demand_state(demand);
         }
@@ -115,7 +121,7 @@ impl Expression {
         self.name("#version", names.version);
         self.name("#incarnation", names.incarnation);
         self.name("#writes", names.writes);
-        self.name("#id", &remember.id.name());
+        self.name("#id", &id.name());
         self.value(":incarnation", bytes(demand.at.incarnation.as_bytes()));
         self.value(":first", number(first));
         self.value(":last", number(last));
@@ -206,6 +212,31 @@ impl Expression {
             }
         }
         self.prune(remember);
+        self.burn_earlier(demand.names(), remember);
+    }
+
+    /// Demands that the row remembers no earlier attempt of the same change, and leaves these attempts as burned.
+    pub(super) fn burn_earlier(&mut self, names: &Names, remember: &Remember<'_>) {
+        if remember.burn.is_empty() {
+            return;
+        }
+        self.name("#version", names.version);
+        self.value(":zero", number(0));
+        for earlier in self.demand_unremembered(names, remember.burn) {
+            self.set(format!("{earlier} = :zero - #version"));
+        }
+    }
+
+    /// Demands that the row remembers none of these writes. Returns where it would.
+    pub(super) fn demand_unremembered(&mut self, names: &Names, ids: &[WriteId]) -> Vec<String> {
+        let mut paths = Vec::new();
+        for (index, id) in ids.iter().enumerate() {
+            self.name("#writes", names.writes);
+            let path = format!("#writes.{}", self.name(format!("#b{index}"), &id.name()));
+            self.demand(format!("attribute_not_exists({path})"));
+            paths.push(path);
+        }
+        paths
     }
 
     /// Removes old ids from the memory.
@@ -239,7 +270,6 @@ impl Expression {
 mod tests {
     use super::*;
     use crate::layout::{Deletes, OtherWriters};
-    use crate::protocol::memory::WriteId;
     use crate::protocol::row::first_attributes;
 
     #[test]

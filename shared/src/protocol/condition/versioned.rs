@@ -30,8 +30,15 @@ fn if_absent(layout: &Layout, action: Action) -> ConditionalWrite {
 /// Replaces the row with `item`, its complete next state, if the row is as demanded.
 ///
 /// Returns `None` if the condition would exceed a limit of `DynamoDB`.
-pub(crate) fn put_at(demand: &Demand<'_>, item: Attributes) -> Option<ConditionalWrite> {
-    on(demand, Action::Put { item })
+pub(crate) fn put_at(demand: &Demand<'_>, remember: &Remember<'_>, item: Attributes) -> Option<ConditionalWrite> {
+    let mut expression = Expression::default();
+    expression.demand_state(demand);
+    if demand.may_repeat() {
+        // Elsewhere, the version says what the row remembers.
+        let ids: Vec<_> = [remember.id].iter().chain(remember.burn).copied().collect();
+        expression.demand_unremembered(demand.names(), &ids);
+    }
+    expression.write(Action::Put { item })
 }
 
 /// Removes the row if it is as demanded and live.
@@ -48,13 +55,9 @@ pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>) -> Option<Conditio
 ///
 /// Returns `None` if the condition would exceed a limit of `DynamoDB`.
 pub(crate) fn check_at(key: Attributes, demand: &Demand<'_>) -> Option<ConditionalWrite> {
-    on(demand, Action::Check { key })
-}
-
-fn on(demand: &Demand<'_>, action: Action) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    expression.write(action)
+    expression.write(Action::Check { key })
 }
 
 /// Applies `diff` to the row, raises its version and stores the id, if the row is as demanded. Adopts a foreign row.

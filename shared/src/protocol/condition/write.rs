@@ -66,6 +66,8 @@ pub(crate) struct Remember<'a> {
     pub id: WriteId,
     /// The ids that the row may forget.
     pub prune: &'a [WriteId],
+    /// Earlier attempts of the same change that were refused and may still be applied. The write burns them.
+    pub burn: &'a [WriteId],
 }
 
 /// Puts the write under a fencing token, if there is one. A row that has seen a higher token then refuses the write,
