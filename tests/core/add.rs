@@ -19,7 +19,7 @@ const MAX: i64 = 1000;
 /// A shelf with a stock, a status that follows from it, and a number in a map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shelf {
-    stock: i64,
+    pub stock: i64,
     status: String,
     counts: BTreeMap<String, i64>,
 }

@@ -11,10 +11,12 @@ use std::time::Duration;
 use tracing::instrument::{Instrument, Instrumented};
 use tracing::{Span, debug};
 
-/// The time in which all sends of one change leave, counted from the start of the change. A signature lives about 5
-/// minutes and the token of a transaction 10. So a late copy of the first send is refused before the row can forget the
-/// write id.
+/// The time in which all sends of one change leave, counted from the start of the change. A signature lives for 5 minutes
+/// from its date, and a clock may be ahead by almost as much. So all copies are gone 14 minutes after the start.
 const SEND_WINDOW: Duration = Duration::from_mins(4);
+/// The same where only a token keeps a second copy from being applied. `DynamoDB` knows a token for 10 minutes, so all
+/// copies must be gone by then: 1 minute, 5 for the life of a signature, and 4 that a clock may be ahead.
+const SEND_WINDOW_OF_TOKEN: Duration = Duration::from_mins(1);
 
 /// The sends of one logical change: the window in which they may leave, and the conflicts so far.
 pub(crate) struct Delivery<'a> {
@@ -69,7 +71,13 @@ impl Refusal<Option<Attributes>> {
 
 impl<'a> Delivery<'a> {
     pub(crate) fn new(sender: &'a Sender, call: &'a Call) -> Self {
-        let window = DualClockDeadline::within(SEND_WINDOW, sender.clock.now());
+        Delivery::of(sender, call, false)
+    }
+
+    /// `relies_on_token` says that only a token keeps second copies of its sends from being applied.
+    pub(crate) fn of(sender: &'a Sender, call: &'a Call, relies_on_token: bool) -> Self {
+        let time = if relies_on_token { SEND_WINDOW_OF_TOKEN } else { SEND_WINDOW };
+        let window = DualClockDeadline::within(time, sender.clock.now());
         Delivery { sender, call, window, attempts: 0, conflicts: Conflicts::default() }
     }
 

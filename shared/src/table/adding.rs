@@ -142,7 +142,7 @@ impl<'a, T: Record> AddChange<'a, T> {
     fn new(table: &'a Table<T>, key: &Key, add: &'a Add, call: &'a Call) -> Result<Self, Failure> {
         let key = Table::<T>::key_attributes(key)?;
         let id = WriteId::from_random(table.sender().rng.next_u64());
-        let delivery = Delivery::new(table.sender(), call);
+        let delivery = table.delivery(call);
         Ok(AddChange { table, key, add, call, id, delivery, pauses: 0, is_stale: false, crowd: None })
     }
 

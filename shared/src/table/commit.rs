@@ -50,7 +50,7 @@ pub(crate) struct RowChange<'a, T> {
 
 impl<'a, T: Record> RowChange<'a, T> {
     pub(crate) fn new(table: &'a Table<T>, key: &Key, call: &'a Call) -> Result<Self, Failure> {
-        let delivery = Delivery::new(table.sender(), call);
+        let delivery = table.delivery(call);
         Ok(RowChange::after(table, Table::<T>::key_attributes(key)?, None, delivery))
     }
 
@@ -69,9 +69,10 @@ impl<'a, T: Record> RowChange<'a, T> {
     /// first.
     pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {
         let RowChange { table, key, id, open, delivery } = self;
-        let purge_at = table.sender().clock.now() + table.tombstone_retention;
+        let now = table.sender().clock.now();
+        let purge_at = now + table.tombstone_retention;
         let burn = burnable(open.iter(), write.incarnation());
-        let stamp = Stamp { id: *id, burn: &burn, purge_at, fence: table.fence };
+        let stamp = Stamp { id: *id, burn: &burn, now, purge_at, fence: table.fence };
         let (mut request, sent) = write.prepare(key, stamp)?;
         if table.remembers_items {
             request.show_new_row();

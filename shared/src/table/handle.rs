@@ -2,11 +2,12 @@
 
 use super::key::Key;
 use super::record::Record;
+use crate::call::Call;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
 use crate::protocol::condition::ConditionalWrite;
-use crate::protocol::deliver::Send;
+use crate::protocol::deliver::{Delivery, Send};
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
 use crate::protocol::send::{SendOutcome, Sender};
@@ -125,6 +126,11 @@ impl<T: Record> Table<T> {
             None => sender.write(&self.name, write, send.timeout).await,
             Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send.timeout).await,
         }
+    }
+
+    /// A new change of an item of this table.
+    pub(crate) fn delivery<'a>(&'a self, call: &'a Call) -> Delivery<'a> {
+        Delivery::of(self.sender(), call, Self::LAYOUT.demands_values())
     }
 
     /// A new token for the sends of one decision, if this table needs tokens.

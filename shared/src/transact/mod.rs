@@ -12,6 +12,7 @@
 
 mod attempt;
 pub(crate) mod cancellation;
+mod open;
 mod reads;
 pub(crate) mod step;
 mod transactions;

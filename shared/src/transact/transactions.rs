@@ -1,7 +1,8 @@
 //! [`Transactions`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
-use super::attempt::{Attempt, OpenAttempt, Plan};
+use super::attempt::{Attempt, Plan};
 use super::cancellation::{Cancelled, is_lease_lost, judge_after_loss, judge_cancellation};
+use super::open::OpenAttempt;
 use super::reads::{Known, Reads};
 use super::step::{Role, Step, writes};
 use crate::call::Call;
@@ -111,7 +112,8 @@ pub(crate) async fn transact<A, R>(
     decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
 ) -> Result<A, TransactError<R>> {
     let rows = reads.into_rows(sender)?;
-    let mut change = TransactionChange { sender, call, delivery: Delivery::new(sender, call) };
+    let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
+    let mut change = TransactionChange { sender, call, delivery: Delivery::of(sender, call, relies_on_token) };
     let id = WriteId::from_random(sender.rng.next_u64());
     let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), id);
     let asked = attempt.to_be_read();
@@ -119,7 +121,7 @@ pub(crate) async fn transact<A, R>(
     // The answers of the open attempts.
     let mut earlier: Vec<(WriteId, A)> = Vec::new();
     loop {
-        if let Some(landed) = attempt.landed() {
+        if let Some(landed) = attempt.open.landed {
             let answer = earlier.into_iter().find_map(|(id, answer)| (id == landed).then_some(answer));
             return answer
                 .ok_or_else(|| Failure::OutcomeUnknown { source: "an earlier attempt was applied".into() }.into());
@@ -142,7 +144,7 @@ pub(crate) async fn transact<A, R>(
         if change.commit(&mut attempt).await? {
             return Ok(answer);
         }
-        if attempt.is_open(id) {
+        if attempt.open.contains(id) {
             earlier.push((id, answer));
         }
     }
@@ -167,8 +169,7 @@ impl TransactionChange<'_> {
         if steps.is_empty() {
             return Ok(true);
         }
-        if let Some(index) = attempt.first_not_excluded_by(&steps) {
-            let open = attempt.take_open(index);
+        if let Some(open) = attempt.open.take_one_beside(&steps) {
             self.burn_open(attempt, open).await?;
             return Ok(false);
         }
@@ -199,9 +200,12 @@ impl TransactionChange<'_> {
         // An earlier attempt excludes this one, so what is pending of it is not applied either.
         for (step, reason) in steps.iter().zip(&reasons) {
             let Reason::Refused(Some(item)) = reason else { continue };
-            if attempt.judge_earlier(step.row, row::seen(step.layout, item).as_ref()) {
-                return Ok(false);
+            if let Ok(row) = Row::read(step.layout, item.clone()) {
+                attempt.open.judge(step.row, Some(&row), step.layout, self.sender.clock.now());
             }
+        }
+        if attempt.open.landed.is_some() {
+            return Ok(false);
         }
         // The judge comes before everything else.
         let judged = steps.iter().zip(&reasons).map(|(step, reason)| Cancelled {
@@ -223,7 +227,7 @@ impl TransactionChange<'_> {
                 is_open = false;
                 let burn = self.burn(attempt, &writes(steps)).await.ok().flatten();
                 burned = burn.map(|(_, row)| row);
-                if attempt.landed().is_some() {
+                if attempt.open.landed.is_some() {
                     return Ok(false);
                 }
                 after_settling(burn.map_or(Verdict::Unproved, |(verdict, _)| verdict), pending.is_some())
@@ -272,11 +276,10 @@ impl TransactionChange<'_> {
             self.delivery.conflict(behind, round_trip);
         }
         if is_open {
-            if attempt.open_attempts() == MOST_OPEN {
+            if attempt.open.len() == MOST_OPEN {
                 return Err(self.delivery.contention());
             }
-            attempt.leave_open(steps);
-            attempt.renew_id(WriteId::from_random(self.sender.rng.next_u64()));
+            attempt.leave_open(steps, WriteId::from_random(self.sender.rng.next_u64()));
         }
         // A taken key usually decides by itself. Otherwise, reads again the items that another transaction is changing.
         if !taken {
@@ -309,7 +312,7 @@ impl TransactionChange<'_> {
     /// Burns an earlier attempt that the next one would not exclude.
     async fn burn_open(&mut self, attempt: &mut Attempt, open: OpenAttempt) -> Result<(), Failure> {
         match self.burn(attempt, &open.writes).await? {
-            Some((Verdict::Landed(_), _)) => attempt.landed_earlier(open.id),
+            Some((Verdict::Landed(_), _)) => attempt.open.landed = Some(open.id),
             // Where nothing can burn it, rows vanish or are those of other programs: see "What is not promised".
             Some((Verdict::NeverApplied, _)) | None => {}
             Some(_) => {
