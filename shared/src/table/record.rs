@@ -36,6 +36,10 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
     /// after that time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
     /// it too.
+    ///
+    /// Values should end at least 20 minutes after each write. If TTL removes the row earlier, a second copy of its create
+    /// may still arrive and create it again. A create of such a value whose answer is lost is `OutcomeUnknown` unless its
+    /// own row is there.
     const EXPIRES_AT: Option<&'static str> = None;
 
     /// How many commits a row remembers the id of a write: R, between [`Record::ADD_WINDOW`] and 128. It is a constant of
