@@ -5,9 +5,9 @@ use crate::error::{Failure, Source};
 use crate::protocol::hedge::{Race, Turn};
 use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
-use crate::protocol::send::{ReadOutcome, SendOutcome, Sender, send_span};
+use crate::protocol::send::{ReadOutcome, Send, SendOutcome, Sender, send_span};
 use crate::retry::{Conflicts, DualClockDeadline, fraction};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tracing::instrument::{Instrument, Instrumented};
 use tracing::{Span, debug};
 
@@ -23,16 +23,9 @@ pub(crate) struct Delivery<'a> {
     sender: &'a Sender,
     call: &'a Call,
     window: DualClockDeadline,
+    signed_by: Option<SystemTime>,
     attempts: u32,
     conflicts: Conflicts,
-}
-
-/// One send of a write.
-pub(crate) struct Send {
-    /// The time to wait for the answer.
-    pub timeout: Duration,
-    /// The number of earlier sends whose token `DynamoDB` took for the token of another request.
-    pub mismatches: u32,
 }
 
 /// The proved outcome of a write and all its sends.
@@ -77,8 +70,10 @@ impl<'a> Delivery<'a> {
     /// `relies_on_token` says that only a token keeps second copies of its sends from being applied.
     pub(crate) fn of(sender: &'a Sender, call: &'a Call, relies_on_token: bool) -> Self {
         let time = if relies_on_token { SEND_WINDOW_OF_TOKEN } else { SEND_WINDOW };
-        let window = DualClockDeadline::within(time, sender.clock.now());
-        Delivery { sender, call, window, attempts: 0, conflicts: Conflicts::default() }
+        let now = sender.clock.now();
+        let window = DualClockDeadline::within(time, now);
+        let signed_by = relies_on_token.then(|| now + time);
+        Delivery { sender, call, window, signed_by, attempts: 0, conflicts: Conflicts::default() }
     }
 
     /// Sends one write until an answer proves the outcome. If the previous attempt lost a race, waits first.
@@ -114,7 +109,9 @@ impl<'a> Delivery<'a> {
                                 self.call.count_change();
                             }
                             let span = send_span(self.attempts, why);
-                            let request = send(Send { timeout, mismatches: sends.mismatches }).instrument(span.clone());
+                            let request =
+                                send(Send { timeout, signed_by: self.signed_by, mismatches: sends.mismatches })
+                                    .instrument(span.clone());
                             let at = self.call.deadline().remaining();
                             let sent = Sent { at, signed_again: sends.signed_again, span };
                             race.send(request, sent, self.sender.hedge_after());

@@ -7,11 +7,12 @@ use super::record::Record;
 use crate::call::Call;
 use crate::error::Failure;
 use crate::protocol::after::{AfterWrite, MOST_OPEN, after_write, committed, made};
-use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
+use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge, may_still_land};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
+use crate::protocol::send::Send;
 use crate::version::ItemVersion;
 
 /// The outcome of one write.

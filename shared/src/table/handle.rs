@@ -7,10 +7,10 @@ use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
 use crate::protocol::condition::ConditionalWrite;
-use crate::protocol::deliver::{Delivery, Send};
+use crate::protocol::deliver::Delivery;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
-use crate::protocol::send::{SendOutcome, Sender};
+use crate::protocol::send::{Send, SendOutcome, Sender};
 use crate::store::Store;
 use crate::version::Versioned;
 use std::fmt;
@@ -124,7 +124,7 @@ impl<T: Record> Table<T> {
         let sender = self.sender();
         match token {
             None => sender.write(&self.name, write, send.timeout).await,
-            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send.timeout).await,
+            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send).await,
         }
     }
 

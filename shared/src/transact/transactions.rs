@@ -9,12 +9,12 @@ use crate::call::Call;
 use crate::error::{Failure, TransactError};
 use crate::protocol::after::{AfterCancellation, MOST_OPEN, after_cancellation, after_settling, burn_of_step};
 use crate::protocol::batch::read_rows;
-use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
+use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, SentWrite, Verdict, judge, may_still_land};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
-use crate::protocol::send::{Reason, Sender};
+use crate::protocol::send::{Reason, Send, Sender};
 use crate::store::Store;
 use crate::table::prepare::{sent_write, soon_purged};
 use std::sync::Arc;
@@ -180,7 +180,7 @@ impl TransactionChange<'_> {
         let send = |send: Send| {
             let mismatches = if keeps_token { 0 } else { send.mismatches };
             let (token, items) = (format!("{token}{mismatches:02}"), requests.iter().map(Step::request).collect());
-            sender.transact(items, token, send.timeout)
+            sender.transact(items, token, send)
         };
         match self.delivery.until_proved(send).await? {
             WriteOutcome::Applied(()) => Ok(true),
