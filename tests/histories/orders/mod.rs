@@ -129,6 +129,7 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         mixed_reasons: rate(200),
         unprocessed: rate(80),
         garbled: rate(100),
+        ..Rates::default()
     }
 }
 
