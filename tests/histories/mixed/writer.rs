@@ -39,8 +39,9 @@ impl Scene {
 /// What an operation was told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
-    /// Applied, and this is the version that it made.
-    Applied(Version),
+    /// Applied, and this is the version that it made; and the value that was told with its version, if one was. That of an
+    /// add may be later.
+    Applied(Version, Option<(Version, Stored)>),
     /// Applied; which version it made was not said.
     Landed,
     /// Not applied, and nothing is claimed about the row.
@@ -137,13 +138,13 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         };
         match what {
             "update" => match self.table.update_with_retry(&key, call, change).await {
-                Ok(written) => self.applied(written.at),
+                Ok(written) => self.applied(written.at, Some(&written)),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
             "add" => match self.table.add(&key, &Add::to("count", 1), call).await {
-                Ok(added) => self.applied(added.at),
+                Ok(added) => self.applied(added.at, added.item.as_ref()),
                 Err(AddError::NotFound) => Told::SawNothing,
                 Err(AddError::Failed(failure)) => by_failure(&failure),
                 Err(other) => panic!("no such thing happens here: {other}"),
@@ -155,14 +156,14 @@ impl<const OTHERS: u8> Writer<OTHERS> {
                 Err(failure) => by_failure(&failure),
             },
             "create" => match self.table.create(&key, &Stored::new(number).into(), call).await {
-                Ok(written) => self.applied(written.at),
+                Ok(written) => self.applied(written.at, Some(&written)),
                 Err(CreateError::Exists(current)) => self.saw(&current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
                 let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
                 match self.table.update_at_version(&key, known, call, change).await {
-                    Ok(written) => self.applied(written.at),
+                    Ok(written) => self.applied(written.at, Some(&written)),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
                     Err(VersionedUpdateError::Conflict(current)) => self.saw(&current),
                     Err(VersionedUpdateError::Refused(())) => unreachable!("the decision never refuses"),
@@ -198,9 +199,9 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         }
     }
 
-    fn applied(&mut self, at: ItemVersion) -> Told {
+    fn applied(&mut self, at: ItemVersion, shown: Option<&Versioned<Tally<OTHERS>>>) -> Told {
         self.known = Some(at);
-        Told::Applied(at.version)
+        Told::Applied(at.version, shown.map(|shown| (shown.version(), Stored::from(&shown.value))))
     }
 
     fn saw(&mut self, current: &Versioned<Tally<OTHERS>>) -> Told {
@@ -210,7 +211,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
 
     fn deleted(result: Result<Version, DeleteError<Tally<OTHERS>>>) -> Told {
         match result {
-            Ok(version) => Told::Applied(version),
+            Ok(version) => Told::Applied(version, None),
             Err(DeleteError::NotFound) => Told::SawNothing,
             Err(DeleteError::Conflict(current)) => Told::Saw(current.version(), Stored::from(&current.value)),
             Err(DeleteError::Failed(failure)) => by_failure(&failure),
