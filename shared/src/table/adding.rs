@@ -24,8 +24,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl<T: Record> Table<T> {
-    /// Adds to numbers of the item, exactly once, at any version. Adds to one item do not conflict, however many
-    /// callers race.
+    /// Adds to numbers of the item, exactly once, at any version. An add conflicts only if [`Record::ADD_WINDOW`] or more
+    /// other writes are applied to the item between its look and its write. It is then sent again. A row that
+    /// another program wrote has a window of one, and so has each row of a table with
+    /// [`OtherWriters::Any`](crate::OtherWriters::Any).
     ///
     /// A warm add, of an item that this client has seen, sends one write. A cold one reads first. Each of these costs
     /// one more write: more other writes since the item was seen than [`Record::ADD_WINDOW`] allows, a band that was

@@ -31,7 +31,8 @@ pub trait Record: Serialize + DeserializeOwned {
     const PARTITION_KEY: &'static str;
     /// The name of the sort key attribute, if the table has one.
     const SORT_KEY: Option<&'static str> = None;
-    /// Every top-level attribute that a value may have. This crate never touches other attributes of the same item.
+    /// Every top-level attribute that a value may have. Changes leave other attributes of the item alone, and so does a
+    /// delete. A create on the tombstone of the item removes them.
     const ATTRIBUTES: &'static [&'static str];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
     /// after that time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
