@@ -46,10 +46,15 @@ impl Transactions {
     /// per attempt.
     ///
     /// `decide` must be pure. Each item is read strongly consistent, but the items are not read at one moment. A
-    /// transaction is applied only if every item with a write or a [`check`](Attempt::check) is still as it was
-    /// observed. So add a check for each item that the decision depends on and does not write; [`Attempt::check_rest`]
-    /// adds all of them. `Keep` and `Refuse` send nothing and check nothing. If another copy of the same request may be
-    /// at work, read again before you believe a refusal.
+    /// transaction is applied only if every item that it creates, updates, deletes or [checks](Attempt::check) is still
+    /// as it was observed. An [add](Attempt::add) demands its bounds and no version. So add a check for each item that
+    /// the decision depends on and does not write; [`Attempt::check_rest`] adds all of them. `Keep` and `Refuse` send
+    /// nothing and check nothing. If another copy of the same request may be at work, read again before you believe a
+    /// refusal.
+    ///
+    /// All decisions of one call should create, update or delete the same item, or all should only add. Otherwise the
+    /// network may deliver a second copy of an attempt that only an add refused, and it is applied beside the attempt
+    /// that came after: no row shows then that the change was made.
     ///
     /// ```
     /// use fencepost::error::TransactError;
