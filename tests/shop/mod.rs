@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod budgets;
+mod callers;
 mod crowd;
 mod exactly_once;
 mod hot_product;

@@ -92,7 +92,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
             let placement = parse_placement(request)?;
             // The id is derived from caller, user and key. So a second order of the same request collides with the
             // first.
-            let id = derived_id(&["order", &request.caller, &placement.user_id, key]);
+            let id = derived_id(&["order", request.known_caller()?, &placement.user_id, key]);
             place(app, &id, &placement, call).await
         }
         Route::List => list(app, &parse_listing(request)?, call).await,
