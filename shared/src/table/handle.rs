@@ -70,7 +70,8 @@ impl<T: Record> Table<T> {
         Table { tombstone_retention: retention.clamp(least, most), ..self }
     }
 
-    /// Makes this client remember the items of the table as it saw them last, up to 16 KB each.
+    /// Makes this client remember the items of the table as it saw them last, up to 16 KB each. All that a store remembers
+    /// takes at most 16 MB of heap.
     ///
     /// A change then decides on the remembered item and sends its write at once, without a read. If the item has moved
     /// on, the write is refused, and the change is decided again on the item that the refusal returns. `Keep`, `Refuse`
