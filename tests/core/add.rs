@@ -106,6 +106,20 @@ async fn what_would_pass_a_bound_is_refused_with_the_item_in_one_request() {
 }
 
 #[tokio::test]
+async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
+    let (engine, key, at) = with_shelf().await;
+    for by in ["1e30", "-1e30", "1e19", "-1e100", "99999999999999999999999999999999999999"] {
+        let add = Add::to("stock", Number::parse(by).expect("a number")).seen(at);
+        let refused = table(&engine).add(&key, &add, &call()).await.expect_err("out of bounds");
+        assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(50)), "{by}");
+        assert_eq!(stock_of(&engine), 50, "{by}");
+    }
+    let thousand = Add::to("stock", Number::parse("1e3").expect("a number")).within(0..=2000).seen(at);
+    table(&engine).add(&key, &thousand, &call()).await.expect("within the bounds");
+    assert_eq!(stock_of(&engine), 1050);
+}
+
+#[tokio::test]
 async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
     let (engine, key, at) = with_shelf().await;
     // Nobody told this client the stock, so it guesses the last band.
