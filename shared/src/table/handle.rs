@@ -1,5 +1,6 @@
 //! [`Table`]: a typed handle to one table.
 
+use super::fields::Undeclared;
 use super::key::Key;
 use super::record::Record;
 use crate::call::Call;
@@ -183,7 +184,10 @@ impl<T: Record> Table<T> {
 
     /// Decodes the value in these attributes. Ignores attributes that the `Record` does not declare.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
-        T::decode(only(T::ATTRIBUTES, attributes)).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
+        T::decode(only(T::ATTRIBUTES, attributes)).map_err(|source| {
+            let reason = source.to_string();
+            if source.is::<Undeclared>() { invalid(reason) } else { Failure::CorruptItem { reason } }
+        })
     }
 }
 

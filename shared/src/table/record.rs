@@ -1,5 +1,6 @@
 //! [`Record`]: converts a value to an item and back.
 
+use super::fields::check_fields;
 use crate::error::Source;
 use crate::layout::{Deletes, Names, OtherWriters, Regions};
 use crate::protocol::item::Attributes;
@@ -32,7 +33,8 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The name of the sort key attribute, if the table has one.
     const SORT_KEY: Option<&'static str> = None;
     /// Every top-level attribute that a value may have. Changes leave other attributes of the item alone, and so does a
-    /// delete. A create on the tombstone of the item removes them.
+    /// delete. A create on the tombstone of the item removes them. A field that serde reads and that is not here fails with
+    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     const ATTRIBUTES: &'static [&'static str];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
     /// after that time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
@@ -74,6 +76,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the value cannot be encoded. The operation then fails with
     /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     fn encode(&self) -> Result<Attributes, Source> {
+        check_fields::<Self>()?;
         Ok(serde_dynamo::to_item(self)?)
     }
 
@@ -83,6 +86,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the attributes cannot be decoded. The operation then fails with
     /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
     fn decode(attributes: Attributes) -> Result<Self, Source> {
+        check_fields::<Self>()?;
         Ok(serde_dynamo::from_item(attributes)?)
     }
 }
