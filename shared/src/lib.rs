@@ -15,9 +15,8 @@
 //! | [`Failure::OutcomeUnknown`] | at most once: it may have been, or may still be; read the item |
 //! | any other error | not at all, and it never will be |
 //!
-//! A second copy of a request, which the network delivers after the call, may still break the last line, and for some
-//! transactions the first. `DESIGN.md` lists the cases under "What is not promised".
-//! [`transact_with_retry`](Transactions::transact_with_retry) says how a decision avoids the second kind.
+//! A second copy of a request, which the network delivers after the call, may still break the last line. `DESIGN.md` lists
+//! the cases under "What is not promised", with the settings of a table that weaken the first line.
 //!
 //! | operation | what it changes | requests |
 //! |---|---|---|

@@ -6,7 +6,7 @@ use super::add::{Shelf, TABLE, rivals, row, stock, stock_of, with_shelf};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, leave_out};
-use fencepost::error::{AddError, UpdateError};
+use fencepost::error::AddError;
 use fencepost::{Decision, Failure, ItemVersion, Store, Table, Version};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,7 @@
 //! [`SeenRows`]: the rows that a client saw last. A warm change starts from them and needs no read.
 
 use crate::protocol::item::{Attributes, size_of_attributes};
+use crate::protocol::memory::{Trace, WriteId};
 use crate::protocol::row::Row;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, HashMap};
@@ -112,11 +113,12 @@ impl Generation {
 }
 
 /// The heap that one row takes here, rather too much than too little. The map of a generation doubles when it grows, so
-/// half of it may be empty. A node of a B-tree has 11 places and a header.
+/// half of it may be empty. A node of a B-tree has 11 places and a header, and may be half empty too.
 fn heap_of_row(address: &str, row: &Row) -> usize {
     let entry = 2 * size_of::<(String, LastSeen)>();
     let shared = block(size_of::<Row>() + 16) + block(size_of::<AtomicU64>() + 16);
-    let memory = if row.memory.len() == 0 { 0 } else { 304 + 48 * row.memory.len() };
+    let place = size_of::<(WriteId, Trace)>();
+    let memory = if row.memory.len() == 0 { 0 } else { block(12 * place) + 2 * place * row.memory.len() };
     entry + block(address.len()) + shared + memory + heap_of_map(&row.attributes)
 }
 
@@ -184,7 +186,6 @@ fn address(table: &str, key: &Attributes) -> String {
 mod tests {
     use super::*;
     use crate::layout::Layout;
-    use crate::protocol::memory::WriteId;
     use crate::protocol::row;
 
     fn key(number: usize) -> Attributes {

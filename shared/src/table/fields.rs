@@ -1,6 +1,5 @@
-//! [`check_fields`] (pure): finds a field of a type that its [`Record`] does not declare.
+//! [`check_fields`] (pure): finds a field of a type that its `Record` does not declare.
 
-use super::record::Record;
 use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::error::Error;
@@ -18,10 +17,10 @@ impl fmt::Display for Undeclared {
 
 impl Error for Undeclared {}
 
-/// Checks that `T::ATTRIBUTES` has every field that serde reads. Checks nothing if serde does not list the fields, as
+/// Checks that `attributes` has every field of `T` that serde reads. Checks nothing if serde does not list the fields, as
 /// with `flatten` or an enum.
-pub(super) fn check_fields<T: Record>() -> Result<(), Undeclared> {
-    let forgotten = fields_of::<T>().iter().find(|name| !T::ATTRIBUTES.contains(name));
+pub(super) fn check_fields<T: DeserializeOwned>(attributes: &[&str]) -> Result<(), Undeclared> {
+    let forgotten = fields_of::<T>().iter().find(|name| !attributes.contains(name));
     forgotten.map_or(Ok(()), |name| Err(Undeclared(name)))
 }
 
@@ -85,7 +84,7 @@ mod tests {
     use super::*;
     use crate::error::{Failure, Source};
     use crate::protocol::item::Attributes;
-    use crate::table::Table;
+    use crate::table::{Record, Table};
     use aws_sdk_dynamodb::types::AttributeValue;
     use serde::{Deserialize, Serialize};
     use std::collections::BTreeMap;

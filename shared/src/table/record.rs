@@ -76,7 +76,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the value cannot be encoded. The operation then fails with
     /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     fn encode(&self) -> Result<Attributes, Source> {
-        check_fields::<Self>()?;
+        check_fields::<Self>(Self::ATTRIBUTES)?;
         Ok(serde_dynamo::to_item(self)?)
     }
 
@@ -86,7 +86,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the attributes cannot be decoded. The operation then fails with
     /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
     fn decode(attributes: Attributes) -> Result<Self, Source> {
-        check_fields::<Self>()?;
+        check_fields::<Self>(Self::ATTRIBUTES)?;
         Ok(serde_dynamo::from_item(attributes)?)
     }
 }

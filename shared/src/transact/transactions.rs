@@ -52,9 +52,9 @@ impl Transactions {
     /// nothing and check nothing. If another copy of the same request may be at work, read again before you believe a
     /// refusal.
     ///
-    /// All decisions of one call should create, update or delete the same item, or all should only add. Otherwise the
-    /// network may deliver a second copy of an attempt that only an add refused, and it is applied beside the attempt
-    /// that came after: no row shows then that the change was made.
+    /// An attempt that was refused may still be applied by a second copy, as when only an add refused it. The next attempt
+    /// excludes it. That costs a write of its own if the decision no longer writes to any item that the refused attempt
+    /// wrote to.
     ///
     /// ```
     /// use fencepost::error::TransactError;
