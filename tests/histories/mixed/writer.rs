@@ -1,8 +1,8 @@
 //! One client of Fencepost, over a wire of its own, which is subject to every fault.
 
-use super::record::{NOTES, Note, Stored, TABLE, Tally};
+use super::record::{ANY, NOTES, Note, Stored, TABLE, Tally};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
-use crate::harness::off::OffClocks;
+use crate::harness::off::{BOUND, OffClocks};
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
 use fencepost::{
     Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version, Versioned,
@@ -14,6 +14,9 @@ use tokio::time::{Instant, sleep};
 
 /// When histories begin, since 1970.
 const EPOCH: Duration = Duration::from_hours(500_000);
+
+/// By how many milliseconds a clock is ahead at most beside writers that demand nothing.
+const FOUR_MINUTES: i64 = 239_000;
 
 /// What all writers of a history share.
 pub struct Scene {
@@ -78,7 +81,9 @@ pub struct Writer<const OTHERS: u8> {
 
 impl<const OTHERS: u8> Writer<OTHERS> {
     pub fn new(scene: &Arc<Scene>, client: u64) -> Self {
-        let clock = scene.clocks.draw();
+        // As is assumed beside each kind of writers.
+        let most = if OTHERS == ANY { FOUR_MINUTES } else { BOUND };
+        let clock = scene.clocks.draw_often_far_ahead(most);
         let wire = clock.wire(&scene.network);
         let mut policy = RetryPolicy::default();
         policy.max_attempts = 12;
@@ -114,7 +119,9 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let number = scene.numbers.fetch_add(1, Relaxed);
         self.wire.works_on(number);
         let began = Instant::now();
-        let call = Call::new(Deadline::within(Duration::from_millis(200 + scene.network.below(3000))));
+        // Some have so long that a process which stood still sends once more.
+        let longest = if scene.network.below(4) == 0 { 300_000 } else { 3_000 };
+        let call = Call::new(Deadline::within(Duration::from_millis(200 + scene.network.below(longest))));
         let decided = Mutex::default();
         let told = Freezing::new(&scene.network, self.perform(what, number, &call, &decided)).await;
         let decided = decided.into_inner().expect("no panic");
