@@ -10,4 +10,5 @@ mod listings;
 mod processes;
 mod routes;
 mod stock;
+mod succession;
 pub mod world;
