@@ -101,9 +101,12 @@ impl Attempt {
         self.id = id;
     }
 
-    /// Goes on under another write id, after these steps, which were refused and may still be applied.
+    /// Goes on under another write id, after these steps, which were refused and may still be applied. The rows that refused
+    /// them are known.
     pub(super) fn leave_open(&mut self, steps: &[Step], next: WriteId) {
-        self.open.push(OpenAttempt { id: self.id, writes: writes(steps) });
+        let seen = |row: usize| if let Known::Row(row) = &self.rows[row].known { Some(row.seen()) } else { None };
+        let writes = writes(steps).into_iter().map(|(row, sent)| (row, sent.not_applied_before(seen(row).as_ref())));
+        self.open.push(OpenAttempt { id: self.id, writes: writes.collect(), is_forgotten: false });
         self.id = next;
     }
 
@@ -163,7 +166,9 @@ impl Attempt {
         let Some(anchors) = anchors_of(&kinds, &self.open.rows()) else {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
-        anchors.into_iter().for_each(|index| steps[index].become_anchor());
+        for index in anchors {
+            steps[index].become_anchor();
+        }
         Ok(steps)
     }
 

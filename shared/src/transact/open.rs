@@ -3,7 +3,7 @@
 use super::step::Step;
 use crate::layout::Layout;
 use crate::protocol::after::writes_to;
-use crate::protocol::judge::{SentWrite, Verdict, judge, may_still_land};
+use crate::protocol::judge::{Fate, SentWrite, fate};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::table::prepare::{burnable, soon_purged};
@@ -16,15 +16,13 @@ pub(super) struct OpenAttempt {
     pub(super) id: WriteId,
     /// The rows that would remember it, each with what was sent to it.
     pub(super) writes: Vec<(usize, SentWrite)>,
+    /// Whether it may have been applied, and a row would have forgotten it.
+    pub(super) is_forgotten: bool,
 }
 
 impl OpenAttempt {
     fn rows(&self) -> Vec<usize> {
         self.writes.iter().map(|(row, _)| *row).collect()
-    }
-
-    fn to(&self, row: usize) -> impl Iterator<Item = &SentWrite> {
-        self.writes.iter().filter(move |(of, _)| *of == row).map(|(_, sent)| sent)
     }
 }
 
@@ -64,17 +62,28 @@ impl OpenAttempts {
 
     /// The ids that a write to this row burns.
     pub(super) fn burnable(&self, row: usize, incarnation: Option<Incarnation>) -> Vec<WriteId> {
-        burnable(self.open.iter().flat_map(|open| open.to(row)), incarnation)
+        let writes = self.open.iter().flat_map(|open| &open.writes);
+        burnable(writes.filter(|(of, _)| *of == row).map(|(_, sent)| sent), incarnation)
+    }
+
+    /// Whether one of them may have been applied although no row that was shown tells.
+    pub(super) fn has_forgotten(&self) -> bool {
+        self.open.iter().any(|open| open.is_forgotten)
     }
 
     /// Judges them by a row that was shown: finds the one that was applied, and drops those that never will be.
     pub(super) fn judge(&mut self, row: usize, shown: Option<&Row>, layout: &Layout, now: SystemTime) {
-        let seen = shown.map(Row::seen);
-        let has_landed = |sent: &SentWrite| matches!(judge(sent, seen.as_ref()), Verdict::Landed(_));
-        if let Some(open) = self.open.iter().find(|open| open.to(row).any(has_landed)) {
-            self.landed = Some(open.id);
-        }
-        let may_land = |sent: &SentWrite| may_still_land(sent, seen.as_ref(), soon_purged(layout, sent, shown, now));
-        self.open.retain(|open| open.to(row).all(may_land));
+        let (seen, landed) = (shown.map(Row::seen), &mut self.landed);
+        self.open.retain_mut(|open| {
+            for (_, sent) in open.writes.iter_mut().filter(|(of, _)| *of == row) {
+                match fate(sent, seen.as_ref(), soon_purged(layout, sent, shown, now)) {
+                    Fate::Landed(_) => *landed = Some(open.id),
+                    Fate::Never => return false,
+                    Fate::Open(known) => *sent = known,
+                    Fate::Forgotten => open.is_forgotten = true,
+                }
+            }
+            true
+        });
     }
 }

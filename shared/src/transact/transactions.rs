@@ -131,6 +131,10 @@ pub(crate) async fn transact<A, R>(
             return answer
                 .ok_or_else(|| Failure::OutcomeUnknown { source: "an earlier attempt was applied".into() }.into());
         }
+        if attempt.open.has_forgotten() {
+            let source = "an earlier attempt may have been applied, and its rows no longer remember it".into();
+            return Err(Failure::OutcomeUnknown { source }.into());
+        }
         attempt.begin(sender.clock.now());
         let plan = decide(&mut attempt);
         let writes = matches!(plan, Ok(Plan::Commit(_))) && attempt.has_steps();
