@@ -42,7 +42,7 @@ fn told<A, E: std::fmt::Debug>(result: Result<A, E>, failure: impl Fn(&E) -> Opt
 async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
     moments: impl IntoIterator<Item = Moments>,
     engine: impl AsyncFn() -> Engine,
-    (refuses, allows): (fn(&Engine), fn(&Engine)),
+    rival: Rival,
     rows: fn(&Engine) -> Vec<Value>,
     change: impl AsyncFn(&Client) -> Told<A>,
     answer: impl Fn(&[Value], &[Value]) -> A,
@@ -50,7 +50,7 @@ async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
     let mut copies = 0;
     for moments in moments {
         let engine = engine().await;
-        let (client, story) = Story::begin(&engine, moments, Rival { refuses, allows }, rows);
+        let (client, story) = Story::begin(&engine, moments, rival, rows);
         let told = change(&client).await;
         copies += usize::from(story.end(&engine));
         let committed = story.effect().map(|(before, after)| answer(&before, &after));
@@ -125,7 +125,7 @@ async fn a_transaction_that_creates_and_adds_is_answered_by_the_attempt_that_was
         assert_eq!(number(&before[1], "balance") - number(&after[1], "balance"), amount);
         amount
     };
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    let rival = Rival { refuses: |engine| deposit(engine, -30), allows: |engine| deposit(engine, 30) };
     assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_with_note, answer).await;
 }
 
@@ -153,7 +153,7 @@ async fn a_transaction_of_adds_is_answered_by_the_attempt_that_was_committed() {
         assert_eq!(moved(0), -moved(1));
         moved(1)
     };
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    let rival = Rival { refuses: |engine| deposit(engine, -30), allows: |engine| deposit(engine, 30) };
     assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_by_adds, answer).await;
 }
 
@@ -185,7 +185,7 @@ async fn an_attempt_whose_rows_the_next_one_leaves_alone_is_not_applied_beside_i
         accounts.into_iter().chain(["n-1", "n-2"].map(|id| note(engine, id))).collect()
     };
     let answer = |_: &[Value], after: &[Value]| if after[2]["amount"].is_object() { "n-1" } else { "n-2" };
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    let rival = Rival { refuses: |engine| deposit(engine, -30), allows: |engine| deposit(engine, 30) };
     assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_from_either, answer).await;
 }
 
@@ -202,6 +202,10 @@ impl Record for Shelf {
     const ATTRIBUTES: &'static [&'static str] = &["stock", "note"];
 }
 
+fn stock(engine: &Engine, by: i64) {
+    add(engine, &json!({"accountId": {"S": "a-1"}}), "stock", by);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
     let engine = async || {
@@ -211,9 +215,6 @@ async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
         created.expect("a free key");
         engine
     };
-    fn stock(engine: &Engine, by: i64) {
-        add(engine, &json!({"accountId": {"S": "a-1"}}), "stock", by);
-    }
     let change = async |client: &Client| {
         let shelves: Table<Shelf> = Store::new(client).table(TABLE);
         let halve =
@@ -228,7 +229,7 @@ async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
         (version, number(&after[0], "stock"), after[0]["note"]["S"].as_str().map(ToOwned::to_owned))
     };
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| stock(engine, -20), |engine| stock(engine, 40));
+    let rival = Rival { refuses: |engine| stock(engine, -20), allows: |engine| stock(engine, 40) };
     assert_told_is_stored(Moments::all(), engine, rival, rows, change, answer).await;
 }
 
@@ -271,9 +272,16 @@ async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_commit
         (version, number(&after[0], "balance"))
     };
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| put(engine, 80), |engine| put(engine, 50));
+    let rival = Rival { refuses: |engine| put(engine, 80), allows: |engine| put(engine, 50) };
     let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
     assert_told_is_stored(during, engine, rival, rows, change, answer).await;
+}
+
+/// TTL removes the row, if it is a tombstone.
+fn remove(engine: &Engine) {
+    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
+        "ConditionExpression": "attribute_exists(#purge)", "ExpressionAttributeNames": {"#purge": "_purgeAt"}});
+    engine.answer("DeleteItem", request.to_string().as_bytes());
 }
 
 /// The tombstone has ended, and TTL removes it before the create has taken its place.
@@ -296,12 +304,7 @@ async fn a_create_that_a_tombstone_refused_is_answered_by_the_attempt_that_was_c
         let version = u64::try_from(number(&after[0], "_version")).expect("a version");
         (version, number(&after[0], "balance"))
     };
-    fn remove(engine: &Engine) {
-        let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
-            "ConditionExpression": "attribute_exists(#purge)", "ExpressionAttributeNames": {"#purge": "_purgeAt"}});
-        engine.answer("DeleteItem", request.to_string().as_bytes());
-    }
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival: (fn(&Engine), fn(&Engine)) = (|_| (), remove);
+    let rival = Rival { refuses: |_| (), allows: remove };
     assert_told_is_stored(Moments::all(), engine, rival, rows, change, answer).await;
 }

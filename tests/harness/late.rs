@@ -26,6 +26,7 @@ impl Moments {
 }
 
 /// What the other writer does.
+#[derive(Clone, Copy)]
 pub struct Rival {
     /// Before the first attempt arrives, so that it is refused.
     pub refuses: fn(&Engine),
