@@ -32,6 +32,8 @@ pub struct Rival {
     pub refuses: fn(&Engine),
     /// Afterwards, so that it would be applied.
     pub allows: fn(&Engine),
+    /// After the second copy.
+    pub after: fn(&Engine),
 }
 
 /// The rows that a story is about.
@@ -104,6 +106,8 @@ impl Story {
         let (status, _) = engine.answer(&operation, &body);
         self.told().copy = Some(status);
         self.note(engine, true);
+        (self.rival.after)(engine);
+        self.note(engine, false);
         true
     }
 
