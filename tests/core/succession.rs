@@ -148,13 +148,15 @@ async fn take_by_adds(client: &Client) -> Told<i64> {
 #[tokio::test(start_paused = true)]
 async fn a_transaction_of_adds_is_answered_by_the_attempt_that_was_committed() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
-    let answer = |before: &[Value], after: &[Value]| {
-        let moved = |of: usize| number(&after[of], "balance") - number(&before[of], "balance");
-        assert_eq!(moved(0), -moved(1));
-        moved(1)
-    };
     let rival = Rival { refuses: |engine| deposit(engine, -30), allows: |engine| deposit(engine, 30), after: |_| () };
-    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_by_adds, answer).await;
+    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_by_adds, moved).await;
+}
+
+/// The amount that was moved from the first account to the second.
+fn moved(before: &[Value], after: &[Value]) -> i64 {
+    let moved = |of: usize| number(&after[of], "balance") - number(&before[of], "balance");
+    assert_eq!(moved(0), -moved(1));
+    moved(1)
 }
 
 /// Takes 30 from `a-1` with the note `n-1`, or if `a-1` has less, from `a-2` with the note `n-2`.
@@ -225,15 +227,17 @@ async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
     told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
 }
 
+/// The shelf as it was left.
+fn left(_: &[Value], after: &[Value]) -> (u64, i64, Option<String>) {
+    let version = u64::try_from(number(&after[0], "_version")).expect("a version");
+    (version, number(&after[0], "stock"), after[0]["note"]["S"].as_str().map(ToOwned::to_owned))
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
-    let answer = |_: &[Value], after: &[Value]| {
-        let version = u64::try_from(number(&after[0], "_version")).expect("a version");
-        (version, number(&after[0], "stock"), after[0]["note"]["S"].as_str().map(ToOwned::to_owned))
-    };
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
     let rival = Rival { refuses: |engine| stock(engine, -20), allows: |engine| stock(engine, 40), after: |_| () };
-    assert_told_is_stored(Moments::all(), with_shelf, rival, rows, take_or_halve, answer).await;
+    assert_told_is_stored(Moments::all(), with_shelf, rival, rows, take_or_halve, left).await;
 }
 
 /// An account in a table that other programs write as they like.
@@ -324,17 +328,15 @@ fn forget(engine: &Engine) {
 #[tokio::test(start_paused = true)]
 async fn an_add_that_the_row_may_have_forgotten_is_not_followed_by_an_update() {
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let answer = |_: &[Value], _: &[Value]| panic!("nothing proves it");
     let rival = Rival { refuses: |engine| stock(engine, -20), allows: |engine| stock(engine, 40), after: forget };
     let before_the_update = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
-    assert_told_is_stored(before_the_update, with_shelf, rival, rows, take_or_halve, answer).await;
+    assert_told_is_stored(before_the_update, with_shelf, rival, rows, take_or_halve, left).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_of_adds_that_its_row_may_have_forgotten_is_not_followed_by_another() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
-    let answer = |_: &[Value], _: &[Value]| panic!("nothing proves it");
     let rival = Rival { refuses: |engine| deposit(engine, -30), allows: |engine| deposit(engine, 30), after: forget };
     let before_the_second = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
-    assert_told_is_stored(before_the_second, with_accounts, rival, rows, take_by_adds, answer).await;
+    assert_told_is_stored(before_the_second, with_accounts, rival, rows, take_by_adds, moved).await;
 }
