@@ -8,6 +8,7 @@ use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::table::prepare::{burnable, soon_purged};
 use crate::version::Incarnation;
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 /// One of them.
@@ -68,7 +69,7 @@ impl OpenAttempts {
 
     /// A row of each of them of which no row was shown. A service may name only one of the steps whose condition did not
     /// hold, so a refusal by other rows does not tell whether one of these attempts was applied.
-    pub(super) fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> Vec<usize> {
+    pub(super) fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> BTreeSet<usize> {
         let rows = self.open.iter().map(OpenAttempt::rows);
         let unseen = rows.filter(|rows| !rows.iter().any(|row| is_shown(*row)));
         unseen.filter_map(|rows| rows.first().copied()).collect()

@@ -17,6 +17,7 @@ use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Reason, Send, Sender};
 use crate::store::Store;
 use crate::table::prepare::{sent_write, soon_purged};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::debug;
 
@@ -256,7 +257,7 @@ impl TransactionChange<'_> {
         let unseen = attempt.open.unseen(is_shown);
         let mut behind = None;
         let mut taken = false;
-        let mut unread = Vec::new();
+        let mut unread = BTreeSet::new();
         for (step, reason) in steps.iter().zip(reasons) {
             match reason {
                 // The burn has shown the row as it is now.
@@ -282,7 +283,9 @@ impl TransactionChange<'_> {
                     attempt.learn(step.row, known);
                 }
                 Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires(_)) => {}
-                Reason::NotNow | Reason::Rejected => unread.push(step.row),
+                Reason::NotNow | Reason::Rejected => {
+                    unread.insert(step.row);
+                }
                 Reason::None => {}
             }
         }
@@ -299,8 +302,8 @@ impl TransactionChange<'_> {
         if taken {
             unread.clear();
         }
-        unread.extend(unseen.iter().filter(|row| !unread.contains(row)).copied().collect::<Vec<_>>());
-        match self.read(attempt, unread).await {
+        unread.extend(&unseen);
+        match self.read(attempt, unread.into_iter().collect()).await {
             Err(failure) if !unseen.is_empty() => Err(Failure::OutcomeUnknown { source: failure.into() }),
             read => read.map(|()| false),
         }
