@@ -1,8 +1,9 @@
 //! [`OpenAttempts`]: the attempts of one change that were refused and may still be applied (pure).
 
 use super::step::Step;
+use crate::error::Failure;
 use crate::layout::Layout;
-use crate::protocol::after::writes_to;
+use crate::protocol::after::{while_open, writes_to};
 use crate::protocol::judge::{Fate, SentWrite, fate};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
@@ -42,6 +43,11 @@ impl OpenAttempts {
 
     pub(super) fn len(&self) -> usize {
         self.open.len()
+    }
+
+    /// The failure of a change that ends here.
+    pub(super) fn failed(&self, failure: Failure) -> Failure {
+        if self.open.is_empty() { failure } else { while_open(failure) }
     }
 
     pub(super) fn contains(&self, id: WriteId) -> bool {

@@ -142,7 +142,7 @@ pub(crate) async fn transact<A, R>(
         let remembered = attempt.to_be_read_again();
         if !writes && !remembered.is_empty() {
             // Only a write may rest on what is remembered.
-            change.read(&mut attempt, remembered).await?;
+            change.read(&mut attempt, remembered).await.map_err(|failure| attempt.open.failed(failure))?;
             continue;
         }
         let answer = match plan? {
@@ -151,7 +151,8 @@ pub(crate) async fn transact<A, R>(
             Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
         };
         let id = attempt.id();
-        if change.commit(&mut attempt).await? {
+        let committed = change.commit(&mut attempt).await;
+        if committed.map_err(|failure| attempt.open.failed(failure))? {
             return Ok(answer);
         }
         if attempt.open.contains(id) {
@@ -302,11 +303,9 @@ impl TransactionChange<'_> {
         if taken {
             unread.clear();
         }
-        unread.extend(&unseen);
-        match self.read(attempt, unread.into_iter().collect()).await {
-            Err(failure) if !unseen.is_empty() => Err(Failure::OutcomeUnknown { source: failure.into() }),
-            read => read.map(|()| false),
-        }
+        unread.extend(unseen);
+        self.read(attempt, unread.into_iter().collect()).await?;
+        Ok(false)
     }
 
     /// Whether a second copy of these refused steps may still be applied, if no send of them is pending: none of the
