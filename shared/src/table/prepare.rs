@@ -156,8 +156,8 @@ pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure
 }
 
 /// The ids that a write by `id` removes from the memory of this row.
-pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId) -> Vec<WriteId> {
-    row.memory.prunable(row.at.version, layout.remembered, id)
+pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
+    row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
 }
 
 /// A tombstone on a free key, as the write `id` leaves it.
@@ -217,7 +217,7 @@ fn change_row(
     diff.apply(&mut item);
     check_size(names, &item)?;
     let demand = Demand::of(layout, row);
-    let prune = prunable(layout, row, stamp.id);
+    let prune = prunable(layout, row, stamp.id, stamp.burn);
     let remember = Remember { id: stamp.id, prune: &prune, burn: stamp.burn };
     let update = condition::update_at(key.clone(), &demand, &remember, &diff);
     let write = update.and_then(|update| condition::fenced(update, names, stamp.fence)).or_else(|| {
@@ -246,7 +246,7 @@ fn delete(
     }
     let removed = layout.attributes.iter().filter(|name| !diff.set.contains_key(**name));
     diff.remove = removed.map(|&name| name.to_owned()).collect();
-    let prune = row.map(|row| prunable(layout, row, stamp.id)).unwrap_or_default();
+    let prune = row.map(|row| prunable(layout, row, stamp.id, stamp.burn)).unwrap_or_default();
     let bury = |prune| {
         let remember = Remember { id: stamp.id, prune, burn: stamp.burn };
         condition::bury_at(key.clone(), demand, &remember, &diff, purge_at).and_then(fenced)

@@ -70,7 +70,7 @@ pub fn advanced_row<T: Record>(attributes: &Attributes, value: &T, id: WriteId) 
     diff(&before, &Table::<T>::encode(value)?).apply(&mut item);
     item.remove(layout.names.buried);
     item.remove(layout.names.purge_at);
-    row::advance(&layout.names, &mut item, row.at, id, &prunable(layout, &row, id), &[]);
+    row::advance(&layout.names, &mut item, row.at, id, &prunable(layout, &row, id, &[]), &[]);
     Ok(item)
 }
 

@@ -287,7 +287,7 @@ impl Attempt {
             check_room(layout, row.at)?;
             let demand = Demand::of(layout, row).in_window();
             let burn = self.open.burnable(item.row, Some(row.at.incarnation));
-            let remember = Remember { id: self.id, prune: &prunable(layout, row, self.id), burn: &burn };
+            let remember = Remember { id: self.id, prune: &prunable(layout, row, self.id, &burn), burn: &burn };
             let anchored = condition::add_within(address.key.clone(), &demand, &remember, &addition);
             let anchored = anchored.and_then(fenced).ok_or_else(too_long)?;
             let sent = sent_write(layout, self.id, *fence, demand.base());
