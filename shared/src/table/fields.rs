@@ -137,7 +137,7 @@ mod tests {
             Ok(row())
         }
 
-        fn decode(_: Attributes) -> Result<Self, Source> {
+        fn decode(_: &Attributes) -> Result<Self, Source> {
             Ok(ByHand::default())
         }
     }

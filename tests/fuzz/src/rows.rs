@@ -178,7 +178,7 @@ fn check<T: Made>(row: &Attributes, read: &Result<ReadRow<T>, Failure>, id: Writ
 
 /// A row forgets only ids that no judge needs any more.
 fn check_pruning<T: Made>(read: &ReadRow<T>, by: WriteId) {
-    let removed = read.memory.prunable(read.at.version, T::REMEMBERED_WRITES, by);
+    let removed = read.memory.prunable(read.at.version, T::REMEMBERED_WRITES, by, 0);
     assert!(removed.len() <= 4);
     for id in removed {
         let trace = read.memory.get(id).expect("only what is there is removed");
