@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_row_that_ttl_may_remove_soon_does_not_prove_a_create_dead() {
-        for (minutes, expected) in [(70, Verdict::Unproved), (80, Verdict::NeverApplied)] {
+        for (minutes, expected) in [(80, Verdict::Unproved), (81, Verdict::NeverApplied)] {
             let mut row = row_of(THEIRS, 1);
             row.insert("expiresAt".to_owned(), AttributeValue::N((minutes * 60).to_string()));
             assert_eq!(judged(&[(create(), refused(row))]), expected, "{minutes} minutes");
