@@ -134,6 +134,7 @@ impl Protocol for Transactions {
     type Call = Call;
     type Write = Steps;
     type Event = Event;
+    type Said = ();
     type Shown = Refusals;
 
     fn limits(&self) -> Limits {
@@ -163,7 +164,7 @@ impl Protocol for Transactions {
         true
     }
 
-    fn go_on(&self, shared: &mut Shared, call: &mut Call, _: u32) -> Option<Next<Steps>> {
+    fn go_on(&self, shared: &mut Shared, call: &mut Call, _: u32) -> Option<Next<Self>> {
         if call.has_begun {
             return Some(self.decide(call));
         }
@@ -178,9 +179,9 @@ impl Protocol for Transactions {
         Some(Next::Pause)
     }
 
-    fn meets(&self, shared: &mut Shared, sent @ Steps(steps): &Steps, _: u32) -> (Answer<Refusals>, bool) {
+    fn meets(&self, shared: &mut Shared, sent @ Steps(steps): &Steps, _: u32) -> (Answer<Refusals>, Option<()>) {
         if shared.tokens.contains(sent) {
-            return (Answer::Applied([None, None]), false);
+            return (Answer::Applied([None, None]), None);
         }
         let mut next = shared.rows.clone();
         let mut refusals = [None, None];
@@ -199,7 +200,7 @@ impl Protocol for Transactions {
                     .filter(|(row, _)| Some(*row) != first)
                     .for_each(|(_, shown)| *shown = None);
             }
-            return (Answer::Refused(refusals), false);
+            return (Answer::Refused(refusals), None);
         }
         let is_burn = steps.iter().any(|(_, write)| matches!(write, Write::Burn { .. } | Write::BurnCreate { .. }));
         let shown = [X, Y].map(|row| steps.iter().any(|(step, _)| *step == row).then(|| next[row].clone()));
@@ -207,7 +208,7 @@ impl Protocol for Transactions {
         if self.rows_may_vanish() && !is_burn {
             shared.tokens.push(sent.clone());
         }
-        (Answer::Applied(shown), !is_burn)
+        (Answer::Applied(shown), (!is_burn).then_some(()))
     }
 
     fn answered(
@@ -218,11 +219,11 @@ impl Protocol for Transactions {
         _: u32,
         answer: Answer<Refusals>,
         is_pending: bool,
-    ) -> Next<Steps> {
+    ) -> Next<Self> {
         if let Some((row, burned)) = call.burned.take() {
             return self.burned(call, row, &burned, &answer);
         }
-        let Answer::Refused(refusals) = answer else { return Next::Told(Told::Applied) };
+        let Answer::Refused(refusals) = answer else { return Next::Told(Told::Applied(())) };
         if self.lacks(Rule::JudgeFirst) {
             call.learn(&refusals);
             if let next @ Next::Told(_) = self.decide(&mut call.clone()) {
@@ -246,7 +247,7 @@ impl Protocol for Transactions {
         }
     }
 
-    fn out_of_time(&self, Steps(steps): &Steps, is_pending: bool) -> Told {
+    fn out_of_time(&self, _: &Call, Steps(steps): &Steps, is_pending: bool) -> Told<()> {
         let is_burn = steps.iter().any(|(_, write)| matches!(write, Write::Burn { .. } | Write::BurnCreate { .. }));
         if is_pending || is_burn { Told::Unknown } else { Told::NotApplied }
     }
@@ -271,7 +272,7 @@ impl Protocol for Transactions {
                 let id = OTHERS + 10 * u8::try_from(row).expect("two rows") + shared.others[row];
                 let Some(old) = &shared.rows[row] else { return };
                 let prune = old.prunable(self.remembered, id);
-                let write = Write::Update { at: old.at, id, prune, stock: old.stock + 1 };
+                let write = Write::Update { at: old.at, id, prune, burn: Vec::new(), stock: old.stock + 1 };
                 shared.rows[row] = write.apply(Some(old), None, Demands::ALL).expect("at its own version");
             }
         }
@@ -355,7 +356,7 @@ impl Transactions {
     }
 
     /// The answer to a burn.
-    fn burned(&self, call: &mut Call, row: usize, burned: &Write, answer: &Answer<Refusals>) -> Next<Steps> {
+    fn burned(&self, call: &mut Call, row: usize, burned: &Write, answer: &Answer<Refusals>) -> Next<Self> {
         // The row refuses the burned id. What follows is a new write. The burn of a create has an id of its own.
         call.id += 2;
         let (Answer::Applied(shown) | Answer::Refused(shown)) = answer;
@@ -368,13 +369,13 @@ impl Transactions {
     }
 
     /// The end of a transaction with a pending send, of which no more can be found out.
-    fn settled(&self, call: &mut Call, verdict: Verdict) -> Next<Steps> {
+    fn settled(&self, call: &mut Call, verdict: Verdict) -> Next<Self> {
         self.follow(call, after_settling(verdict, true))
     }
 
-    fn follow(&self, call: &mut Call, after: AfterCancellation) -> Next<Steps> {
+    fn follow(&self, call: &mut Call, after: AfterCancellation) -> Next<Self> {
         match after {
-            AfterCancellation::Landed => Next::Told(Told::Applied),
+            AfterCancellation::Landed => Next::Told(Told::Applied(())),
             AfterCancellation::NotApplied => self.decide_again(call),
             AfterCancellation::Corrupt => Next::Told(Told::NotApplied),
             AfterCancellation::AskRows | AfterCancellation::Burn | AfterCancellation::Unknown => {

@@ -2,7 +2,7 @@
 
 use super::limits;
 use crate::one_item::{DECIDED, Kind, OneItem, Rule};
-use crate::protocol::{APPLIED, Limits, NOT_APPLIED, ONCE};
+use crate::protocol::{APPLIED, COMMITTED, Limits, NOT_APPLIED, ONCE};
 use crate::run::{Removal, Scene};
 
 const MODEL: &str = "one-item";
@@ -13,7 +13,7 @@ fn item(calls: &[Kind], stock: Option<i8>, (remembered, window): (u64, u8), limi
 }
 
 pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
-    use Kind::{Add, AddAhead, Create, Delete, DeleteAtVersion, Update};
+    use Kind::{Add, AddAhead, AddOrUpdate, Create, Delete, DeleteAtVersion, Update};
     let scene = |name, item| Scene::new(MODEL, name, item);
     if is_deep {
         let hedged = |limits| Limits { hedges: true, ..limits };
@@ -79,6 +79,10 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
             OneItem { hours: 1, ..item(&[DeleteAtVersion, Delete, Create], Some(1), (2, 1), limits(2, 1, 0, 0)) },
         ),
         scene("version-made-up", OneItem { others: 3, ..item(&[AddAhead(2)], Some(1), (2, 1), limits(3, 1, 1, 0)) }),
+        scene(
+            "add-or-update",
+            OneItem { others: 2, attempts: 2, ..item(&[AddOrUpdate], Some(0), (2, 2), limits(4, 1, 1, 0)) },
+        ),
     ]
 }
 
@@ -150,8 +154,37 @@ pub(super) fn removals() -> Vec<Removal> {
 }
 
 fn removals_of_deletes_and_burns() -> Vec<Removal> {
-    use Kind::{Add, Create, Delete, DeleteAtVersion, Update};
+    use Kind::{Add, AddOrUpdate, Create, Delete, DeleteAtVersion, Update};
+    let turned = |others| OneItem { attempts: 2, ..one(&[AddOrUpdate], Some(0), (2, 2), others) };
     vec![
+        removal(
+            "own-id",
+            "an attempt that follows one which may still be applied has an id of its own",
+            COMMITTED,
+            Rule::OwnId,
+            turned(1),
+        ),
+        removal(
+            "burns-earlier",
+            "an attempt leaves the ids of earlier ones as burned",
+            ONCE,
+            Rule::BurnsEarlier,
+            turned(0),
+        ),
+        removal(
+            "knows-earlier",
+            "a row tells an earlier attempt from the last one",
+            NOT_APPLIED,
+            Rule::KnowsEarlier,
+            turned(1),
+        ),
+        removal(
+            "forgotten-is-unknown",
+            "an earlier attempt that a row may have forgotten makes the outcome unknown",
+            ONCE,
+            Rule::ForgottenIsUnknown,
+            turned(2),
+        ),
         removal(
             "tombstone",
             "a delete leaves a tombstone",

@@ -27,7 +27,7 @@ impl Call {
 
 impl Transactions {
     /// What is sent on what is known, or told.
-    pub(super) fn decide(&self, call: &mut Call) -> Next<Steps> {
+    pub(super) fn decide(&self, call: &mut Call) -> Next<Self> {
         let Some(mut steps) = self.steps(call) else { return Next::Told(Told::NotApplied) };
         let kind = |(row, write): &(usize, Write)| match write {
             Write::AddAnywhere { .. } => {
@@ -44,7 +44,8 @@ impl Transactions {
                 return Next::Told(Told::NotApplied);
             };
             let (at, id, prune) = (seen.at, call.id, seen.prunable(self.remembered, call.id));
-            *write = Write::Add { at, window: self.window, id, prune, by: *by, low: *low, high: *high };
+            *write =
+                Write::Add { at, window: self.window, id, prune, burn: Vec::new(), by: *by, low: *low, high: *high };
         }
         Next::Send(Steps(steps))
     }
@@ -56,6 +57,7 @@ impl Transactions {
             at: row.at,
             id: call.id,
             prune: row.prunable(self.remembered, call.id),
+            burn: Vec::new(),
             stock,
         };
         let x = call.live(X).ok()?;
@@ -84,7 +86,7 @@ impl Transactions {
         })
     }
 
-    pub(super) fn decide_again(&self, call: &mut Call) -> Next<Steps> {
+    pub(super) fn decide_again(&self, call: &mut Call) -> Next<Self> {
         if call.attempts == 0 {
             return Next::Told(Told::NotApplied);
         }
