@@ -5,7 +5,7 @@
 //! - An item that the request creates gets an id derived from the caller and the key ([`derived_id`]). The second
 //!   create collides with the first.
 //! - Any other change commits a record with its answer in the same transaction as its effect ([`Idempotency::change`]).
-//!   A record exists if and only if the effect exists, and it holds the first answer.
+//!   Both are committed or neither, and the record holds the first answer. It counts for [`RETENTION`].
 
 use crate::call::Call;
 use crate::error::{Failure, IdempotencyError, TransactError};

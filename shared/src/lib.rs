@@ -1,9 +1,9 @@
 //! Change shared state in `DynamoDB` exactly once, although callers race and answers get lost.
 //!
 //! An operation reads an item, decides, and writes on the condition that the item is unchanged. An [`Add`] changes
-//! numbers within bounds and demands no exact version, so adds to one item do not conflict. Each change leaves its id
-//! in the item. If an answer is lost, the same write is sent again. The id in a refusal tells whether the first send
-//! was applied. `DESIGN.md` argues why that is exact.
+//! numbers within bounds and demands no exact version: it conflicts only if the row moves on by [`Record::ADD_WINDOW`]
+//! versions before it arrives. Each change leaves its id in the item. If an answer is lost, the same write is sent
+//! again. The id in a refusal tells whether the first send was applied. `DESIGN.md` argues why that is exact.
 //!
 //! # What is promised
 //!
@@ -15,8 +15,8 @@
 //! | [`Failure::OutcomeUnknown`] | at most once: it may have been, or may still be; read the item |
 //! | any other error | not at all, and it never will be |
 //!
-//! One case is open: a network that delivers a second copy of a refused add later may make that refusal untrue. No add
-//! is applied twice.
+//! A second copy of a request, which the network delivers after the call, may still break the last line. `DESIGN.md` lists
+//! the cases under "What is not promised", with the settings of a table that weaken the first line.
 //!
 //! | operation | what it changes | requests |
 //! |---|---|---|
@@ -50,7 +50,7 @@
 //! first change. `docs/adoption.md` says which settings a library needs, and what holds beside it.
 //!
 //! Programs that use this crate on one table must have the same stored format (2) and the same settings in their
-//! `Record`s.
+//! `Record`s. Only [`Record::ADD_WINDOW`] may differ, and a build may know fewer attributes than another one.
 //!
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see
 //! [`operate::Task::Restamp`] and the section "Restore" of `docs/operations.md`.

@@ -97,7 +97,7 @@ impl Incarnation {
 /// A version and an incarnation: exactly one state of one row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ItemVersion {
-    /// The number of committed writes to this row.
+    /// The version of the row.
     pub version: Version,
     /// The identity of the row.
     pub incarnation: Incarnation,

@@ -7,5 +7,6 @@ mod creating;
 mod deletes;
 mod regions;
 mod tags;
+mod tokens;
 mod transactions;
 mod world;

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
+mod margin;
+
 /// When it begins, since 1970.
 const EPOCH: Duration = Duration::from_hours(500_000);
 const CREATE: &str = "PUT /devices/{deviceId}";

@@ -19,7 +19,7 @@ const MAX: i64 = 1000;
 /// A shelf with a stock, a status that follows from it, and a number in a map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shelf {
-    stock: i64,
+    pub stock: i64,
     status: String,
     counts: BTreeMap<String, i64>,
 }
@@ -103,6 +103,20 @@ async fn what_would_pass_a_bound_is_refused_with_the_item_in_one_request() {
         assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(50)), "{by}");
         assert_eq!((stock_of(&engine), engine.take_counts()), (50, (0, 1)), "{by}");
     }
+}
+
+#[tokio::test]
+async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
+    let (engine, key, at) = with_shelf().await;
+    for by in ["1e30", "-1e30", "1e19", "-1e100", "99999999999999999999999999999999999999"] {
+        let add = Add::to("stock", Number::parse(by).expect("a number")).seen(at);
+        let refused = table(&engine).add(&key, &add, &call()).await.expect_err("out of bounds");
+        assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(50)), "{by}");
+        assert_eq!(stock_of(&engine), 50, "{by}");
+    }
+    let thousand = Add::to("stock", Number::parse("1e3").expect("a number")).within(0..=2000).seen(at);
+    table(&engine).add(&key, &thousand, &call()).await.expect("within the bounds");
+    assert_eq!(stock_of(&engine), 1050);
 }
 
 #[tokio::test]

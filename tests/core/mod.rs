@@ -26,5 +26,6 @@ mod remembered;
 mod sort_keys;
 mod spans;
 mod storms;
+mod succession;
 mod tombstones;
 mod unruly;

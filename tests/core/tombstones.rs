@@ -1,13 +1,15 @@
 //! Tombstones in a table whose values expire by themselves.
 
 use super::accounts::call;
-use crate::harness::clients::{client_whose, lost};
+use crate::harness::clients::{Reply, client_whose, lost};
 use crate::harness::engine::{Engine, is_read, store};
-use fencepost::{Attempt, Decision, Key, Plan, Reads, Record, Table, TransactError};
+use fencepost::error::CreateError;
+use fencepost::{Attempt, Decision, Failure, Key, Plan, Reads, Record, Table, TransactError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
 
 /// A session, which TTL removes after its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -179,6 +181,29 @@ async fn ttl_removes_the_tombstone_of_a_session_that_had_no_end_and_of_one_that_
             assert_eq!(engine.row(TABLE, Session::PARTITION_KEY, "s-1").is_null(), removed == 1);
         }
     }
+}
+
+/// The session ends within seconds. Its create is applied, and no answer gets through. TTL removes the row, and another
+/// client takes the key.
+#[tokio::test(start_paused = true)]
+async fn a_create_whose_value_ttl_may_have_removed_is_unknown_and_not_refused() {
+    let (engine, _, key) = sessions();
+    let began = Instant::now();
+    let client = client_whose(&engine, move |engine, writes, operation, body| {
+        if began.elapsed() < Duration::from_secs(5) {
+            let applied = engine.answer(operation, body).0 == 200;
+            assert_eq!(applied, writes == 0);
+            return Reply::Never;
+        }
+        let others = json!({"sessionId": {"S": "s-1"}, "user": {"S": "eve"}, "_version": {"N": "1"},
+            "_incarnation": {"B": "AAAAAAAAAAE="}, "_writes": {"M": {"AAAAAAAAAAE": {"N": "0"}}}});
+        engine.raw("PutItem", &json!({"TableName": TABLE, "Item": others}));
+        engine.answer(operation, body).into()
+    });
+    let now = move || SystemTime::UNIX_EPOCH + Duration::from_secs(NOW) + began.elapsed();
+    let table: Table<Session> = store(&client, now, || fastrand::u64(..)).table(TABLE);
+    let created = table.create(&key, &session(Some(NOW + 3)), &call()).await;
+    assert!(matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
 }
 
 /// A session that would expire by an attribute of this crate.

@@ -1,7 +1,9 @@
 //! `If-Match` on every route that changes a device.
 
 use super::world::World;
+use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
+use std::sync::{Arc, Mutex};
 
 #[tokio::test]
 async fn every_change_takes_the_tag_of_the_answer_before() {
@@ -64,4 +66,27 @@ async fn the_version_that_changes_nothing_still_has_to_be_the_current_one() {
     world.send(&Event::patch_state()).await.shows(200, 2);
     let nothing = Event::patch_state().text("{}").header("if-match", created.etag());
     world.refused(&nothing, 412, "version_conflict").await;
+}
+
+/// The client names a version that the device does not have yet. The delete is refused. When the device gets there, a second
+/// copy of the delete is applied: its condition holds.
+#[tokio::test]
+async fn a_second_copy_of_a_delete_with_a_made_up_tag_is_applied_when_the_device_gets_to_that_version() {
+    let (world, created) = World::with_lamp().await;
+    let made_up = created.etag().replace("\"1.", "\"3.");
+    let sent = Arc::<Mutex<Vec<u8>>>::default();
+    let noted = sent.clone();
+    let client = client_whose(&world.engine, move |engine, _, operation, body| {
+        *noted.lock().expect("no panic") = body.to_vec();
+        engine.answer(operation, body)
+    });
+    let refused = world.reached_by(&client).send(&Event::delete().header("if-match", &made_up)).await;
+    refused.says(412, "version_conflict");
+    let copied = || world.engine.answer("UpdateItem", &sent.lock().expect("no panic")).0;
+    assert_eq!(copied(), 400, "at version 1");
+    world.send(&Event::patch_state()).await.shows(200, 2);
+    assert_eq!(copied(), 400, "at version 2");
+    world.send(&Event::adjust()).await.shows(200, 3);
+    assert_eq!(copied(), 200, "at version 3");
+    world.send(&Event::get()).await.says(404, "device_not_found");
 }

@@ -1,6 +1,7 @@
 //! Every route and every answer of the contract, from API Gateway's event to the row and back.
 
 mod bad_input;
+mod callers;
 mod changing;
 mod conditions;
 mod configuring;

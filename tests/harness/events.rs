@@ -70,6 +70,12 @@ impl Event {
         self
     }
 
+    /// As API Gateway sends it behind another authorizer than that of the template.
+    pub fn authorized(mut self, authorizer: &Value) -> Self {
+        self.0["requestContext"]["authorizer"] = authorizer.clone();
+        self
+    }
+
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.0["headers"][name] = json!(value);
         self
@@ -128,6 +134,16 @@ impl Event {
         context.insert("timeEpoch".to_owned(), json!(1_772_877_600));
         self
     }
+}
+
+/// The `authorizer` of events whose authorizer names no caller, unless a parameter says how.
+pub fn authorizers_that_name_nobody() -> [Value; 4] {
+    [
+        json!({"lambda": {"tenantId": "acme"}}),
+        json!({"lambda": null}),
+        json!({"jwt": {"claims": {"iss": "https://issuer.example.com/", "scope": "devices"}, "scopes": null}}),
+        json!({"iam": {"userArn": null}}),
+    ]
 }
 
 /// The event of `events/` for this route, about this id, without its body, its query and the headers of preconditions.

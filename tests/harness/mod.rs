@@ -10,6 +10,7 @@ pub mod engine;
 pub mod events;
 pub mod faults;
 pub mod functions;
+pub mod late;
 pub mod off;
 pub mod operate;
 pub mod permissions;

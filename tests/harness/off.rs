@@ -19,6 +19,8 @@ pub struct OffClock {
     gains: i64,
     /// When it is set to be ahead by so many milliseconds.
     set: Option<(Duration, i64)>,
+    /// By how many milliseconds it is ahead at most.
+    most: i64,
 }
 
 impl OffClock {
@@ -30,17 +32,17 @@ impl OffClock {
             2 => gains = rng.i64(-600_000..=600_000),
             _ => set = Some((Duration::from_millis(rng.u64(..600_000)), rng.i64(-BOUND..=BOUND))),
         }
-        OffClock { start, ahead, gains, set }
+        OffClock { start, ahead, gains, set, most: BOUND }
     }
 
     /// It is ahead by so many milliseconds for ever, or behind.
     pub fn fixed(start: Instant, ahead: i64) -> Self {
-        OffClock { start, ahead, gains: 0, set: None }
+        OffClock { start, ahead, gains: 0, set: None, most: BOUND }
     }
 
     /// It is right until then, and ahead by so many milliseconds since.
     pub fn set_after(start: Instant, time: Duration, ahead: i64) -> Self {
-        OffClock { start, ahead: 0, gains: 0, set: Some((time, ahead)) }
+        OffClock { start, ahead: 0, gains: 0, set: Some((time, ahead)), most: i64::MAX }
     }
 
     /// By how many milliseconds it is ahead now.
@@ -51,11 +53,12 @@ impl OffClock {
             _ => self.ahead,
         };
         if self.gains == 0 {
-            return ahead;
+            return ahead.min(self.most);
         }
         let gained = self.gains * i64::try_from(elapsed.as_secs()).expect("a test is short") / 3600;
         // When it is as far off as it may be, it is set to the other end.
-        (ahead + gained + BOUND).rem_euclid(2 * BOUND + 1) - BOUND
+        let ahead = (ahead + gained + BOUND).rem_euclid(2 * BOUND + 1) - BOUND;
+        ahead.min(self.most)
     }
 
     /// What it shows, where the time was `epoch` since 1970 at the start.
@@ -87,5 +90,16 @@ impl OffClocks {
     /// The clock of another client.
     pub fn draw(&self) -> OffClock {
         OffClock::draw(&mut self.rng.lock().expect("no panic while drawing"), self.start)
+    }
+
+    /// The same, but ahead by so many milliseconds at most, and in one of four cases by just as many: what such a client
+    /// sends lives longest.
+    pub fn draw_often_far_ahead(&self, most: i64) -> OffClock {
+        let mut rng = self.rng.lock().expect("no panic while drawing");
+        let clock = match rng.u32(..4) {
+            0 => OffClock::fixed(self.start, most),
+            _ => OffClock::draw(&mut rng, self.start),
+        };
+        OffClock { most, ..clock }
     }
 }

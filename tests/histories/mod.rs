@@ -1,5 +1,6 @@
 //! Seeded histories: clients race under every fault, and afterwards nothing may contradict what they were told.
 
+mod attempts;
 mod devices;
 mod history;
 mod leases;

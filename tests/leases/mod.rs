@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod budgets;
+mod callers;
 mod children;
 mod keys;
 mod late_copies;

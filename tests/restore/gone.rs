@@ -48,6 +48,8 @@ const LOSSY: Rates = Rates {
     mixed_reasons: 0,
     unprocessed: 0,
     garbled: 60,
+    copied_soon: 0,
+    copied_last: 0,
 };
 
 fn store_on(db: &Dynamo) -> Store {

@@ -30,6 +30,8 @@ const LOSSES: Rates = Rates {
     mixed_reasons: 50,
     unprocessed: 50,
     garbled: 40,
+    copied_soon: 0,
+    copied_last: 0,
 };
 
 async fn network(rates: Rates, seed: u64, stocks: &[(&str, i64)]) -> Arc<Network> {

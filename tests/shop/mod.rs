@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod budgets;
+mod callers;
 mod crowd;
 mod exactly_once;
 mod hot_product;
@@ -9,4 +10,5 @@ mod listings;
 mod processes;
 mod routes;
 mod stock;
+mod succession;
 pub mod world;

@@ -104,6 +104,16 @@ async fn an_order_takes_its_stock_once_and_is_answered_the_same_again() {
 }
 
 #[tokio::test]
+async fn the_key_of_an_order_decides_before_its_condition() {
+    let shop = Shop::with(&[("a", 10)]).await;
+    let event = order("k-1", &[("a", 1)]).header("if-none-match", "*");
+    let (placed, again) = (shop.send(&event).await, shop.send(&event).await);
+    assert_eq!((placed.status, again.status, &again.body), (201, 201, &placed.body));
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(shop.stock("a").await.0, 9);
+}
+
+#[tokio::test]
 async fn users_and_callers_do_not_share_their_keys() {
     let shop = Shop::with(&[("a", 10)]).await;
     let lines = [("a", 1)];

@@ -88,11 +88,11 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
     match route {
         Route::Place => {
             let key = request.required_idempotency_key()?;
-            request.if_absent()?; // `*` demands no more than the key already gives
+            request.if_absent()?; // `*` has no effect: a repeat of the key gets its first answer
             let placement = parse_placement(request)?;
             // The id is derived from caller, user and key. So a second order of the same request collides with the
             // first.
-            let id = derived_id(&["order", &request.caller, &placement.user_id, key]);
+            let id = derived_id(&["order", request.known_caller()?, &placement.user_id, key]);
             place(app, &id, &placement, call).await
         }
         Route::List => list(app, &parse_listing(request)?, call).await,

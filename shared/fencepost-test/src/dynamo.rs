@@ -163,7 +163,7 @@ impl Dynamo {
         self.fault(Fault::Delayed(time))
     }
 
-    /// A second copy of the request arrives, so long after the answer to the first.
+    /// A second copy of the request arrives, so long after the answer to the first, if its signature has not ended by then.
     pub fn duplicate(&self, after: Duration) -> Plan {
         self.fault(Fault::CopiedAfter(after))
     }

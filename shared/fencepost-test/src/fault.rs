@@ -22,9 +22,9 @@ pub enum Fault {
     Held,
     /// It is held for so long, and then executed and answered.
     Delayed(Duration),
-    /// After its answer, within 200 s, a second copy of it is executed.
+    /// After its answer, a second copy of it is executed. It comes before the signature of the request has ended.
     SecondCopy,
-    /// So long after its answer, a second copy of it is executed.
+    /// So long after its answer, a second copy of it is executed, unless the signature of the request has ended by then.
     CopiedAfter(Duration),
     /// It is throttled.
     Throttled,
@@ -103,6 +103,11 @@ pub struct Rates {
     pub held: u32,
     /// [`Fault::SecondCopy`]. Writes only.
     pub second_copy: u32,
+    /// Of a thousand second copies, how many come within half a second.
+    pub copied_soon: u32,
+    /// Of a thousand second copies, how many come in the last three seconds of the life of their signature. The others come
+    /// at any time of that life.
+    pub copied_last: u32,
     /// [`Fault::Throttled`].
     pub throttled: u32,
     /// [`Fault::TransactionConflict`]. Writes only.

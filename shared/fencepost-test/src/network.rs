@@ -187,6 +187,20 @@ impl Network {
         Fault::GarbledAs { form: Garbling::ALL[form], executed: self.below(2) == 0 }
     }
 
+    /// How long after the first one a second copy comes, whose signature is still accepted for so many milliseconds. The
+    /// answer to the first one is back by then.
+    pub(crate) fn copied_after(&self, left: u64) -> Duration {
+        let Rates { copied_soon, copied_last, .. } = self.rates;
+        let (soon, last) = (u64::from(copied_soon), u64::from(copied_last));
+        let drawn = if soon + last > 0 { self.below(1000) } else { 1000 };
+        let after = match drawn {
+            _ if drawn < soon => self.below(500),
+            _ if drawn < soon + last => left.saturating_sub(20 + self.below(3_000)),
+            _ => self.below(left),
+        };
+        Duration::from_millis(20 + after)
+    }
+
     /// Some of so many, and one at least.
     pub(crate) fn some_of(&self, count: usize) -> Vec<bool> {
         let mut some: Vec<_> = (0..count).map(|_| self.below(2) == 0).collect();

@@ -25,6 +25,13 @@ impl Signature {
         age.unsigned_abs() <= LIFE.as_micros()
     }
 
+    /// For how many milliseconds it is still accepted.
+    pub fn left(self) -> u64 {
+        let life = i128::try_from(LIFE.as_millis()).expect("small") + i128::from(self.ahead);
+        let left = life - i128::try_from(self.signed.elapsed().as_millis()).expect("small");
+        u64::try_from(left).unwrap_or_default()
+    }
+
     /// For how many milliseconds more it lives than one that was dated right.
     pub fn lives_longer(self) -> u64 {
         u64::try_from(self.ahead).unwrap_or_default()

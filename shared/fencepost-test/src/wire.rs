@@ -145,21 +145,11 @@ impl Wire {
         network.applied().push(applied);
     }
 
-    /// Delivers a copy after this time; nobody hears its answer.
+    /// Delivers a copy after this time, if its signature lives as long. Nobody hears its answer.
     fn deliver_after(&self, message: Message, time: impl FnOnce(&Network) -> Duration + Send + 'static) {
         let (wire, under_way) = (self.clone(), self.network.under_way());
         tokio::spawn(async move {
             sleep(time(&wire.network)).await;
-            wire.deliver(&message);
-            drop(under_way);
-        });
-    }
-
-    /// The same within so many milliseconds, if the signature lives as long.
-    fn deliver_within(&self, message: Message, millis: u64) {
-        let (wire, under_way) = (self.clone(), self.network.under_way());
-        tokio::spawn(async move {
-            sleep(Duration::from_millis(20 + wire.network.below(millis + message.signature.lives_longer()))).await;
             if message.signature.is_valid() {
                 wire.deliver(&message);
             }
@@ -219,7 +209,8 @@ impl Wire {
                 error(500, "InternalServerError")
             }
             Some(Fault::InProgress) => {
-                self.deliver_within(message, 5_000);
+                let longer = message.signature.lives_longer();
+                self.deliver_after(message, move |network| Duration::from_millis(20 + network.below(5_000 + longer)));
                 error(400, "TransactionInProgressException")
             }
             Some(Fault::TokensForgotten) => {
@@ -232,16 +223,14 @@ impl Wire {
                 answer
             }
             Some(Fault::Unprocessed) => self.deliver_in_part(message),
-            Some(Fault::SecondCopy) => {
-                let answer = self.deliver(&message);
-                // After the answer is back, and within the life of the signature.
-                self.deliver_within(Message { is_copy_of_refused: !answer.is_success(), ..message }, 200_000);
-                answer
-            }
-            Some(Fault::CopiedAfter(time)) => {
+            Some(Fault::SecondCopy | Fault::CopiedAfter(_)) => {
                 let answer = self.deliver(&message);
                 let copy = Message { is_copy_of_refused: !answer.is_success(), ..message };
-                self.deliver_after(copy, move |_| time);
+                let left = copy.signature.left();
+                self.deliver_after(copy, move |network| match fault {
+                    Some(Fault::CopiedAfter(time)) => time,
+                    _ => network.copied_after(left),
+                });
                 answer
             }
             Some(Fault::GarbledAs { executed: false, .. }) => Answer { status: 200, body: json!({}) },

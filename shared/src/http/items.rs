@@ -231,7 +231,7 @@ impl<T: Resource> Items<T> {
     }
 
     /// Changes numbers of the item by an add, if `plan` has one and the request has neither a key nor `If-Match`;
-    /// otherwise by the decision. Adds to one item do not conflict with each other.
+    /// otherwise by the decision. An add demands no version: see [`Table::add`].
     ///
     /// [`AddPlan::FromItem`] gets the item that this client saw last, if the table
     /// [remembers items](Table::remembering_items). Otherwise the item is read. When the item refuses the add, `decide`

@@ -17,6 +17,7 @@ const PROBLEM_JSON: &str = "application/problem+json";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Invalid,
+    CallerUnknown,
     NotFound,
     MethodNotAllowed,
     Refused,
@@ -35,6 +36,7 @@ impl Kind {
     fn status(self) -> (u16, &'static str) {
         match self {
             Kind::Invalid => (400, "Bad Request"),
+            Kind::CallerUnknown => (403, "Forbidden"),
             Kind::NotFound => (404, "Not Found"),
             Kind::MethodNotAllowed => (405, "Method Not Allowed"),
             Kind::Refused => (409, "Conflict"),
@@ -69,6 +71,14 @@ impl Problem {
     /// 400: the request is wrong in `field`: a JSON Pointer into the body, `path:x`, `query:x` or `header:x`.
     pub fn invalid(field: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, code, detail).with("field", field.into())
+    }
+
+    /// 403: the request depends on its caller, and the authorizer named nobody. Nothing was changed.
+    #[must_use]
+    pub fn caller_unknown() -> Self {
+        let detail =
+            "this request depends on its caller, whom the authorizer of this API does not name; nothing was changed";
+        Self::new(Kind::CallerUnknown, "caller_unknown", detail)
     }
 
     /// 404: the path names an item that does not exist.
@@ -405,6 +415,7 @@ mod tests {
 
     #[test]
     fn kinds_have_the_statuses_of_the_contract() {
+        assert_eq!(status(Problem::caller_unknown()), 403);
         assert_eq!(status(Problem::no_such_route()), 404);
         assert_eq!(status(Problem::method_not_allowed("GET".to_owned())), 405);
         assert_eq!(status(Problem::refused("x", "x")), 409);

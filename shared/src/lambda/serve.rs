@@ -3,7 +3,8 @@
 
 use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
-use super::event::{read, to_event};
+use super::env;
+use super::event::{read, to_event, to_request};
 use super::logs::{Severity, chain, init_tracing};
 use super::metrics::{Outcomes, Report, Reporter};
 use super::xray::invocation_span;
@@ -16,6 +17,9 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::json;
 use tokio::time::Instant;
 use tracing::Instrument;
+
+/// The variable with the member of a Lambda authorizer's context that names the caller.
+const CALLER_VARIABLE: &str = "AUTHORIZER_CALLER";
 
 /// Serves HTTP API events until Lambda ends the process.
 ///
@@ -31,29 +35,34 @@ pub async fn serve<A>(
     check_timeout()?;
     let reporter = Reporter::from_env();
     let app = init(&Store::new(&client_from_env()))?;
-    let answer = async |event| Ok::<_, Error>(respond_and_report(&app, &handle, read(event)?, &reporter).await);
+    let member = env::required(CALLER_VARIABLE).ok(); // without one, such a context names nobody
+    let answer = async |event| {
+        Ok::<_, Error>(respond_and_report(&app, &handle, read(event)?, member.as_deref(), &reporter).await)
+    };
     lambda_runtime::run(service_fn(answer)).await
 }
 
-/// Answers one event. [`serve`] does the same, and writes a line about each request. Tests call this.
+/// Answers one event. [`serve`] does the same, reads the environment, and writes a line about each request. Tests call
+/// this.
 pub async fn respond<A>(
     app: &A,
     handle: &impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
     event: LambdaEvent<ApiGatewayV2httpRequest>,
 ) -> ApiGatewayV2httpResponse {
-    respond_and_report(app, handle, event, &Reporter::silent()).await
+    respond_and_report(app, handle, event, None, &Reporter::silent()).await
 }
 
 async fn respond_and_report<A>(
     app: &A,
     handle: &impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
     event: LambdaEvent<ApiGatewayV2httpRequest>,
+    member: Option<&str>,
     reporter: &Reporter,
 ) -> ApiGatewayV2httpResponse {
     let start = Instant::now();
     let context = event.context;
     let call = call(&context);
-    let request = Request::from(event.payload);
+    let request = to_request(event.payload, member);
     let span = invocation_span(context.xray_trace_id.as_deref());
     let result = handle(app, &request, &call).instrument(span).await;
     let fault = result.as_ref().err().filter(|problem| problem.is_fault()).map(chain);

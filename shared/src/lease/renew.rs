@@ -9,7 +9,8 @@ use crate::call::Call;
 use crate::error::{Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::protocol::condition;
-use crate::protocol::deliver::{Delivery, Send, WriteOutcome};
+use crate::protocol::deliver::{Delivery, WriteOutcome};
+use crate::protocol::send::Send;
 use crate::retry::DualClockDeadline;
 
 impl Leases {

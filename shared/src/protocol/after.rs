@@ -7,7 +7,7 @@ use crate::version::{ItemVersion, Version};
 
 /// The most earlier attempts of one change that the next one burns. A change that has more of them gives up as contended,
 /// because each of them makes the expressions of the next one longer.
-pub(crate) const MOST_OPEN: usize = 16;
+pub(crate) const MOST_OPEN: usize = 32;
 
 /// What follows from the refusal of a write at a version, or of a create.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,32 +5,27 @@ use crate::error::{Failure, Source};
 use crate::protocol::hedge::{Race, Turn};
 use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
-use crate::protocol::send::{ReadOutcome, SendOutcome, Sender, send_span};
+use crate::protocol::send::{ReadOutcome, Send, SendOutcome, Sender, send_span};
 use crate::retry::{Conflicts, DualClockDeadline, fraction};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tracing::instrument::{Instrument, Instrumented};
 use tracing::{Span, debug};
 
-/// The time in which all sends of one change leave, counted from the start of the change. A signature lives about 5
-/// minutes and the token of a transaction 10. So a late copy of the first send is refused before the row can forget the
-/// write id.
+/// The time in which all sends of one change leave, counted from the start of the change. A signature lives for 5 minutes
+/// from its date, and a clock may be ahead by almost as much. So all copies are gone 14 minutes after the start.
 const SEND_WINDOW: Duration = Duration::from_mins(4);
+/// The same where only a token keeps a second copy from being applied. `DynamoDB` knows a token for 10 minutes, so all
+/// copies must be gone by then: 1 minute, 5 for the life of a signature, and 4 that a clock may be ahead.
+const SEND_WINDOW_OF_TOKEN: Duration = Duration::from_mins(1);
 
 /// The sends of one logical change: the window in which they may leave, and the conflicts so far.
 pub(crate) struct Delivery<'a> {
     sender: &'a Sender,
     call: &'a Call,
     window: DualClockDeadline,
+    signed_by: Option<SystemTime>,
     attempts: u32,
     conflicts: Conflicts,
-}
-
-/// One send of a write.
-pub(crate) struct Send {
-    /// The time to wait for the answer.
-    pub timeout: Duration,
-    /// The number of earlier sends whose token `DynamoDB` took for the token of another request.
-    pub mismatches: u32,
 }
 
 /// The proved outcome of a write and all its sends.
@@ -69,8 +64,16 @@ impl Refusal<Option<Attributes>> {
 
 impl<'a> Delivery<'a> {
     pub(crate) fn new(sender: &'a Sender, call: &'a Call) -> Self {
-        let window = DualClockDeadline::within(SEND_WINDOW, sender.clock.now());
-        Delivery { sender, call, window, attempts: 0, conflicts: Conflicts::default() }
+        Delivery::of(sender, call, false)
+    }
+
+    /// `relies_on_token` says that only a token keeps second copies of its sends from being applied.
+    pub(crate) fn of(sender: &'a Sender, call: &'a Call, relies_on_token: bool) -> Self {
+        let time = if relies_on_token { SEND_WINDOW_OF_TOKEN } else { SEND_WINDOW };
+        let now = sender.clock.now();
+        let window = DualClockDeadline::within(time, now);
+        let signed_by = relies_on_token.then(|| now + time);
+        Delivery { sender, call, window, signed_by, attempts: 0, conflicts: Conflicts::default() }
     }
 
     /// Sends one write until an answer proves the outcome. If the previous attempt lost a race, waits first.
@@ -106,7 +109,9 @@ impl<'a> Delivery<'a> {
                                 self.call.count_change();
                             }
                             let span = send_span(self.attempts, why);
-                            let request = send(Send { timeout, mismatches: sends.mismatches }).instrument(span.clone());
+                            let request =
+                                send(Send { timeout, signed_by: self.signed_by, mismatches: sends.mismatches })
+                                    .instrument(span.clone());
                             let at = self.call.deadline().remaining();
                             let sent = Sent { at, signed_again: sends.signed_again, span };
                             race.send(request, sent, self.sender.hedge_after());

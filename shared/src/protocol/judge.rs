@@ -166,6 +166,48 @@ pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) 
     }
 }
 
+/// What a later row tells about an open attempt: one that was refused, with nothing pending, and might still be applied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// A second copy of it was applied, and made this version.
+    Landed(Version),
+    /// It was not applied, and never will be.
+    Never,
+    /// It was not applied so far. Holds what is known of it by this row.
+    Open(SentWrite),
+    /// No copy of it can be applied any more, but one may have been, and the row would have forgotten it.
+    Forgotten,
+}
+
+/// Says what a row tells about an open attempt. `is_soon` is that of [`may_still_land`].
+#[must_use]
+pub fn fate(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Fate {
+    match judge(open, seen) {
+        Verdict::Landed(version) => Fate::Landed(version),
+        Verdict::NeverApplied if !is_soon => Fate::Never,
+        _ if may_still_land(open, seen, is_soon) => Fate::Open(open.not_applied_before(seen)),
+        _ => Fate::Forgotten,
+    }
+}
+
+impl SentWrite {
+    /// The same write, known not to be applied when this row was seen. A copy can only be applied at the version of that row
+    /// or later. So the row proves more about it, and for longer.
+    #[must_use]
+    pub fn not_applied_before(self, seen: Option<&SeenRow>) -> Self {
+        match (self.on, seen) {
+            (Base::Row { version, window, incarnation }, Some(row))
+                if row.incarnation == incarnation && row.version > version && !self.versions_may_repeat =>
+            {
+                let passed = row.version.get() - version.get();
+                let on = Base::Row { version: row.version, window: window.saturating_sub(passed), incarnation };
+                SentWrite { on, ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
 /// Judges a write of which no copy can be applied any more.
 pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     match (judge(write, seen), write.on, seen) {
@@ -237,6 +279,24 @@ mod tests {
         let any = SentWrite { versions_may_repeat: true, ..add };
         assert!(may(&any, None) && may(&any, seen(40 + 2 * R)));
         assert!(may(&adoption(id(99), 40, 1), Some(foreign(41, 2))));
+    }
+
+    /// A copy of an open attempt is applied after the row that refused the attempt was seen. So the row would remember it
+    /// for R commits from then on, and not only from the version of the attempt.
+    #[test]
+    fn an_open_attempt_is_settled_by_a_row_that_remembers_enough_and_is_unknown_by_a_later_one() {
+        let refused_by = row_at(42);
+        let open = write(id(99), 40, W).not_applied_before(Some(&refused_by));
+        assert_eq!(open.on, Base::Row { version: version(42), window: 2, incarnation: ROW });
+        let fates: Vec<_> = (42..=42 + R).map(|at| fate(&open, Some(&row_at(at)), false)).collect();
+        assert!(matches!(fates[..2], [Fate::Open(_), Fate::Open(_)]), "{fates:?}");
+        assert!(fates[2..usize::try_from(R).expect("small")].iter().all(|fate| *fate == Fate::Never), "{fates:?}");
+        assert_eq!(fates.last(), Some(&Fate::Forgotten));
+        assert_eq!([None, Some(&foreign(43, 1))].map(|row| fate(&open, row, false)), [Fate::Forgotten; 2]);
+        let applied = SentWrite { id: id(43), ..open };
+        assert_eq!(fate(&applied, Some(&row_at(44)), false), Fate::Landed(version(43)));
+        assert!(matches!(fate(&create(id(99)), Some(&refused_by), true), Fate::Open(_)));
+        assert_eq!(fate(&create(id(99)), Some(&refused_by), false), Fate::Never);
     }
 
     #[test]

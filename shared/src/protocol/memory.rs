@@ -87,6 +87,11 @@ impl Memory {
         self.0.get(&id).copied()
     }
 
+    /// How many writes the row remembers.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The ids that the write `by` removes, if its writer saw this memory at the version `seen`: at most four.
     ///
     /// An id that was stored before version `c` may go when the row is at least at `c + R - 1`, because the write that

@@ -1,7 +1,9 @@
 //! [`SeenRows`]: the rows that a client saw last. A warm change starts from them and needs no read.
 
 use crate::protocol::item::{Attributes, size_of_attributes};
+use crate::protocol::memory::{Trace, WriteId};
 use crate::protocol::row::Row;
+use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,10 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most rows of one generation. Both generations together hold at most twice as many.
 const GENERATION: usize = 5 * 100;
-/// The largest item that is kept, in bytes. With items of that size, all rows together take 16 MB.
+/// The most heap of one generation, in bytes, by the estimate of [`heap_of_row`]. Both together take at most 16 MB.
+const GENERATION_HEAP: usize = 8 * 1024 * 1024;
+/// The largest item that is kept, in bytes of `DynamoDB`. Many small values may take 60 times as much heap.
 const LARGEST_ITEM: usize = 16 * 1024;
 
-/// The rows that a client saw last: at most 1,000, those seen least recently go first.
+/// The rows that a client saw last: at most 1,000, in at most 16 MB. Those seen least recently go first.
 ///
 /// What is here may be out of date. So a write that starts from it demands the version or the window, and no answer
 /// rests on it alone.
@@ -23,8 +27,15 @@ pub(crate) struct SeenRows {
 
 #[derive(Debug, Default)]
 struct Generations {
-    young: HashMap<String, LastSeen>,
-    old: HashMap<String, LastSeen>,
+    young: Generation,
+    old: Generation,
+}
+
+#[derive(Debug, Default)]
+struct Generation {
+    rows: HashMap<String, LastSeen>,
+    /// The heap of all rows.
+    heap: usize,
 }
 
 /// One row as it was seen last.
@@ -36,6 +47,8 @@ pub(crate) struct LastSeen {
     pub has_item: bool,
     /// How many adds of this client have found their window passed and are still at it.
     pub crowd: Arc<AtomicU64>,
+    /// The heap that the row takes, with its address.
+    heap: usize,
 }
 
 impl SeenRows {
@@ -43,7 +56,7 @@ impl SeenRows {
     pub(crate) fn get(&self, table: &str, key: &Attributes) -> Option<LastSeen> {
         let address = address(table, key);
         let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seen) = generations.young.get(&address) {
+        if let Some(seen) = generations.young.rows.get(&address) {
             return Some(seen.clone());
         }
         let seen = generations.old.remove(&address)?;
@@ -55,7 +68,7 @@ impl SeenRows {
     pub(crate) fn insert(&self, table: &str, key: &Attributes, row: &Row, with_item: bool) {
         let address = address(table, key);
         let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = generations.young.get(&address).or_else(|| generations.old.get(&address));
+        let before = generations.young.rows.get(&address).or_else(|| generations.old.rows.get(&address));
         let is_older = |before: &LastSeen| {
             before.row.at.incarnation == row.at.incarnation && before.row.at.version > row.at.version
         };
@@ -65,8 +78,9 @@ impl SeenRows {
         let crowd = before.map(|before| before.crowd.clone()).unwrap_or_default();
         let has_item = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
         let attributes = if has_item { row.attributes.clone() } else { Attributes::new() };
-        let row = Arc::new(Row { attributes, memory: row.memory.clone(), ..*row });
-        generations.insert(address, LastSeen { row, has_item, crowd });
+        let row = Row { attributes, memory: row.memory.clone(), ..*row };
+        let heap = heap_of_row(&address, &row);
+        generations.insert(address, LastSeen { row: Arc::new(row), has_item, crowd, heap });
     }
 
     /// Forgets a key that has no row.
@@ -80,12 +94,64 @@ impl SeenRows {
 
 impl Generations {
     fn insert(&mut self, address: String, seen: LastSeen) {
-        if self.young.len() >= GENERATION && !self.young.contains_key(&address) {
+        self.young.remove(&address);
+        self.old.remove(&address);
+        if self.young.rows.len() >= GENERATION || self.young.heap + seen.heap > GENERATION_HEAP {
             self.old = mem::take(&mut self.young);
         }
-        self.old.remove(&address);
-        self.young.insert(address, seen);
+        self.young.heap += seen.heap;
+        self.young.rows.insert(address, seen);
     }
+}
+
+impl Generation {
+    fn remove(&mut self, address: &str) -> Option<LastSeen> {
+        let seen = self.rows.remove(address)?;
+        self.heap -= seen.heap;
+        Some(seen)
+    }
+}
+
+/// The heap that one row takes here, rather too much than too little. The map of a generation doubles when it grows, so
+/// half of it may be empty. A node of a B-tree has 11 places and a header, and may be half empty too.
+fn heap_of_row(address: &str, row: &Row) -> usize {
+    let entry = 2 * size_of::<(String, LastSeen)>();
+    let shared = block(size_of::<Row>() + 16) + block(size_of::<AtomicU64>() + 16);
+    let place = size_of::<(WriteId, Trace)>();
+    let memory = if row.memory.len() == 0 { 0 } else { block(12 * place) + 2 * place * row.memory.len() };
+    entry + block(address.len()) + shared + memory + heap_of_map(&row.attributes)
+}
+
+fn heap_of_map(map: &HashMap<String, AttributeValue>) -> usize {
+    // A table has a power of two of places, of which it uses 7 in 8, with one byte for each and 16 more.
+    let places = if map.is_empty() { 0 } else { (map.capacity() * 8).div_ceil(7).next_power_of_two().max(4) };
+    let table = if places == 0 { 0 } else { block(places * (size_of::<(String, AttributeValue)>() + 1) + 16) };
+    table + map.iter().map(|(name, value)| block(name.len()) + heap_of(value)).sum::<usize>()
+}
+
+/// The heap that a value takes beside its own size.
+fn heap_of(value: &AttributeValue) -> usize {
+    let list = |size: usize, length: usize| block(size * length);
+    match value {
+        AttributeValue::S(text) | AttributeValue::N(text) => block(text.len()),
+        AttributeValue::B(bytes) => block(bytes.as_ref().len()),
+        AttributeValue::L(values) => {
+            list(size_of::<AttributeValue>(), values.len()) + values.iter().map(heap_of).sum::<usize>()
+        }
+        AttributeValue::M(map) => heap_of_map(map),
+        AttributeValue::Ss(set) | AttributeValue::Ns(set) => {
+            list(size_of::<String>(), set.len()) + set.iter().map(|text| block(text.len())).sum::<usize>()
+        }
+        AttributeValue::Bs(set) => {
+            list(size_of::<Vec<u8>>(), set.len()) + set.iter().map(|bytes| block(bytes.as_ref().len())).sum::<usize>()
+        }
+        _ => 0,
+    }
+}
+
+/// The heap of one allocation. Allocators round up and keep a few bytes for themselves.
+fn block(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
 /// Counts one add in the crowd at its row, until it is dropped.
@@ -120,9 +186,7 @@ fn address(table: &str, key: &Attributes) -> String {
 mod tests {
     use super::*;
     use crate::layout::Layout;
-    use crate::protocol::memory::WriteId;
     use crate::protocol::row;
-    use aws_sdk_dynamodb::types::AttributeValue;
 
     fn key(number: usize) -> Attributes {
         Attributes::from([("id".to_owned(), AttributeValue::N(number.to_string()))])
@@ -177,6 +241,53 @@ mod tests {
             let seen = rows.get("T", &key(1)).expect("it was seen");
             assert_eq!((seen.has_item, seen.row.attributes.is_empty()), (kept, !kept));
         }
+    }
+
+    /// An item of almost 16 KB whose heap is about 60 times as large.
+    fn bulky(version: u64) -> Row {
+        let leaf = || AttributeValue::M([("n".to_owned(), AttributeValue::Null(true))].into());
+        let mut row = row_at(version, 1);
+        row.attributes = [("list".to_owned(), AttributeValue::L((0..2_330).map(|_| leaf()).collect()))].into();
+        assert!((16_000..=LARGEST_ITEM).contains(&size_of_attributes(&row.attributes)));
+        row
+    }
+
+    #[test]
+    fn the_heap_of_a_map_is_that_of_its_places_and_of_a_list_that_of_its_values() {
+        let place = size_of::<(String, AttributeValue)>() + 1;
+        for (entries, places) in [(1, 4), (3, 4), (4, 8), (7, 8), (8, 16), (100, 128)] {
+            let map: HashMap<_, _> = (0..entries).map(|n: u32| (n.to_string(), AttributeValue::Null(true))).collect();
+            let least = places * place + 16 + entries as usize * 32;
+            let estimate = heap_of_map(&map);
+            assert!((least..least + 32).contains(&estimate), "{entries}: {estimate}, not {least}");
+        }
+        let leaf = AttributeValue::S("x".repeat(100));
+        assert_eq!(heap_of(&AttributeValue::L(vec![leaf; 10])), block(10 * size_of::<AttributeValue>()) + 10 * 112);
+        assert_eq!((block(0), block(1), block(24), block(25)), (0, 32, 32, 48));
+    }
+
+    #[test]
+    fn the_heap_of_all_rows_is_bounded_and_a_row_in_use_stays() {
+        let rows = SeenRows::default();
+        rows.insert("T", &key(0), &bulky(1), true);
+        for number in 1..200 {
+            rows.insert("T", &key(number), &bulky(1), true);
+            rows.insert("T", &key(number), &bulky(2), true); // what it replaces does not count any more
+            assert_eq!(version(&rows, 0), Some(1), "after {number}");
+            let generations = rows.generations.lock().expect("no panic");
+            for generation in [&generations.young, &generations.old] {
+                let heap: usize = generation.rows.iter().map(|(address, seen)| heap_of_row(address, &seen.row)).sum();
+                assert_eq!(generation.heap, heap);
+                assert!(heap <= GENERATION_HEAP, "{heap}");
+            }
+        }
+        let kept = (0..200).filter(|number| version(&rows, *number).is_some()).count();
+        assert!((8..=20).contains(&kept), "{kept}");
+        for number in 0..200 {
+            rows.remove("T", &key(number));
+        }
+        let generations = rows.generations.lock().expect("no panic");
+        assert_eq!((generations.young.heap, generations.old.heap), (0, 0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::record::Record;
 use crate::error::Failure;
-use crate::number::Number;
+use crate::number::{MAX_DIGITS, Number};
 use crate::protocol::condition::{AddedNumber, Addition};
 use crate::protocol::item::Attributes;
 use crate::version::{ItemVersion, Versioned};
@@ -81,7 +81,9 @@ pub struct Added<T> {
 }
 
 impl Add {
-    /// Adds `by` to the number at `path`. Without [`Add::within`], the result is any `i64`.
+    /// Adds `by` to the number at `path`. Without [`Add::within`] and [`Add::from_between`], the result lies between
+    /// [`i64::MIN`] and [`i64::MAX`]. A `by` with decimals is also refused where the result is less than 1 from one of
+    /// these.
     #[must_use]
     pub fn to(path: impl Into<AddPath>, by: impl Into<Number>) -> Self {
         let add = Add { addition: Addition::default(), bands: Vec::new(), seen: None, invalid: None };
@@ -95,8 +97,11 @@ impl Add {
         if path.is_empty() {
             self.invalid = Some("the path of a number is empty".to_owned());
         }
-        let bounds = [i64::MIN, i64::MAX].map(|bound| i128::from(bound) - by.to_whole().unwrap_or_default());
-        let [low, high] = bounds.map(|bound| bound.to_string());
+        let bounds = by.floor_and_ceiling().and_then(|(floor, ceiling)| {
+            Some([before(i64::MIN, floor)?.to_string(), before(i64::MAX, ceiling)?.to_string()])
+        });
+        // The numbers before so large an amount have 38 digits too. One of them is sure to fit: it makes 0.
+        let [low, high] = bounds.unwrap_or_else(|| [negative(&by), negative(&by)]);
         self.addition.numbers.push(AddedNumber { path, by: by.to_string(), low, high });
         self
     }
@@ -105,9 +110,11 @@ impl Add {
     /// whole.
     #[must_use]
     pub fn within(mut self, range: RangeInclusive<i64>) -> Self {
-        match self.number(self.addition.numbers.len() - 1) {
-            Some(by) => self.bound(|bound| i128::from(bound) - by, &range),
-            None => self.invalid = Some("only a whole amount has whole bounds: use Add::from_between".to_owned()),
+        let by = self.number(self.addition.numbers.len() - 1);
+        let bound = |bound: &i64| before(*bound, by?).map(|bound| bound.to_string());
+        match (self.addition.numbers.last_mut(), bound(range.start()), bound(range.end())) {
+            (Some(number), Some(low), Some(high)) => (number.low, number.high) = (low, high),
+            _ => self.invalid = Some("only a whole amount has whole bounds: use Add::from_between".to_owned()),
         }
         self
     }
@@ -191,13 +198,7 @@ impl Add {
 
     /// The amount that is added to a number, if it is whole.
     fn number(&self, number: usize) -> Option<i128> {
-        self.addition.numbers[number].by.parse().ok()
-    }
-
-    fn bound(&mut self, before: impl Fn(i64) -> i128, range: &RangeInclusive<i64>) {
-        if let Some(number) = self.addition.numbers.last_mut() {
-            (number.low, number.high) = (before(*range.start()).to_string(), before(*range.end()).to_string());
-        }
+        whole(&self.addition.numbers[number].by)
     }
 
     /// What is to be sent if the item is as in `attributes`: with the bands that follow from them. Without attributes,
@@ -223,15 +224,15 @@ impl Add {
         for Bands { number, attribute, ranges } in &self.bands {
             let by = self.number(*number).unwrap_or_default();
             let current = attributes.and_then(|item| number_at(item, &numbers[*number].path));
-            let current: Option<i128> = current.and_then(|current| current.parse().ok());
-            let is_next = |(range, _): &&(RangeInclusive<i64>, AttributeValue)| {
-                current.is_some_and(|current| contains(range, current + by))
-            };
+            let next = current.and_then(whole).and_then(|current| current.checked_add(by));
+            let is_next = |(range, _): &&(RangeInclusive<i64>, AttributeValue)| contains(range, next);
             let Some((range, value)) = ranges.iter().find(is_next).or(ranges.last()) else {
                 return Err(invalid(format!("{attribute} has no bands")));
             };
-            let number = &mut addition.numbers[*number];
-            narrow(number, i128::from(*range.start()) - by, i128::from(*range.end()) - by);
+            let (Some(low), Some(high)) = (before(*range.start(), by), before(*range.end(), by)) else {
+                return Err(invalid(format!("{attribute} has bands whose numbers need more than {MAX_DIGITS} digits")));
+            };
+            narrow(&mut addition.numbers[*number], low, high);
             addition.set.push((attribute.clone(), value.clone()));
         }
         Ok(addition)
@@ -263,12 +264,12 @@ impl Add {
         let mut is_clear = true;
         for (index, number) in numbers.iter().enumerate() {
             let Some(current) = number_at(item, &number.path) else { return Stand::NotANumber };
-            let [current, low, high] = [current, &number.low, &number.high].map(|text| text.parse::<i128>().ok());
+            let [current, low, high] = [current, &number.low, &number.high].map(whole);
             let (Some(current), Some(low), Some(high)) = (current, low, high) else {
                 is_clear = false;
                 continue;
             };
-            let next = current + self.number(index).unwrap_or_default();
+            let next = current.checked_add(self.number(index).unwrap_or_default());
             let mut bands = self.bands.iter().filter(|bands| bands.number == index);
             let has_bands = bands.all(|bands| bands.ranges.iter().any(|(range, _)| contains(range, next)));
             if !(low..=high).contains(&current) || !has_bands {
@@ -288,13 +289,30 @@ impl Add {
     }
 }
 
-fn contains(range: &RangeInclusive<i64>, number: i128) -> bool {
-    (i128::from(*range.start())..=i128::from(*range.end())).contains(&number)
+/// Whether a number is in the range. One that no `i128` holds is not.
+fn contains(range: &RangeInclusive<i64>, number: Option<i128>) -> bool {
+    number.and_then(|number| i64::try_from(number).ok()).is_some_and(|number| range.contains(&number))
+}
+
+/// The number to which `by` is added with this result. `None` if it has more digits than `DynamoDB` keeps.
+fn before(result: i64, by: i128) -> Option<i128> {
+    let before = i128::from(result).checked_sub(by)?;
+    (before.unsigned_abs() < 10_u128.pow(38)).then_some(before)
+}
+
+fn negative(number: &Number) -> String {
+    let text = number.as_str();
+    text.strip_prefix('-').map_or_else(|| format!("-{}", text.trim_start_matches('+')), str::to_owned)
+}
+
+/// The whole number that this text is.
+fn whole(text: &str) -> Option<i128> {
+    Number::parse(text)?.to_whole()
 }
 
 /// Narrows the bounds of the current number.
 fn narrow(number: &mut AddedNumber, low: i128, high: i128) {
-    let [low_before, high_before] = [&number.low, &number.high].map(|bound| bound.parse::<i128>().ok());
+    let [low_before, high_before] = [&number.low, &number.high].map(|bound| whole(bound));
     number.low = low_before.map_or(low, |before| before.max(low)).to_string();
     number.high = high_before.map_or(high, |before| before.min(high)).to_string();
 }
@@ -309,6 +327,17 @@ fn number_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(Serialize, serde::Deserialize)]
+    struct Counter {
+        n: i64,
+        state: String,
+    }
+
+    impl Record for Counter {
+        const PARTITION_KEY: &'static str = "id";
+        const ATTRIBUTES: &'static [&'static str] = &["n", "state"];
+    }
 
     fn item(n: i64) -> Attributes {
         [("n", AttributeValue::N(n.to_string())), ("state", AttributeValue::S("open".to_owned()))]
@@ -326,6 +355,49 @@ mod tests {
         ] {
             assert_eq!(Add::to("n", by).stand(&item(current), false), stand, "{current} {by}");
         }
+    }
+
+    #[test]
+    fn the_bounds_of_any_amount_keep_the_result_within_64_bits() {
+        let number = |text: &str| Number::parse(text).expect("a number");
+        for (by, low, high) in [
+            ("1e3", "-9223372036854776808", "9223372036854774807"),
+            ("1e30", "-1000000000009223372036854775808", "-999999999990776627963145224193"),
+            ("0.5", "-9223372036854775808", "9223372036854775806"),
+            ("-0.5", "-9223372036854775807", "9223372036854775807"),
+            ("1e-100", "-9223372036854775808", "9223372036854775806"),
+            // No bound next to these has only 38 digits.
+            (
+                "99999999999999999999999999999999999999",
+                "-99999999999999999999999999999999999999",
+                "-99999999999999999999999999999999999999",
+            ),
+            ("-1e38", "1e38", "1e38"),
+            ("+1e100", "-1e100", "-1e100"),
+        ] {
+            let add = Add::to("n", number(by));
+            let AddedNumber { low: least, high: most, .. } = &add.addition.numbers[0];
+            assert_eq!((least.as_str(), most.as_str()), (low, high), "{by}");
+            for bound in [low, high] {
+                assert!(Number::parse(bound).is_some(), "{bound} has too many digits");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_of_38_digits_are_added_without_overflow() {
+        let number = |text: &str| Number::parse(text).expect("a number");
+        let huge = |text: &str| Attributes::from([("n".to_owned(), AttributeValue::N(text.to_owned()))]);
+        let nines = "9".repeat(38);
+        let add = Add::to("n", number("9e37")).bands("state", [(i64::MIN..=-1, "below"), (0..=i64::MAX, "above")]);
+        let state = |current: &str| {
+            let resolved = add.resolve::<Counter>(Some(&huge(current))).expect("valid").set;
+            (resolved[0].1.as_s().expect("a text").clone(), add.stand(&huge(current), false))
+        };
+        assert_eq!(state(&nines), ("above".to_owned(), Stand::OutOfRange), "the sum is more than an i128 holds");
+        assert_eq!(state("-90000000000000000000000000000000000005"), ("below".to_owned(), Stand::Takes));
+        assert!(add.clone().within(0..=1).invalid.is_none());
+        assert!(Add::to("n", number(&nines)).within(-1..=0).invalid.is_some(), "-1 less {nines} has 39 digits");
     }
 
     #[test]

@@ -11,20 +11,23 @@ use crate::call::Call;
 use crate::error::{AddError, Failure, Source, UpdateError};
 use crate::protocol::after::{AfterAdd, after_add, after_burn, committed, is_in_window, made};
 use crate::protocol::condition::{self, Addition, Demand, Remember};
-use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
+use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{SeenRow, SentWrite, judge, may_still_land};
+use crate::protocol::judge::{SeenRow, SentWrite, Verdict, judge, may_still_land};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::InCrowd;
+use crate::protocol::send::Send;
 use crate::version::{ItemVersion, Version, Versioned};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 impl<T: Record> Table<T> {
-    /// Adds to numbers of the item, exactly once, at any version. Adds to one item do not conflict, however many
-    /// callers race.
+    /// Adds to numbers of the item, exactly once, at any version. An add conflicts only if [`Record::ADD_WINDOW`] or more
+    /// other writes are applied to the item between its look and its write. It is then sent again. A row that
+    /// another program wrote has a window of one, and so has each row of a table with
+    /// [`OtherWriters::Any`](crate::OtherWriters::Any).
     ///
     /// A warm add, of an item that this client has seen, sends one write. A cold one reads first. Each of these costs
     /// one more write: more other writes since the item was seen than [`Record::ADD_WINDOW`] allows, a band that was
@@ -112,6 +115,8 @@ struct AddChange<'a, T> {
     pauses: u32,
     /// Whether the row that the add starts from was seen before the last pause.
     is_stale: bool,
+    /// Whether a send in an earlier window, which was refused, may still be applied.
+    is_open: bool,
     crowd: Option<InCrowd>,
 }
 
@@ -142,8 +147,8 @@ impl<'a, T: Record> AddChange<'a, T> {
     fn new(table: &'a Table<T>, key: &Key, add: &'a Add, call: &'a Call) -> Result<Self, Failure> {
         let key = Table::<T>::key_attributes(key)?;
         let id = WriteId::from_random(table.sender().rng.next_u64());
-        let delivery = Delivery::new(table.sender(), call);
-        Ok(AddChange { table, key, add, call, id, delivery, pauses: 0, is_stale: false, crowd: None })
+        let delivery = table.delivery(call);
+        Ok(AddChange { table, key, add, call, id, delivery, pauses: 0, is_stale: false, is_open: false, crowd: None })
     }
 
     async fn run(mut self, key: &Key) -> Result<Ended<'a, T>, Failure> {
@@ -201,9 +206,8 @@ impl<'a, T: Record> AddChange<'a, T> {
                 }
                 Stand::WindowPassed => self.spread(Sight::of_row(&Arc::new(row), true), round_trip).await?,
                 stand => {
-                    // A burned add has ended.
-                    let is_open = sent.id == self.id && may_still_land(&sent, Some(&row.seen()), false);
-                    return Ok(self.refused(stand, row, current, is_open.then_some(sent)));
+                    let open = self.is_open.then(|| sent.not_applied_before(Some(&row.seen())));
+                    return Ok(self.refused(stand, row, current, open));
                 }
             };
         }
@@ -268,8 +272,14 @@ impl<'a, T: Record> AddChange<'a, T> {
     ) -> Result<Settled, Failure> {
         let Refusal { by: item, pending, .. } = refusal;
         let seen = item.as_ref().and_then(|item| seen(self.table, item));
-        let after = after_add(judge(sent, seen.as_ref()).traced(), pending.is_some());
-        match (after, pending) {
+        let verdict = judge(sent, seen.as_ref()).traced();
+        let may_be_forgotten = verdict == Verdict::Unproved && self.is_open;
+        self.is_open = may_still_land(sent, seen.as_ref(), false);
+        match (after_add(verdict, pending.is_some()), pending) {
+            (AfterAdd::NotApplied, None) if may_be_forgotten => {
+                let source = "an earlier send of it may have been applied, and the row no longer remembers it".into();
+                Err(Failure::OutcomeUnknown { source })
+            }
             (AfterAdd::Landed(version), _) => Ok(Settled::Landed(version, item)),
             (AfterAdd::NotApplied, _) => Ok(Settled::NotApplied(item)),
             (AfterAdd::Burn, Some(source)) => {
@@ -309,6 +319,7 @@ impl<'a, T: Record> AddChange<'a, T> {
         };
         // The row refuses the burned id. What follows is a new write.
         self.id = WriteId::from_random(table.sender().rng.next_u64());
+        self.is_open = false;
         Ok(settled)
     }
 

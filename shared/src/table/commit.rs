@@ -7,11 +7,12 @@ use super::record::Record;
 use crate::call::Call;
 use crate::error::Failure;
 use crate::protocol::after::{AfterWrite, MOST_OPEN, after_write, committed, made};
-use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
+use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge, may_still_land};
+use crate::protocol::judge::{Base, Fate, SentWrite, fate, judge, may_still_land};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
+use crate::protocol::send::Send;
 use crate::version::ItemVersion;
 
 /// The outcome of one write.
@@ -50,7 +51,7 @@ pub(crate) struct RowChange<'a, T> {
 
 impl<'a, T: Record> RowChange<'a, T> {
     pub(crate) fn new(table: &'a Table<T>, key: &Key, call: &'a Call) -> Result<Self, Failure> {
-        let delivery = Delivery::new(table.sender(), call);
+        let delivery = table.delivery(call);
         Ok(RowChange::after(table, Table::<T>::key_attributes(key)?, None, delivery))
     }
 
@@ -69,9 +70,10 @@ impl<'a, T: Record> RowChange<'a, T> {
     /// first.
     pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {
         let RowChange { table, key, id, open, delivery } = self;
-        let purge_at = table.sender().clock.now() + table.tombstone_retention;
+        let now = table.sender().clock.now();
+        let purge_at = now + table.tombstone_retention;
         let burn = burnable(open.iter(), write.incarnation());
-        let stamp = Stamp { id: *id, burn: &burn, purge_at, fence: table.fence };
+        let stamp = Stamp { id: *id, burn: &burn, now, purge_at, fence: table.fence };
         let (mut request, sent) = write.prepare(key, stamp)?;
         if table.remembers_items {
             request.show_new_row();
@@ -101,11 +103,17 @@ impl<'a, T: Record> RowChange<'a, T> {
         let verdict = judge(sent, seen.as_ref()).traced();
         let current = item.map(|item| Row::read(layout, item)).transpose();
         let refused_by = current.as_ref().ok().and_then(Option::as_ref);
-        if let Some((id, at)) = self.landed_earlier(seen.as_ref()) {
+        let now = self.table.sender().clock.now();
+        let fates: Vec<_> = self
+            .open
+            .iter()
+            .map(|open| (*open, fate(open, seen.as_ref(), soon_purged(layout, open, refused_by, now))))
+            .collect();
+        if let Some((id, at)) = fates.iter().find_map(landed) {
             self.table.saw(&self.key, refused_by);
             return Ok(Committed::Earlier { id, at, current: observed(current?)? });
         }
-        let is_soon = soon_purged(layout, sent, refused_by, self.table.sender().clock.now());
+        let is_soon = soon_purged(layout, sent, refused_by, now);
         let after = after_write(verdict, pending.is_some(), is_soon, named_by_client);
         match after {
             AfterWrite::Applied => return Ok(Committed::Applied(committed(sent))),
@@ -114,6 +122,12 @@ impl<'a, T: Record> RowChange<'a, T> {
         if let (AfterWrite::Unknown, Some(source)) = (after, pending) {
             return Err(Failure::OutcomeUnknown { source });
         }
+        if fates.iter().any(|(_, fate)| *fate == Fate::Forgotten) {
+            let source = "an earlier attempt may have been applied, and the row no longer remembers it".into();
+            return Err(Failure::OutcomeUnknown { source });
+        }
+        let still_open = |(_, fate): &(SentWrite, Fate)| if let Fate::Open(open) = fate { Some(*open) } else { None };
+        self.open = fates.iter().filter_map(still_open).collect();
         if let Ok(Some(row)) = &current {
             row.check_fence(sent.fence)?;
         }
@@ -127,7 +141,7 @@ impl<'a, T: Record> RowChange<'a, T> {
         }
         let open = may_still_land(sent, seen.as_ref(), is_soon).then_some(sent.id);
         if open.is_some() {
-            self.open.push(*sent);
+            self.open.push(sent.not_applied_before(seen.as_ref()));
             self.id = WriteId::from_random(self.table.sender().rng.next_u64());
             if self.open.len() > MOST_OPEN {
                 return Err(self.delivery.contention());
@@ -135,14 +149,11 @@ impl<'a, T: Record> RowChange<'a, T> {
         }
         Ok(Committed::Conflict { current: observed(current?)?, open })
     }
+}
 
-    /// The earlier attempt that this row remembers as applied, and the version that it made.
-    fn landed_earlier(&self, seen: Option<&SeenRow>) -> Option<(WriteId, ItemVersion)> {
-        self.open.iter().find_map(|sent| match judge(sent, seen) {
-            Verdict::Landed(version) => Some((sent.id, made(sent, version))),
-            _ => None,
-        })
-    }
+/// The attempt that was applied, and the version that it made.
+fn landed((open, fate): &(SentWrite, Fate)) -> Option<(WriteId, ItemVersion)> {
+    if let Fate::Landed(version) = *fate { Some((open.id, made(open, version))) } else { None }
 }
 
 fn observed<T: Record>(row: Option<Row>) -> Result<Observed<T>, Failure> {

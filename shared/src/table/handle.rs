@@ -1,15 +1,17 @@
 //! [`Table`]: a typed handle to one table.
 
+use super::fields::Undeclared;
 use super::key::Key;
 use super::record::Record;
+use crate::call::Call;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
 use crate::protocol::condition::ConditionalWrite;
-use crate::protocol::deliver::Send;
+use crate::protocol::deliver::Delivery;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
-use crate::protocol::send::{SendOutcome, Sender};
+use crate::protocol::send::{Send, SendOutcome, Sender};
 use crate::store::Store;
 use crate::version::Versioned;
 use std::fmt;
@@ -69,7 +71,8 @@ impl<T: Record> Table<T> {
         Table { tombstone_retention: retention.clamp(least, most), ..self }
     }
 
-    /// Makes this client remember the items of the table as it saw them last, up to 16 KB each.
+    /// Makes this client remember the items of the table as it saw them last, up to 16 KB each. All that a store remembers
+    /// takes at most 16 MB of heap.
     ///
     /// A change then decides on the remembered item and sends its write at once, without a read. If the item has moved
     /// on, the write is refused, and the change is decided again on the item that the refusal returns. `Keep`, `Refuse`
@@ -123,8 +126,13 @@ impl<T: Record> Table<T> {
         let sender = self.sender();
         match token {
             None => sender.write(&self.name, write, send.timeout).await,
-            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send.timeout).await,
+            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send).await,
         }
+    }
+
+    /// A new change of an item of this table.
+    pub(crate) fn delivery<'a>(&'a self, call: &'a Call) -> Delivery<'a> {
+        Delivery::of(self.sender(), call, Self::LAYOUT.demands_values())
     }
 
     /// A new token for the sends of one decision, if this table needs tokens.
@@ -176,7 +184,10 @@ impl<T: Record> Table<T> {
 
     /// Decodes the value in these attributes. Ignores attributes that the `Record` does not declare.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
-        T::decode(only(T::ATTRIBUTES, attributes)).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
+        T::decode(only(T::ATTRIBUTES, attributes)).map_err(|source| {
+            let reason = source.to_string();
+            if source.is::<Undeclared>() { invalid(reason) } else { Failure::CorruptItem { reason } }
+        })
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod add;
 mod adding;
 pub(crate) mod commit;
 pub(crate) mod cursor;
+mod fields;
 mod get_many;
 mod handle;
 mod index;

@@ -4,7 +4,7 @@ use super::handle::Table;
 use super::record::Record;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
-use crate::protocol::condition::{self, ConditionalWrite, Demand, Remember};
+use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remember};
 use crate::protocol::item::{Attributes, Diff, diff};
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
@@ -13,10 +13,10 @@ use crate::timestamp::epoch_seconds;
 use crate::version::{Incarnation, ItemVersion, Version, Versioned};
 use std::time::{Duration, SystemTime};
 
-/// A row that TTL may remove within this time proves nothing about a create whose answer was lost, because a late copy
-/// could find the key free. Sends leave for 4 minutes, signatures live 5 minutes, and clocks may differ by some
-/// minutes.
-const PURGE_MARGIN: Duration = Duration::from_mins(15);
+/// A row that TTL or a sweep may remove within this time proves nothing about a create whose answer was lost, because a late
+/// copy could find the key free. A signature lives for 5 minutes from its date. Three clocks may be off, by less than 5
+/// minutes each: the one that dated the request was ahead, the one that judges is behind, the one that sweeps is ahead.
+const PURGE_MARGIN: Duration = Duration::from_mins(20);
 
 /// The observed state of a key.
 #[derive(Debug)]
@@ -80,6 +80,8 @@ pub(crate) struct Stamp<'a> {
     pub id: WriteId,
     /// Earlier attempts of the same change, which the write burns. Only those that would be remembered by the same row.
     pub burn: &'a [WriteId],
+    /// The time of the write.
+    pub now: SystemTime,
     /// The time after which the tombstone that the write leaves may be removed.
     pub purge_at: SystemTime,
     /// The fencing token of the write.
@@ -118,7 +120,12 @@ impl<T: Record> Write<'_, T> {
                 (delete(layout, &demand, row, key, stamp)?, demand.base())
             }
         };
-        Ok((request, sent_write(layout, stamp.id, stamp.fence, on)))
+        let mut sent = sent_write(layout, stamp.id, stamp.fence, on);
+        if let (Base::NoRow(_), Action::Put { item }, Some(ends)) = (on, &request.action, layout.expires_at) {
+            // TTL may remove the row before a later send meets the key, so another row proves nothing.
+            sent.rows_may_vanish |= is_soon(item.get(ends).and_then(row::read_number), stamp.now);
+        }
+        Ok((request, sent))
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`Record`]: converts a value to an item and back.
 
+use super::fields::check_fields;
 use crate::error::Source;
 use crate::layout::{Deletes, Names, OtherWriters, Regions};
 use crate::protocol::item::Attributes;
@@ -31,11 +32,17 @@ pub trait Record: Serialize + DeserializeOwned {
     const PARTITION_KEY: &'static str;
     /// The name of the sort key attribute, if the table has one.
     const SORT_KEY: Option<&'static str> = None;
-    /// Every top-level attribute that a value may have. This crate never touches other attributes of the same item.
+    /// Every top-level attribute that a value may have. Changes leave other attributes of the item alone, and so does a
+    /// delete. A create on the tombstone of the item removes them. A field that serde reads and that is not here fails with
+    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     const ATTRIBUTES: &'static [&'static str];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
     /// after that time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
     /// it too.
+    ///
+    /// Values should end at least 20 minutes after each write. If TTL removes the row earlier, a second copy of its create
+    /// may still arrive and create it again. A create of such a value whose answer is lost is `OutcomeUnknown` unless its
+    /// own row is there.
     const EXPIRES_AT: Option<&'static str> = None;
 
     /// How many commits a row remembers the id of a write: R, between [`Record::ADD_WINDOW`] and 128. It is a constant of
@@ -69,6 +76,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the value cannot be encoded. The operation then fails with
     /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     fn encode(&self) -> Result<Attributes, Source> {
+        check_fields::<Self>(Self::ATTRIBUTES)?;
         Ok(serde_dynamo::to_item(self)?)
     }
 
@@ -78,6 +86,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the attributes cannot be decoded. The operation then fails with
     /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
     fn decode(attributes: Attributes) -> Result<Self, Source> {
+        check_fields::<Self>(Self::ATTRIBUTES)?;
         Ok(serde_dynamo::from_item(attributes)?)
     }
 }

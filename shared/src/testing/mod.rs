@@ -27,7 +27,7 @@ pub use crate::protocol::after::{
     after_settling, after_write, anchors_of, burn_of_step, is_in_window, writes_to,
 };
 pub use crate::protocol::item::{Diff, diff};
-pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge, may_still_land};
+pub use crate::protocol::judge::{Base, Fate, SeenRow, SentWrite, Verdict, fate, judge, may_still_land};
 pub use crate::protocol::memory::{Memory, Trace, WriteId};
 pub use crate::table::add::Stand;
 pub use crate::table::prepare::is_soon;

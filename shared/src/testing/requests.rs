@@ -69,7 +69,13 @@ impl Writer<'_> {
         let layout = Table::<T>::LAYOUT;
         let key = Table::<T>::key_attributes(self.key)?;
         let row = self.seen.cloned().map(|seen| Row::read(layout, seen)).transpose()?;
-        let stamp = Stamp { id: self.id, burn: self.burn, purge_at: self.purge_at, fence: self.fence };
+        let stamp = Stamp {
+            id: self.id,
+            burn: self.burn,
+            now: SystemTime::UNIX_EPOCH,
+            purge_at: self.purge_at,
+            fence: self.fence,
+        };
         let fenced = |write| condition::fenced(write, &layout.names, self.fence);
         let remember = |prune| Remember { id: self.id, prune, burn: self.burn };
         let resolve = |add: &Add| -> Result<Addition, Failure> { add.resolve::<T>(self.seen) };

@@ -1,22 +1,21 @@
 //! [`Attempt`] and [`Plan`]: the items that a decision sees, and the steps that it adds.
 
+use super::open::{OpenAttempt, OpenAttempts};
 use super::reads::{Item, Known, KnownRow, Learn, Required, invalid};
 use super::step::{Role, Step, writes};
 use crate::error::Failure;
 use crate::layout::Layout;
-use crate::protocol::after::{anchors_of, committed, writes_to};
+use crate::protocol::after::{anchors_of, committed};
 use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remember};
 use crate::protocol::item::size_of_attributes;
-use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge, may_still_land};
+use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::protocol::seen_rows::SeenRows;
 use crate::protocol::send::{Address, step};
-use crate::table::prepare::{
-    Observed, Stamp, Write, burnable, check_room, first_version, prunable, sent_write, soon_purged, tombstone,
-};
+use crate::table::prepare::{Observed, Stamp, Write, check_room, first_version, prunable, sent_write, tombstone};
 use crate::table::{Add, Record, Table};
-use crate::version::{Incarnation, ItemVersion, Version, Versioned};
+use crate::version::{ItemVersion, Version, Versioned};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
@@ -46,28 +45,8 @@ pub struct Attempt {
     id: WriteId,
     now: SystemTime,
     steps: Vec<Step>,
-    /// The earlier attempts that were refused and may still be applied. The next one excludes them.
-    open: Vec<OpenAttempt>,
-    /// The earlier attempt that was applied: a second copy of it, after it had been refused.
-    landed: Option<WriteId>,
-}
-
-/// An attempt that was refused and may still be applied.
-#[derive(Debug)]
-pub(super) struct OpenAttempt {
-    pub(super) id: WriteId,
-    /// The rows that would remember it, each with what was sent to it.
-    pub(super) writes: Vec<(usize, SentWrite)>,
-}
-
-impl OpenAttempt {
-    fn rows(&self) -> Vec<usize> {
-        self.writes.iter().map(|(row, _)| *row).collect()
-    }
-
-    fn writes_to(&self, row: usize) -> impl Iterator<Item = &SentWrite> {
-        self.writes.iter().filter(move |(of, _)| *of == row).map(|(_, sent)| sent)
-    }
+    /// The earlier attempts that this one excludes.
+    pub(super) open: OpenAttempts,
 }
 
 impl Attempt {
@@ -80,7 +59,7 @@ impl Attempt {
                 row.is_fresh = false;
             }
         }
-        Attempt { rows, seen_rows, id, now: SystemTime::UNIX_EPOCH, steps: Vec::new(), open: Vec::new(), landed: None }
+        Attempt { rows, seen_rows, id, now: SystemTime::UNIX_EPOCH, steps: Vec::new(), open: OpenAttempts::default() }
     }
 
     pub(super) fn begin(&mut self, now: SystemTime) {
@@ -117,55 +96,18 @@ impl Attempt {
         self.id
     }
 
-    /// Goes on under another write id. The last one was burned, or is that of an open attempt.
+    /// Goes on under another write id, after the last one was burned.
     pub(super) fn renew_id(&mut self, id: WriteId) {
         self.id = id;
     }
 
-    /// Goes on after an attempt that may still be applied.
-    pub(super) fn leave_open(&mut self, steps: &[Step]) {
-        self.open.push(OpenAttempt { id: self.id, writes: writes(steps) });
-    }
-
-    /// Whether this attempt may still be applied.
-    pub(super) fn is_open(&self, id: WriteId) -> bool {
-        self.open.iter().any(|open| open.id == id)
-    }
-
-    /// The number of earlier attempts that may still be applied.
-    pub(super) fn open_attempts(&self) -> usize {
-        self.open.len()
-    }
-
-    /// An earlier attempt was applied after all.
-    pub(super) fn landed_earlier(&mut self, id: WriteId) {
-        self.landed = Some(id);
-    }
-
-    /// The earlier attempt that was applied after all.
-    pub(super) fn landed(&self) -> Option<WriteId> {
-        self.landed
-    }
-
-    /// The first earlier attempt that may still be applied although these steps are: none of them writes to a row that
-    /// would remember it.
-    pub(super) fn first_not_excluded_by(&self, steps: &[Step]) -> Option<usize> {
-        let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
-        self.open.iter().position(|open| !writes_to(&kinds, &open.rows()))
-    }
-
-    /// Takes an earlier attempt from the list of those that the next one excludes.
-    pub(super) fn take_open(&mut self, index: usize) -> OpenAttempt {
-        self.open.swap_remove(index)
-    }
-
-    /// Judges the earlier attempts by a row that was shown. Returns whether one of them was applied.
-    pub(super) fn judge_earlier(&mut self, row: usize, seen: Option<&SeenRow>) -> bool {
-        let is_landed = |sent: &SentWrite| matches!(judge(sent, seen), Verdict::Landed(_));
-        if let Some(open) = self.open.iter().find(|open| open.writes_to(row).any(is_landed)) {
-            self.landed = Some(open.id);
-        }
-        self.landed.is_some()
+    /// Goes on under another write id, after these steps, which were refused and may still be applied. The rows that refused
+    /// them are known.
+    pub(super) fn leave_open(&mut self, steps: &[Step], next: WriteId) {
+        let seen = |row: usize| if let Known::Row(row) = &self.rows[row].known { Some(row.seen()) } else { None };
+        let writes = writes(steps).into_iter().map(|(row, sent)| (row, sent.not_applied_before(seen(row).as_ref())));
+        self.open.push(OpenAttempt { id: self.id, writes: writes.collect(), is_forgotten: false });
+        self.id = next;
     }
 
     /// The burn of a write to a row, from the state of the row that is known. `None` if it has none.
@@ -198,11 +140,10 @@ impl Attempt {
 
     /// Learns the current state of a row.
     pub(super) fn learn(&mut self, row: usize, known: Known) {
-        let shown = if let Known::Row(row) = &known { Some(row) } else { None };
-        let (seen, layout, now) = (shown.map(Row::seen), self.rows[row].layout, self.now);
-        self.judge_earlier(row, seen.as_ref());
-        let may_land = |sent: &SentWrite| may_still_land(sent, seen.as_ref(), soon_purged(layout, sent, shown, now));
-        self.open.retain(|open| open.writes_to(row).all(may_land));
+        if let Known::Row(_) | Known::Absent = &known {
+            let shown = if let Known::Row(row) = &known { Some(row) } else { None };
+            self.open.judge(row, shown, self.rows[row].layout, self.now);
+        }
         let row = &mut self.rows[row];
         let Address { table, key } = &row.address;
         match &known {
@@ -222,11 +163,12 @@ impl Attempt {
         }
         let mut steps = std::mem::take(&mut self.steps);
         let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
-        let open: Vec<_> = self.open.iter().map(OpenAttempt::rows).collect();
-        let Some(anchors) = anchors_of(&kinds, &open) else {
+        let Some(anchors) = anchors_of(&kinds, &self.open.rows()) else {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
-        anchors.into_iter().for_each(|index| steps[index].become_anchor());
+        for index in anchors {
+            steps[index].become_anchor();
+        }
         Ok(steps)
     }
 
@@ -344,7 +286,7 @@ impl Attempt {
         if let Some(row) = row {
             check_room(layout, row.at)?;
             let demand = Demand::of(layout, row).in_window();
-            let burn = self.burnable(item.row, Some(row.at.incarnation));
+            let burn = self.open.burnable(item.row, Some(row.at.incarnation));
             let remember = Remember { id: self.id, prune: &prunable(layout, row, self.id), burn: &burn };
             let anchored = condition::add_within(address.key.clone(), &demand, &remember, &addition);
             let anchored = anchored.and_then(fenced).ok_or_else(too_long)?;
@@ -404,16 +346,12 @@ impl Attempt {
 
     fn write<T: Record>(&mut self, item: Item<T>, write: &Write<'_, T>) -> Result<ItemVersion, Failure> {
         let known = &self.rows[item.row];
-        let burn = self.burnable(item.row, write.incarnation());
-        let stamp = Stamp { id: self.id, burn: &burn, purge_at: self.now + known.retention, fence: known.fence };
+        let burn = self.open.burnable(item.row, write.incarnation());
+        let purge_at = self.now + known.retention;
+        let stamp = Stamp { id: self.id, burn: &burn, now: self.now, purge_at, fence: known.fence };
         let (request, sent) = write.prepare(&known.address.key, stamp)?;
         self.add_step(item.row, request, Role::Writes(sent))?;
         Ok(committed(&sent))
-    }
-
-    /// The open attempts that a write to this row burns.
-    fn burnable(&self, row: usize, incarnation: Option<Incarnation>) -> Vec<WriteId> {
-        burnable(self.open.iter().flat_map(|open| open.writes_to(row)), incarnation)
     }
 
     fn check_row(&mut self, row: usize) -> Result<(), Failure> {

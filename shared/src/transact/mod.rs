@@ -4,14 +4,15 @@
 //! than one item. It reads the named items, decides, and sends the steps as one transaction. After a conflict it
 //! decides again on the items that the cancellation returned, without a read.
 //!
-//! Every step that creates, updates or deletes leaves the write id in its row. So the rows judge a lost answer even
-//! when `DynamoDB` has forgotten the token of the transaction. One row that remembers is enough. Adds beside it leave
-//! no id and demand no version, so they do not conflict. If all writing steps are adds, the first add to a known item
-//! leaves the id. If an answer is lost and the rows prove nothing, that row is used to burn the transaction: afterwards
-//! no copy of it can be applied.
+//! Every step that creates or updates leaves the write id in its row, and so does a delete unless it
+//! [removes](crate::Deletes::Remove) the row. So the rows judge a lost answer even when `DynamoDB` has forgotten the
+//! token of the transaction. One row that remembers is enough. Adds beside it leave no id and demand no version, so they
+//! do not conflict. If all writing steps are adds, the first add to a known item leaves the id. If an answer is lost and
+//! the rows prove nothing, that row is used to burn the transaction: afterwards no copy of it can be applied.
 
 mod attempt;
 pub(crate) mod cancellation;
+mod open;
 mod reads;
 pub(crate) mod step;
 mod transactions;

@@ -1,19 +1,20 @@
 //! [`Transactions`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
-use super::attempt::{Attempt, OpenAttempt, Plan};
+use super::attempt::{Attempt, Plan};
 use super::cancellation::{Cancelled, is_lease_lost, judge_after_loss, judge_cancellation};
+use super::open::OpenAttempt;
 use super::reads::{Known, Reads};
 use super::step::{Role, Step, writes};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
 use crate::protocol::after::{AfterCancellation, MOST_OPEN, after_cancellation, after_settling, burn_of_step};
 use crate::protocol::batch::read_rows;
-use crate::protocol::deliver::{Delivery, Refusal, Send, WriteOutcome};
+use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, SentWrite, Verdict, judge, may_still_land};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
-use crate::protocol::send::{Reason, Sender};
+use crate::protocol::send::{Reason, Send, Sender};
 use crate::store::Store;
 use crate::table::prepare::{sent_write, soon_purged};
 use std::sync::Arc;
@@ -45,10 +46,15 @@ impl Transactions {
     /// per attempt.
     ///
     /// `decide` must be pure. Each item is read strongly consistent, but the items are not read at one moment. A
-    /// transaction is applied only if every item with a write or a [`check`](Attempt::check) is still as it was
-    /// observed. So add a check for each item that the decision depends on and does not write; [`Attempt::check_rest`]
-    /// adds all of them. `Keep` and `Refuse` send nothing and check nothing. If another copy of the same request may be
-    /// at work, read again before you believe a refusal.
+    /// transaction is applied only if every item that it creates, updates, deletes or [checks](Attempt::check) is still
+    /// as it was observed. An [add](Attempt::add) demands its bounds and no version. So add a check for each item that
+    /// the decision depends on and does not write; [`Attempt::check_rest`] adds all of them. `Keep` and `Refuse` send
+    /// nothing and check nothing. If another copy of the same request may be at work, read again before you believe a
+    /// refusal.
+    ///
+    /// An attempt that was refused may still be applied by a second copy, as when only an add refused it. The next attempt
+    /// excludes it. That costs a write of its own if the decision no longer writes to any item that the refused attempt
+    /// wrote to.
     ///
     /// ```
     /// use fencepost::error::TransactError;
@@ -111,7 +117,8 @@ pub(crate) async fn transact<A, R>(
     decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
 ) -> Result<A, TransactError<R>> {
     let rows = reads.into_rows(sender)?;
-    let mut change = TransactionChange { sender, call, delivery: Delivery::new(sender, call) };
+    let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
+    let mut change = TransactionChange { sender, call, delivery: Delivery::of(sender, call, relies_on_token) };
     let id = WriteId::from_random(sender.rng.next_u64());
     let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), id);
     let asked = attempt.to_be_read();
@@ -119,10 +126,14 @@ pub(crate) async fn transact<A, R>(
     // The answers of the open attempts.
     let mut earlier: Vec<(WriteId, A)> = Vec::new();
     loop {
-        if let Some(landed) = attempt.landed() {
+        if let Some(landed) = attempt.open.landed {
             let answer = earlier.into_iter().find_map(|(id, answer)| (id == landed).then_some(answer));
             return answer
                 .ok_or_else(|| Failure::OutcomeUnknown { source: "an earlier attempt was applied".into() }.into());
+        }
+        if attempt.open.has_forgotten() {
+            let source = "an earlier attempt may have been applied, and its rows no longer remember it".into();
+            return Err(Failure::OutcomeUnknown { source }.into());
         }
         attempt.begin(sender.clock.now());
         let plan = decide(&mut attempt);
@@ -142,7 +153,7 @@ pub(crate) async fn transact<A, R>(
         if change.commit(&mut attempt).await? {
             return Ok(answer);
         }
-        if attempt.is_open(id) {
+        if attempt.open.contains(id) {
             earlier.push((id, answer));
         }
     }
@@ -167,8 +178,7 @@ impl TransactionChange<'_> {
         if steps.is_empty() {
             return Ok(true);
         }
-        if let Some(index) = attempt.first_not_excluded_by(&steps) {
-            let open = attempt.take_open(index);
+        if let Some(open) = attempt.open.take_one_beside(&steps) {
             self.burn_open(attempt, open).await?;
             return Ok(false);
         }
@@ -179,7 +189,7 @@ impl TransactionChange<'_> {
         let send = |send: Send| {
             let mismatches = if keeps_token { 0 } else { send.mismatches };
             let (token, items) = (format!("{token}{mismatches:02}"), requests.iter().map(Step::request).collect());
-            sender.transact(items, token, send.timeout)
+            sender.transact(items, token, send)
         };
         match self.delivery.until_proved(send).await? {
             WriteOutcome::Applied(()) => Ok(true),
@@ -199,9 +209,12 @@ impl TransactionChange<'_> {
         // An earlier attempt excludes this one, so what is pending of it is not applied either.
         for (step, reason) in steps.iter().zip(&reasons) {
             let Reason::Refused(Some(item)) = reason else { continue };
-            if attempt.judge_earlier(step.row, row::seen(step.layout, item).as_ref()) {
-                return Ok(false);
+            if let Ok(row) = Row::read(step.layout, item.clone()) {
+                attempt.open.judge(step.row, Some(&row), step.layout, self.sender.clock.now());
             }
+        }
+        if attempt.open.landed.is_some() {
+            return Ok(false);
         }
         // The judge comes before everything else.
         let judged = steps.iter().zip(&reasons).map(|(step, reason)| Cancelled {
@@ -223,7 +236,7 @@ impl TransactionChange<'_> {
                 is_open = false;
                 let burn = self.burn(attempt, &writes(steps)).await.ok().flatten();
                 burned = burn.map(|(_, row)| row);
-                if attempt.landed().is_some() {
+                if attempt.open.landed.is_some() {
                     return Ok(false);
                 }
                 after_settling(burn.map_or(Verdict::Unproved, |(verdict, _)| verdict), pending.is_some())
@@ -272,11 +285,10 @@ impl TransactionChange<'_> {
             self.delivery.conflict(behind, round_trip);
         }
         if is_open {
-            if attempt.open_attempts() == MOST_OPEN {
+            if attempt.open.len() == MOST_OPEN {
                 return Err(self.delivery.contention());
             }
-            attempt.leave_open(steps);
-            attempt.renew_id(WriteId::from_random(self.sender.rng.next_u64()));
+            attempt.leave_open(steps, WriteId::from_random(self.sender.rng.next_u64()));
         }
         // A taken key usually decides by itself. Otherwise, reads again the items that another transaction is changing.
         if !taken {
@@ -309,7 +321,7 @@ impl TransactionChange<'_> {
     /// Burns an earlier attempt that the next one would not exclude.
     async fn burn_open(&mut self, attempt: &mut Attempt, open: OpenAttempt) -> Result<(), Failure> {
         match self.burn(attempt, &open.writes).await? {
-            Some((Verdict::Landed(_), _)) => attempt.landed_earlier(open.id),
+            Some((Verdict::Landed(_), _)) => attempt.open.landed = Some(open.id),
             // Where nothing can burn it, rows vanish or are those of other programs: see "What is not promised".
             Some((Verdict::NeverApplied, _)) | None => {}
             Some(_) => {

@@ -7,6 +7,7 @@ use fencepost::{ItemVersion, Record};
 pub const APPLIED_TWICE: &str = "a change was applied twice";
 pub const DENIED: &str = "told not applied, but it was";
 pub const NEVER_APPLIED: &str = "told applied, but it was not";
+pub const TOLD_ANOTHER: &str = "told a value that was never stored at its version";
 pub const MADE_UP: &str = "told a state that it did not make";
 
 /// The most ids that the row remembers in these histories. A row forgets an id some commits after the R-th, because one
@@ -35,7 +36,7 @@ fn contradicts_its_demand(operation: &Operation) -> Option<&'static str> {
     let at = operation.asked.at?;
     let is_next = |next: &ItemVersion| (next.incarnation, next.version.get()) == (at.incarnation, at.version.get() + 1);
     match &operation.told {
-        Told::Applied(next) => (!is_next(next)).then_some("applied to another state than it demanded"),
+        Told::Applied(next, _) => (!is_next(next)).then_some("applied to another state than it demanded"),
         Told::Saw(there, _) => (*there == at).then_some("refused, though the state was what it demanded"),
         _ => None,
     }
@@ -53,11 +54,12 @@ fn check(operation: &Operation, timeline: &Timeline) -> Option<String> {
     }
     match (&operation.told, mine.first()) {
         (Told::Unknown, _) => None,
-        (Told::Applied(_) | Told::Landed, None) => fail(NEVER_APPLIED),
-        (Told::Applied(at), Some(applied)) if state_of(applied.row) != Some(*at) => {
+        (Told::Applied(..) | Told::Landed, None) => fail(NEVER_APPLIED),
+        (Told::Applied(at, _), Some(applied)) if state_of(applied.row) != Some(*at) => {
             fail(&format!("{MADE_UP}: {}", applied.row))
         }
-        (Told::Applied(_) | Told::Landed, Some(applied)) => {
+        (Told::Applied(_, Some((at, ledger))), Some(_)) if !timeline.had(*at, ledger) => fail(TOLD_ANOTHER),
+        (Told::Applied(..) | Told::Landed, Some(applied)) => {
             let is_outside = applied.time < operation.began || applied.time > operation.ended;
             if is_outside { fail("applied outside its call, and told so") } else { None }
         }

@@ -28,7 +28,7 @@ pub fn violation(ended: &Ended) -> Option<String> {
 fn seen(operation: &Operation) -> Option<SeenOf<Ledger>> {
     let Operation { number, client, began, ended, .. } = *operation;
     let (op, told) = match &operation.told {
-        Told::Applied(at) => (op(operation)?, Some(register::Told::Done(Some(version(*at))))),
+        Told::Applied(at, _) => (op(operation)?, Some(register::Told::Done(Some(version(*at))))),
         Told::Landed => (op(operation)?, Some(register::Told::Done(None))),
         Told::Saw(at, ledger) => (Op::Read, Some(register::Told::Saw(Some(shown(*at, ledger))))),
         Told::SawNothing => (Op::Read, Some(register::Told::Saw(None))),
@@ -61,7 +61,7 @@ fn op(operation: &Operation) -> Option<Op<Ledger>> {
 /// of that copy.
 fn made_untrue(ended: &Ended, operation: &Operation) -> Option<SeenOf<Ledger>> {
     let is_copy = ended.applied.iter().any(|applied| applied.op == operation.number && applied.is_copy_of_refused);
-    let is_refused = !matches!(operation.told, Told::Applied(_) | Told::Landed | Told::Unknown);
+    let is_refused = !matches!(operation.told, Told::Applied(..) | Told::Landed | Told::Unknown);
     let Operation { number, client, began, ended, .. } = *operation;
     (is_copy && is_refused && operation.adds()).then_some(Seen {
         client,

@@ -115,6 +115,7 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         mixed_reasons: rate(100),
         unprocessed: rate(100),
         garbled: rate(100),
+        ..Rates::default()
     }
 }
 

@@ -129,11 +129,15 @@ pub fn add(number: u64) -> Add {
     Add::to("stock", amount(number)).within(0..=MOST).bands("level", [(0..=4, "low"), (5..=MOST, "high")])
 }
 
+/// The value that was told of an applied change, and its version. That of an add may be later than the one that the add made.
+/// `None` where none was told.
+pub type Shown = Option<(ItemVersion, Ledger)>;
+
 /// What an operation was told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
     /// Applied, and this is the state that it left.
-    Applied(ItemVersion),
+    Applied(ItemVersion, Shown),
     /// Applied; which state it left was not said.
     Landed,
     /// Not applied, and nothing is claimed about the row.
@@ -190,6 +194,10 @@ pub fn by_failure(failure: &Failure) -> Told {
 
 pub fn saw<L: Build>(versioned: Versioned<L>) -> Told {
     Told::Saw(versioned.at, versioned.value.into())
+}
+
+pub fn wrote<L: Build>(written: Versioned<L>) -> Told {
+    Told::Applied(written.at, Some((written.at, written.value.into())))
 }
 
 /// The state that a stored row is in. `None` if there is no row.

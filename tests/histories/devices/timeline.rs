@@ -120,6 +120,11 @@ impl<'a> Timeline<'a> {
         None
     }
 
+    /// Whether the row had this value at this version.
+    pub fn had(&self, at: ItemVersion, ledger: &Ledger) -> bool {
+        self.0.iter().any(|state| state_of(state.row) == Some(at) && Ledger::stored(state.row).as_ref() == Some(ledger))
+    }
+
     /// Whether the row was in such a state at some moment of the operation.
     pub fn was(&self, operation: &Operation, such: impl Fn(&Value) -> bool) -> bool {
         let states = std::iter::once((None, &Value::Null)).chain(self.0.iter().map(|one| (Some(one.time), one.row)));

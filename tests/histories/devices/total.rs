@@ -12,7 +12,7 @@ pub fn total(ended: &Ended) -> Total {
     let count = |such: &dyn Fn(&Operation) -> bool| ended.done.iter().filter(|operation| such(operation)).count();
     let told = |such: fn(&Told) -> bool| count(&|operation| such(&operation.told));
     let has_landed = |operation: &Operation| timeline.effects_of(operation.number).next().is_some();
-    let is_applied = |told: &Told| matches!(told, Told::Applied(_) | Told::Landed);
+    let is_applied = |told: &Told| matches!(told, Told::Applied(..) | Told::Landed);
     let is_unknown = |operation: &Operation| operation.told == Told::Unknown;
     let is_burned_note = |applied: &Applied| applied.rows[0].step.table == NOTES && is_burn(applied);
     let passed = ended.done.iter().filter(|operation| operation.what == "add").map(|operation| operation.conflicts);

@@ -1,7 +1,7 @@
 //! One client that adds, changes, deletes and creates, over a wire of its own.
 
 use super::record::{
-    AskedFor, Build, Ledger, NOTES, Note, Operation, TABLE, Today, Told, add, amount, by_failure, saw, state_of,
+    AskedFor, Build, Ledger, NOTES, Note, Operation, TABLE, Today, Told, add, amount, by_failure, saw, state_of, wrote,
 };
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{OffClock, OffClocks};
@@ -152,7 +152,7 @@ impl Writer {
                 transact(table, &key, number, what == "add with a note", call).await
             }
             "update" => match table.update_with_retry(&key, call, change).await {
-                Ok(written) => Told::Applied(written.at),
+                Ok(written) => wrote(written),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
@@ -163,7 +163,7 @@ impl Writer {
                 Err(failure) => by_failure(&failure),
             },
             "create" => match table.create(&key, &Ledger::first(number).into(), call).await {
-                Ok(written) => Told::Applied(written.at),
+                Ok(written) => wrote(written),
                 Err(CreateError::Exists(current)) => saw(*current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
             },
@@ -171,7 +171,7 @@ impl Writer {
                 let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
                 asked.lock().expect("no panic").at = Some(known);
                 match table.update_at_version(&key, known, call, change).await {
-                    Ok(written) => Told::Applied(written.at),
+                    Ok(written) => wrote(written),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
                     Err(VersionedUpdateError::Conflict(current)) => saw(*current),
                     Err(VersionedUpdateError::Refused(())) => unreachable!("the decision never refuses"),
@@ -187,12 +187,12 @@ impl Writer {
                 // Which state it deleted is its own affair; the timeline knows the incarnation.
                 Ok(version) => {
                     let incarnation = self.incarnation_of(number, version.get());
-                    Told::Applied(ItemVersion { version, incarnation })
+                    Told::Applied(ItemVersion { version, incarnation }, None)
                 }
                 Err(error) => deleted_not(error),
             },
         };
-        if let Told::Applied(at) | Told::Saw(at, _) | Told::OutOfRange(at, _) = &told {
+        if let Told::Applied(at, _) | Told::Saw(at, _) | Told::OutOfRange(at, _) = &told {
             self.known = Some(*at);
         }
         told
@@ -211,7 +211,7 @@ impl Writer {
             _ => table.add(key, &add(number), call).await,
         };
         match added {
-            Ok(added) => Told::Applied(added.at),
+            Ok(added) => Told::Applied(added.at, added.item.map(|shown| (shown.at, shown.value.into()))),
             Err(AddError::NotFound) => Told::SawNothing,
             Err(AddError::OutOfRange(current)) => Told::OutOfRange(current.at, current.value.into()),
             Err(AddError::Failed(failure)) => by_failure(&failure),
@@ -237,7 +237,7 @@ impl Writer {
 
 fn deleted<L: Build>(known: ItemVersion, result: Result<fencepost::Version, DeleteError<L>>) -> Told {
     match result {
-        Ok(version) => Told::Applied(ItemVersion { version, ..known }),
+        Ok(version) => Told::Applied(ItemVersion { version, ..known }, None),
         Err(error) => deleted_not(error),
     }
 }

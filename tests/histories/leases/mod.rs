@@ -128,6 +128,7 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         garbled: rate(100),
         // They are forgotten when that is allowed: see `serve`.
         tokens_forgotten: 0,
+        ..Rates::default()
     }
 }
 

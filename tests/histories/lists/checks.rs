@@ -5,11 +5,15 @@ use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::states::version;
 use crate::histories::total::Total;
+use fencepost::ItemVersion;
 use judges::cycles::{self, List, Told, Transaction};
 use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf, Shown};
+use serde_json::Value;
 use std::sync::Arc;
 use tokio::time::Instant;
+
+pub const TOLD_ANOTHER: &str = "told a list that was never stored at its version";
 
 /// A history that is over: all copies have arrived.
 pub struct Ended {
@@ -23,7 +27,31 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
     let transactions: Vec<_> = ended.done.iter().map(transaction).collect();
     let last = LISTS.map(|list| (list, entries(engine, &ended.scene.key(list))));
     let anomalies = cycles::anomalies(&transactions, &last);
-    anomalies.iter().map(ToString::to_string).collect()
+    let mut found: Vec<_> = anomalies.iter().map(ToString::to_string).collect();
+    found.extend(ended.done.iter().filter_map(|operation| told_another(ended, operation)));
+    found
+}
+
+/// What a committed transaction was told with a version, where the list never had that at this version.
+fn told_another(ended: &Ended, operation: &Operation) -> Option<String> {
+    let committed = operation.lists.iter().filter(|_| operation.told == Told::Committed);
+    let told = committed.flat_map(|(list, Touched { read, at, append })| {
+        let made = append.and_then(|append| append.makes).map(|at| (at, with(read, operation.number)));
+        [at.map(|at| (at, read.clone())), made].into_iter().flatten().map(move |told| (*list, told))
+    });
+    let mut never = told.filter(|(list, (at, entries))| !had(ended, &ended.scene.key(list), *at, entries));
+    never.next().map(|never| format!("{TOLD_ANOTHER}: {never:?} of {operation:?}"))
+}
+
+/// Whether a list had these entries at this version. It began without any.
+fn had(ended: &Ended, key: &str, at: ItemVersion, entries: &[u64]) -> bool {
+    let rows = ended.applied.iter().filter_map(|applied| applied.left_in(TABLE, key));
+    let mut at_version = rows.filter(|row| row["_version"]["N"] == at.version.get().to_string().as_str());
+    at_version.any(|row| entries_of(row) == entries) || (at.version.get() == 1 && entries.is_empty())
+}
+
+fn with(entries: &[u64], entry: u64) -> Vec<u64> {
+    entries.iter().copied().chain([entry]).collect()
 }
 
 /// What the judge of registers says against each list.
@@ -33,7 +61,10 @@ pub fn judged(ended: &Ended) -> Vec<String> {
 
 /// A list as it is stored.
 fn entries(engine: &Engine, key: &str) -> Vec<u64> {
-    let row = engine.row(TABLE, KEY, key);
+    entries_of(&engine.row(TABLE, KEY, key))
+}
+
+fn entries_of(row: &Value) -> Vec<u64> {
     let entries = row["entries"]["L"].as_array().expect("a list");
     entries.iter().map(|entry| entry["N"].as_str().expect("a number").parse().expect("small")).collect()
 }
@@ -52,7 +83,7 @@ fn seen(ended: &Ended, list: &List) -> Vec<SeenOf<Vec<u64>>> {
         let Operation { number, client, began, ended, told, .. } = *operation;
         let op = match append {
             None => Op::Read,
-            Some(_) => Op::CompareAndSet { to: read.iter().copied().chain([number]).collect(), from: read.clone() },
+            Some(_) => Op::CompareAndSet { to: with(&read, number), from: read.clone() },
         };
         let told = match (told, append) {
             (Told::NotCommitted, _) | (Told::Unknown, None) => return None,

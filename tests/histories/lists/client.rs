@@ -80,7 +80,7 @@ pub struct Append {
     pub makes: Option<ItemVersion>,
 }
 
-/// One transaction, by what its last decision rested on.
+/// One transaction, by what it was told that it rested on. Where it was told nothing, by what its last decision rested on.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// What it appends.
@@ -168,8 +168,10 @@ impl Client {
         };
         match self.table.update_with_retry(&self.key(list), call, append).await {
             Ok(written) => {
-                let mut lists = lists.lock().expect("no panic");
-                lists.get_mut(list).expect("it decided").append = Some(Append { makes: Some(written.at) });
+                // What was told counts, and not the last decision.
+                let mut read = written.value.entries;
+                assert_eq!(read.pop(), Some(number), "told of an append that is not this one");
+                note(lists, list, Touched { read, at: None, append: Some(Append { makes: Some(written.at) }) });
                 Told::Committed
             }
             Err(UpdateError::Failed(failure)) => told_by(&failure),
@@ -211,11 +213,14 @@ impl Client {
                 };
                 touched.insert(list, Touched { read: now.value.entries, at: Some(now.at), append });
             }
-            *lists.lock().expect("no panic") = touched;
-            Ok(Plan::<(), ()>::Commit(()))
+            lists.lock().expect("no panic").clone_from(&touched);
+            Ok(Plan::<_, ()>::Commit(touched))
         });
         match done.await {
-            Ok(()) => Told::Committed,
+            Ok(touched) => {
+                *lists.lock().expect("no panic") = touched;
+                Told::Committed
+            }
             Err(TransactError::Failed(failure)) => told_by(&failure),
             Err(TransactError::Refused(())) => unreachable!("it never refuses"),
         }

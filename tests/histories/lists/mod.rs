@@ -98,6 +98,7 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         mixed_reasons: rate(150),
         unprocessed: rate(80),
         garbled: rate(100),
+        ..Rates::default()
     }
 }
 

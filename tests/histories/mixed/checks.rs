@@ -5,6 +5,7 @@ use super::record::{FOREIGN, KEY, Stored, TABLE, version_of};
 use super::writer::{Operation, Scene, Told};
 use crate::harness::faults::Applied;
 use crate::histories::total::Total;
+use fencepost::Version;
 use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf};
 use serde_json::Value;
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 pub const APPLIED_TWICE: &str = "a change was applied twice";
 pub const DENIED: &str = "told not applied, but it was";
 pub const NEVER_APPLIED: &str = "told applied, but it was not";
+pub const TOLD_ANOTHER: &str = "told a value that was never stored at its version";
 pub const LOST_UPDATE: &str = "a write undid what it had not read";
 pub const UNDONE: &str = "an old row was put back over a change of Fencepost";
 
@@ -130,7 +132,7 @@ impl Ended {
         let states = self.states();
         let count = |such: &dyn Fn(&Operation) -> bool| self.done.iter().filter(|operation| such(operation)).count();
         let has_landed = |operation: &Operation| states.iter().any(|s| s.op == operation.number && s.is_effect());
-        let is_applied = |operation: &Operation| matches!(operation.told, Told::Applied(_) | Told::Landed);
+        let is_applied = |operation: &Operation| matches!(operation.told, Told::Applied(..) | Told::Landed);
         let is_unknown = |operation: &Operation| operation.told == Told::Unknown;
         let is_adoption = |pair: &[State<'_>]| {
             let has_incarnation = |state: &State<'_>| state.row.get("_incarnation").is_some();
@@ -163,16 +165,17 @@ fn check(operation: &Operation, states: &[State<'_>]) -> Option<String> {
         return fail(APPLIED_TWICE);
     }
     match (&operation.told, certain.first()) {
-        (Told::Applied(_) | Told::Landed, None) if mine.is_empty() => fail(NEVER_APPLIED),
-        (Told::Applied(version), Some(state)) if state.row.is_object() && version_of(state.row) != *version => {
+        (Told::Applied(..) | Told::Landed, None) if mine.is_empty() => fail(NEVER_APPLIED),
+        (Told::Applied(version, _), Some(state)) if state.row.is_object() && version_of(state.row) != *version => {
             fail("told a version that it did not make")
         }
-        (Told::Applied(_) | Told::Landed, Some(state))
+        (Told::Applied(_, Some((at, shown))), Some(_)) if !had(states, *at, shown) => fail(TOLD_ANOTHER),
+        (Told::Applied(..) | Told::Landed, Some(state))
             if state.time < operation.began || state.time > operation.ended =>
         {
             fail("applied outside its call, and told so")
         }
-        (Told::Applied(_) | Told::Landed | Told::Unknown, _) => None,
+        (Told::Applied(..) | Told::Landed | Told::Unknown, _) => None,
         (_, Some(_)) => fail(DENIED),
         (told, None) => {
             let is_true = match told {
@@ -185,6 +188,11 @@ fn check(operation: &Operation, states: &[State<'_>]) -> Option<String> {
             if is_true { None } else { fail("told a state that never was during its call") }
         }
     }
+}
+
+/// Whether the row had this value at this version.
+fn had(states: &[State<'_>], at: Version, value: &Stored) -> bool {
+    states.iter().any(|state| version_of(state.row) == at && state.after.as_ref() == Some(value))
 }
 
 /// Whether the row was in such a state at some moment of the operation.

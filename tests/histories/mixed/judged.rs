@@ -20,7 +20,7 @@ impl Operation {
     pub fn seen(&self) -> Option<SeenOf<Stored>> {
         let Operation { client, began, ended, .. } = *self;
         let (op, told) = match &self.told {
-            Told::Applied(_) | Told::Landed => (self.asked()?, Some(register::Told::Done(None))),
+            Told::Applied(..) | Told::Landed => (self.asked()?, Some(register::Told::Done(None))),
             Told::Saw(_, stored) => {
                 let shown = Shown { value: stored.clone(), at: None };
                 (Op::Read, Some(register::Told::Saw(Some(shown))))
@@ -47,10 +47,14 @@ impl Operation {
             "create" => Op::Create(Stored::new(self.number)),
             "delete" | "delete at version" => Op::Delete,
             "add" | "add with a note" => Op::Add(()),
-            _ => {
-                let (from, to) = self.decided.clone()?;
-                Op::CompareAndSet { from, to }
-            }
+            _ => match &self.told {
+                // What was told counts, and not the last decision.
+                Told::Applied(_, Some((_, to))) => Op::CompareAndSet { from: to.before(), to: to.clone() },
+                _ => {
+                    let (from, to) = self.decided.clone()?;
+                    Op::CompareAndSet { from, to }
+                }
+            },
         })
     }
 }

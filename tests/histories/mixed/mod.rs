@@ -107,7 +107,8 @@ async fn play<const OTHERS: u8>(engine: &Engine, seed: u64, style: Style, create
     Ended::of(&scene, style, style.is_checked() && OTHERS != ANY)
 }
 
-/// How often each thing happens. Tokens are not forgotten: `DynamoDB` keeps them for longer than a request lives.
+/// How often each thing happens. Tokens are forgotten when ten minutes have passed, and not before. Half of the second copies
+/// come when their signature is about to end, which is almost ten minutes after they were sent where a clock is ahead.
 fn rates(rng: &mut fastrand::Rng) -> Rates {
     let storm = rng.u32(1..=8);
     let mut rate = |most: u32| rng.u32(0..=most) * storm / 8;
@@ -117,7 +118,8 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         applied_500: rate(80),
         refused_500: rate(40),
         held: rate(60),
-        second_copy: rate(80),
+        second_copy: rate(200),
+        copied_last: 500,
         throttled: rate(150),
         transaction_conflict: rate(80),
         denied: rate(20),

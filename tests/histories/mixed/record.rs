@@ -80,6 +80,12 @@ impl Stored {
         Stored { operations, count: self.count + 1 }
     }
 
+    /// The value that a change made this one of.
+    pub fn before(&self) -> Self {
+        let others = self.operations.split_last().map(|(_, others)| others.to_vec());
+        Stored { operations: others.unwrap_or_default(), count: self.count - 1 }
+    }
+
     pub fn added(&self) -> Self {
         Stored { count: self.count + 1, ..self.clone() }
     }

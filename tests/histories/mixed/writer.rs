@@ -1,8 +1,8 @@
 //! One client of Fencepost, over a wire of its own, which is subject to every fault.
 
-use super::record::{NOTES, Note, Stored, TABLE, Tally};
+use super::record::{ANY, NOTES, Note, Stored, TABLE, Tally};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
-use crate::harness::off::OffClocks;
+use crate::harness::off::{BOUND, OffClocks};
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
 use fencepost::{
     Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version, Versioned,
@@ -14,6 +14,9 @@ use tokio::time::{Instant, sleep};
 
 /// When histories begin, since 1970.
 const EPOCH: Duration = Duration::from_hours(500_000);
+
+/// By how many milliseconds a clock is ahead at most beside writers that demand nothing.
+const FOUR_MINUTES: i64 = 239_000;
 
 /// What all writers of a history share.
 pub struct Scene {
@@ -39,8 +42,9 @@ impl Scene {
 /// What an operation was told.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
-    /// Applied, and this is the version that it made.
-    Applied(Version),
+    /// Applied, and this is the version that it made; and the value that was told with its version, if one was. That of an
+    /// add may be later.
+    Applied(Version, Option<(Version, Stored)>),
     /// Applied; which version it made was not said.
     Landed,
     /// Not applied, and nothing is claimed about the row.
@@ -77,7 +81,9 @@ pub struct Writer<const OTHERS: u8> {
 
 impl<const OTHERS: u8> Writer<OTHERS> {
     pub fn new(scene: &Arc<Scene>, client: u64) -> Self {
-        let clock = scene.clocks.draw();
+        // As is assumed beside each kind of writers.
+        let most = if OTHERS == ANY { FOUR_MINUTES } else { BOUND };
+        let clock = scene.clocks.draw_often_far_ahead(most);
         let wire = clock.wire(&scene.network);
         let mut policy = RetryPolicy::default();
         policy.max_attempts = 12;
@@ -113,7 +119,9 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let number = scene.numbers.fetch_add(1, Relaxed);
         self.wire.works_on(number);
         let began = Instant::now();
-        let call = Call::new(Deadline::within(Duration::from_millis(200 + scene.network.below(3000))));
+        // Some have so long that a process which stood still sends once more.
+        let longest = if scene.network.below(4) == 0 { 300_000 } else { 3_000 };
+        let call = Call::new(Deadline::within(Duration::from_millis(200 + scene.network.below(longest))));
         let decided = Mutex::default();
         let told = Freezing::new(&scene.network, self.perform(what, number, &call, &decided)).await;
         let decided = decided.into_inner().expect("no panic");
@@ -137,13 +145,13 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         };
         match what {
             "update" => match self.table.update_with_retry(&key, call, change).await {
-                Ok(written) => self.applied(written.at),
+                Ok(written) => self.applied(written.at, Some(&written)),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
             "add" => match self.table.add(&key, &Add::to("count", 1), call).await {
-                Ok(added) => self.applied(added.at),
+                Ok(added) => self.applied(added.at, added.item.as_ref()),
                 Err(AddError::NotFound) => Told::SawNothing,
                 Err(AddError::Failed(failure)) => by_failure(&failure),
                 Err(other) => panic!("no such thing happens here: {other}"),
@@ -155,14 +163,14 @@ impl<const OTHERS: u8> Writer<OTHERS> {
                 Err(failure) => by_failure(&failure),
             },
             "create" => match self.table.create(&key, &Stored::new(number).into(), call).await {
-                Ok(written) => self.applied(written.at),
+                Ok(written) => self.applied(written.at, Some(&written)),
                 Err(CreateError::Exists(current)) => self.saw(&current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
                 let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
                 match self.table.update_at_version(&key, known, call, change).await {
-                    Ok(written) => self.applied(written.at),
+                    Ok(written) => self.applied(written.at, Some(&written)),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
                     Err(VersionedUpdateError::Conflict(current)) => self.saw(&current),
                     Err(VersionedUpdateError::Refused(())) => unreachable!("the decision never refuses"),
@@ -198,9 +206,9 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         }
     }
 
-    fn applied(&mut self, at: ItemVersion) -> Told {
+    fn applied(&mut self, at: ItemVersion, shown: Option<&Versioned<Tally<OTHERS>>>) -> Told {
         self.known = Some(at);
-        Told::Applied(at.version)
+        Told::Applied(at.version, shown.map(|shown| (shown.version(), Stored::from(&shown.value))))
     }
 
     fn saw(&mut self, current: &Versioned<Tally<OTHERS>>) -> Told {
@@ -210,7 +218,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
 
     fn deleted(result: Result<Version, DeleteError<Tally<OTHERS>>>) -> Told {
         match result {
-            Ok(version) => Told::Applied(version),
+            Ok(version) => Told::Applied(version, None),
             Err(DeleteError::NotFound) => Told::SawNothing,
             Err(DeleteError::Conflict(current)) => Told::Saw(current.version(), Stored::from(&current.value)),
             Err(DeleteError::Failed(failure)) => by_failure(&failure),

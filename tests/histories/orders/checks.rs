@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 pub const DENIED: &str = "told that nothing was applied, but it was";
 pub const TAKEN_FOR_ANOTHERS: &str = "applied it itself, and was told that another had";
+pub const TOLD_ANOTHER: &str = "told a state that was never stored at the version of its tag";
 const DOES_NOT_ADD_UP: &str = "stock + ordered - cancelled is not what was there and came";
 pub const COUNTED_TWICE: &str = "one key has changed the stock twice";
 pub const TWO_ORDERS: &str = "one key has more than one order";
@@ -105,7 +106,8 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
     let plan = &ended.scene.plan;
     let mut found = Vec::new();
     for sent in &ended.sent {
-        found.extend(verdict(ended, sent).map(|why| format!("{why}: {sent:?}")));
+        let why = verdict(ended, sent).or_else(|| told_another(ended, sent));
+        found.extend(why.map(|why| format!("{why}: {sent:?}")));
     }
     for (unknown, repeat) in &ended.repeats {
         found.extend(resolved(ended, unknown, repeat).map(|why| format!("{why}: {unknown:?}, then {repeat:?}")));
@@ -166,6 +168,44 @@ fn verdict(ended: &Ended, sent: &Sent) -> Option<&'static str> {
             Some("told that it cancelled what it knew, but it did not")
         }
         _ => None,
+    }
+}
+
+/// A success shows what was stored at the version of its tag, whoever wrote that.
+fn told_another(ended: &Ended, sent: &Sent) -> Option<&'static str> {
+    let tag = sent.etag.as_deref().filter(|_| sent.is_success())?;
+    let shown: Value = serde_json::from_str(&sent.body).expect("JSON");
+    let (table, id) = if shown["orderId"].is_string() { (ORDERS, "orderId") } else { (PRODUCTS, "productId") };
+    let key = shown[id].as_str().expect("an id");
+    if table == PRODUCTS && shown["version"] == 1 {
+        return None; // It was there before the history.
+    }
+    let commits = ended.applied.iter().chain(&ended.burns);
+    let rows = commits.filter_map(|applied| applied.left_in(table, key)).filter(|row| tag_of(row) == tag);
+    let is_own = |name: &str| [id, "version"].contains(&name);
+    let mut shows = rows.map(|row| {
+        let mut members = shown.as_object().expect("an item").iter().filter(|(name, _)| !is_own(name));
+        members.all(|(name, value)| plain(&row[name]) == *value)
+            && row.get("cancelledAt").is_some() == shown.get("cancelledAt").is_some()
+    });
+    (!shows.any(|same| same)).then_some(TOLD_ANOTHER)
+}
+
+/// The tag of a stored row.
+fn tag_of(row: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let incarnation = text(&row["_incarnation"]["B"]).trim_end_matches('=').replace('+', "-").replace('/', "_");
+    format!("\"{}.{incarnation}\"", text(&row["_version"]["N"]))
+}
+
+/// A stored attribute as an answer shows it.
+fn plain(value: &Value) -> Value {
+    let Some((kind, value)) = value.as_object().and_then(|value| value.iter().next()) else { return Value::Null };
+    match (kind.as_str(), value) {
+        ("N", Value::String(number)) => number.parse::<i64>().expect("a whole number").into(),
+        ("L", Value::Array(members)) => members.iter().map(plain).collect(),
+        ("M", Value::Object(members)) => members.iter().map(|(name, value)| (name.clone(), plain(value))).collect(),
+        _ => value.clone(),
     }
 }
 

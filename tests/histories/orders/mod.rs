@@ -108,7 +108,8 @@ fn effects(network: &Network) -> (Vec<Applied>, Vec<Applied>) {
     network.applied().iter().cloned().partition(is_burn)
 }
 
-/// How often each thing happens: every fault of the wire, in a storm or in a breeze.
+/// How often each thing happens: every fault of the wire, in a storm or in a breeze. Most second copies come soon, so that some
+/// come between two attempts.
 fn rates(rng: &mut fastrand::Rng) -> Rates {
     let storm = rng.u32(1..=8);
     let mut rate = |most: u32| rng.u32(0..=most) * storm / 8;
@@ -118,7 +119,8 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         applied_500: rate(80),
         refused_500: rate(40),
         held: rate(80),
-        second_copy: rate(80),
+        second_copy: rate(160),
+        copied_soon: 700,
         throttled: rate(200),
         transaction_conflict: rate(120),
         denied: rate(20),
@@ -129,6 +131,7 @@ fn rates(rng: &mut fastrand::Rng) -> Rates {
         mixed_reasons: rate(200),
         unprocessed: rate(80),
         garbled: rate(100),
+        ..Rates::default()
     }
 }
 

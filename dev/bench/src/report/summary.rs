@@ -65,9 +65,9 @@ fn adds(adds: &Adds) -> Option<String> {
     let of = |way: fn(Way) -> bool| adds.rows.iter().find(|row| row.callers == most && way(row.way));
     let (add, versioned) = (of(|way| matches!(way, Way::Add(_)))?, of(|way| way == Way::Versioned)?);
     Some(format!(
-        "{most} callers at once on one number: {} requests and {} ms for an add, if they share a client, and {} requests and \
-         {} ms for a versioned change. {} of {} adds were given up.",
-        add.requests, add.mean, versioned.requests, versioned.mean, add.gave_up, add.all
+        "{most} callers at once on one number: {} requests for an add, if they share a client, and {} requests for a \
+         versioned change. {} of {} adds were given up.",
+        add.requests, versioned.requests, add.gave_up, add.all
     ))
 }
 

@@ -89,7 +89,8 @@ fn figures(files: &Files, table: &str, way: &str, column: usize) -> Vec<(f64, f6
 fn the_marks_over_writers_are_the_figures_of_the_tables() {
     let files = Files::of("marks");
     files.play_example();
-    for (name, of_crowds, of_adds) in [("crowd-requests", 1, 1), ("crowd-time", 3, 2)] {
+    // The engine has no capacity. So the times of a thousand writers are not drawn.
+    for (name, of_crowds, of_adds, most) in [("crowd-requests", 1, 1, 1000.0), ("crowd-time", 3, 2, 100.0)] {
         let svg = Element::read(&files.read(&format!("{name}.svg")));
         let (x, y) = axes(&svg, (true, true));
         let mut ours = figures(&files, "crowds.csv", "Fencepost", of_crowds);
@@ -104,8 +105,8 @@ fn the_marks_over_writers_are_the_figures_of_the_tables() {
             (Colour::OwnAdds, figures(&files, "adds.csv", "add, a client each", of_adds)),
         ] {
             assert!(figures.len() >= 4, "{name}, {colour:?}: {figures:?}");
-            let expected: Vec<_> =
-                figures.iter().map(|(callers, value)| (x.place(*callers), y.place(*value))).collect();
+            let drawn = figures.iter().filter(|(callers, _)| *callers <= most);
+            let expected: Vec<_> = drawn.map(|(callers, value)| (x.place(*callers), y.place(*value))).collect();
             assert_places(&marks(&svg, colour), &expected, &format!("{name}, {colour:?}"));
         }
     }
@@ -160,7 +161,6 @@ fn the_bars_are_as_long_as_the_figures_of_the_tables() {
         ("function-memory", " MB", rows("function.csv", 2)),
         ("function-update", " ms", rows("function.csv", 3)),
         ("units", "", of("units.csv", &[1, 2, 3])),
-        ("orders-speed", "", of("orders.csv", &[7])),
         ("orders-requests", "", of("orders.csv", &[6])),
         ("leases-time", " ms", of("leases.csv", &[3, 4])),
         ("leases-requests", "", of("leases.csv", &[1, 2])),

@@ -13,7 +13,8 @@ use endpoint::{ENDPOINT, Endpoint};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
+use tokio::time::Instant;
 
 mod door;
 mod endpoint;
@@ -33,13 +34,32 @@ pub struct Engine {
     uses: Arc<Mutex<BTreeSet<Use>>>,
 }
 
+/// How long a token is remembered after the first transaction with it has finished.
+///
+/// [TransactWriteItems](https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html)
+const TOKEN_LIFE: Duration = Duration::from_mins(10);
+
 /// What the engine knows of the tokens of transactions.
 #[derive(Debug, Default)]
 struct Tokens {
-    /// How often they were forgotten.
+    /// How often some were forgotten.
     epoch: u64,
-    /// Those of applied transactions, since then.
-    applied: BTreeSet<String>,
+    /// Those of applied transactions: the epoch that each was applied in, and when.
+    applied: BTreeMap<String, (u64, Instant)>,
+}
+
+impl Tokens {
+    fn remembers(&self, token: &str) -> bool {
+        self.applied.get(token).is_some_and(|(_, finished)| finished.elapsed() < TOKEN_LIFE)
+    }
+
+    /// The epoch of a token that is remembered, or else the current one.
+    fn epoch_of(&mut self, token: &str) -> u64 {
+        if !self.remembers(token) && self.applied.remove(token).is_some() {
+            self.epoch += 1;
+        }
+        self.applied.get(token).map_or(self.epoch, |(epoch, _)| *epoch)
+    }
 }
 
 /// One request as the engine saw it.
@@ -159,11 +179,12 @@ impl Engine {
         let token = body["ClientRequestToken"].as_str().map(ToOwned::to_owned);
         let mut tokens = self.tokens.lock().expect("no panic while noting");
         if let Some(token) = &token {
-            body["ClientRequestToken"] = json!(self.door.token_for(token, tokens.epoch));
+            body["ClientRequestToken"] = json!(self.door.token_for(token, tokens.epoch_of(token)));
         }
         let (status, answer) = self.door.ask("TransactWriteItems", body.to_string().as_bytes());
-        if status == 200 {
-            tokens.applied.extend(token);
+        if let (200, Some(token)) = (status, token) {
+            let epoch = tokens.epoch;
+            tokens.applied.entry(token).or_insert_with(|| (epoch, Instant::now()));
         }
         (status, answer)
     }
@@ -176,16 +197,16 @@ impl Engine {
         self.keys.lock().expect("no panic while learning").insert(table, names.collect());
     }
 
-    /// Lets the engine forget the tokens of all transactions, as `DynamoDB` does after 10 minutes: one that comes again
-    /// is executed again.
+    /// Lets the engine forget the tokens of all transactions at once. It forgets each by itself, as `DynamoDB` does, when
+    /// 10 minutes of tokio's time have passed. A transaction that comes again then is executed again.
     pub fn forget_tokens(&self) {
         let mut tokens = self.tokens.lock().expect("no panic while noting");
-        *tokens = Tokens { epoch: tokens.epoch + 1, applied: BTreeSet::new() };
+        *tokens = Tokens { epoch: tokens.epoch + 1, applied: BTreeMap::new() };
     }
 
     /// Whether a transaction with this token was applied, so that another is answered without being executed.
     pub fn remembers(&self, token: &str) -> bool {
-        self.tokens.lock().expect("no panic while noting").applied.contains(token)
+        self.tokens.lock().expect("no panic while noting").remembers(token)
     }
 
     /// What a request does to which rows: one step for most operations, one per member of a transaction or a batch.

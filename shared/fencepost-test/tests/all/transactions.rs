@@ -91,6 +91,21 @@ async fn a_lost_answer_to_a_transaction_doubles_nothing_until_its_token_is_forgo
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_token_is_forgotten_ten_minutes_after_the_first_transaction_with_it() {
+    let db = scene(1);
+    let client = db.client();
+    add_to_all(&client, "t-1", &["a"]).await.expect("no condition");
+    sleep(Duration::from_secs(599)).await;
+    add_to_all(&client, "t-1", &["a"]).await.expect("a replay");
+    assert_eq!(held(&db, "a"), 1);
+    add_to_all(&client, "t-2", &["a"]).await.expect("no condition");
+    sleep(Duration::from_secs(1)).await;
+    add_to_all(&client, "t-1", &["a"]).await.expect("it is executed again: a replay does not count");
+    add_to_all(&client, "t-2", &["a"]).await.expect("a replay");
+    assert_eq!(held(&db, "a"), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_transaction_that_loses_a_race_says_at_which_steps() {
     let db = scene(1);
     let conflict = db.conflict_next().once();

@@ -54,23 +54,21 @@ impl Request {
     /// text.
     ///
     /// # Errors
-    /// `invalid_idempotency_key`. `internal` if nobody has set [`Request::caller`]: all callers would share their keys.
+    /// `invalid_idempotency_key`, `caller_unknown`.
     pub fn idempotency_claim(
         &self,
         matched: &MatchedRoute,
         payload: &Value,
     ) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
-        if self.caller.is_empty() {
-            return Err(Problem::internal("a request with an idempotency key needs a caller"));
-        }
+        let caller = self.known_caller()?;
         // One order of members, also if another crate of the build keeps the order of insertion.
         let mut payload = payload.clone();
         payload.sort_all_objects();
         let payload = payload.to_string();
         let says: Vec<&str> =
             [matched.template()].into_iter().chain(matched.values()).chain([payload.as_str()]).collect();
-        Ok(Some(IdempotencyClaim::new(&[&self.caller, matched.template(), key], &says)))
+        Ok(Some(IdempotencyClaim::new(&[caller, matched.template(), key], &says)))
     }
 
     /// Refuses an idempotency key on a route that does not honour keys. A client that sends a key relies on it.

@@ -31,8 +31,9 @@ pub struct Request {
     pub query: BTreeMap<String, String>,
     /// The headers, with names in lower case. Several headers with one name are joined by commas.
     pub headers: BTreeMap<String, String>,
-    /// The caller that the gateway authorised. [`lambda`](crate) uses the IAM ARN, or the issuer and subject of a JWT,
-    /// or `anonymous`.
+    /// The caller that the gateway authorised. [`lambda`](crate) uses the IAM ARN, the issuer and subject of a JWT, or the
+    /// member of a Lambda authorizer's context that `AUTHORIZER_CALLER` names, and `anonymous` without an authorizer.
+    /// Empty if there is an authorizer and it names nobody. See [`Request::known_caller`].
     pub caller: String,
     /// The body as the event has it.
     pub body: Body,
@@ -61,6 +62,14 @@ impl Request {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The caller, for a request that means something else for another caller.
+    ///
+    /// # Errors
+    /// `caller_unknown`: [`Request::caller`] is empty. Callers that cannot be told apart would share what is theirs.
+    pub fn known_caller(&self) -> Result<&str, Problem> {
+        if self.caller.is_empty() { Err(Problem::caller_unknown()) } else { Ok(&self.caller) }
     }
 
     /// The item of the request, for the log: its path parameters, or its path if there are none.

@@ -2,6 +2,7 @@
 //! variant, code and status, never by message.
 
 use super::outcome::{ReadOutcome, SendOutcome};
+use super::signed::SignedTooLate;
 use crate::error::Source;
 use crate::protocol::item::Attributes;
 use aws_credential_types::provider::error::CredentialsError;
@@ -172,12 +173,13 @@ fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
     }
 }
 
-/// Whether the request cannot have left: there were no credentials to sign it, or no connection to send it on.
+/// Whether the request cannot have left: there were no credentials to sign it, it was signed too late, or there was no
+/// connection to send it on.
 fn never_left(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         let unconnected = error.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect);
-        if unconnected || error.is::<CredentialsError>() {
+        if unconnected || error.is::<CredentialsError>() || error.is::<SignedTooLate>() {
             return true;
         }
         next = error.source();

@@ -3,13 +3,14 @@
 mod classify;
 mod outcome;
 mod sender;
+mod signed;
 mod span;
 mod transaction;
 mod whole;
 
 pub(crate) use classify::is_malformed_query;
 pub(crate) use outcome::{ReadOutcome, SendOutcome};
-pub(crate) use sender::{PageRequest, Sender};
+pub(crate) use sender::{PageRequest, Send, Sender};
 #[cfg(feature = "lambda")]
 pub(crate) use span::SEND_TARGET;
 pub(crate) use span::send_span;

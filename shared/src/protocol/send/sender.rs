@@ -6,6 +6,7 @@ use super::classify::{
     classify_update_item,
 };
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
+use super::signed::SignedBy;
 use super::span::record_request;
 use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_write_items, of_one_step, step};
 use super::whole::Whole;
@@ -23,7 +24,7 @@ use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// The parts that every request needs: the client, the retry policy, the clock and the randomness.
@@ -37,6 +38,17 @@ pub(crate) struct Sender {
     pub(crate) policy: RetryPolicy,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
+}
+
+/// One send of a write.
+#[derive(Clone, Copy)]
+pub(crate) struct Send {
+    /// The time to wait for the answer.
+    pub timeout: Duration,
+    /// The time by which it must be signed, if only its token keeps a second copy from being applied.
+    pub signed_by: Option<SystemTime>,
+    /// The number of earlier sends whose token `DynamoDB` took for the token of another request.
+    pub mismatches: u32,
 }
 
 /// One page of a table or of an index.
@@ -175,16 +187,16 @@ impl Sender {
     }
 
     /// Sends one conditional write as a transaction of one step, once. `DynamoDB` applies no copy with the same token
-    /// again. An applied write returns nothing. A refused write returns the row that refused it, if there was one.
+    /// for 10 minutes. An applied write returns nothing. A refused write returns the row that refused it, if there was one.
     pub(crate) async fn write_as_transaction(
         &self,
         table: &str,
         write: ConditionalWrite,
         token: String,
-        timeout: Duration,
+        send: Send,
     ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
         match step(table, write) {
-            Ok(step) => of_one_step(self.transact(vec![step], token, timeout).await),
+            Ok(step) => of_one_step(self.transact(vec![step], token, send).await),
             Err(source) => SendOutcome::Rejected(source),
         }
     }
@@ -199,12 +211,14 @@ impl Sender {
         &self,
         steps: Vec<TransactWriteItem>,
         token: String,
-        timeout: Duration,
+        send: Send,
     ) -> SendOutcome<(), Vec<Reason>> {
+        let Send { timeout, signed_by: latest, .. } = send;
         record_request("TransactWriteItems", None);
+        let signed = SignedBy { clock: self.clock.clone(), latest };
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
         outcome_of(
-            self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await,
+            self.within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send())).await,
             timeout,
             |_| (),
             classify_transact_write_items,

@@ -35,7 +35,6 @@ pub const FILES: &[&str] = &[
     "units.svg",
     "orders.csv",
     "orders-doubled.svg",
-    "orders-speed.svg",
     "orders-requests.svg",
     "leases.csv",
     "leases-time.svg",

@@ -1,0 +1,71 @@
+//! [`SignedBy`]: keeps a request that was signed too late from leaving.
+
+use crate::clock::Clock;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use std::time::SystemTime;
+
+/// An interceptor that looks at the clock when a request has been signed, just before it leaves. The time that it allows
+/// bounds the date of the signature, even if the process stood still before the signing.
+#[derive(Clone, Debug)]
+pub(super) struct SignedBy {
+    pub clock: Clock,
+    /// `None` if any date will do.
+    pub latest: Option<SystemTime>,
+}
+
+/// The request was signed too late, and did not leave.
+#[derive(Debug, thiserror::Error)]
+#[error("the request was signed too late to rely on its token, and was not sent")]
+pub(super) struct SignedTooLate;
+
+impl Intercept for SignedBy {
+    fn name(&self) -> &'static str {
+        "SignedBy"
+    }
+
+    fn read_before_transmit(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if self.latest.is_some_and(|latest| self.clock.now() > latest) { Err(SignedTooLate.into()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outcome::SendOutcome;
+    use super::super::{Send, Sender};
+    use aws_sdk_dynamodb::Client;
+    use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
+    use std::error::Error;
+    use std::time::Duration;
+
+    fn is_too_late(error: &(dyn Error + 'static)) -> bool {
+        error.is::<super::SignedTooLate>() || error.source().is_some_and(is_too_late)
+    }
+
+    /// Nobody listens at the address, so a request that leaves is refused there.
+    #[tokio::test]
+    async fn a_request_that_was_signed_too_late_does_not_leave() {
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("eu-west-1"))
+            .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
+            .endpoint_url("http://127.0.0.1:1")
+            .build();
+        let sender = Sender::new(&Client::from_conf(config));
+        let now = sender.clock.now();
+        let minute = Duration::from_mins(1);
+        for (signed_by, is_late) in [(None, false), (Some(now + minute), false), (Some(now - minute), true)] {
+            let send = Send { timeout: minute, signed_by, mismatches: 0 };
+            let SendOutcome::NotApplied(source) = sender.transact(Vec::new(), "token".to_owned(), send).await else {
+                panic!("nothing was sent")
+            };
+            assert_eq!(is_too_late(&*source), is_late, "{signed_by:?}: {source:?}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! A second copy of a refused attempt lands while the next attempt of its change is on its way. The caller is told what was
+//! committed, or that the outcome is unknown, and the change is applied once.
+
+use super::accounts::{Account, TABLE, call};
+use crate::harness::engine::{Engine, number};
+use crate::harness::late::{Moments, Rival, Story};
+use aws_sdk_dynamodb::Client;
+use fencepost::error::{CreateError, TransactError, UpdateError};
+use fencepost::{Add, Decision, Deletes, Failure, Key, OtherWriters, Plan, Reads, Record, Store, Table, Versioned};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+const NOTES: &str = "Notes";
+
+/// A note that a change leaves beside accounts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Note {
+    amount: i64,
+}
+
+impl Record for Note {
+    const PARTITION_KEY: &'static str = "noteId";
+    const ATTRIBUTES: &'static [&'static str] = &["amount"];
+}
+
+/// What the caller was told.
+enum Told<A> {
+    Applied(A),
+    NotApplied(String),
+    Unknown,
+}
+
+fn told<A, E: std::fmt::Debug>(result: Result<A, E>, failure: impl Fn(&E) -> Option<&Failure>) -> Told<A> {
+    match result {
+        Ok(answer) => Told::Applied(answer),
+        Err(error) if matches!(failure(&error), Some(Failure::OutcomeUnknown { .. })) => Told::Unknown,
+        Err(error) => Told::NotApplied(format!("{error:?}")),
+    }
+}
+
+/// Plays a change at all these moments. `answer` says which answer belongs to the rows before and after the effect.
+async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
+    moments: impl IntoIterator<Item = Moments>,
+    engine: impl AsyncFn() -> Engine,
+    (refuses, allows): (fn(&Engine), fn(&Engine)),
+    rows: fn(&Engine) -> Vec<Value>,
+    change: impl AsyncFn(&Client) -> Told<A>,
+    answer: impl Fn(&[Value], &[Value]) -> A,
+) {
+    let mut copies = 0;
+    for moments in moments {
+        let engine = engine().await;
+        let (client, story) = Story::begin(&engine, moments, Rival { refuses, allows }, rows);
+        let told = change(&client).await;
+        copies += usize::from(story.end(&engine));
+        let committed = story.effect().map(|(before, after)| answer(&before, &after));
+        match &told {
+            Told::Applied(answer) => assert_eq!(committed.as_ref(), Some(answer), "{moments:?}"),
+            Told::NotApplied(why) => assert_eq!(committed, None, "{moments:?}: told {why}"),
+            Told::Unknown => {}
+        }
+    }
+    assert!(copies > 0, "no copy was ever applied");
+}
+
+/// The accounts `a-1` and `a-2` of 50, made by another client.
+async fn with_accounts() -> Engine {
+    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
+    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    for id in ["a-1", "a-2"] {
+        accounts.create(&Key::from(id), &Account { balance: 50 }, &call()).await.expect("a free key");
+    }
+    engine
+}
+
+fn account(engine: &Engine, id: &str) -> Value {
+    engine.row(TABLE, Account::PARTITION_KEY, id)
+}
+
+fn note(engine: &Engine, id: &str) -> Value {
+    engine.row(NOTES, Note::PARTITION_KEY, id)
+}
+
+/// Another client adds to a number of a row of this key.
+fn add(engine: &Engine, key: &Value, attribute: &str, by: i64) {
+    let request = json!({"TableName": TABLE, "Key": key,
+        "UpdateExpression": "SET #n = #n + :by, #v = #v + :one",
+        "ExpressionAttributeNames": {"#n": attribute, "#v": "_version"},
+        "ExpressionAttributeValues": {":by": {"N": by.to_string()}, ":one": {"N": "1"}}});
+    engine.raw("UpdateItem", &request);
+}
+
+fn deposit(engine: &Engine, by: i64) {
+    add(engine, &json!({"accountId": {"S": "a-1"}}), "balance", by);
+}
+
+fn by_transaction<A: std::fmt::Debug>(result: Result<A, TransactError<()>>) -> Told<A> {
+    told(result, |error| if let TransactError::Failed(failure) = error { Some(failure) } else { None })
+}
+
+/// Takes what `a-1` has, but 30 at most, and leaves a note of it.
+async fn take_with_note(client: &Client) -> Told<i64> {
+    let store = Store::new(client);
+    let (transactions, call) = (store.transactions(), call());
+    let mut reads = Reads::new();
+    let note = reads.later("note", &store.table::<Note>(NOTES), &Key::from("n-1"));
+    let account = reads.item("account", &store.table::<Account>(TABLE), &Key::from("a-1"));
+    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+        if attempt.get(note)?.is_some() {
+            return Ok(Plan::Refuse(()));
+        }
+        let amount = attempt.get(account)?.map_or(0, |account| account.value.balance).min(30);
+        attempt.put_if_absent(note, &Note { amount })?;
+        attempt.add(account, &Add::to("balance", -amount).within(0..=1000))?;
+        Ok(Plan::Commit(amount))
+    });
+    by_transaction(taken.await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_that_creates_and_adds_is_answered_by_the_attempt_that_was_committed() {
+    let rows = |engine: &Engine| vec![note(engine, "n-1"), account(engine, "a-1")];
+    let answer = |before: &[Value], after: &[Value]| {
+        let amount = number(&after[0], "amount");
+        assert_eq!(number(&before[1], "balance") - number(&after[1], "balance"), amount);
+        amount
+    };
+    let rival: (fn(&Engine), fn(&Engine)) = (|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_with_note, answer).await;
+}
+
+/// Moves what `a-1` has, but 30 at most, to `a-2`. The first add remembers.
+async fn take_by_adds(client: &Client) -> Told<i64> {
+    let store = Store::new(client);
+    let (transactions, call) = (store.transactions(), call());
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, &Key::from(id)));
+    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+        let amount = attempt.get(from)?.map_or(0, |account| account.value.balance).min(30);
+        attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
+        attempt.add(to, &Add::to("balance", amount).within(0..=1000))?;
+        Ok(Plan::Commit(amount))
+    });
+    by_transaction(taken.await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_of_adds_is_answered_by_the_attempt_that_was_committed() {
+    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
+    let answer = |before: &[Value], after: &[Value]| {
+        let moved = |of: usize| number(&after[of], "balance") - number(&before[of], "balance");
+        assert_eq!(moved(0), -moved(1));
+        moved(1)
+    };
+    let rival: (fn(&Engine), fn(&Engine)) = (|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_by_adds, answer).await;
+}
+
+/// Takes 30 from `a-1` with the note `n-1`, or if `a-1` has less, from `a-2` with the note `n-2`.
+async fn take_from_either(client: &Client) -> Told<&'static str> {
+    let store = Store::new(client);
+    let (transactions, call) = (store.transactions(), call());
+    let (accounts, notes): (Table<Account>, Table<Note>) = (store.table(TABLE), store.table(NOTES));
+    let mut reads = Reads::new();
+    let [one, two] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, &Key::from(id)));
+    let [by_one, by_two] = ["n-1", "n-2"].map(|id| reads.later(id, &notes, &Key::from(id)));
+    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+        let has_enough = attempt.get(one)?.is_some_and(|account| account.value.balance >= 30);
+        let (account, note, name) = if has_enough { (one, by_one, "n-1") } else { (two, by_two, "n-2") };
+        if attempt.get(note)?.is_some() {
+            return Ok(Plan::Refuse(()));
+        }
+        attempt.put_if_absent(note, &Note { amount: 30 })?;
+        attempt.add(account, &Add::to("balance", -30).within(0..=1000))?;
+        Ok(Plan::Commit(name))
+    });
+    by_transaction(taken.await)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_whose_rows_the_next_one_leaves_alone_is_not_applied_beside_it() {
+    let rows = |engine: &Engine| {
+        let accounts = ["a-1", "a-2"].map(|id| account(engine, id));
+        accounts.into_iter().chain(["n-1", "n-2"].map(|id| note(engine, id))).collect()
+    };
+    let answer = |_: &[Value], after: &[Value]| if after[2]["amount"].is_object() { "n-1" } else { "n-2" };
+    let rival: (fn(&Engine), fn(&Engine)) = (|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_from_either, answer).await;
+}
+
+/// A shelf, and a note that only an update leaves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Shelf {
+    stock: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Record for Shelf {
+    const PARTITION_KEY: &'static str = "accountId";
+    const ATTRIBUTES: &'static [&'static str] = &["stock", "note"];
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
+    let engine = async || {
+        let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
+        let shelves: Table<Shelf> = Store::new(&engine.client()).table(TABLE);
+        let created = shelves.create(&Key::from("a-1"), &Shelf { stock: 70, note: None }, &call()).await;
+        created.expect("a free key");
+        engine
+    };
+    fn stock(engine: &Engine, by: i64) {
+        add(engine, &json!({"accountId": {"S": "a-1"}}), "stock", by);
+    }
+    let change = async |client: &Client| {
+        let shelves: Table<Shelf> = Store::new(client).table(TABLE);
+        let halve =
+            |shelf: &Shelf| Decision::<_, ()>::Put(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) });
+        let take = Add::to("stock", -60).within(0..=1000);
+        let changed = shelves.add_or_update(&Key::from("a-1"), &take, &call(), halve).await;
+        let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
+        told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let answer = |_: &[Value], after: &[Value]| {
+        let version = u64::try_from(number(&after[0], "_version")).expect("a version");
+        (version, number(&after[0], "stock"), after[0]["note"]["S"].as_str().map(ToOwned::to_owned))
+    };
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival: (fn(&Engine), fn(&Engine)) = (|engine| stock(engine, -20), |engine| stock(engine, 40));
+    assert_told_is_stored(Moments::all(), engine, rival, rows, change, answer).await;
+}
+
+/// An account in a table that other programs write as they like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Open {
+    balance: i64,
+}
+
+impl Record for Open {
+    const PARTITION_KEY: &'static str = "accountId";
+    const ATTRIBUTES: &'static [&'static str] = &["balance"];
+    const OTHER_WRITERS: OtherWriters = OtherWriters::Any;
+    const DELETES: Deletes = Deletes::Remove;
+}
+
+/// Another program puts the account at version 1.
+fn put(engine: &Engine, balance: i64) {
+    let item = json!({"accountId": {"S": "a-1"}, "balance": {"N": balance.to_string()}, "_version": {"N": "1"}});
+    engine.raw("PutItem", &json!({"TableName": TABLE, "Item": item}));
+}
+
+/// Where the other program puts the old values back after the call, nothing is promised.
+#[tokio::test(start_paused = true)]
+async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_committed() {
+    let engine = async || {
+        let engine = Engine::with_tables(&[(TABLE, Open::PARTITION_KEY)]);
+        put(&engine, 50);
+        engine
+    };
+    let change = async |client: &Client| {
+        let accounts: Table<Open> = Store::new(client).table(TABLE);
+        let seven_more = |account: &Open| Decision::<_, ()>::Put(Open { balance: account.balance + 7 });
+        let changed = accounts.update_with_retry(&Key::from("a-1"), &call(), seven_more).await;
+        let shown = |account: Versioned<Open>| (account.version().get(), account.value.balance);
+        told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let answer = |_: &[Value], after: &[Value]| {
+        let version = u64::try_from(number(&after[0], "_version")).expect("a version");
+        (version, number(&after[0], "balance"))
+    };
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival: (fn(&Engine), fn(&Engine)) = (|engine| put(engine, 80), |engine| put(engine, 50));
+    let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
+    assert_told_is_stored(during, engine, rival, rows, change, answer).await;
+}
+
+/// The tombstone has ended, and TTL removes it before the create has taken its place.
+#[tokio::test(start_paused = true)]
+async fn a_create_that_a_tombstone_refused_is_answered_by_the_attempt_that_was_committed() {
+    let engine = async || {
+        let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
+        let tombstone = json!({"accountId": {"S": "a-1"}, "_version": {"N": "2"}, "_purgeAt": {"N": "1"},
+            "_incarnation": {"B": "AAAAAAAAAAE="}, "_writes": {"M": {"AAAAAAAAAAE": {"N": "0"}}}});
+        engine.raw("PutItem", &json!({"TableName": TABLE, "Item": tombstone}));
+        engine
+    };
+    let change = async |client: &Client| {
+        let accounts: Table<Account> = Store::new(client).table(TABLE);
+        let created = accounts.create(&Key::from("a-1"), &Account { balance: 50 }, &call()).await;
+        let shown = |account: Versioned<Account>| (account.version().get(), account.value.balance);
+        told(created.map(shown), |error| if let CreateError::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let answer = |_: &[Value], after: &[Value]| {
+        let version = u64::try_from(number(&after[0], "_version")).expect("a version");
+        (version, number(&after[0], "balance"))
+    };
+    fn remove(engine: &Engine) {
+        let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
+            "ConditionExpression": "attribute_exists(#purge)", "ExpressionAttributeNames": {"#purge": "_purgeAt"}});
+        engine.answer("DeleteItem", request.to_string().as_bytes());
+    }
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival: (fn(&Engine), fn(&Engine)) = (|_| (), remove);
+    assert_told_is_stored(Moments::all(), engine, rival, rows, change, answer).await;
+}

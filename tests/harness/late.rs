@@ -1,0 +1,137 @@
+//! A change whose first attempt is refused, and a second copy of that attempt that lands while the next one is on its way.
+
+use super::clients::{client_whose, error};
+use super::engine::{Engine, is_read};
+use aws_sdk_dynamodb::Client;
+use serde_json::{Map, Value};
+use std::sync::{Arc, Mutex};
+
+/// Before which write of the client the others come, counted from 0. A moment that no write reaches is after the call.
+#[derive(Clone, Copy, Debug)]
+pub struct Moments {
+    /// Another writer makes the first attempt acceptable again.
+    pub rival: usize,
+    /// The second copy of the first attempt arrives.
+    pub copy: usize,
+    /// Whether the write that the copy overtakes is throttled, so that it is sent again.
+    pub is_throttled: bool,
+}
+
+impl Moments {
+    /// Before the second write to after the last one.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let pairs = (1..=3).flat_map(|rival| (rival..=4).map(move |copy| (rival, copy)));
+        pairs.flat_map(|(rival, copy)| [false, true].map(|is_throttled| Moments { rival, copy, is_throttled }))
+    }
+}
+
+/// What the other writer does.
+pub struct Rival {
+    /// Before the first attempt arrives, so that it is refused.
+    pub refuses: fn(&Engine),
+    /// Afterwards, so that it would be applied.
+    pub allows: fn(&Engine),
+}
+
+/// The rows that a story is about.
+type Rows = Vec<Value>;
+
+/// A story under way: what came so far, and each state of the rows.
+pub struct Story {
+    moments: Moments,
+    rival: Rival,
+    rows: fn(&Engine) -> Rows,
+    told: Mutex<Told>,
+}
+
+#[derive(Default)]
+struct Told {
+    first: Option<(String, Vec<u8>)>,
+    has_rival_come: bool,
+    copy: Option<u16>,
+    /// Whether the caller's change made the state, or the other writer, and the state.
+    states: Vec<(bool, Rows)>,
+}
+
+impl Story {
+    /// Begins a story about these rows. Gives the client to call through.
+    pub fn begin(engine: &Engine, moments: Moments, rival: Rival, rows: fn(&Engine) -> Rows) -> (Client, Arc<Self>) {
+        let told = Told { states: vec![(false, rows(engine))], ..Told::default() };
+        let story = Arc::new(Story { moments, rival, rows, told: Mutex::new(told) });
+        let scene = story.clone();
+        let client = client_whose(engine, move |engine, writes, operation, body| {
+            if is_read(operation) {
+                return engine.answer(operation, body);
+            }
+            if writes == 0 {
+                (scene.rival.refuses)(engine);
+                scene.note(engine, false);
+                scene.told().first = Some((operation.to_owned(), body.to_vec()));
+                let refused = engine.answer(operation, body);
+                assert_eq!(refused.0, 400, "the first attempt is refused");
+                return refused;
+            }
+            if scene.go_on(engine, writes) && scene.moments.is_throttled {
+                return error(400, "ThrottlingException");
+            }
+            let answer = engine.answer(operation, body);
+            scene.note(engine, true);
+            answer
+        });
+        (client, story)
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().expect("no panic while telling")
+    }
+
+    fn note(&self, engine: &Engine, is_ours: bool) {
+        let rows = (self.rows)(engine);
+        self.told().states.push((is_ours, rows));
+    }
+
+    /// Lets come whatever comes before this write. Says whether the copy was among it.
+    fn go_on(&self, engine: &Engine, writes: usize) -> bool {
+        if writes >= self.moments.rival && !std::mem::replace(&mut self.told().has_rival_come, true) {
+            (self.rival.allows)(engine);
+            self.note(engine, false);
+        }
+        if writes < self.moments.copy || self.told().copy.is_some() {
+            return false;
+        }
+        let (operation, body) = self.told().first.clone().expect("there was a first attempt");
+        let (status, _) = engine.answer(&operation, &body);
+        self.told().copy = Some(status);
+        self.note(engine, true);
+        true
+    }
+
+    /// Lets come all that has not come during the call. Gives whether the copy was applied.
+    pub fn end(&self, engine: &Engine) -> bool {
+        self.go_on(engine, usize::MAX);
+        self.told().copy == Some(200)
+    }
+
+    /// The rows before and after the only effect of the change; `None` if it had none. A burn is no effect.
+    pub fn effect(&self) -> Option<(Rows, Rows)> {
+        let told = self.told();
+        let pairs = told.states.windows(2).filter(|pair| pair[1].0 && values(&pair[0].1) != values(&pair[1].1));
+        let mut effects = pairs.map(|pair| (pair[0].1.clone(), pair[1].1.clone()));
+        let effect = effects.next();
+        assert_eq!(effects.next(), None, "applied twice, first as {effect:?}");
+        effect
+    }
+}
+
+/// The rows without the attributes of the crate. A tombstone is no row.
+fn values(rows: &Rows) -> Vec<Map<String, Value>> {
+    let value = |row: &Value| {
+        let mut row = row.as_object().cloned().unwrap_or_default();
+        if row.contains_key("_purgeAt") {
+            return Map::new();
+        }
+        row.retain(|name, _| !name.starts_with('_'));
+        row
+    };
+    rows.iter().map(value).filter(|row| !row.is_empty()).collect()
+}

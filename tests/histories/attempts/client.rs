@@ -1,0 +1,277 @@
+//! One client whose decisions answer by what they see, over a wire of its own.
+
+use crate::harness::engine::{Engine, store};
+use crate::harness::faults::{Freezing, Network, Wire, store_on};
+use crate::harness::off::OffClocks;
+use fencepost::error::{AddError, TransactError, UpdateError};
+use fencepost::transact::Item;
+use fencepost::{
+    Add, Attempt, Call, Deadline, Decision, Failure, Key, Plan, Reads, Record, RetryPolicy, Table, Versioned,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tokio::time::sleep;
+
+pub const SHELVES: &str = "Shelves";
+pub const NOTES: &str = "Notes";
+pub const KEY: &str = "id";
+/// The shelves of a history.
+pub const COUNT: usize = 2;
+/// The highest stock of a shelf. It is low, so that many adds are refused.
+const MOST: i64 = 10;
+
+/// A shelf. The level follows from the stock.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shelf {
+    pub stock: i64,
+    level: String,
+    /// The operation of the last update. An add leaves it alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<u64>,
+    /// The decision of the last take or move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    taken: Option<u64>,
+}
+
+impl Record for Shelf {
+    const PARTITION_KEY: &'static str = KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["stock", "level", "by", "taken"];
+}
+
+impl Shelf {
+    fn of(stock: i64, by: Option<u64>) -> Self {
+        Shelf { stock, level: if stock < 5 { "low" } else { "high" }.to_owned(), by, taken: None }
+    }
+}
+
+/// The row beside the shelves that a transaction creates: how much it took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Note {
+    amount: i64,
+}
+
+impl Record for Note {
+    const PARTITION_KEY: &'static str = KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["amount"];
+}
+
+/// What the clients of one history share.
+pub struct Scene {
+    /// No other history has it.
+    pub name: String,
+    pub numbers: AtomicU64,
+    pub clocks: OffClocks,
+    pub done: Mutex<Vec<Operation>>,
+}
+
+impl Scene {
+    pub fn shelf(&self, shelf: usize) -> String {
+        format!("{shelf}-{}", self.name)
+    }
+
+    /// The note of an operation at a shelf.
+    pub fn note(&self, number: u64, shelf: usize) -> String {
+        format!("{number}-{shelf}-{}", self.name)
+    }
+}
+
+/// What a change was told that it did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// This decision took so much from this shelf.
+    Took(usize, i64, u64),
+    /// It left the shelf 0 at this version, or a later change did that shows its own.
+    Left(u64, i64, Option<u64>),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    Applied(Answer),
+    /// Applied; no more is said.
+    Added,
+    NotApplied,
+    Unknown,
+}
+
+#[derive(Debug)]
+pub struct Operation {
+    pub number: u64,
+    pub what: &'static str,
+    pub told: Told,
+}
+
+pub struct Client {
+    scene: Arc<Scene>,
+    network: Arc<Network>,
+    wire: Wire,
+    shelves: Table<Shelf>,
+}
+
+impl Client {
+    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>) -> Self {
+        let clock = scene.clocks.draw();
+        let wire = clock.wire(network);
+        let mut policy = RetryPolicy::default();
+        policy.max_attempts = 12;
+        let now = move || clock.now(Duration::from_hours(500_000));
+        let shelves = store_on(network, &wire.client(), now).with_policy(policy).table(SHELVES);
+        Client { scene: scene.clone(), network: network.clone(), wire, shelves: shelves.remembering_items() }
+    }
+
+    pub async fn work(self, turns: u64) {
+        for _ in 0..turns {
+            sleep(Duration::from_millis(self.network.below(60))).await;
+            let number = self.scene.numbers.fetch_add(1, Relaxed);
+            self.wire.works_on(number);
+            let call = Call::new(Deadline::within(Duration::from_millis(200 + self.network.below(3000))));
+            let what = match self.network.below(8) {
+                0 | 1 => "take with a note",
+                2 => "take from either with a note",
+                3 => "move",
+                4 | 5 => "add or update",
+                _ => "add",
+            };
+            let told = Freezing::new(&self.network, self.perform(what, number, &call)).await;
+            self.scene.done.lock().expect("no panic").push(Operation { number, what, told });
+        }
+    }
+
+    async fn perform(&self, what: &str, number: u64, call: &Call) -> Told {
+        let amount = 1 + i64::try_from(self.network.below(6)).expect("small");
+        let shelf = usize::try_from(self.network.below(2)).expect("small");
+        let key = Key::from(self.scene.shelf(shelf).as_str());
+        match what {
+            "take with a note" => self.take(number, amount, &[shelf], call).await,
+            "take from either with a note" => self.take(number, amount, &[shelf, 1 - shelf], call).await,
+            "move" => self.move_from(number, shelf, amount, call).await,
+            "add or update" => {
+                // So that an update is seen in the value: it leaves an odd stock, and its number.
+                let update = |shelf: &Shelf| Decision::<_, ()>::Put(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number)));
+                let changed = self.shelves.add_or_update(&self.first(), &change(-amount), call, update).await;
+                told(
+                    changed.map(left),
+                    |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None },
+                )
+            }
+            _ => match self.shelves.add(&key, &change(amount), call).await {
+                // Only the shelf 0 is told of.
+                Ok(added) if shelf == 0 => Told::Applied(left(added.item.expect("nobody deletes a shelf"))),
+                Ok(_) => Told::Added,
+                Err(AddError::Failed(failure)) => by_failure(&failure),
+                Err(_) => Told::NotApplied,
+            },
+        }
+    }
+
+    fn first(&self) -> Key {
+        Key::from(self.scene.shelf(0).as_str())
+    }
+
+    /// Takes so much from the first of these shelves that has it, or what the last one has, and leaves a note.
+    async fn take(&self, number: u64, most: i64, shelves: &[usize], call: &Call) -> Told {
+        let notes = self.shelves.store().table::<Note>(NOTES);
+        let mut reads = Reads::new();
+        let items = shelves.iter().map(|&shelf| {
+            let item = self.item(&mut reads, shelf);
+            let note = Key::from(self.scene.note(number, shelf).as_str());
+            (shelf, item, reads.later(format!("note {shelf}"), &notes, &note))
+        });
+        let (items, decisions): (Vec<_>, _) = (items.collect(), Decisions::of(number));
+        let transactions = self.shelves.store().transactions();
+        let taken = transactions.transact_with_retry(reads, call, |attempt| {
+            let mut last = None;
+            for &(shelf, item, note) in &items {
+                let amount = stock(attempt, item)?.min(most);
+                last = Some((shelf, item, note, amount));
+                if amount == most {
+                    break;
+                }
+            }
+            let (shelf, item, note, amount) = last.expect("a shelf");
+            if amount <= 0 || attempt.get(note)?.is_some() {
+                return Ok(Plan::Refuse(()));
+            }
+            let decision = decisions.another();
+            attempt.put_if_absent(note, &Note { amount })?;
+            attempt.add(item, &change(-amount).set("taken", &decision))?;
+            Ok(Plan::Commit(Answer::Took(shelf, amount, decision)))
+        });
+        by_transaction(taken.await)
+    }
+
+    /// Moves so much to the other shelf, or what there is and fits. The first add remembers.
+    async fn move_from(&self, number: u64, from: usize, most: i64, call: &Call) -> Told {
+        let (mut reads, decisions) = (Reads::new(), Decisions::of(number));
+        let (giving, taking) = (self.item(&mut reads, from), self.item(&mut reads, 1 - from));
+        let transactions = self.shelves.store().transactions();
+        let moved = transactions.transact_with_retry(reads, call, |attempt| {
+            let amount = stock(attempt, giving)?.min(MOST - stock(attempt, taking)?).min(most);
+            if amount <= 0 {
+                return Ok(Plan::Refuse(()));
+            }
+            let decision = decisions.another();
+            attempt.add(giving, &change(-amount).set("taken", &decision))?;
+            attempt.add(taking, &change(amount))?;
+            Ok(Plan::Commit(Answer::Took(from, amount, decision)))
+        });
+        by_transaction(moved.await)
+    }
+
+    fn item(&self, reads: &mut Reads, shelf: usize) -> Item<Shelf> {
+        reads.remembered(format!("shelf {shelf}"), &self.shelves, &Key::from(self.scene.shelf(shelf).as_str()))
+    }
+}
+
+/// Numbers the decisions of an operation, as a time of day does: no two have the same.
+struct Decisions(AtomicU64);
+
+impl Decisions {
+    fn of(number: u64) -> Self {
+        Decisions(AtomicU64::new(number * 1000))
+    }
+
+    fn another(&self) -> u64 {
+        self.0.fetch_add(1, Relaxed) + 1
+    }
+}
+
+fn change(by: i64) -> Add {
+    Add::to("stock", by).within(0..=MOST).bands("level", [(0..=4, "low"), (5..=MOST, "high")])
+}
+
+fn stock(attempt: &Attempt, item: Item<Shelf>) -> Result<i64, Failure> {
+    Ok(attempt.get(item)?.expect("nobody deletes a shelf").value.stock)
+}
+
+fn left(shelf: Versioned<Shelf>) -> Answer {
+    Answer::Left(shelf.version().get(), shelf.value.stock, shelf.value.by)
+}
+
+fn told<E>(result: Result<Answer, E>, failure: impl Fn(&E) -> Option<&Failure>) -> Told {
+    match result {
+        Ok(answer) => Told::Applied(answer),
+        Err(error) => failure(&error).map_or(Told::NotApplied, by_failure),
+    }
+}
+
+fn by_transaction(result: Result<Answer, TransactError<()>>) -> Told {
+    told(result, |error| if let TransactError::Failed(failure) = error { Some(failure) } else { None })
+}
+
+fn by_failure(failure: &Failure) -> Told {
+    match failure {
+        Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
+        Failure::OutcomeUnknown { .. } => Told::Unknown,
+        _ => panic!("no such thing happens here: {failure}"),
+    }
+}
+
+/// Creates a full shelf before anything goes wrong.
+pub async fn create(engine: &Engine, scene: &Scene, shelf: usize) {
+    let table = store(&engine.client(), || SystemTime::UNIX_EPOCH, || 7).table::<Shelf>(SHELVES);
+    let call = Call::new(Deadline::within(Duration::from_secs(10)));
+    let key = Key::from(scene.shelf(shelf).as_str());
+    table.create(&key, &Shelf::of(MOST, None), &call).await.expect("a free key and no fault");
+}

@@ -1,0 +1,100 @@
+//! A second copy of a refused attempt lands while the next attempt of its request is on its way: each answer shows the order
+//! as it is stored, and the tag of an answer belongs to its body.
+
+use super::world::{Shop, TABLES, cancellation, order, shown_order};
+use crate::harness::answers::Answer;
+use crate::harness::engine::{Engine, number};
+use crate::harness::events::Event;
+use crate::harness::functions::{ORDERS, PRODUCTS};
+use crate::harness::late::{Moments, Rival, Story};
+use serde_json::{Value, json};
+
+/// Another client leaves so much stock of `a`, which runs low at 5.
+fn leave(engine: &Engine, stock: i64, status: &str) {
+    let request = json!({"TableName": PRODUCTS, "Key": {"productId": {"S": "a"}},
+    "UpdateExpression": "SET stock = :stock, #status = :status, #v = #v + :one",
+    "ExpressionAttributeNames": {"#status": "status", "#v": "_version"},
+    "ExpressionAttributeValues": {
+        ":stock": {"N": stock.to_string()}, ":status": {"S": status}, ":one": {"N": "1"}
+    }});
+    engine.raw("UpdateItem", &request);
+}
+
+/// Everything that is stored: the product and all orders.
+fn rows(engine: &Engine) -> Vec<Value> {
+    let mut rows = vec![engine.row(PRODUCTS, "productId", "a")];
+    let mut orders = engine.raw("Scan", &json!({"TableName": ORDERS, "ConsistentRead": true}));
+    rows.extend(orders["Items"].as_array_mut().expect("items").drain(..));
+    rows
+}
+
+/// A request whose first attempt is refused because of the status that it leaves. Gives its answer, and by how much it has
+/// changed the stock.
+async fn answered(shop: &Shop, event: &Event, moments: Moments, rival: Rival, copies: &mut usize) -> (Answer, i64) {
+    let (client, story) = Story::begin(&shop.engine, moments, rival, rows);
+    let answer = shop.reached_by(&client).send(event).await;
+    *copies += usize::from(story.end(&shop.engine));
+    let stock = |rows: &[Value]| number(&rows[0], "stock");
+    let changed = story.effect().map_or(0, |(before, after)| stock(&after) - stock(&before));
+    (answer, changed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_is_answered_as_the_attempt_that_was_committed_stored_it_and_so_is_each_replay() {
+    let mut copies = 0;
+    for moments in Moments::all() {
+        let shop = Shop::on(&Engine::with_tables(TABLES));
+        shop.stock_up(&[("a", 10)]).await;
+        let rival = Rival {
+            refuses: |engine| leave(engine, 7, "in_stock"),
+            allows: |engine| {
+                let stock = number(&engine.row(PRODUCTS, "productId", "a"), "stock");
+                leave(engine, stock + 13, "in_stock");
+            },
+        };
+        let event = order("k-1", &[("a", 3)]);
+        let (answer, changed) = answered(&shop, &event, moments, rival, &mut copies).await;
+        assert!([201, 504].contains(&answer.status), "{moments:?}: {answer:?}");
+        if answer.status == 504 {
+            continue;
+        }
+        assert_eq!(changed, -3, "{moments:?}");
+        let replay = shop.send(&event).await;
+        assert!(replay.is_replay(), "{moments:?}: {replay:?}");
+        let stored = shop.send(&shown_order(&answer.order())).await;
+        for other in [replay, stored] {
+            assert_eq!((&other.body, other.etag()), (&answer.body, answer.etag()), "{moments:?}");
+        }
+    }
+    assert!(copies > 0, "no copy was ever applied");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_is_answered_as_the_attempt_that_was_committed_stored_it() {
+    let mut copies = 0;
+    for moments in Moments::all() {
+        let shop = Shop::on(&Engine::with_tables(TABLES));
+        shop.stock_up(&[("a", 10)]).await;
+        let placed = shop.place("k-1", &[("a", 3)]).await;
+        placed.shown(201);
+        let rival = Rival {
+            refuses: |engine| leave(engine, 1, "low_stock"),
+            allows: |engine| {
+                let stock = number(&engine.row(PRODUCTS, "productId", "a"), "stock");
+                leave(engine, stock + 13, "in_stock");
+            },
+        };
+        let event = cancellation(&placed.order());
+        let (answer, changed) = answered(&shop, &event, moments, rival, &mut copies).await;
+        assert!([200, 504].contains(&answer.status), "{moments:?}: {answer:?}");
+        if answer.status == 504 {
+            continue;
+        }
+        assert_eq!(changed, 3, "{moments:?}");
+        let stored = shop.send(&shown_order(&placed.order())).await;
+        assert_eq!((&stored.body, stored.etag()), (&answer.body, answer.etag()), "{moments:?}");
+        let cached = shop.send(&shown_order(&placed.order()).header("if-none-match", answer.etag())).await;
+        assert_eq!(cached.status, 304, "{moments:?}");
+    }
+    assert!(copies > 0, "no copy was ever applied");
+}
