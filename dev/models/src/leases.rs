@@ -343,7 +343,7 @@ impl Protocol for LeaseModel {
     }
 
     /// A second copy of an add that was refused with nothing pending.
-    fn is_left_open(&self, request: &Request) -> bool {
+    fn is_left_open(&self, _: &Call, request: &Request) -> bool {
         matches!(request, Request::Fenced { write: Write::Add { .. }, .. })
     }
 

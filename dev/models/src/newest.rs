@@ -242,7 +242,7 @@ impl Protocol for Newest {
     }
 
     /// A second copy of a refused register meets a key that TTL has freed.
-    fn is_left_open(&self, request: &Request) -> bool {
+    fn is_left_open(&self, _: &Call, request: &Request) -> bool {
         matches!(request.kind, Kind::Register(..))
     }
 

@@ -4,22 +4,21 @@
 //! and a tombstone stays for six, an hour.
 
 mod decide;
+mod judging;
 
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
-use crate::row::{self, At, Demands, Id, Row, Write};
+use crate::row::{self, At, Demands, Id, Row, Write, small};
 use crate::world::{Checked, World};
-use fencepost::Version;
-use fencepost::testing::{
-    AfterAdd, AfterWrite, SentWrite, Verdict, after_add, after_burn, after_write, is_soon, judge, may_still_land,
-};
+use fencepost::testing::{AfterAdd, AfterWrite, Verdict, after_add, after_burn, after_write, may_still_land};
 use stateright::Property;
-use std::time::UNIX_EPOCH;
 
 /// What one call wants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// Adds this to the stock, which must not fall below 0.
     Add(i8),
+    /// Takes one. Sets an attribute by the result, one or more or none, which is guessed from the stock that it saw.
+    AddInBand,
     /// Adds, but names a version that nobody has seen, higher than the row's by this.
     AddAhead(u8),
     /// Takes one by an add. If its bounds refuse it, sets the stock by a decision instead: one less, or a refill.
@@ -75,6 +74,8 @@ pub enum Rule {
     KnowsEarlier,
     /// An earlier attempt that the row may have forgotten makes the outcome unknown.
     ForgottenIsUnknown,
+    /// An earlier send of an add that the row may have forgotten makes the outcome unknown.
+    ForgottenSendIsUnknown,
 }
 
 /// The model and its bounds.
@@ -119,8 +120,10 @@ pub struct Call {
     kind: Kind,
     /// The write id of the attempt. Burned ids are followed by new ones, and so are those of open attempts.
     id: Id,
-    /// The attempts that were refused and may still be applied.
+    /// The attempts that were refused and may still be applied, with what is known of them.
     open: Vec<Write>,
+    /// Whether a send of the add in an earlier window, which was refused, may still be applied.
+    is_open: bool,
     /// Whether the item refused the add, and an update follows.
     has_turned: bool,
     attempts: u8,
@@ -188,6 +191,7 @@ impl Protocol for OneItem {
             kind: *kind,
             id: id * IDS,
             open: Vec::new(),
+            is_open: false,
             has_turned: false,
             attempts: self.attempts,
             has_looked: false,
@@ -240,46 +244,53 @@ impl Protocol for OneItem {
                 let made = row.as_ref().map_or_else(|| committed(write), |row| row.at.version);
                 return Next::Told(Told::Applied(said(write, made)));
             }
-            call.id += 1;
+            (call.id, call.is_open) = (call.id + 1, false);
             return self.stands(call, write, row.as_ref(), now);
         };
         let row = row.as_ref();
-        if let Some(earlier) = self.landed_earlier(call, row) {
+        let (earlier, is_forgotten) = self.judge_earlier(call, row, now);
+        if let Some(earlier) = earlier {
             return Next::Told(Told::Applied(earlier));
         }
-        if self.may_be_forgotten(call, row) {
-            return Next::Told(Told::Unknown);
-        }
-        let sent = write.sent(self.remembered, false).expect("each write here leaves an id");
+        let sent = self.sent(write);
         let verdict = self.judge(&sent, row);
         let after = match write {
-            Write::Add { at, window, id, .. } => match after_add(verdict, is_pending) {
-                AfterAdd::Burn if self.lacks(Rule::Burn) => AfterAdd::NotApplied,
-                AfterAdd::Burn => return Next::Send(Write::Burn { at: *at, window: *window, id: *id }),
-                after => after,
-            },
+            Write::Add { at, window, id, .. } => {
+                let is_forgotten = verdict == Verdict::Unproved && call.is_open;
+                call.is_open = may_still_land(&sent, self.seen(row).as_ref(), false);
+                match after_add(verdict, is_pending) {
+                    AfterAdd::Burn if self.lacks(Rule::Burn) => AfterAdd::NotApplied,
+                    AfterAdd::Burn => return Next::Send(Write::Burn { at: *at, window: *window, id: *id }),
+                    AfterAdd::NotApplied if is_forgotten && !self.lacks(Rule::ForgottenSendIsUnknown) => {
+                        call.is_open = true;
+                        AfterAdd::Unknown
+                    }
+                    after => after,
+                }
+            }
             Write::Burn { .. } => {
-                call.id += 1;
+                (call.id, call.is_open) = (call.id + 1, false);
                 after_burn(verdict)
             }
             _ => {
-                let purge_at = row.and_then(|row| row.purge_at).map(|units| u64::from(units) * 600);
-                let is_create = matches!(write, Write::Create { .. });
-                let is_soon = is_create && !self.lacks(Rule::Margin) && is_soon(purge_at, UNIX_EPOCH + Self::time(now));
+                let is_soon = self.is_soon(write, row, now);
                 let by_client = matches!(call.kind, Kind::Delete | Kind::DeleteAtVersion);
                 return match after_write(verdict, is_pending, is_soon, by_client) {
                     AfterWrite::Applied => Next::Told(Told::Applied(said(write, committed(write)))),
                     AfterWrite::Unknown => Next::Told(Told::Unknown),
+                    _ if is_forgotten => Next::Told(Told::Unknown),
                     AfterWrite::Corrupt => Next::Told(Told::NotApplied),
                     AfterWrite::Conflict => {
-                        self.leave_open(call, write, &sent, row, is_soon);
+                        if may_still_land(&sent, self.seen(row).as_ref(), is_soon) {
+                            self.leave_open(call, write, &sent, row);
+                        }
                         self.decide_again(call, row, now)
                     }
                 };
             }
         };
         match after {
-            AfterAdd::Landed(made) => Next::Told(Told::Applied(said(write, small(made)))),
+            AfterAdd::Landed(made) => Next::Told(Told::Applied(said(write, small(made.get())))),
             AfterAdd::NotApplied => self.stands(call, write, row, now),
             AfterAdd::Burn | AfterAdd::Unknown => Next::Told(Told::Unknown),
             AfterAdd::Corrupt => Next::Told(Told::NotApplied),
@@ -325,12 +336,12 @@ impl Protocol for OneItem {
     }
 
     /// A second copy of a refused add meets a number in bounds, or one of a refused create meets a free key.
-    fn is_left_open(&self, write: &Write) -> bool {
-        matches!(write, Write::Add { .. } | Write::Create { .. })
+    fn is_left_open(&self, call: &Call, write: &Write) -> bool {
+        call.open.iter().any(|open| open.id() == write.id()) || (call.is_open && write.id() == Some(call.id))
     }
 
     fn has_open_attempts(&self, call: &Call) -> bool {
-        !call.open.is_empty()
+        !call.open.is_empty() || call.is_open
     }
 
     fn again(&self, call: &mut Call, mut write: Write) -> Write {
@@ -349,7 +360,7 @@ impl Protocol for OneItem {
 
     fn call(&self, call: &Call) -> String {
         match call.kind {
-            Kind::Add(_) | Kind::AddAhead(_) => "add",
+            Kind::Add(_) | Kind::AddInBand | Kind::AddAhead(_) => "add",
             Kind::AddOrUpdate => "change",
             Kind::Update => "update",
             Kind::Delete | Kind::DeleteAtVersion => "delete",
@@ -399,45 +410,6 @@ impl OneItem {
             ..Demands::ALL
         }
     }
-
-    /// The judge of production.
-    fn judge(&self, sent: &SentWrite, row: Option<&Row>) -> Verdict {
-        if self.lacks(Rule::Judge) {
-            return Verdict::NeverApplied;
-        }
-        let mut row = row.cloned();
-        if self.lacks(Rule::BurnedIsNotApplied) {
-            row.iter_mut().flat_map(|row| &mut row.memory).for_each(|(_, trace)| *trace = trace.abs());
-        }
-        judge(sent, row.map(|row| row.seen()).as_ref())
-    }
-
-    /// Leaves a refused attempt open, if it may still be applied. The next one has an id of its own.
-    fn leave_open(&self, call: &mut Call, write: &Write, sent: &SentWrite, row: Option<&Row>, is_soon: bool) {
-        if may_still_land(sent, row.map(Row::seen).as_ref(), is_soon) && !self.lacks(Rule::OwnId) {
-            call.open.push(write.clone());
-            call.id += 1;
-        }
-    }
-
-    /// Whether an earlier attempt may have been applied so long ago that this row has forgotten it.
-    fn may_be_forgotten(&self, call: &Call, row: Option<&Row>) -> bool {
-        let is_forgotten = |write: &Write| {
-            let sent = write.sent(self.remembered, false).expect("each write here leaves an id");
-            self.judge(&sent, row) == Verdict::Unproved && !may_still_land(&sent, row.map(Row::seen).as_ref(), false)
-        };
-        call.open.iter().filter(|_| !self.lacks(Rule::ForgottenIsUnknown)).any(is_forgotten)
-    }
-
-    /// The earlier attempt that this row remembers as applied.
-    fn landed_earlier(&self, call: &Call, row: Option<&Row>) -> Option<Said> {
-        let sent = |write: &Write| write.sent(self.remembered, false).expect("each write here leaves an id");
-        let landed = |write: &Write| match self.judge(&sent(write), row) {
-            Verdict::Landed(made) => Some(said(write, small(made))),
-            _ => None,
-        };
-        call.open.iter().filter(|_| !self.lacks(Rule::KnowsEarlier)).find_map(landed)
-    }
 }
 
 /// What the answer to an applied write says. An add does not decide on the stock.
@@ -455,8 +427,4 @@ fn committed(write: &Write) -> u8 {
         Write::Update { at, .. } | Write::Bury { at, .. } => at.version + 1,
         _ => 1,
     }
-}
-
-fn small(version: Version) -> u8 {
-    u8::try_from(version.get()).expect("a small version")
 }

@@ -60,8 +60,8 @@ pub trait Protocol: Part + Sized {
     /// What must always hold, and what must happen somewhere.
     fn properties() -> Vec<Property<Checked<Self>>>;
     /// Whether a second copy of this request, which was refused with nothing pending, may be applied after its call has
-    /// ended: the cases that are known and left open.
-    fn is_left_open(&self, _write: &Self::Write) -> bool {
+    /// ended like this: the cases that are known and left open.
+    fn is_left_open(&self, _call: &Self::Call, _write: &Self::Write) -> bool {
         false
     }
     /// Whether an earlier attempt of the call may be applied beside the last one.

@@ -190,6 +190,38 @@ impl Write {
         Some(SentWrite { id: id(own), on, remembered, fence: None, rows_may_vanish, versions_may_repeat: false })
     }
 
+    /// The row that the write demands, if it demands one and leaves an id there.
+    pub fn row(&self) -> Option<Id> {
+        match self {
+            Write::Update { at, .. } | Write::Bury { at, .. } | Write::Add { at, .. } | Write::Burn { at, .. } => {
+                Some(at.incarnation)
+            }
+            Write::Create { .. } | Write::BurnCreate { .. } | Write::AddAnywhere { .. } | Write::Check { .. } => None,
+        }
+    }
+
+    /// The id that the write leaves.
+    pub fn id(&self) -> Option<Id> {
+        match *self {
+            Write::Create { id, .. }
+            | Write::BurnCreate { id, .. }
+            | Write::Update { id, .. }
+            | Write::Bury { id, .. }
+            | Write::Add { id, .. }
+            | Write::Burn { id, .. } => Some(id),
+            Write::AddAnywhere { .. } | Write::Check { .. } => None,
+        }
+    }
+
+    /// The same write with the window of an attempt of which more is known since.
+    #[must_use]
+    pub fn narrowed(mut self, to: &SentWrite) -> Self {
+        if let (Write::Add { at, window, .. }, Base::Row { version, window: versions, .. }) = (&mut self, to.on) {
+            (at.version, *window) = (small(version.get()), small(versions));
+        }
+        self
+    }
+
     /// The write in words.
     pub fn words(&self) -> String {
         match self {
@@ -293,6 +325,11 @@ pub fn id(id: Id) -> WriteId {
 /// An incarnation as production has it.
 pub fn incarnation(of: Id) -> Incarnation {
     id(of).as_incarnation()
+}
+
+/// A number of production as the models have it.
+pub fn small(number: u64) -> u8 {
+    u8::try_from(number).expect("a small number")
 }
 
 /// A version as production has it.

@@ -287,7 +287,7 @@ impl Protocol for Transactions {
     }
 
     /// A second copy of a transaction that was refused by a bare add, or by an anchored one.
-    fn is_left_open(&self, Steps(steps): &Steps) -> bool {
+    fn is_left_open(&self, _: &Call, Steps(steps): &Steps) -> bool {
         steps.iter().any(|(_, write)| matches!(write, Write::AddAnywhere { .. } | Write::Add { .. }))
     }
 

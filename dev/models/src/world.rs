@@ -243,7 +243,7 @@ impl<P: Protocol> Checked<P> {
             caller.applied += 1;
             caller.committed = applied;
             let is_late = way == Way::Met { was_refused: true } && caller.told.is_some();
-            caller.is_excused |= is_late && self.0.is_left_open(&write);
+            caller.is_excused |= is_late && self.0.is_left_open(&caller.call, &write);
         }
         let was_refused = matches!(answer, Answer::Refused(_));
         let others = caller.flights.iter().enumerate();

@@ -5,6 +5,8 @@ use crate::protocol::{Next, Told};
 use crate::row::{self, At, Id, Row, Write};
 use fencepost::testing::{Stand, is_in_window, stand};
 use fencepost::{Add, Attributes, ItemVersion};
+use std::mem;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// The stock after a refill.
@@ -32,6 +34,7 @@ impl OneItem {
             (Kind::Create, Some(row), None) => update(row, 1),
             (Kind::Create, _, Some(_)) | (_, _, None) => return Next::Told(Told::NotApplied),
             (Kind::Add(by), _, Some(row)) => return self.add(call, row, row.at, by),
+            (Kind::AddInBand, _, Some(row)) => return self.add(call, row, row.at, -1),
             (Kind::AddAhead(ahead), _, Some(row)) => {
                 return self.add(call, row, At { version: row.at.version + ahead, ..row.at }, 1);
             }
@@ -56,22 +59,25 @@ impl OneItem {
 
     fn add(&self, call: &Call, row: &Row, at: At, by: i8) -> Next<Self> {
         let window = if self.lacks(Rule::WindowWithinMemory) { self.window + 2 } else { self.window };
-        let prune = self.prunable(row, call.id);
-        Next::Send(Write::Add { at, window, id: call.id, prune, burn: Vec::new(), by, low: -by, high: MOST - by })
+        let (prune, next) = (self.prunable(row, call.id), row.stock + by);
+        let results = bands(call.kind).iter().find(|band| band.contains(&next)).cloned().unwrap_or(0..=MOST);
+        let (low, high) = (results.start() - by, results.end() - by);
+        Next::Send(Write::Add { at, window, id: call.id, prune, burn: Vec::new(), by, low, high })
     }
 
     /// What an add does that was not applied, by the row that is there.
     pub(super) fn stands(&self, call: &mut Call, write: &Write, row: Option<&Row>, now: u32) -> Next<Self> {
         let by = match call.kind {
             Kind::Add(by) => by,
-            Kind::AddOrUpdate => -1,
+            Kind::AddOrUpdate | Kind::AddInBand => -1,
             _ => return Next::Told(Told::NotApplied),
         };
         let Some(row) = row.filter(|row| row.purge_at.is_none()) else { return Next::Told(Told::NotApplied) };
         let sent = write.sent(self.remembered, false).expect("an add leaves an id");
         let at =
             ItemVersion { version: row::version(row.at.version), incarnation: row::incarnation(row.at.incarnation) };
-        let add = Add::to("stock", i64::from(by)).within(0..=i64::from(MOST));
+        let bands = bands(call.kind).iter().map(|band| (i64::from(*band.start())..=i64::from(*band.end()), 0));
+        let add = Add::to("stock", i64::from(by)).within(0..=i64::from(MOST)).bands("band", bands);
         match stand(&add, &attributes(row), !is_in_window(&sent, at)) {
             Stand::Takes | Stand::WindowPassed if call.attempts > 0 => {
                 call.attempts -= 1;
@@ -79,10 +85,10 @@ impl OneItem {
             }
             _ if call.kind == Kind::AddOrUpdate => {
                 call.has_turned = true;
-                call.id += u8::from(!self.lacks(Rule::OwnId));
-                // A burned add has ended.
-                if matches!(write, Write::Add { .. }) {
-                    self.leave_open(call, write, &sent, Some(row), false);
+                if mem::take(&mut call.is_open) {
+                    self.leave_open(call, write, &sent, Some(row));
+                } else {
+                    call.id += 1;
                 }
                 self.decide_again(call, Some(row), now)
             }
@@ -91,13 +97,15 @@ impl OneItem {
     }
 }
 
+/// The bands of the results of an add, of which an attempt sends the one that it guesses.
+fn bands(kind: Kind) -> &'static [RangeInclusive<i8>] {
+    const ALL: RangeInclusive<i8> = 0..=MOST;
+    if kind == Kind::AddInBand { &[0..=0, 1..=MOST] } else { &[ALL] }
+}
+
 /// The open attempts that a write to this row burns.
 fn burnable(call: &Call, row: &Row) -> Vec<Id> {
-    let id = |write: &Write| match write {
-        Write::Add { at, id, .. } | Write::Update { at, id, .. } if at.incarnation == row.at.incarnation => Some(*id),
-        _ => None,
-    };
-    call.open.iter().filter_map(id).collect()
+    call.open.iter().filter(|open| open.row() == Some(row.at.incarnation)).filter_map(Write::id).collect()
 }
 
 /// The value of an item as production sees it.

@@ -13,7 +13,7 @@ fn item(calls: &[Kind], stock: Option<i8>, (remembered, window): (u64, u8), limi
 }
 
 pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
-    use Kind::{Add, AddAhead, AddOrUpdate, Create, Delete, DeleteAtVersion, Update};
+    use Kind::{Add, AddAhead, AddInBand, AddOrUpdate, Create, Delete, DeleteAtVersion, Update};
     let scene = |name, item| Scene::new(MODEL, name, item);
     if is_deep {
         let hedged = |limits| Limits { hedges: true, ..limits };
@@ -83,6 +83,7 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
             "add-or-update",
             OneItem { others: 2, attempts: 2, ..item(&[AddOrUpdate], Some(0), (2, 2), limits(4, 1, 1, 0)) },
         ),
+        scene("bands", OneItem { others: 3, ..item(&[AddInBand, Add(-1)], Some(1), (3, 3), limits(3, 1, 1, 0)) }),
     ]
 }
 
@@ -154,7 +155,7 @@ pub(super) fn removals() -> Vec<Removal> {
 }
 
 fn removals_of_deletes_and_burns() -> Vec<Removal> {
-    use Kind::{Add, AddOrUpdate, Create, Delete, DeleteAtVersion, Update};
+    use Kind::{Add, AddInBand, AddOrUpdate, Create, Delete, DeleteAtVersion, Update};
     let turned = |others| OneItem { attempts: 2, ..one(&[AddOrUpdate], Some(0), (2, 2), others) };
     vec![
         removal(
@@ -184,6 +185,13 @@ fn removals_of_deletes_and_burns() -> Vec<Removal> {
             ONCE,
             Rule::ForgottenIsUnknown,
             turned(2),
+        ),
+        removal(
+            "forgotten-send-is-unknown",
+            "an earlier send of an add that a row may have forgotten makes the outcome unknown",
+            NOT_APPLIED,
+            Rule::ForgottenSendIsUnknown,
+            one(&[AddInBand, Add(-1)], Some(1), (3, 3), 3),
         ),
         removal(
             "tombstone",
