@@ -1,13 +1,15 @@
 //! The scenes of [`Transactions`].
 
 use super::limits;
-use crate::protocol::{Limits, NOT_APPLIED, ONCE};
+use crate::protocol::{COMMITTED, Limits, NOT_APPLIED, ONCE};
 use crate::run::{Removal, Scene};
 use crate::transactions::{Kind, Rule, Transactions};
 
 const MODEL: &str = "transactions";
 const TRANSFER: Kind = Kind::Adds { reads_x: true };
 const BLIND: Kind = Kind::Adds { reads_x: false };
+const RESTOCK: Kind = Kind::Restock { reads_y: true };
+const ORDER_OR_RESTOCK: Kind = Kind::Restock { reads_y: false };
 
 fn two(calls: &[Kind], stock: [Option<i8>; 2], (remembered, window): (u64, u8), limits: Limits) -> Transactions {
     let calls = calls.to_vec();
@@ -66,6 +68,11 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
             Transactions { others: [1, 0], removals: 1, ..two(&[Order], none(0), (2, 1), limits(4, 2, 1, 0)) },
         ),
         scene("checks", Transactions { others: [1, 1], ..two(&[Checked], some(1, 1), (2, 1), limits(4, 1, 1, 0)) }),
+        scene("restock", Transactions { others: [1, 1], ..two(&[RESTOCK], some(1, 0), (2, 2), limits(4, 1, 1, 0)) }),
+        scene(
+            "order-or-restock",
+            Transactions { others: [1, 0], ..two(&[ORDER_OR_RESTOCK], none(1), (2, 1), limits(4, 1, 1, 0)) },
+        ),
         scene("two-transfers", two(&[TRANSFER, BLIND], some(2, 0), (2, 2), limits(3, 1, 1, 0))),
     ]
 }
@@ -120,6 +127,48 @@ pub(super) fn removals() -> Vec<Removal> {
             NOT_APPLIED,
             Rule::BareProvesNothing,
             Transactions { others: [0, 2], ..two(&[BLIND], some(2, 0), (2, 1), few) },
+        ),
+        removal(
+            "own-id-of-attempt",
+            "an attempt that follows one which may still be applied has an id of its own",
+            COMMITTED,
+            Rule::OwnId,
+            Transactions { others: [1, 0], ..two(&[BLIND], some(1, 0), (3, 3), few) },
+        ),
+        removal(
+            "earlier-is-absent",
+            "an attempt demands that the row remembers no earlier one",
+            ONCE,
+            Rule::EarlierIsAbsent,
+            Transactions { others: [2, 0], ..two(&[BLIND], some(1, 0), (3, 3), few) },
+        ),
+        removal(
+            "burns-earlier-attempt",
+            "an attempt leaves the ids of earlier ones as burned",
+            ONCE,
+            Rule::BurnsEarlier,
+            Transactions { others: [2, 0], ..two(&[BLIND], some(1, 0), (3, 3), few) },
+        ),
+        removal(
+            "burns-beside",
+            "an attempt that writes to no row which would remember an earlier one is sent after that one was burned",
+            ONCE,
+            Rule::BurnsBeside,
+            two(&[RESTOCK], some(1, 0), (2, 2), few),
+        ),
+        removal(
+            "knows-earlier-attempt",
+            "a row tells an earlier attempt from the last one",
+            NOT_APPLIED,
+            Rule::KnowsEarlier,
+            Transactions { others: [1, 0], ..two(&[BLIND], some(1, 0), (3, 3), few) },
+        ),
+        removal(
+            "forgotten-attempt-is-unknown",
+            "an earlier attempt that a row may have forgotten makes the outcome unknown",
+            ONCE,
+            Rule::ForgottenIsUnknown,
+            Transactions { others: [2, 2], ..two(&[BLIND], some(1, 0), (2, 1), few) },
         ),
     ]
 }
