@@ -1,7 +1,13 @@
 //! A hundred writers on one item: all are acknowledged, and how many requests that takes.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use bench::crowd::{Strategy, play};
+use bench::table::{Counter, KEY, NAME, create, raise};
+use bench::wire::{Loss, Wire};
+use fencepost::{Rng, Store};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
 
 const HOP: Duration = Duration::from_millis(5);
 
@@ -33,4 +39,43 @@ fn a_few_writers_who_meet_do_not_wait_for_a_crowd() {
             );
         }
     }
+}
+
+/// One wins, and one more commits during the first pause of the third, however short that is.
+#[test]
+fn three_writers_are_never_taken_for_a_crowd() {
+    for seed in 0..300 {
+        let longest = play(Strategy::Fencepost, 3, HOP, seed).longest();
+        assert!(longest <= Duration::from_millis(350), "seed {seed}: {longest:?}");
+    }
+}
+
+/// Our second attempt is refused, and that answer is lost. Five versions pass until its resend is refused too: fewer than
+/// two in five round trips, since the wait for the lost answer is part of that time.
+#[tokio::test(start_paused = true)]
+async fn commits_during_the_wait_for_a_lost_answer_are_not_taken_for_a_crowd() {
+    let wire = Wire::new(HOP);
+    // Each pause is two fifths of its bound: 100 ms after the first conflict, 1.4 s in a crowd.
+    let draws = AtomicU64::new(u64::MAX / 5 * 2);
+    let rng = Rng::new(move || draws.fetch_add(1, Relaxed));
+    let table = Store::new(&wire.client()).with_rng(rng).table::<Counter>(NAME);
+    create(&table, "one").await;
+    let begun = Instant::now();
+    let at = |millis| sleep_until(begun + Duration::from_millis(millis));
+    let others = async {
+        for millis in [7, 55, 135, 165, 195, 225] {
+            at(millis).await;
+            let write = wire.client().update_item().table_name(NAME).key(KEY, AttributeValue::S("one".to_owned()));
+            let write = write.update_expression("SET #v = #v + :one").expression_attribute_names("#v", "_version");
+            let write = write.expression_attribute_values(":one", AttributeValue::N("1".to_owned()));
+            Box::pin(write.send()).await.expect("applied");
+        }
+    };
+    let loss = async {
+        at(126).await;
+        wire.lose_next(Loss::Silent);
+    };
+    let ours = async { (raise(&table, "one").await, begun.elapsed()) };
+    let ((raised, took), (), ()) = tokio::join!(ours, others, loss);
+    assert!(raised && took <= Duration::from_millis(300), "{took:?}");
 }

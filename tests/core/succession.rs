@@ -42,7 +42,7 @@ fn told<A, E: std::fmt::Debug>(result: Result<A, E>, failure: impl Fn(&E) -> Opt
 async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
     moments: impl IntoIterator<Item = Moments>,
     engine: impl AsyncFn() -> Engine,
-    (refuses, allows): (fn(&Engine), fn(&Engine)),
+    rival: Rival,
     rows: fn(&Engine) -> Vec<Value>,
     change: impl AsyncFn(&Client) -> Told<A>,
     answer: impl Fn(&[Value], &[Value]) -> A,
@@ -50,7 +50,7 @@ async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
     let mut copies = 0;
     for moments in moments {
         let engine = engine().await;
-        let (client, story) = Story::begin(&engine, moments, Rival { refuses, allows }, rows);
+        let (client, story) = Story::begin(&engine, moments, rival, rows);
         let told = change(&client).await;
         copies += usize::from(story.end(&engine));
         let committed = story.effect().map(|(before, after)| answer(&before, &after));
@@ -125,7 +125,7 @@ async fn a_transaction_that_creates_and_adds_is_answered_by_the_attempt_that_was
         assert_eq!(number(&before[1], "balance") - number(&after[1], "balance"), amount);
         amount
     };
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    let rival = Rival { refuses: |engine| deposit(engine, -30), allows: |engine| deposit(engine, 30), after: |_| () };
     assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_with_note, answer).await;
 }
 
@@ -148,13 +148,15 @@ async fn take_by_adds(client: &Client) -> Told<i64> {
 #[tokio::test(start_paused = true)]
 async fn a_transaction_of_adds_is_answered_by_the_attempt_that_was_committed() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
-    let answer = |before: &[Value], after: &[Value]| {
-        let moved = |of: usize| number(&after[of], "balance") - number(&before[of], "balance");
-        assert_eq!(moved(0), -moved(1));
-        moved(1)
-    };
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| deposit(engine, -30), |engine| deposit(engine, 30));
-    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_by_adds, answer).await;
+    let rival = Rival { refuses: |engine| deposit(engine, -30), allows: |engine| deposit(engine, 30), after: |_| () };
+    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_by_adds, moved).await;
+}
+
+/// The amount that was moved from the first account to the second.
+fn moved(before: &[Value], after: &[Value]) -> i64 {
+    let moved = |of: usize| number(&after[of], "balance") - number(&before[of], "balance");
+    assert_eq!(moved(0), -moved(1));
+    moved(1)
 }
 
 /// Takes 30 from `a-1` with the note `n-1`, or if `a-1` has less, from `a-2` with the note `n-2`.
@@ -185,7 +187,7 @@ async fn an_attempt_whose_rows_the_next_one_leaves_alone_is_not_applied_beside_i
         accounts.into_iter().chain(["n-1", "n-2"].map(|id| note(engine, id))).collect()
     };
     let answer = |_: &[Value], after: &[Value]| if after[2]["amount"].is_object() { "n-1" } else { "n-2" };
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    let rival = Rival { refuses: |engine| deposit(engine, -30), allows: |engine| deposit(engine, 30), after: |_| () };
     assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_from_either, answer).await;
 }
 
@@ -202,34 +204,40 @@ impl Record for Shelf {
     const ATTRIBUTES: &'static [&'static str] = &["stock", "note"];
 }
 
+fn stock(engine: &Engine, by: i64) {
+    add(engine, &json!({"accountId": {"S": "a-1"}}), "stock", by);
+}
+
+async fn with_shelf() -> Engine {
+    let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
+    let shelves: Table<Shelf> = Store::new(&engine.client()).table(TABLE);
+    let created = shelves.create(&Key::from("a-1"), &Shelf { stock: 70, note: None }, &call()).await;
+    created.expect("a free key");
+    engine
+}
+
+/// Takes 60, or half of it with a note.
+async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
+    let shelves: Table<Shelf> = Store::new(client).table(TABLE);
+    let halve =
+        |shelf: &Shelf| Decision::<_, ()>::Put(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) });
+    let take = Add::to("stock", -60).within(0..=1000);
+    let changed = shelves.add_or_update(&Key::from("a-1"), &take, &call(), halve).await;
+    let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
+    told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
+}
+
+/// The shelf as it was left.
+fn left(_: &[Value], after: &[Value]) -> (u64, i64, Option<String>) {
+    let version = u64::try_from(number(&after[0], "_version")).expect("a version");
+    (version, number(&after[0], "stock"), after[0]["note"]["S"].as_str().map(ToOwned::to_owned))
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
-    let engine = async || {
-        let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
-        let shelves: Table<Shelf> = Store::new(&engine.client()).table(TABLE);
-        let created = shelves.create(&Key::from("a-1"), &Shelf { stock: 70, note: None }, &call()).await;
-        created.expect("a free key");
-        engine
-    };
-    fn stock(engine: &Engine, by: i64) {
-        add(engine, &json!({"accountId": {"S": "a-1"}}), "stock", by);
-    }
-    let change = async |client: &Client| {
-        let shelves: Table<Shelf> = Store::new(client).table(TABLE);
-        let halve =
-            |shelf: &Shelf| Decision::<_, ()>::Put(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) });
-        let take = Add::to("stock", -60).within(0..=1000);
-        let changed = shelves.add_or_update(&Key::from("a-1"), &take, &call(), halve).await;
-        let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
-        told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
-    };
-    let answer = |_: &[Value], after: &[Value]| {
-        let version = u64::try_from(number(&after[0], "_version")).expect("a version");
-        (version, number(&after[0], "stock"), after[0]["note"]["S"].as_str().map(ToOwned::to_owned))
-    };
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| stock(engine, -20), |engine| stock(engine, 40));
-    assert_told_is_stored(Moments::all(), engine, rival, rows, change, answer).await;
+    let rival = Rival { refuses: |engine| stock(engine, -20), allows: |engine| stock(engine, 40), after: |_| () };
+    assert_told_is_stored(Moments::all(), with_shelf, rival, rows, take_or_halve, left).await;
 }
 
 /// An account in a table that other programs write as they like.
@@ -271,9 +279,16 @@ async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_commit
         (version, number(&after[0], "balance"))
     };
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival: (fn(&Engine), fn(&Engine)) = (|engine| put(engine, 80), |engine| put(engine, 50));
+    let rival = Rival { refuses: |engine| put(engine, 80), allows: |engine| put(engine, 50), after: |_| () };
     let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
     assert_told_is_stored(during, engine, rival, rows, change, answer).await;
+}
+
+/// TTL removes the row, if it is a tombstone.
+fn remove(engine: &Engine) {
+    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
+        "ConditionExpression": "attribute_exists(#purge)", "ExpressionAttributeNames": {"#purge": "_purgeAt"}});
+    engine.answer("DeleteItem", request.to_string().as_bytes());
 }
 
 /// The tombstone has ended, and TTL removes it before the create has taken its place.
@@ -296,12 +311,32 @@ async fn a_create_that_a_tombstone_refused_is_answered_by_the_attempt_that_was_c
         let version = u64::try_from(number(&after[0], "_version")).expect("a version");
         (version, number(&after[0], "balance"))
     };
-    fn remove(engine: &Engine) {
-        let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
-            "ConditionExpression": "attribute_exists(#purge)", "ExpressionAttributeNames": {"#purge": "_purgeAt"}});
-        engine.answer("DeleteItem", request.to_string().as_bytes());
-    }
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival: (fn(&Engine), fn(&Engine)) = (|_| (), remove);
+    let rival = Rival { refuses: |_| (), allows: remove, after: |_| () };
     assert_told_is_stored(Moments::all(), engine, rival, rows, change, answer).await;
+}
+
+/// So many commits by others that the row remembers none of the writes before.
+fn forget(engine: &Engine) {
+    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
+        "UpdateExpression": "SET #writes = :none, #version = #version + :many",
+        "ExpressionAttributeNames": {"#writes": "_writes", "#version": "_version"},
+        "ExpressionAttributeValues": {":none": {"M": {}}, ":many": {"N": "16"}}});
+    engine.raw("UpdateItem", &request);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_add_that_the_row_may_have_forgotten_is_not_followed_by_an_update() {
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival = Rival { refuses: |engine| stock(engine, -20), allows: |engine| stock(engine, 40), after: forget };
+    let before_the_update = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
+    assert_told_is_stored(before_the_update, with_shelf, rival, rows, take_or_halve, left).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_of_adds_that_its_row_may_have_forgotten_is_not_followed_by_another() {
+    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
+    let rival = Rival { refuses: |engine| deposit(engine, -30), allows: |engine| deposit(engine, 30), after: forget };
+    let before_the_second = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
+    assert_told_is_stored(before_the_second, with_accounts, rival, rows, take_by_adds, moved).await;
 }

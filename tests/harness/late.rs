@@ -26,11 +26,14 @@ impl Moments {
 }
 
 /// What the other writer does.
+#[derive(Clone, Copy)]
 pub struct Rival {
     /// Before the first attempt arrives, so that it is refused.
     pub refuses: fn(&Engine),
     /// Afterwards, so that it would be applied.
     pub allows: fn(&Engine),
+    /// After the second copy.
+    pub after: fn(&Engine),
 }
 
 /// The rows that a story is about.
@@ -103,6 +106,8 @@ impl Story {
         let (status, _) = engine.answer(&operation, &body);
         self.told().copy = Some(status);
         self.note(engine, true);
+        (self.rival.after)(engine);
+        self.note(engine, false);
         true
     }
 

@@ -37,7 +37,7 @@ impl OffClock {
 
     /// It is ahead by so many milliseconds for ever, or behind.
     pub fn fixed(start: Instant, ahead: i64) -> Self {
-        OffClock { start, ahead, gains: 0, set: None, most: BOUND }
+        OffClock { start, ahead, gains: 0, set: None, most: i64::MAX }
     }
 
     /// It is right until then, and ahead by so many milliseconds since.

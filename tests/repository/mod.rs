@@ -1,5 +1,6 @@
 //! The rules of the repository: what belongs where, what names what, and what a function may do.
 
+mod access_log;
 mod alarms;
 mod contract;
 mod costs;

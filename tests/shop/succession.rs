@@ -24,7 +24,7 @@ fn leave(engine: &Engine, stock: i64, status: &str) {
 fn rows(engine: &Engine) -> Vec<Value> {
     let mut rows = vec![engine.row(PRODUCTS, "productId", "a")];
     let mut orders = engine.raw("Scan", &json!({"TableName": ORDERS, "ConsistentRead": true}));
-    rows.extend(orders["Items"].as_array_mut().expect("items").drain(..));
+    rows.append(orders["Items"].as_array_mut().expect("items"));
     rows
 }
 
@@ -51,6 +51,7 @@ async fn an_order_is_answered_as_the_attempt_that_was_committed_stored_it_and_so
                 let stock = number(&engine.row(PRODUCTS, "productId", "a"), "stock");
                 leave(engine, stock + 13, "in_stock");
             },
+            after: |_| (),
         };
         let event = order("k-1", &[("a", 3)]);
         let (answer, changed) = answered(&shop, &event, moments, rival, &mut copies).await;
@@ -83,6 +84,7 @@ async fn a_cancellation_is_answered_as_the_attempt_that_was_committed_stored_it(
                 let stock = number(&engine.row(PRODUCTS, "productId", "a"), "stock");
                 leave(engine, stock + 13, "in_stock");
             },
+            after: |_| (),
         };
         let event = cancellation(&placed.order());
         let (answer, changed) = answered(&shop, &event, moments, rival, &mut copies).await;

@@ -7,6 +7,7 @@ use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
 use crate::protocol::send::{ReadOutcome, Send, SendOutcome, Sender, send_span};
 use crate::retry::{Conflicts, DualClockDeadline, fraction};
+use std::mem;
 use std::time::{Duration, SystemTime};
 use tracing::instrument::{Instrument, Instrumented};
 use tracing::{Span, debug};
@@ -26,6 +27,8 @@ pub(crate) struct Delivery<'a> {
     signed_by: Option<SystemTime>,
     attempts: u32,
     conflicts: Conflicts,
+    /// The time that was left at the last conflict.
+    left: Duration,
 }
 
 /// The proved outcome of a write and all its sends.
@@ -73,7 +76,8 @@ impl<'a> Delivery<'a> {
         let now = sender.clock.now();
         let window = DualClockDeadline::within(time, now);
         let signed_by = relies_on_token.then(|| now + time);
-        Delivery { sender, call, window, signed_by, attempts: 0, conflicts: Conflicts::default() }
+        let left = call.deadline().remaining();
+        Delivery { sender, call, window, signed_by, attempts: 0, conflicts: Conflicts::default(), left }
     }
 
     /// Sends one write until an answer proves the outcome. If the previous attempt lost a race, waits first.
@@ -166,7 +170,9 @@ impl<'a> Delivery<'a> {
 
     /// Records that the last attempt lost its race. The item had moved on by `behind` versions.
     pub(crate) fn conflict(&mut self, behind: u64, round_trip: Duration) {
-        self.conflicts.met(behind, round_trip);
+        let left = self.call.deadline().remaining();
+        let observed = mem::replace(&mut self.left, left).saturating_sub(left);
+        self.conflicts.met(behind, observed, round_trip);
         self.call.count_conflict();
     }
 
@@ -243,7 +249,7 @@ impl Why {
 
     /// A send leaves. If no send ends before the next one, that one is a hedge.
     fn next(&mut self) -> &'static str {
-        std::mem::replace(&mut self.0, "hedge")
+        mem::replace(&mut self.0, "hedge")
     }
 
     /// A send ended with this outcome.

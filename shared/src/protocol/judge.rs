@@ -7,7 +7,7 @@ use tracing::debug;
 /// One conditional write: the parts that decide its outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentWrite {
-    /// The id of the logical change.
+    /// The id of the write.
     pub id: WriteId,
     /// The state of the row that its condition demands.
     pub on: Base,

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 /// one id, so removing a few is enough even if several writers remove the same ones.
 const PRUNED_PER_WRITE: usize = 4;
 
-/// The id of one logical change. It stays the same on every attempt and every send, and is never used again.
+/// The id of one attempt of a change, or of all of them as long as none may still be applied after its refusal. It stays the
+/// same on every send, and is never used again.
 ///
 /// A write id is 8 random bytes. It is not derived from a key or a request, because two changes must never share an id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

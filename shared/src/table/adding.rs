@@ -13,7 +13,7 @@ use crate::protocol::after::{AfterAdd, after_add, after_burn, committed, is_in_w
 use crate::protocol::condition::{self, Addition, Demand, Remember};
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{SeenRow, SentWrite, Verdict, judge, may_still_land};
+use crate::protocol::judge::{Fate, SeenRow, SentWrite, fate, judge, may_still_land};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::InCrowd;
@@ -115,8 +115,8 @@ struct AddChange<'a, T> {
     pauses: u32,
     /// Whether the row that the add starts from was seen before the last pause.
     is_stale: bool,
-    /// Whether a send in an earlier window, which was refused, may still be applied.
-    is_open: bool,
+    /// The sends that were refused, if a second copy of one may still be applied.
+    open: Option<SentWrite>,
     crowd: Option<InCrowd>,
 }
 
@@ -148,7 +148,7 @@ impl<'a, T: Record> AddChange<'a, T> {
         let key = Table::<T>::key_attributes(key)?;
         let id = WriteId::from_random(table.sender().rng.next_u64());
         let delivery = table.delivery(call);
-        Ok(AddChange { table, key, add, call, id, delivery, pauses: 0, is_stale: false, is_open: false, crowd: None })
+        Ok(AddChange { table, key, add, call, id, delivery, pauses: 0, is_stale: false, open: None, crowd: None })
     }
 
     async fn run(mut self, key: &Key) -> Result<Ended<'a, T>, Failure> {
@@ -161,7 +161,7 @@ impl<'a, T: Record> AddChange<'a, T> {
                     self.remember(&row);
                     let stand = add.stand(&row.attributes, false);
                     if !matches!(stand, Stand::Takes | Stand::Unclear) {
-                        return Ok(self.refused(stand, row, current, None));
+                        return Ok(self.refused(stand, row, current));
                     }
                     Sight::of_row(&Arc::new(row), true)
                 }
@@ -205,10 +205,7 @@ impl<'a, T: Record> AddChange<'a, T> {
                     Sight::of_row(&Arc::new(row), true)
                 }
                 Stand::WindowPassed => self.spread(Sight::of_row(&Arc::new(row), true), round_trip).await?,
-                stand => {
-                    let open = self.is_open.then(|| sent.not_applied_before(Some(&row.seen())));
-                    return Ok(self.refused(stand, row, current, open));
-                }
+                stand => return Ok(self.refused(stand, row, current)),
             };
         }
     }
@@ -232,9 +229,8 @@ impl<'a, T: Record> AddChange<'a, T> {
         self.table.sender().seen_rows.insert(&self.table.name, &self.key, row, self.table.remembers_items);
     }
 
-    /// `open` is the add, if it was sent and may still be applied.
-    fn refused(self, stand: Stand, row: Row, current: Versioned<T>, open: Option<SentWrite>) -> Ended<'a, T> {
-        let change = RowChange::after(self.table, self.key, open, self.delivery);
+    fn refused(self, stand: Stand, row: Row, current: Versioned<T>) -> Ended<'a, T> {
+        let change = RowChange::after(self.table, self.key, self.open, self.delivery);
         Ended::Refused(Box::new(RefusedAdd { stand, row, current, change }))
     }
 
@@ -273,10 +269,10 @@ impl<'a, T: Record> AddChange<'a, T> {
         let Refusal { by: item, pending, .. } = refusal;
         let seen = item.as_ref().and_then(|item| seen(self.table, item));
         let verdict = judge(sent, seen.as_ref()).traced();
-        let may_be_forgotten = verdict == Verdict::Unproved && self.is_open;
-        self.is_open = may_still_land(sent, seen.as_ref(), false);
+        let earlier = self.open.map(|open| fate(&open, seen.as_ref(), false));
+        self.open = may_still_land(sent, seen.as_ref(), false).then(|| sent.not_applied_before(seen.as_ref()));
         match (after_add(verdict, pending.is_some()), pending) {
-            (AfterAdd::NotApplied, None) if may_be_forgotten => {
+            (AfterAdd::NotApplied, None) if earlier == Some(Fate::Forgotten) => {
                 let source = "an earlier send of it may have been applied, and the row no longer remembers it".into();
                 Err(Failure::OutcomeUnknown { source })
             }
@@ -319,7 +315,7 @@ impl<'a, T: Record> AddChange<'a, T> {
         };
         // The row refuses the burned id. What follows is a new write.
         self.id = WriteId::from_random(table.sender().rng.next_u64());
-        self.is_open = false;
+        self.open = None;
         Ok(settled)
     }
 

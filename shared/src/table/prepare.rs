@@ -187,7 +187,7 @@ pub(crate) fn soon_purged(layout: &Layout, sent: &SentWrite, refusal: Option<&Ro
 
 /// Whether TTL may remove a row at this time (epoch seconds) while a request can still arrive.
 pub fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
-    purge_at.is_some_and(|seconds| seconds < epoch_seconds(now + PURGE_MARGIN))
+    purge_at.is_some_and(|seconds| seconds <= epoch_seconds(now + PURGE_MARGIN))
 }
 
 fn create<T: Record>(value: &T, key: &Attributes, stamp: Stamp<'_>) -> Result<ConditionalWrite, Failure> {
@@ -279,7 +279,7 @@ mod tests {
     fn a_row_vanishes_soon_if_its_end_comes_before_the_margin_is_over() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
         let margin = epoch_seconds(now + PURGE_MARGIN);
-        for (purge_at, soon) in [(None, false), (Some(margin), false), (Some(margin - 1), true), (Some(0), true)] {
+        for (purge_at, soon) in [(None, false), (Some(margin + 1), false), (Some(margin), true), (Some(0), true)] {
             assert_eq!(is_soon(purge_at, now), soon, "{purge_at:?}");
         }
     }

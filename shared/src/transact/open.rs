@@ -66,6 +66,14 @@ impl OpenAttempts {
         burnable(writes.filter(|(of, _)| *of == row).map(|(_, sent)| sent), incarnation)
     }
 
+    /// A row of each of them of which no row was shown. A service may name only one of the steps whose condition did not
+    /// hold, so a refusal by other rows does not tell whether one of these attempts was applied.
+    pub(super) fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> Vec<usize> {
+        let rows = self.open.iter().map(OpenAttempt::rows);
+        let unseen = rows.filter(|rows| !rows.iter().any(|row| is_shown(*row)));
+        unseen.filter_map(|rows| rows.first().copied()).collect()
+    }
+
     /// Whether one of them may have been applied although no row that was shown tells.
     pub(super) fn has_forgotten(&self) -> bool {
         self.open.iter().any(|open| open.is_forgotten)

@@ -249,6 +249,11 @@ impl TransactionChange<'_> {
             (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
             (_, None) => return Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
         }
+        let is_shown = |row: usize| {
+            let mut shown = steps.iter().zip(&reasons).filter(|(_, reason)| matches!(reason, Reason::Refused(_)));
+            burned == Some(row) || shown.any(|(step, _)| step.row == row)
+        };
+        let unseen = attempt.open.unseen(is_shown);
         let mut behind = None;
         let mut taken = false;
         let mut unread = Vec::new();
@@ -291,10 +296,14 @@ impl TransactionChange<'_> {
             attempt.leave_open(steps, WriteId::from_random(self.sender.rng.next_u64()));
         }
         // A taken key usually decides by itself. Otherwise, reads again the items that another transaction is changing.
-        if !taken {
-            self.read(attempt, unread).await?;
+        if taken {
+            unread.clear();
         }
-        Ok(false)
+        unread.extend(unseen.iter().filter(|row| !unread.contains(row)).copied().collect::<Vec<_>>());
+        match self.read(attempt, unread).await {
+            Err(failure) if !unseen.is_empty() => Err(Failure::OutcomeUnknown { source: failure.into() }),
+            read => read.map(|()| false),
+        }
     }
 
     /// Whether a second copy of these refused steps may still be applied, if no send of them is pending: none of the

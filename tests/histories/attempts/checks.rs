@@ -28,7 +28,9 @@ struct Effect<'a> {
 }
 
 /// The parts of a stored shelf: version, stock, and the number of the last update.
-fn shelf_of(row: &Value) -> (u64, i64, Option<u64>) {
+type State = (u64, i64, Option<u64>);
+
+fn shelf_of(row: &Value) -> State {
     let number = |name: &str| row[name]["N"].as_str().and_then(|number| number.parse::<i64>().ok());
     let (version, by) = (number("_version").expect("a version"), number("by"));
     (u64::try_from(version).expect("positive"), number("stock").expect("a stock"), by.and_then(|by| by.try_into().ok()))
@@ -36,7 +38,7 @@ fn shelf_of(row: &Value) -> (u64, i64, Option<u64>) {
 
 impl Ended {
     /// Each applied write with an effect, and all states of the first shelf. A burn has none.
-    fn played(&self) -> (Vec<Effect<'_>>, Vec<(u64, i64, Option<u64>)>) {
+    fn played(&self) -> (Vec<Effect<'_>>, Vec<State>) {
         let mut now: Vec<_> = self.first.iter().map(shelf_of).collect();
         let (mut effects, mut states) = (Vec::new(), vec![now[0]]);
         for applied in &self.applied {
@@ -64,7 +66,7 @@ impl Ended {
         self.done.iter().filter_map(|operation| self.check(operation, &effects, &states)).collect()
     }
 
-    fn check(&self, operation: &Operation, effects: &[Effect], states: &[(u64, i64, Option<u64>)]) -> Option<String> {
+    fn check(&self, operation: &Operation, effects: &[Effect], states: &[State]) -> Option<String> {
         let mine: Vec<_> = effects.iter().filter(|effect| effect.applied.op == operation.number).collect();
         let why = match (&operation.told, &mine[..]) {
             (_, [_, _, ..]) => APPLIED_TWICE,
@@ -78,13 +80,7 @@ impl Ended {
         Some(format!("{why}: {operation:?} did {did:?}"))
     }
 
-    fn is_answer_of(
-        &self,
-        operation: &Operation,
-        answer: &Answer,
-        effect: &Effect,
-        states: &[(u64, i64, Option<u64>)],
-    ) -> bool {
+    fn is_answer_of(&self, operation: &Operation, answer: &Answer, effect: &Effect, states: &[State]) -> bool {
         match *answer {
             Answer::Left(version, stock, by) => {
                 let made = effect.applied.left_in(SHELVES, &self.scene.shelf(0)).map(|row| shelf_of(row).0);

@@ -150,14 +150,13 @@ impl Client {
                 // So that an update is seen in the value: it leaves an odd stock, and its number.
                 let update = |shelf: &Shelf| Decision::<_, ()>::Put(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number)));
                 let changed = self.shelves.add_or_update(&self.first(), &change(-amount), call, update).await;
-                told(
-                    changed.map(left),
-                    |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None },
-                )
+                told(changed.map(|shelf| left(&shelf)), |error| {
+                    if let UpdateError::Failed(failure) = error { Some(failure) } else { None }
+                })
             }
             _ => match self.shelves.add(&key, &change(amount), call).await {
                 // Only the shelf 0 is told of.
-                Ok(added) if shelf == 0 => Told::Applied(left(added.item.expect("nobody deletes a shelf"))),
+                Ok(added) if shelf == 0 => Told::Applied(left(&added.item.expect("nobody deletes a shelf"))),
                 Ok(_) => Told::Added,
                 Err(AddError::Failed(failure)) => by_failure(&failure),
                 Err(_) => Told::NotApplied,
@@ -245,7 +244,7 @@ fn stock(attempt: &Attempt, item: Item<Shelf>) -> Result<i64, Failure> {
     Ok(attempt.get(item)?.expect("nobody deletes a shelf").value.stock)
 }
 
-fn left(shelf: Versioned<Shelf>) -> Answer {
+fn left(shelf: &Versioned<Shelf>) -> Answer {
     Answer::Left(shelf.version().get(), shelf.value.stock, shelf.value.by)
 }
 

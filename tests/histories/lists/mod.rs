@@ -23,7 +23,7 @@ struct Lists;
 
 impl History for Lists {
     const TABLES: &'static [(&'static str, &'static str)] = &[(TABLE, KEY)];
-    const SAMPLE: u64 = 40;
+    const SAMPLE: u64 = 80;
     type Rule = Rule;
     const NOTHING: Rule = Rule::Wire(Broken::Nothing);
     type Ended = Ended;

@@ -47,14 +47,13 @@ impl Operation {
             "create" => Op::Create(Stored::new(self.number)),
             "delete" | "delete at version" => Op::Delete,
             "add" | "add with a note" => Op::Add(()),
-            _ => match &self.told {
+            _ => {
                 // What was told counts, and not the last decision.
-                Told::Applied(_, Some((_, to))) => Op::CompareAndSet { from: to.before(), to: to.clone() },
-                _ => {
-                    let (from, to) = self.decided.clone()?;
-                    Op::CompareAndSet { from, to }
-                }
-            },
+                let told = if let Told::Applied(_, Some((_, to))) = &self.told { Some(to) } else { None };
+                let told = told.map(|to| (to.before(), to.clone()));
+                let (from, to) = told.or_else(|| self.decided.clone())?;
+                Op::CompareAndSet { from, to }
+            }
         })
     }
 }

@@ -64,7 +64,7 @@ async fn copied_after(rates: Rates) -> Vec<u64> {
         add(&ahead(&db, 240), "a").await.expect("an answer");
         db.settle().await;
         let sent = &db.log()[0];
-        seconds.extend(sent.arrivals.get(1).map(|(at, _)| (*at - sent.at).as_secs()));
+        seconds.extend(sent.arrivals.get(1).map(|(at, _)| at.saturating_sub(sent.at).as_secs()));
     }
     seconds
 }
