@@ -10,7 +10,7 @@ mod open;
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
 use crate::row::{self, At, Demands, Id, Row, Write};
 use crate::world::{Checked, World};
-use fencepost::testing::{AfterCancellation, Verdict, after_cancellation, after_settling, judge, judge_steps};
+use fencepost::testing::{AfterCancellation, Verdict, after_cancellation, judge, judge_steps};
 use open::{Burning, Open};
 use stateright::Property;
 
@@ -67,6 +67,8 @@ pub enum Rule {
     KnowsEarlier,
     /// An earlier attempt that a row may have forgotten makes the outcome unknown.
     ForgottenIsUnknown,
+    /// A row of an earlier attempt of which a cancellation shows none is read before the next decision.
+    ReadsUnseen,
 }
 
 /// The model and its bounds.
@@ -125,6 +127,8 @@ pub struct Call {
     burning: Option<Burning>,
     /// The earlier attempts that were refused and may still be applied.
     open: Vec<Open>,
+    /// The rows of earlier attempts that are read before the next decision.
+    unread: Vec<usize>,
     /// The earlier attempt that was applied.
     landed: Option<Said>,
     /// Whether an open attempt was burned before another one was sent.
@@ -180,6 +184,7 @@ impl Protocol for Transactions {
             known: [Known::Nothing, Known::Nothing],
             burning: None,
             open: Vec::new(),
+            unread: Vec::new(),
             landed: None,
             has_burned_beside: false,
         };
@@ -194,6 +199,9 @@ impl Protocol for Transactions {
     }
 
     fn go_on(&self, shared: &mut Shared, call: &mut Call, _: u32) -> Option<Next<Self>> {
+        if let Some(row) = call.unread.pop() {
+            return Some(self.has_read(call, row, shared.rows[row].clone()));
+        }
         if call.has_begun {
             return Some(self.decide(call));
         }
@@ -407,38 +415,5 @@ impl Transactions {
         }
         let sent = write.sent(self.remembered, self.rows_may_vanish())?;
         Some(judge(&sent, row.map(Row::seen).as_ref()))
-    }
-
-    /// The end of a transaction with a pending send, of which no more can be found out.
-    fn settled(&self, call: &mut Call, steps: &Steps, verdict: Verdict, refusals: &Refusals) -> Next<Self> {
-        self.follow(call, steps, after_settling(verdict, true), refusals, false)
-    }
-
-    fn follow(
-        &self,
-        call: &mut Call,
-        steps: &Steps,
-        after: AfterCancellation,
-        refusals: &Refusals,
-        is_open: bool,
-    ) -> Next<Self> {
-        match after {
-            AfterCancellation::Landed => Next::Told(Told::Applied(steps.said())),
-            AfterCancellation::Corrupt => Next::Told(Told::NotApplied),
-            AfterCancellation::Burn if self.lacks(Rule::Burn) => {
-                self.learn(call, refusals);
-                self.decide_again(call)
-            }
-            AfterCancellation::NotApplied => {
-                self.learn(call, refusals);
-                if is_open && !self.lacks(Rule::OwnId) {
-                    self.leave_open(call, steps);
-                }
-                self.decide_again(call)
-            }
-            AfterCancellation::AskRows | AfterCancellation::Burn | AfterCancellation::Unknown => {
-                Next::Told(Told::Unknown)
-            }
-        }
     }
 }

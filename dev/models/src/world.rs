@@ -390,6 +390,7 @@ impl<P: Protocol> Checked<P> {
         match act {
             Act::GoOn(index) => match (&after.callers[*index].told, &after.callers[*index].sending) {
                 (None, None) => format!("{} looks: {}.", call(*index), self.0.rows(&after.shared)),
+                _ if before.callers[*index].began > 0 => format!("{} reads.{}", call(*index), follows(*index)),
                 _ => format!("{} begins.{}", call(*index), follows(*index)),
             },
             Act::Meet(index, flight) if before.callers[*index].flights[*flight].way == Way::Unheard => {

@@ -170,5 +170,12 @@ pub(super) fn removals() -> Vec<Removal> {
             Rule::ForgottenIsUnknown,
             Transactions { others: [2, 2], ..two(&[BLIND], some(1, 0), (2, 1), few) },
         ),
+        removal(
+            "reads-unseen",
+            "a row of an earlier attempt that a cancellation did not show is read before the next decision",
+            NOT_APPLIED,
+            Rule::ReadsUnseen,
+            Transactions { others: [1, 0], ..two(&[BLIND], some(1, 0), (3, 3), few) },
+        ),
     ]
 }

@@ -1,9 +1,9 @@
-//! The decisions of the calls, and the anchor that production chooses.
+//! The decisions of the calls, the anchor that production chooses, and the outcome of a refused transaction.
 
-use super::{Call, Kind, Known, MOST, Rule, Said, Steps, Transactions, X, Y};
+use super::{Call, Kind, Known, MOST, Refusals, Rule, Said, Steps, Transactions, X, Y};
 use crate::protocol::{Next, Told};
 use crate::row::{Row, Write};
-use fencepost::testing::{StepKind, anchors_of};
+use fencepost::testing::{AfterCancellation, StepKind, Verdict, after_settling, anchors_of};
 
 impl Call {
     /// The live row. `Err` if it is known that there is none.
@@ -100,6 +100,40 @@ impl Transactions {
                 (x.stock < MOST).then(|| vec![(X, update(X, x, x.stock + 1)), (Y, Write::Check { at: y.at })])?
             }
         })
+    }
+
+    /// The end of a transaction with a pending send, of which no more can be found out.
+    pub(super) fn settled(&self, call: &mut Call, steps: &Steps, verdict: Verdict, refusals: &Refusals) -> Next<Self> {
+        self.follow(call, steps, after_settling(verdict, true), refusals, false)
+    }
+
+    pub(super) fn follow(
+        &self,
+        call: &mut Call,
+        steps: &Steps,
+        after: AfterCancellation,
+        refusals: &Refusals,
+        is_open: bool,
+    ) -> Next<Self> {
+        match after {
+            AfterCancellation::Landed => Next::Told(Told::Applied(steps.said())),
+            AfterCancellation::Corrupt => Next::Told(Told::NotApplied),
+            AfterCancellation::Burn if self.lacks(Rule::Burn) => {
+                self.learn(call, refusals);
+                self.decide_again(call)
+            }
+            AfterCancellation::NotApplied => {
+                call.unread = self.unseen(call, refusals);
+                self.learn(call, refusals);
+                if is_open && !self.lacks(Rule::OwnId) {
+                    self.leave_open(call, steps);
+                }
+                if call.unread.is_empty() { self.decide_again(call) } else { Next::Pause }
+            }
+            AfterCancellation::AskRows | AfterCancellation::Burn | AfterCancellation::Unknown => {
+                Next::Told(Told::Unknown)
+            }
+        }
     }
 
     pub(super) fn decide_again(&self, call: &mut Call) -> Next<Self> {

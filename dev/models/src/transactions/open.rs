@@ -83,6 +83,26 @@ impl Transactions {
         }
     }
 
+    /// A row of each open attempt of which no row was shown.
+    pub(super) fn unseen(&self, call: &Call, shown: &Refusals) -> Vec<usize> {
+        let mut unseen: Vec<_> = Self::rows_of_open(call)
+            .iter()
+            .filter(|rows| !self.lacks(Rule::ReadsUnseen) && rows.iter().all(|row| shown[*row].is_none()))
+            .filter_map(|rows| rows.first().copied())
+            .collect();
+        unseen.sort_unstable();
+        unseen.dedup();
+        unseen
+    }
+
+    /// The call has read such a row. It decides after the last one.
+    pub(super) fn has_read(&self, call: &mut Call, row: usize, found: Option<Row>) -> Next<Self> {
+        let mut shown = [None, None];
+        shown[row] = Some(found);
+        self.learn(call, &shown);
+        if call.unread.is_empty() { self.decide_again(call) } else { Next::Pause }
+    }
+
     /// Whether a second copy of these refused steps may still be applied, if no send of them is pending.
     pub(super) fn may_still_land(&self, steps: &[(usize, Write)], refusals: &Refusals) -> bool {
         let may = |write: &Write, row: Option<&Row>| {
@@ -155,7 +175,7 @@ impl Transactions {
                     return Next::Told(Told::Applied(landed));
                 }
                 // The burn has shown the row as it is now.
-                refusals[row] = None;
+                refusals[row].clone_from(&shown[row]);
                 self.settled(call, &steps, verdict(row, &burned), &refusals)
             }
             Burning::Open((row, burned), open) => match verdict(row, &burned) {
