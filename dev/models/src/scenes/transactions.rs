@@ -133,7 +133,7 @@ pub(super) fn removals() -> Vec<Removal> {
             "an attempt that follows one which may still be applied has an id of its own",
             COMMITTED,
             Rule::OwnId,
-            Transactions { others: [1, 0], ..two(&[BLIND], some(1, 0), (3, 3), few) },
+            Transactions { others: [1, 0], ..two(&[TRANSFER, TRANSFER], some(3, 0), (3, 3), few) },
         ),
         removal(
             "earlier-is-absent",
@@ -166,7 +166,7 @@ pub(super) fn removals() -> Vec<Removal> {
         removal(
             "forgotten-attempt-is-unknown",
             "an earlier attempt that a row may have forgotten makes the outcome unknown",
-            ONCE,
+            NOT_APPLIED,
             Rule::ForgottenIsUnknown,
             Transactions { others: [2, 2], ..two(&[BLIND], some(1, 0), (2, 1), few) },
         ),
