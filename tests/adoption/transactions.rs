@@ -35,6 +35,9 @@ async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), TransactE
     let (transactions, call) = (store.transactions(), call());
     let done = transactions.transact_with_retry(reads, &call, |attempt| {
         let current = attempt.get(one)?;
+        if current.as_ref().is_some_and(|current| current.value.balance > 993) {
+            return Ok(Plan::Refuse(()));
+        }
         match (step, current) {
             (Step::Update, Some(current)) => {
                 attempt.update_at(one, &account(current.value.balance + 7))?;

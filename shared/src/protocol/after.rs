@@ -2,12 +2,25 @@
 //!
 //! The async loops of tables and transactions do what these functions say, and so do the models in `dev/models`.
 
+use crate::error::Failure;
 use crate::protocol::judge::{Base, SentWrite, Verdict};
 use crate::version::{ItemVersion, Version};
 
 /// The most earlier attempts of one change that the next one burns. A change that has more of them gives up as contended,
 /// because each of them makes the expressions of the next one longer.
 pub(crate) const MOST_OPEN: usize = 32;
+
+/// The failure of a change that ends although an earlier attempt may have been applied since it was refused: nothing says
+/// that it was not.
+pub(crate) fn while_open(failure: Failure) -> Failure {
+    match failure {
+        Failure::Unavailable { source } | Failure::Rejected { source } => Failure::OutcomeUnknown { source },
+        Failure::Contention { .. } => {
+            Failure::OutcomeUnknown { source: "an earlier attempt was refused and may still be applied".into() }
+        }
+        other => other,
+    }
+}
 
 /// What follows from the refusal of a write at a version, or of a create.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

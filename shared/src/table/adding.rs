@@ -9,7 +9,7 @@ use super::record::Record;
 use super::update::Decision;
 use crate::call::Call;
 use crate::error::{AddError, Failure, Source, UpdateError};
-use crate::protocol::after::{AfterAdd, after_add, after_burn, committed, is_in_window, made};
+use crate::protocol::after::{AfterAdd, after_add, after_burn, committed, is_in_window, made, while_open};
 use crate::protocol::condition::{self, Addition, Demand, Remember};
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
@@ -173,7 +173,8 @@ impl<'a, T: Record> AddChange<'a, T> {
             let write = self.prepare(&sight, &addition)?;
             let token = table.new_token();
             let send = |send: Send| table.send(write.clone(), token.as_deref(), send);
-            let refusal = match self.delivery.until_proved(send).await? {
+            let proved = self.delivery.until_proved(send).await;
+            let refusal = match proved.map_err(|failure| self.failed(failure))? {
                 WriteOutcome::Applied(None) => return Ok(Ended::Added(self.added_unseen(key, &sent).await?)),
                 WriteOutcome::Applied(Some(new)) => {
                     let at = seen(table, &new).map_or(committed(&sent), |seen| version_of(&seen));
@@ -232,6 +233,11 @@ impl<'a, T: Record> AddChange<'a, T> {
     fn refused(self, stand: Stand, row: Row, current: Versioned<T>) -> Ended<'a, T> {
         let change = RowChange::after(self.table, self.key, self.open, self.delivery);
         Ended::Refused(Box::new(RefusedAdd { stand, row, current, change }))
+    }
+
+    /// The failure of an add that ends here.
+    fn failed(&self, failure: Failure) -> Failure {
+        if self.open.is_some() { while_open(failure) } else { failure }
     }
 
     /// The window of the next send.
@@ -333,7 +339,8 @@ impl<'a, T: Record> AddChange<'a, T> {
             self.crowd = Some(InCrowd::enter(&seen.crowd));
         }
         let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
-        self.delivery.spread(sender.policy.spread_bound(self.pauses, crowd, T::ADD_WINDOW, round_trip)).await?;
+        let bound = sender.policy.spread_bound(self.pauses, crowd, T::ADD_WINDOW, round_trip);
+        self.delivery.spread(bound).await.map_err(|failure| self.failed(failure))?;
         // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
         // add may start from any later version of that row.
         let later = sender.seen_rows.get(name, &self.key).filter(|seen| {

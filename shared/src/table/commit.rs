@@ -6,7 +6,7 @@ use super::prepare::{Observed, Stamp, Write, burnable, soon_purged};
 use super::record::Record;
 use crate::call::Call;
 use crate::error::Failure;
-use crate::protocol::after::{AfterWrite, MOST_OPEN, after_write, committed, made};
+use crate::protocol::after::{AfterWrite, MOST_OPEN, after_write, committed, made, while_open};
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Fate, SentWrite, fate, judge, may_still_land};
@@ -80,7 +80,8 @@ impl<'a, T: Record> RowChange<'a, T> {
         }
         let token = table.new_token();
         let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
-        match delivery.until_proved(send).await? {
+        let proved = delivery.until_proved(send).await;
+        match proved.map_err(|failure| if open.is_empty() { failure } else { while_open(failure) })? {
             WriteOutcome::Applied(new) => {
                 table.saw(key, request.new_row(new).and_then(|row| Row::read(Table::<T>::LAYOUT, row).ok()).as_ref());
                 Ok(Committed::Applied(committed(&sent)))
@@ -144,7 +145,7 @@ impl<'a, T: Record> RowChange<'a, T> {
             self.open.push(sent.not_applied_before(seen.as_ref()));
             self.id = WriteId::from_random(self.table.sender().rng.next_u64());
             if self.open.len() > MOST_OPEN {
-                return Err(self.delivery.contention());
+                return Err(while_open(self.delivery.contention()));
             }
         }
         Ok(Committed::Conflict { current: observed(current?)?, open })

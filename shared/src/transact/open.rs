@@ -1,13 +1,15 @@
 //! [`OpenAttempts`]: the attempts of one change that were refused and may still be applied (pure).
 
 use super::step::Step;
+use crate::error::Failure;
 use crate::layout::Layout;
-use crate::protocol::after::writes_to;
+use crate::protocol::after::{while_open, writes_to};
 use crate::protocol::judge::{Fate, SentWrite, fate};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::table::prepare::{burnable, soon_purged};
 use crate::version::Incarnation;
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 /// One of them.
@@ -43,6 +45,11 @@ impl OpenAttempts {
         self.open.len()
     }
 
+    /// The failure of a change that ends here.
+    pub(super) fn failed(&self, failure: Failure) -> Failure {
+        if self.open.is_empty() { failure } else { while_open(failure) }
+    }
+
     pub(super) fn contains(&self, id: WriteId) -> bool {
         self.open.iter().any(|open| open.id == id)
     }
@@ -68,7 +75,7 @@ impl OpenAttempts {
 
     /// A row of each of them of which no row was shown. A service may name only one of the steps whose condition did not
     /// hold, so a refusal by other rows does not tell whether one of these attempts was applied.
-    pub(super) fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> Vec<usize> {
+    pub(super) fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> BTreeSet<usize> {
         let rows = self.open.iter().map(OpenAttempt::rows);
         let unseen = rows.filter(|rows| !rows.iter().any(|row| is_shown(*row)));
         unseen.filter_map(|rows| rows.first().copied()).collect()

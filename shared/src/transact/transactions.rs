@@ -17,6 +17,7 @@ use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Reason, Send, Sender};
 use crate::store::Store;
 use crate::table::prepare::{sent_write, soon_purged};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::debug;
 
@@ -141,7 +142,7 @@ pub(crate) async fn transact<A, R>(
         let remembered = attempt.to_be_read_again();
         if !writes && !remembered.is_empty() {
             // Only a write may rest on what is remembered.
-            change.read(&mut attempt, remembered).await?;
+            change.read(&mut attempt, remembered).await.map_err(|failure| attempt.open.failed(failure))?;
             continue;
         }
         let answer = match plan? {
@@ -150,7 +151,8 @@ pub(crate) async fn transact<A, R>(
             Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
         };
         let id = attempt.id();
-        if change.commit(&mut attempt).await? {
+        let committed = change.commit(&mut attempt).await;
+        if committed.map_err(|failure| attempt.open.failed(failure))? {
             return Ok(answer);
         }
         if attempt.open.contains(id) {
@@ -256,7 +258,7 @@ impl TransactionChange<'_> {
         let unseen = attempt.open.unseen(is_shown);
         let mut behind = None;
         let mut taken = false;
-        let mut unread = Vec::new();
+        let mut unread = BTreeSet::new();
         for (step, reason) in steps.iter().zip(reasons) {
             match reason {
                 // The burn has shown the row as it is now.
@@ -282,7 +284,9 @@ impl TransactionChange<'_> {
                     attempt.learn(step.row, known);
                 }
                 Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires(_)) => {}
-                Reason::NotNow | Reason::Rejected => unread.push(step.row),
+                Reason::NotNow | Reason::Rejected => {
+                    unread.insert(step.row);
+                }
                 Reason::None => {}
             }
         }
@@ -299,11 +303,9 @@ impl TransactionChange<'_> {
         if taken {
             unread.clear();
         }
-        unread.extend(unseen.iter().filter(|row| !unread.contains(row)).copied().collect::<Vec<_>>());
-        match self.read(attempt, unread).await {
-            Err(failure) if !unseen.is_empty() => Err(Failure::OutcomeUnknown { source: failure.into() }),
-            read => read.map(|()| false),
-        }
+        unread.extend(unseen);
+        self.read(attempt, unread.into_iter().collect()).await?;
+        Ok(false)
     }
 
     /// Whether a second copy of these refused steps may still be applied, if no send of them is pending: none of the
