@@ -76,6 +76,8 @@ pub enum Rule {
     ForgottenIsUnknown,
     /// An earlier send of an add that the row may have forgotten makes the outcome unknown.
     ForgottenSendIsUnknown,
+    /// A call that ends without an answer while an attempt is open is unknown.
+    OpenIsUnknown,
 }
 
 /// The model and its bounds.
@@ -298,8 +300,8 @@ impl Protocol for OneItem {
     }
 
     /// While a burn is sent, its add is pending.
-    fn out_of_time(&self, _: &Call, write: &Write, is_pending: bool) -> Told<Said> {
-        if is_pending || matches!(write, Write::Burn { .. }) { Told::Unknown } else { Told::NotApplied }
+    fn out_of_time(&self, call: &Call, write: &Write, is_pending: bool) -> Told<Said> {
+        if is_pending || matches!(write, Write::Burn { .. }) { Told::Unknown } else { self.gives_up(call) }
     }
 
     fn events(&self, world: &World<Self>, events: &mut Vec<Event>) {

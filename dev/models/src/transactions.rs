@@ -69,6 +69,8 @@ pub enum Rule {
     ForgottenIsUnknown,
     /// A row of an earlier attempt of which a cancellation shows none is read before the next decision.
     ReadsUnseen,
+    /// A call that ends without an answer while an attempt is open is unknown.
+    OpenIsUnknown,
 }
 
 /// The model and its bounds.
@@ -296,7 +298,7 @@ impl Protocol for Transactions {
     /// While an attempt is burned whose send is pending, it is pending too.
     fn out_of_time(&self, call: &Call, _: &Steps, is_pending: bool) -> Told<Said> {
         let burns_pending = matches!(call.burning, Some(Burning::Pending { .. }));
-        if is_pending || burns_pending { Told::Unknown } else { Told::NotApplied }
+        if is_pending || burns_pending { Told::Unknown } else { self.gives_up(call) }
     }
 
     fn events(&self, world: &World<Self>, events: &mut Vec<Event>) {

@@ -50,8 +50,11 @@ impl OneItem {
     }
 
     pub(super) fn decide_again(&self, call: &mut Call, row: Option<&Row>, now: u32) -> Next<Self> {
-        if call.kind == Kind::DeleteAtVersion || call.attempts == 0 {
+        if call.kind == Kind::DeleteAtVersion {
             return Next::Told(Told::NotApplied);
+        }
+        if call.attempts == 0 {
+            return Next::Told(self.gives_up(call));
         }
         call.attempts -= 1;
         self.decide(call, row, now)
@@ -79,7 +82,8 @@ impl OneItem {
         let bands = bands(call.kind).iter().map(|band| (i64::from(*band.start())..=i64::from(*band.end()), 0));
         let add = Add::to("stock", i64::from(by)).within(0..=i64::from(MOST)).bands("band", bands);
         match stand(&add, &attributes(row), !is_in_window(&sent, at)) {
-            Stand::Takes | Stand::WindowPassed if call.attempts > 0 => {
+            Stand::Takes | Stand::WindowPassed if call.attempts == 0 => Next::Told(self.gives_up(call)),
+            Stand::Takes | Stand::WindowPassed => {
                 call.attempts -= 1;
                 self.add(call, row, row.at, by)
             }

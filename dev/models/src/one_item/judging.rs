@@ -1,6 +1,7 @@
 //! What a row tells of the last attempt and of the earlier ones.
 
 use super::{Call, OneItem, Rule, Said, said};
+use crate::protocol::{Protocol, Told};
 use crate::row::{Row, Write, small};
 use fencepost::testing::{Fate, SeenRow, SentWrite, Verdict, fate, is_soon, judge};
 use std::time::UNIX_EPOCH;
@@ -37,6 +38,12 @@ impl OneItem {
             call.open.push(write.clone().narrowed(&sent.not_applied_before(self.seen(row).as_ref())));
             call.id += 1;
         }
+    }
+
+    /// What a call is told that ends without an answer, with nothing pending.
+    pub(super) fn gives_up(&self, call: &Call) -> Told<Said> {
+        let is_open = self.has_open_attempts(call) && !self.lacks(Rule::OpenIsUnknown);
+        if is_open { Told::Unknown } else { Told::NotApplied }
     }
 
     /// What the row tells of the open attempts: the one that was applied, and whether it may have forgotten one.

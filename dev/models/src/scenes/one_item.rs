@@ -65,6 +65,14 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
         ];
     }
     vec![
+        scene(
+            "throttled",
+            OneItem { others: 2, attempts: 2, ..item(&[AddOrUpdate], Some(0), (2, 2), limits(3, 1, 1, 2)) },
+        ),
+        scene(
+            "throttled-bands",
+            OneItem { others: 3, ..item(&[AddInBand, Add(-1)], Some(1), (3, 3), limits(2, 1, 1, 1)) },
+        ),
         scene("adds", OneItem { others: 2, ..item(&[Add(-1), Add(-1)], Some(1), (3, 3), limits(3, 1, 1, 0)) }),
         scene("short-window", OneItem { others: 3, ..item(&[Add(-1)], Some(1), (2, 1), limits(4, 2, 1, 1)) }),
         scene("add-and-update", OneItem { others: 1, ..item(&[Add(-1), Update], Some(0), (2, 2), limits(3, 1, 1, 1)) }),
@@ -177,7 +185,7 @@ fn removals_of_deletes_and_burns() -> Vec<Removal> {
             "a row tells an earlier attempt from the last one",
             NOT_APPLIED,
             Rule::KnowsEarlier,
-            turned(1),
+            OneItem { attempts: 2, ..one(&[AddOrUpdate, Delete], Some(0), (3, 2), 1) },
         ),
         removal(
             "forgotten-is-unknown",
@@ -192,6 +200,13 @@ fn removals_of_deletes_and_burns() -> Vec<Removal> {
             NOT_APPLIED,
             Rule::ForgottenSendIsUnknown,
             one(&[AddInBand, Add(-1)], Some(1), (3, 3), 3),
+        ),
+        removal(
+            "open-is-unknown",
+            "a call that ends without an answer while an attempt is open is unknown",
+            NOT_APPLIED,
+            Rule::OpenIsUnknown,
+            OneItem { limits: limits(2, 0, 1, 1), ..turned(1) },
         ),
         removal(
             "tombstone",

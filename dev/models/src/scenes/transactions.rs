@@ -56,6 +56,11 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
         ];
     }
     vec![
+        scene("throttled", Transactions { others: [1, 0], ..two(&[BLIND], some(1, 0), (3, 3), limits(3, 1, 1, 2)) }),
+        scene(
+            "throttled-burn",
+            Transactions { others: [1, 0], ..two(&[ORDER_OR_RESTOCK], none(1), (2, 1), limits(3, 1, 1, 2)) },
+        ),
         scene("anchor", Transactions { others: [1, 1], ..two(&[BLIND], some(1, 0), (3, 3), limits(4, 2, 1, 0)) }),
         scene(
             "short-window",
@@ -176,6 +181,13 @@ pub(super) fn removals() -> Vec<Removal> {
             NOT_APPLIED,
             Rule::ReadsUnseen,
             Transactions { others: [1, 0], ..two(&[BLIND], some(1, 0), (3, 3), few) },
+        ),
+        removal(
+            "open-attempt-is-unknown",
+            "a call that ends without an answer while an attempt is open is unknown",
+            NOT_APPLIED,
+            Rule::OpenIsUnknown,
+            Transactions { others: [1, 0], ..two(&[BLIND], some(1, 0), (3, 3), limits(2, 0, 1, 1)) },
         ),
     ]
 }

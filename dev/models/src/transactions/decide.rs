@@ -138,7 +138,7 @@ impl Transactions {
 
     pub(super) fn decide_again(&self, call: &mut Call) -> Next<Self> {
         if call.attempts == 0 {
-            return Next::Told(Told::NotApplied);
+            return Next::Told(self.gives_up(call));
         }
         call.attempts -= 1;
         self.decide(call)

@@ -1,7 +1,7 @@
 //! The attempts of one call that were refused and may still be applied, and the burns.
 
 use super::{Call, Known, Refusals, Rule, Said, Steps, Transactions, X, Y};
-use crate::protocol::{Answer, Next, Told};
+use crate::protocol::{Answer, Next, Protocol, Told};
 use crate::row::{Id, Row, Write};
 use fencepost::testing::{
     Fate, SentWrite, StepBurn, StepKind, Verdict, burn_of_step, fate, judge, may_still_land, writes_to,
@@ -54,6 +54,12 @@ impl Transactions {
         let open = Open { id: call.id, said: steps.said(), writes: writes.collect(), is_forgotten: false };
         call.open.push(open);
         call.id += 1;
+    }
+
+    /// What a call is told that ends without an answer, with nothing pending.
+    pub(super) fn gives_up(&self, call: &Call) -> Told<Said> {
+        let is_open = self.has_open_attempts(call) && !self.lacks(Rule::OpenIsUnknown);
+        if is_open { Told::Unknown } else { Told::NotApplied }
     }
 
     /// Judges the open attempts by a row that was shown.
