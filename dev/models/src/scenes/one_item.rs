@@ -35,6 +35,22 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
                 OneItem { others: 2, ..item(&[Add(-1), Update, Update], Some(0), (2, 2), limits(4, 2, 1, 0)) },
             ),
             scene(
+                "add-or-updates",
+                OneItem { others: 3, attempts: 3, ..item(&[AddOrUpdate, Add(1)], Some(0), (3, 2), limits(4, 1, 2, 1)) },
+            ),
+            scene(
+                "add-or-update-and-delete",
+                OneItem {
+                    others: 2,
+                    attempts: 2,
+                    ..item(&[AddOrUpdate, Delete, Create], Some(0), (3, 2), limits(3, 1, 1, 1))
+                },
+            ),
+            scene(
+                "bands",
+                OneItem { others: 3, attempts: 2, ..item(&[AddInBand, Add(-1)], Some(1), (3, 3), limits(4, 2, 2, 1)) },
+            ),
+            scene(
                 "add-and-delete",
                 OneItem {
                     others: 2,

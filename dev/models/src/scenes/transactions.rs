@@ -31,6 +31,22 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
                 Transactions { ..two(&[TRANSFER, BLIND, BLIND], some(3, 0), (3, 2), limits(4, 2, 1, 0)) },
             ),
             scene(
+                "blind-transfers",
+                Transactions {
+                    others: [2, 1],
+                    attempts: 3,
+                    ..two(&[BLIND, BLIND], some(1, 0), (3, 3), limits(4, 2, 2, 1))
+                },
+            ),
+            scene(
+                "restock-and-transfer",
+                Transactions { others: [2, 1], ..two(&[RESTOCK, TRANSFER], some(1, 0), (2, 2), limits(4, 2, 2, 1)) },
+            ),
+            scene(
+                "orders-or-restock",
+                Transactions { others: [2, 0], ..two(&[ORDER_OR_RESTOCK, Order], none(1), (2, 1), limits(4, 2, 2, 1)) },
+            ),
+            scene(
                 "order-and-transfer",
                 Transactions { others: [1, 0], ..two(&[Order, Cancel, Order], none(1), (2, 1), limits(4, 3, 1, 0)) },
             ),
