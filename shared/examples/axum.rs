@@ -34,7 +34,7 @@ use axum::routing::get;
 use fencepost::http::{Items, MAX_BODY, Problem, Resource, Response, Routes};
 use fencepost::{Call, Deadline, Decision, ItemVersion, Record, Source, Store};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::env;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -62,7 +62,7 @@ impl Resource for Visits {
         format!("/visits/{id}")
     }
 
-    fn to_json(&self, id: &str, at: ItemVersion) -> Value {
+    fn to_json(&self, id: &str, at: ItemVersion) -> impl Serialize {
         json!({ "room": id, "count": self.count, "version": at.version.get() })
     }
 }

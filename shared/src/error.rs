@@ -33,8 +33,9 @@ pub enum Failure {
         /// The last answer, or the reason why there was none.
         source: Source,
     },
-    /// The answer to a write was lost, and nothing proves whether the write was applied or still will be. Read the
-    /// item. If the change has an idempotency key, repeat it with the same key instead.
+    /// Nothing proves whether a write was applied or still will be. Usually its answer was lost. Rarely it was refused, and
+    /// a second copy may have been applied since. Read the item. If the change has an idempotency key, repeat it with the
+    /// same key instead.
     #[error(
         "outcome unknown: an answer was lost, and nothing proves whether the write was applied; read the item to find out"
     )]

@@ -420,7 +420,7 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
         let stored = IdempotencyRecord::new("payload".to_owned(), "not a number".to_owned(), now);
         let attributes = stored.encode().expect("attributes");
-        let record: IdempotencyRecord<u64> = Record::decode(attributes).expect("a record");
+        let record: IdempotencyRecord<u64> = Record::decode(&attributes).expect("a record");
         let expired = now + Duration::from_hours(25);
         assert_eq!(record.clone().answer_to("payload", expired).ok(), Some(Lookup::New));
         assert_eq!(record.clone().answer_to("another", now).ok(), Some(Lookup::KeyReused));

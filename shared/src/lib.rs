@@ -171,7 +171,7 @@ pub use layout::{Deletes, Names, OtherWriters, Regions};
 pub use lease::{Lease, LeaseTerms, Leases};
 pub use lww::{LwwRecord, LwwTable};
 pub use number::Number;
-pub use protocol::item::Attributes;
+pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
 pub use table::{Add, Added, Cursor, Decision, Index, Key, KeyPart, Page, Query, Record, Sort, Table};

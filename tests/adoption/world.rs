@@ -227,7 +227,7 @@ impl<S: Setup> Resource for Account<S> {
         format!("/accounts/{id}")
     }
 
-    fn to_json(&self, id: &str, at: ItemVersion) -> Value {
+    fn to_json(&self, id: &str, at: ItemVersion) -> impl Serialize {
         json!({"accountId": id, "balance": self.balance, "version": at.version.get()})
     }
 }

@@ -12,7 +12,7 @@ use fencepost::{
     Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 fn is_send<T: Send>(_: T) {}
@@ -88,7 +88,7 @@ impl Resource for Room {
         format!("/rooms/{id}")
     }
 
-    fn to_json(&self, id: &str, at: ItemVersion) -> Value {
+    fn to_json(&self, id: &str, at: ItemVersion) -> impl Serialize {
         json!({ "roomId": id, "seats": self.seats, "version": at.version.get() })
     }
 }

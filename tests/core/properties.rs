@@ -63,8 +63,9 @@ impl<const OF_MANY: bool> Record for Anything<OF_MANY> {
         Ok(self.attributes.clone())
     }
 
-    fn decode(attributes: Attributes) -> Result<Self, Source> {
-        Ok(Anything { attributes })
+    fn decode(attributes: &Attributes) -> Result<Self, Source> {
+        let own = attributes.iter().filter(|(name, _)| Self::ATTRIBUTES.contains(&name.as_str()));
+        Ok(Anything { attributes: own.map(|(name, value)| (name.clone(), value.clone())).collect() })
     }
 }
 

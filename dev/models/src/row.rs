@@ -285,7 +285,7 @@ impl Row {
 
     /// The ids that a write by `by` removes if its writer saw this row.
     pub fn prunable(&self, remembered: u64, by: Id) -> Vec<Id> {
-        let old = self.read_memory().prunable(version(self.at.version), remembered, id(by));
+        let old = self.read_memory().prunable(version(self.at.version), remembered, id(by), 0);
         old.iter().map(|id| id.as_bytes()[7]).collect()
     }
 

@@ -1,11 +1,10 @@
 //! A device and its pure decisions. Time is an argument.
 
 use fencepost::http::{Problem, Resource};
-use fencepost::json::{Decimal, Object, value_of};
+use fencepost::json::{Decimal, MAX_VALUES, Object, value_of};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Attributes, Decision, ItemVersion, Number, Record, Source};
+use fencepost::{Add, Attributes, Decision, Diff, ItemVersion, Number, Record, Source};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::time::Duration;
 
@@ -52,20 +51,35 @@ impl Record for Device {
         let mut attributes: Attributes = serde_dynamo::to_item(self)?;
         attributes.insert("state".to_owned(), self.state.to_attribute());
         attributes.insert("config".to_owned(), self.config.to_attribute());
-        let mut numbers = self.state.members().keys().filter_map(|name| self.state.number(name));
-        if numbers.any(|number| is_wide(&number)) {
-            attributes.insert(WIDE_NUMBERS.to_owned(), serde_dynamo::to_attribute_value(true)?);
-        }
+        mark_wide(&mut attributes, &self.state)?;
         Ok(attributes)
     }
 
-    fn decode(mut attributes: Attributes) -> Result<Self, Source> {
-        let mut object = |name: &str| -> Result<Object, Source> {
-            let attribute = attributes.remove(name).ok_or_else(|| format!("{name} is missing"))?;
+    /// The free-form objects may be large. One that stays as it is is not encoded.
+    fn diff(old: &Self, new: &Self) -> Result<Diff, Source> {
+        let mut before: Attributes = serde_dynamo::to_item(old)?;
+        let mut after: Attributes = serde_dynamo::to_item(new)?;
+        if old.config != new.config {
+            after.insert("config".to_owned(), new.config.to_attribute());
+        }
+        if old.state != new.state {
+            after.insert("state".to_owned(), new.state.to_attribute());
+            mark_wide(&mut before, &old.state)?;
+            mark_wide(&mut after, &new.state)?;
+        }
+        Ok(Diff::between(&before, after))
+    }
+
+    fn decode(attributes: &Attributes) -> Result<Self, Source> {
+        let object = |name: &str| -> Result<Object, Source> {
+            let attribute = attributes.get(name).ok_or_else(|| format!("{name} is missing"))?;
             Ok(Object::from_attribute(attribute).map_err(|reason| format!("{name}: {reason}"))?)
         };
         let (state, config) = (object("state")?, object("config")?);
-        let rest: Device = serde_dynamo::from_item(attributes)?;
+        let others = Self::ATTRIBUTES.iter().filter(|name| !["state", "config"].contains(*name));
+        let rest = others.filter_map(|name| attributes.get_key_value(*name));
+        let rest: Attributes = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let rest: Device = serde_dynamo::from_item(rest)?;
         Ok(Device { state, config, ..rest })
     }
 }
@@ -78,21 +92,33 @@ impl Resource for Device {
         format!("/devices/{id}")
     }
 
-    fn to_json(&self, id: &str, at: ItemVersion) -> Value {
-        let mut json = json!({
-            "deviceId": id,
-            "status": self.status,
-            "state": self.state,
-            "config": self.config,
-            "version": at.version.get(),
-            "createdAt": self.created_at,
-            "updatedAt": self.updated_at,
-        });
-        if let Some(changed) = self.config_updated_at {
-            json["configUpdatedAt"] = json!(changed);
+    fn to_json(&self, id: &str, at: ItemVersion) -> impl Serialize {
+        Shown {
+            config: &self.config,
+            config_updated_at: self.config_updated_at,
+            created_at: self.created_at,
+            device_id: id,
+            state: &self.state,
+            status: self.status,
+            updated_at: self.updated_at,
+            version: at.version.get(),
         }
-        json
     }
+}
+
+/// A device as clients see it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a, 'i> {
+    config: &'a Object,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config_updated_at: Option<Timestamp>,
+    created_at: Timestamp,
+    device_id: &'i str,
+    state: &'a Object,
+    status: Status,
+    updated_at: Timestamp,
+    version: u64,
 }
 
 /// A change of one number in `state`, relative to the current number.
@@ -133,6 +159,8 @@ pub enum Refusal {
     NotRepresentable,
     /// The device is offline.
     Offline,
+    /// The state would have more values than are taken.
+    TooManyValues,
     /// The last change of the configuration was too recent.
     ChangedTooRecently {
         /// The time until the configuration may be changed again.
@@ -151,6 +179,10 @@ impl From<Refusal> for Problem {
             Refusal::NotRepresentable => {
                 Problem::refused("not_representable", "the exact result has more than 38 digits or is out of range")
             }
+            Refusal::TooManyValues => {
+                let detail = format!("the state would have more than {MAX_VALUES} members and elements");
+                Problem::invalid("", "too_many_values", detail)
+            }
             Refusal::Offline => Problem::refused("device_offline", "the device must be online to be configured"),
             Refusal::ChangedTooRecently { wait } => {
                 Problem::refused("changed_too_recently", "the configuration was changed a moment ago").retry_after(wait)
@@ -165,6 +197,14 @@ impl From<Refusal> for Problem {
 /// most 18 decimals and is at most 10^18 in size, so the sum of two such numbers needs at most 38 digits. A device with
 /// this attribute is adjusted at a version instead, by [`decide_adjust`].
 const WIDE_NUMBERS: &str = "wideNumbers";
+
+/// Marks a device whose state has a wide number at its top level.
+fn mark_wide(attributes: &mut Attributes, state: &Object) -> Result<(), Source> {
+    if state.numbers().iter().any(is_wide) {
+        attributes.insert(WIDE_NUMBERS.to_owned(), serde_dynamo::to_attribute_value(true)?);
+    }
+    Ok(())
+}
 
 /// The most decimals of a number that is not wide.
 const MAX_DECIMALS: u64 = 18;
@@ -201,7 +241,7 @@ pub fn adjustment_as_add(adjustment: &Adjustment, now: Timestamp) -> Option<Add>
 /// Merges a patch into the state. Writes nothing if the patch changes nothing.
 #[must_use]
 pub fn decide_patch(device: &Device, patch: &Object, now: Timestamp) -> Decision<Device, Refusal> {
-    put_if_changed(device, Device { state: device.state.merged(patch), ..device.clone() }, now)
+    put_state(device, device.state.merged(patch), now)
 }
 
 /// Adds to one number of the state, exactly, within limits.
@@ -224,8 +264,7 @@ pub fn decide_adjust(device: &Device, adjustment: &Adjustment, now: Timestamp) -
     let Ok(result) = result else {
         return Decision::Refuse(Refusal::NotRepresentable);
     };
-    let state = device.state.with_number(&adjustment.attribute, &result);
-    put_if_changed(device, Device { state, ..device.clone() }, now)
+    put_state(device, device.state.with_number(&adjustment.attribute, &result), now)
 }
 
 /// Sets the status. Writes nothing if the device has that status already.
@@ -262,6 +301,15 @@ pub fn decide_config(
     }
     let next = Device { config: config.clone(), config_updated_at: Some(now), ..device.clone() };
     put_if_changed(device, next, now)
+}
+
+/// Writes the next state, unless it is the same. One with too many values is refused, so that every state that is written
+/// here can also be changed here.
+fn put_state(device: &Device, state: Object, now: Timestamp) -> Decision<Device, Refusal> {
+    if state != device.state && state.count() > MAX_VALUES {
+        return Decision::Refuse(Refusal::TooManyValues);
+    }
+    put_if_changed(device, Device { state, ..device.clone() }, now)
 }
 
 /// Writes the next value with this time, unless nothing differs.

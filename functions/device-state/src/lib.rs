@@ -11,7 +11,6 @@ use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
 use requests::{parse_adjustment, parse_device, parse_status, payload_of_adjustment, payload_of_device};
-use serde_json::json;
 use std::time::Duration;
 
 /// The state of the function between requests.
@@ -93,7 +92,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
         Route::Delete => app.devices.delete(&id, request.delete_request()?, call).await,
         Route::PatchState => {
             let patch = request.merge_patch()?;
-            let change = request.change_request(&matched, &json!(patch))?;
+            let change = request.change_request(&matched, &patch)?;
             app.devices.change(&id, &change, call, |device| decide_patch(device, &patch, app.now())).await
         }
         Route::Adjust => {
@@ -106,12 +105,12 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
         }
         Route::SetStatus => {
             let status = parse_status(request)?;
-            let change = request.change_request(&matched, &json!(status))?;
+            let change = request.change_request(&matched, &status)?;
             app.devices.change(&id, &change, call, |device| decide_status(device, status, app.now())).await
         }
         Route::SetConfig => {
             let config = request.object()?;
-            let change = request.change_request(&matched, &json!(config))?;
+            let change = request.change_request(&matched, &config)?;
             let interval = app.config_min_interval;
             app.devices.change(&id, &change, call, |device| decide_config(device, &config, interval, app.now())).await
         }

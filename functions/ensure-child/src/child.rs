@@ -6,7 +6,6 @@ use fencepost::json::Object;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Attributes, ItemVersion, Record, Source, Versioned};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 /// The value of one child. Its id is the key, and it never changes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -33,10 +32,13 @@ impl Record for Child {
         Ok(attributes)
     }
 
-    fn decode(mut attributes: Attributes) -> Result<Self, Source> {
-        let spec = attributes.remove("spec").ok_or("spec is missing")?;
+    fn decode(attributes: &Attributes) -> Result<Self, Source> {
+        let spec = attributes.get("spec").ok_or("spec is missing")?;
         let spec = Object::from_attribute(spec).map_err(|reason| format!("spec: {reason}"))?;
-        let rest: Child = serde_dynamo::from_item(attributes)?;
+        let others = Self::ATTRIBUTES.iter().filter(|name| **name != "spec");
+        let rest = others.filter_map(|name| attributes.get_key_value(*name));
+        let rest: Attributes = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let rest: Child = serde_dynamo::from_item(rest)?;
         Ok(Child { spec, ..rest })
     }
 }
@@ -55,15 +57,26 @@ impl Resource for Child {
         format!("/parents/{}/child?parentUid={}", self.parent_id, self.parent_uid)
     }
 
-    fn to_json(&self, id: &str, _at: ItemVersion) -> Value {
-        json!({
-            "childId": id,
-            "parentId": self.parent_id,
-            "parentUid": self.parent_uid,
-            "spec": self.spec,
-            "createdAt": self.created_at,
-        })
+    fn to_json(&self, id: &str, _at: ItemVersion) -> impl Serialize {
+        Shown {
+            child_id: id,
+            created_at: self.created_at,
+            parent_id: &self.parent_id,
+            parent_uid: &self.parent_uid,
+            spec: &self.spec,
+        }
     }
+}
+
+/// A child as clients see it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a, 'i> {
+    child_id: &'i str,
+    created_at: Timestamp,
+    parent_id: &'a str,
+    parent_uid: &'a str,
+    spec: &'a Object,
 }
 
 /// Returns the existing child, if it has the requested specification.

@@ -4,7 +4,7 @@ use fencepost::http::{Id, Problem, Resource};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Add, Decision, ItemVersion, Record};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The largest stock of a product. It is far below 2^53, which JSON readers keep exactly, and the sum of two fits too.
 pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
@@ -69,7 +69,7 @@ impl Resource for Product {
         format!("/products/{id}")
     }
 
-    fn to_json(&self, id: &str, at: ItemVersion) -> Value {
+    fn to_json(&self, id: &str, at: ItemVersion) -> impl Serialize {
         json!({
             "productId": id,
             "stock": self.stock,

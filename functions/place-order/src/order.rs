@@ -5,7 +5,7 @@ use fencepost::http::{Problem, Resource};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Decision, Index, ItemVersion, Record};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// One order. Its id is the key.
 ///
@@ -97,7 +97,7 @@ impl Resource for Order {
         format!("/orders/{id}")
     }
 
-    fn to_json(&self, id: &str, _at: ItemVersion) -> Value {
+    fn to_json(&self, id: &str, _at: ItemVersion) -> impl Serialize {
         let mut json = json!({
             "orderId": id,
             "userId": self.user_id,

@@ -11,7 +11,9 @@ use crate::table::{Add, Decision, Key, Query, Record, Table};
 use crate::timestamp::Timestamp;
 use crate::transact::{Plan, Reads};
 use crate::version::{ItemVersion, Versioned};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use std::collections::BTreeMap;
 
 /// A [`Record`] that clients see as an HTTP resource.
 pub trait Resource: Record + Clone + Send + Sync {
@@ -31,7 +33,7 @@ pub trait Resource: Record + Clone + Send + Sync {
     fn location(&self, id: &str) -> String;
 
     /// The item as JSON, as clients see it.
-    fn to_json(&self, id: &str, at: ItemVersion) -> Value;
+    fn to_json(&self, id: &str, at: ItemVersion) -> impl Serialize;
 }
 
 /// The items of one table, behind HTTP.
@@ -88,7 +90,7 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
-    pub fn create_request(&self, matched: &MatchedRoute, payload: &Value) -> Result<CreateRequest, Problem> {
+    pub fn create_request(&self, matched: &MatchedRoute, payload: &impl Serialize) -> Result<CreateRequest, Problem> {
         Ok(CreateRequest { if_absent: self.if_absent()?, claim: self.idempotency_claim(matched, payload)? })
     }
 
@@ -97,7 +99,7 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
-    pub fn change_request(&self, matched: &MatchedRoute, payload: &Value) -> Result<ChangeRequest, Problem> {
+    pub fn change_request(&self, matched: &MatchedRoute, payload: &impl Serialize) -> Result<ChangeRequest, Problem> {
         Ok(ChangeRequest { if_match: self.if_match()?, claim: self.idempotency_claim(matched, payload)? })
     }
 
@@ -175,11 +177,11 @@ impl<T: Resource> Items<T> {
                     "the index does not project the versions, or a row of another program was not adopted, or the ids are no text",
                 ));
             };
-            items.push(item.value.to_json(&id, at));
+            items.push(json_text(&item.value.to_json(&id, at)));
         }
-        let mut body = json!({ name: items });
+        let mut body = BTreeMap::from([(name, json_text(&items))]);
         if let Some(cursor) = page.next {
-            body["cursor"] = cursor.as_str().into();
+            body.insert("cursor", json_text(&cursor.as_str()));
         }
         Ok(Response::listed(&body))
     }
@@ -386,6 +388,11 @@ impl<T: Resource> Items<T> {
         });
         Response::from_answer(answer.await)
     }
+}
+
+/// A part of a body, as text.
+fn json_text(part: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(part).expect("a JSON value")
 }
 
 /// The problem for a taken key: a failed precondition if the client demanded a free key, otherwise a refusal.

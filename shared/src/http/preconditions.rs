@@ -4,7 +4,7 @@ use super::problem::Problem;
 use super::response::Response;
 use super::validator::Validator;
 use crate::version::ItemVersion;
-use serde_json::Value;
+use serde::Serialize;
 
 /// The state of an item that a request demands in order to change it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +99,7 @@ impl<V: Validator> Preconditions<V> {
     ///
     /// # Errors
     /// `version_conflict` (412) if `If-Match` demands another state.
-    pub fn respond(&self, at: V, body: impl FnOnce() -> Value) -> Result<Response, Problem> {
+    pub fn respond<B: Serialize>(&self, at: V, body: impl FnOnce() -> B) -> Result<Response, Problem> {
         self.if_match.check(at)?;
         Ok(if self.if_none_match.matches(at) { Response::not_modified(at) } else { Response::ok(at, &body()) })
     }

@@ -6,7 +6,9 @@ use super::response::{Headers, Response};
 use super::validator::Validator;
 use crate::error::{Failure, IdempotencyError, QueryError, Source};
 use crate::json::Invalid;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
@@ -52,25 +54,30 @@ impl Kind {
     }
 }
 
+/// Members of a body, each value as text.
+type Members = BTreeMap<String, Box<RawValue>>;
+
 /// A non-success response: its kind, a stable code and a sentence for people.
 #[derive(Debug)]
 pub struct Problem {
     kind: Kind,
     code: &'static str,
-    detail: String,
-    members: Map<String, Value>,
+    detail: Box<str>,
+    field: Option<Box<str>>,
+    members: Members,
     headers: Vec<(&'static str, String)>,
     source: Option<Source>,
 }
 
 impl Problem {
     fn new(kind: Kind, code: &'static str, detail: impl Into<String>) -> Self {
-        Problem { kind, code, detail: detail.into(), members: Map::new(), headers: Vec::new(), source: None }
+        let (members, headers) = (Members::new(), Vec::new());
+        Problem { kind, code, detail: detail.into().into(), field: None, members, headers, source: None }
     }
 
     /// 400: the request is wrong in `field`: a JSON Pointer into the body, `path:x`, `query:x` or `header:x`.
     pub fn invalid(field: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Self {
-        Self::new(Kind::Invalid, code, detail).with("field", field.into())
+        Self::new(Kind::Invalid, code, detail).in_field(field)
     }
 
     /// 403: the request depends on its caller, and the authorizer named nobody. Nothing was changed.
@@ -120,19 +127,19 @@ impl Problem {
     /// 413: the body, or the item that it would make, is too large. Nothing was written.
     pub fn too_large(detail: impl Into<String>) -> Self {
         // The field is the whole body, because all of it makes the body or the item too large.
-        Self::new(Kind::TooLarge, "too_large", detail).with("field", "")
+        Self::new(Kind::TooLarge, "too_large", detail).in_field("")
     }
 
     /// 415: the route does not take a body of this media type.
     pub fn unsupported_media_type(detail: impl Into<String>) -> Self {
-        Self::new(Kind::UnsupportedMediaType, "unsupported_media_type", detail).with("field", "header:content-type")
+        Self::new(Kind::UnsupportedMediaType, "unsupported_media_type", detail).in_field("header:content-type")
     }
 
     /// 422: the idempotency key was used for another request. Nothing was changed.
     #[must_use]
     pub fn key_reused() -> Self {
         let detail = "this idempotency key belongs to another request; nothing was changed, send a new key";
-        Self::new(Kind::KeyReused, "idempotency_key_reused", detail).with("field", "header:idempotency-key")
+        Self::new(Kind::KeyReused, "idempotency_key_reused", detail).in_field("header:idempotency-key")
     }
 
     /// 400: the route does not honour idempotency keys. Nothing was changed.
@@ -162,7 +169,7 @@ impl Problem {
             }
             _ => return problem,
         };
-        Problem { detail: detail.to_owned(), ..problem }
+        Problem { detail: detail.into(), ..problem }
     }
 
     /// The failure of a change that can be repeated unchanged at any time. The detail tells the client to repeat the
@@ -175,7 +182,7 @@ impl Problem {
         }
         let detail =
             "the change was sent, but whether it was applied could not be proved; repeat the request, which is safe";
-        Problem { detail: detail.to_owned(), ..problem }
+        Problem { detail: detail.into(), ..problem }
     }
 
     /// 500: the service failed in a way that no route expects. The client learns nothing internal; the log has the
@@ -186,9 +193,17 @@ impl Problem {
     }
 
     /// Adds a member to the body.
+    ///
+    /// # Panics
+    /// If the value is not JSON, as a map whose names are no texts.
     #[must_use]
-    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.members.insert(name.to_owned(), value.into());
+    pub fn with(mut self, name: &str, value: impl Serialize) -> Self {
+        self.members.insert(name.to_owned(), to_raw_value(&value).expect("a JSON value"));
+        self
+    }
+
+    fn in_field(mut self, field: impl Into<String>) -> Self {
+        self.field = Some(field.into().into());
         self
     }
 
@@ -219,7 +234,7 @@ impl Problem {
     /// The invalid field, if there is one.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
-        self.members.get("field").and_then(Value::as_str)
+        self.field.as_deref()
     }
 
     /// Whether the state of an item refuses the request (409).
@@ -238,19 +253,13 @@ impl Problem {
     #[must_use]
     pub fn into_response(self) -> Response {
         let (status, title) = self.kind.status();
-        let mut body = self.members;
-        for (name, value) in [
-            ("type", json!("about:blank")),
-            ("title", json!(title)),
-            ("status", json!(status)),
-            ("detail", json!(self.detail)),
-            ("code", json!(self.code)),
-        ] {
-            body.insert(name.to_owned(), value);
-        }
-        let mut headers: Headers = self.headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let (code, detail, field) = (self.code, self.detail.clone(), self.field.clone());
+        let said = self.with("type", "about:blank").with("title", title).with("status", status);
+        let said = said.with("detail", detail).with("code", code);
+        let said = if let Some(field) = field { said.with("field", field) } else { said };
+        let mut headers: Headers = said.headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
         headers.push(("content-type".into(), PROBLEM_JSON.to_owned()));
-        Response::problem(status, self.code, headers, Value::Object(body).to_string())
+        Response::problem(status, code, headers, &said.members)
     }
 }
 
@@ -346,6 +355,7 @@ impl From<Failure> for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
     fn status(problem: Problem) -> u16 {
         problem.into_response().status()

@@ -3,7 +3,6 @@
 use super::validator::Validator;
 use crate::version::Version;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::Value;
 use std::borrow::Cow;
 
 const JSON: &str = "application/json";
@@ -24,35 +23,35 @@ pub struct Response {
 impl Response {
     /// 200 with the item. `at` becomes the `ETag`.
     #[must_use]
-    pub fn ok(at: impl Validator, body: &Value) -> Self {
+    pub fn ok(at: impl Validator, body: &impl Serialize) -> Self {
         Self::shown(200, "ok", at, body)
     }
 
     /// 200 with several items. It has no `ETag`, because it shows no single state.
     #[must_use]
-    pub fn listed(body: &Value) -> Self {
+    pub fn listed(body: &impl Serialize) -> Self {
         let headers = vec![("content-type".into(), JSON.to_owned())];
-        Response { status: 200, outcome: "ok", headers, body: Some(body.to_string()), version: None }
+        Response { status: 200, outcome: "ok", headers, body: Some(text(body)), version: None }
     }
 
-    pub(super) fn problem(status: u16, code: &'static str, headers: Headers, body: String) -> Self {
-        Response { status, outcome: code, headers, body: Some(body), version: None }
+    pub(super) fn problem(status: u16, code: &'static str, headers: Headers, body: &impl Serialize) -> Self {
+        Response { status, outcome: code, headers, body: Some(text(body)), version: None }
     }
 
     /// 201 with the new item and its `location`.
     #[must_use]
-    pub fn created(location: String, at: impl Validator, body: &Value) -> Self {
+    pub fn created(location: String, at: impl Validator, body: &impl Serialize) -> Self {
         let mut response = Self::shown(201, "created", at, body);
         response.headers.push(("location".into(), location));
         response
     }
 
-    fn shown(status: u16, outcome: &'static str, at: impl Validator, body: &Value) -> Self {
+    fn shown(status: u16, outcome: &'static str, at: impl Validator, body: &impl Serialize) -> Self {
         Response {
             status,
             outcome,
             headers: vec![("content-type".into(), JSON.to_owned()), ("etag".into(), at.etag())],
-            body: Some(body.to_string()),
+            body: Some(text(body)),
             version: Some(at.number()),
         }
     }
@@ -103,6 +102,12 @@ impl Response {
         &self.headers
     }
 
+    /// The body, if there is one. The rest of the response is lost.
+    #[must_use]
+    pub fn into_body(self) -> Option<String> {
+        self.body
+    }
+
     /// The body, if there is one.
     #[must_use]
     pub fn body(&self) -> Option<&str> {
@@ -114,6 +119,14 @@ impl Response {
     pub fn version(&self) -> Option<u64> {
         self.version
     }
+}
+
+/// The body as text.
+///
+/// # Panics
+/// If the value is not JSON, as a map whose names are no texts.
+fn text(body: &impl Serialize) -> String {
+    serde_json::to_string(body).expect("a JSON value")
 }
 
 /// An idempotency record stores a response as one text. The format is private and may change between releases.

@@ -6,7 +6,13 @@
 use super::number::{Decimal, value_of};
 use super::object::Object;
 use aws_sdk_dynamodb::types::AttributeValue;
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+const NOT_JSON: &str = "an attribute of a kind that JSON does not have";
 
 /// Converts a value to an attribute. Numbers keep their text, and `null` becomes `NULL`.
 #[must_use]
@@ -33,10 +39,7 @@ pub fn from_attribute(attribute: AttributeValue) -> Result<Value, String> {
     Ok(match attribute {
         AttributeValue::Null(_) => Value::Null,
         AttributeValue::Bool(value) => Value::Bool(value),
-        AttributeValue::N(text) => {
-            let number = Decimal::parse(&text).map_err(|error| format!("{text:?}: {error}"))?;
-            value_of(&number)
-        }
+        AttributeValue::N(text) => number_in(&text)?,
         AttributeValue::S(text) => Value::String(text),
         AttributeValue::L(items) => Value::Array(items.into_iter().map(from_attribute).collect::<Result<_, _>>()?),
         AttributeValue::M(members) => Value::Object(
@@ -45,25 +48,63 @@ pub fn from_attribute(attribute: AttributeValue) -> Result<Value, String> {
                 .map(|(name, value)| Ok((name, from_attribute(value)?)))
                 .collect::<Result<_, String>>()?,
         ),
-        _ => return Err("an attribute of a kind that JSON does not have".to_owned()),
+        _ => return Err(NOT_JSON.to_owned()),
     })
+}
+
+fn number_in(text: &str) -> Result<Value, String> {
+    Decimal::parse(text).map(|number| value_of(&number)).map_err(|error| format!("{text:?}: {error}"))
 }
 
 impl Object {
     /// Converts the object to an attribute.
     #[must_use]
     pub fn to_attribute(&self) -> AttributeValue {
-        object_to_attribute(self.members())
+        to_attribute(&self.to_value())
     }
 
     /// Converts an attribute to an object. The limits of input do not apply to stored values.
     ///
     /// # Errors
     /// A sentence: the attribute is not a map, or contains something that JSON does not have.
-    pub fn from_attribute(attribute: AttributeValue) -> Result<Self, String> {
-        match from_attribute(attribute)? {
-            Value::Object(members) => Ok(Object(members)),
-            _ => Err("not a map".to_owned()),
+    pub fn from_attribute(attribute: &AttributeValue) -> Result<Self, String> {
+        if !attribute.is_m() {
+            return Err("not a map".to_owned());
+        }
+        to_raw_value(&AsJson(attribute)).map(Object::of_text).map_err(|error| error.to_string())
+    }
+}
+
+/// The text as JSON, if it is the one text of a number that is not scientific. Most stored numbers are.
+fn plain(text: &str) -> Option<&RawValue> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "1"));
+    let is_one_text = (whole == "0" && text.len() > 1 || !whole.starts_with('0')) && !fraction.ends_with('0');
+    let is_plain = !whole.is_empty() && !fraction.is_empty() && whole.len() + fraction.len() <= 38;
+    let are_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = is_plain && is_one_text && are_digits(whole) && are_digits(fraction);
+    (text == "0" || is_plain && digits != "0").then(|| serde_json::from_str(text).ok()).flatten()
+}
+
+/// Writes an attribute as JSON: members in order, and each number in its one text.
+struct AsJson<'a>(&'a AttributeValue);
+
+impl Serialize for AsJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            AttributeValue::Null(_) => serializer.serialize_unit(),
+            AttributeValue::Bool(value) => serializer.serialize_bool(*value),
+            AttributeValue::N(text) => match plain(text) {
+                Some(text) => text.serialize(serializer),
+                None => number_in(text).map_err(S::Error::custom)?.serialize(serializer),
+            },
+            AttributeValue::S(text) => serializer.serialize_str(text),
+            AttributeValue::L(items) => serializer.collect_seq(items.iter().map(AsJson)),
+            AttributeValue::M(members) => {
+                let in_order: BTreeMap<_, _> = members.iter().collect();
+                serializer.collect_map(in_order.into_iter().map(|(name, value)| (name, AsJson(value))))
+            }
+            _ => Err(S::Error::custom(NOT_JSON)),
         }
     }
 }
@@ -89,6 +130,37 @@ mod tests {
             let value = from_attribute(AttributeValue::N(notation.to_owned())).expect("a number");
             assert_eq!(value.to_string(), "100");
         }
+    }
+
+    #[test]
+    fn a_stored_number_is_read_in_its_one_text_in_any_notation_and_of_any_length() {
+        let object = |number: String| {
+            Object::from_attribute(&AttributeValue::M([("n".to_owned(), AttributeValue::N(number))].into()))
+        };
+        let (long, longest) = ("1".repeat(38), format!("1{}", "0".repeat(37)));
+        for number in [
+            "0",
+            "-0",
+            "7",
+            "-7",
+            "100",
+            "0100",
+            "1E+2",
+            "-1.50",
+            "1e37",
+            "1e38",
+            &long,
+            &longest,
+            &format!("{longest}0"),
+        ] {
+            let read = object((*number).to_owned()).expect("a number");
+            let one_text = Decimal::parse(number).expect("a number").to_string();
+            assert_eq!(read.text(), format!(r#"{{"n":{one_text}}}"#), "{number}");
+        }
+        for number in ["", "-", ".", ".5x", "x", "1 ", &"1".repeat(39)] {
+            assert!(object((*number).to_owned()).is_err(), "{number}");
+        }
+        assert!(Object::from_attribute(&AttributeValue::S("{}".to_owned())).is_err());
     }
 
     #[test]

@@ -18,6 +18,11 @@ impl Invalid {
     pub fn new(pointer: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Self {
         Invalid { pointer: pointer.into(), code, detail: detail.into() }
     }
+
+    /// The error as it is in a document that has this one at `pointer`.
+    pub(super) fn under(self, pointer: &str) -> Self {
+        Invalid { pointer: format!("{pointer}{}", self.pointer), ..self }
+    }
 }
 
 impl fmt::Display for Invalid {

@@ -2,8 +2,13 @@
 
 use super::invalid::{Invalid, pointer_to};
 use super::number::{Decimal, value_of};
-use serde::Serialize;
+use super::parse::read;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The most levels of a free-form object, counting itself. A `DynamoDB` item keeps that many.
 ///
@@ -16,72 +21,169 @@ const MAX_NAME: usize = 255;
 
 /// A free-form JSON object within the limits: at most 32 levels counting itself, and names of 1 to 255 bytes. No name
 /// at its own top level begins with `_`, because such names belong to this crate.
-#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
-#[serde(transparent)]
-pub struct Object(pub(super) Map<String, Value>);
+///
+/// It is kept as text, with its members in order and each number in its one text. So two objects are equal if and only
+/// if their texts are. A tree would take up to a hundred times as much memory. Serialise it straight to text: a tree of
+/// `serde_json` takes an object with the name of its own mark for a number, and [`Object::to_value`] does not.
+#[derive(Clone, Debug)]
+pub struct Object(Arc<RawValue>);
+
+/// The members of an object in order, each value as text.
+type Members<'a> = BTreeMap<Cow<'a, str>, Cow<'a, RawValue>>;
 
 impl Object {
     /// Creates an object from this value. `pointer` is the place of the value in its document.
     ///
     /// # Errors
     /// `invalid_type`, `reserved_name`, `invalid_name` or `too_deep`, with the pointer of the invalid value.
-    pub fn new(value: Value, pointer: &str) -> Result<Self, Invalid> {
-        let Value::Object(members) = value else {
+    pub fn new(mut value: Value, pointer: &str) -> Result<Self, Invalid> {
+        let Value::Object(members) = &value else {
             return Err(Invalid::new(pointer, "invalid_type", "this must be a JSON object"));
         };
-        refuse_reserved(&members, pointer)?;
-        check_members(&members, pointer, 1)?;
-        Ok(Object(members))
+        refuse_reserved(members, pointer)?;
+        check_members(members, 1).map_err(|invalid| invalid.under(pointer))?;
+        // One order of members, also if another crate of the build keeps the order of insertion.
+        value.sort_all_objects();
+        Ok(Object::of_text(raw(&value)))
     }
 
-    /// The members.
+    /// The object whose text this is. It must be in order, with each number in its one text.
+    pub(super) fn of_text(text: Box<RawValue>) -> Self {
+        Object(text.into())
+    }
+
+    /// The text.
     #[must_use]
-    pub fn members(&self) -> &Map<String, Value> {
-        &self.0
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The number of values in the object, at any depth: members and elements.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let (mut count, mut is_in_text, mut before) = (0, false, b' ');
+        let mut bytes = self.text().bytes();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'\\' => {
+                    bytes.next();
+                }
+                b'"' => is_in_text = !is_in_text,
+                _ if is_in_text => {}
+                b',' => count += 1,
+                // The first value of what was opened.
+                b'}' | b']' if !matches!((before, byte), (b'{', b'}') | (b'[', b']')) => count += 1,
+                _ => {}
+            }
+            before = byte;
+        }
+        count
     }
 
     /// The number in the member `name`. `None` if the member is missing or is not a number.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<Decimal> {
-        let Value::Number(number) = self.0.get(name)? else { return None };
-        Decimal::parse(number.as_str()).ok()
+        number_of(self.members().get(name)?)
+    }
+
+    /// The numbers among the members.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<Decimal> {
+        self.members().values().filter_map(|value| number_of(value)).collect()
     }
 
     /// Returns a copy of the object in which the member `name` holds this number.
     #[must_use]
     pub fn with_number(&self, name: &str, number: &Decimal) -> Self {
-        let mut members = self.0.clone();
-        members.insert(name.to_owned(), value_of(number));
-        Object(members)
+        let mut members = self.members();
+        members.insert(Cow::Borrowed(name), Cow::Owned(raw(&value_of(number))));
+        Object::of_text(raw(&members))
     }
 
-    /// Applies a merge patch (RFC 7396). The result is within the limits, because the object and the patch are.
+    /// Applies a merge patch (RFC 7396). The result is within the limits of depth and names, because the object and the
+    /// patch are.
     #[must_use]
     pub fn merged(&self, patch: &Object) -> Self {
-        let mut members = self.0.clone();
-        merge_members(&mut members, patch.members());
-        Object(members)
+        Object::of_text(merged(Some(&self.0), &patch.0))
     }
+
+    /// The object as a tree.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        read(self.text(), usize::MAX).unwrap_or_default()
+    }
+
+    fn members(&self) -> Members<'_> {
+        members_of(&self.0).unwrap_or_default()
+    }
+}
+
+impl Default for Object {
+    fn default() -> Self {
+        Object::of_text(raw(&Map::new()))
+    }
+}
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for Object {}
+
+/// The value as text.
+///
+/// # Panics
+/// Never: the values here are JSON.
+fn raw(value: &impl Serialize) -> Box<RawValue> {
+    to_raw_value(value).expect("a JSON value")
+}
+
+/// The members of the object in this text. `None` if it is of another kind.
+fn members_of(text: &RawValue) -> Option<Members<'_>> {
+    if !text.get().starts_with('{') {
+        return None;
+    }
+    let members: BTreeMap<Name<'_>, &RawValue> = serde_json::from_str(text.get()).unwrap_or_default();
+    Some(members.into_iter().map(|(name, value)| (name.0, Cow::Borrowed(value))).collect())
+}
+
+/// A name that is borrowed unless it has escapes.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+fn number_of(text: &RawValue) -> Option<Decimal> {
+    let is_number = text.get().starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    is_number.then(|| Decimal::parse(text.get()).ok()).flatten()
+}
+
+/// Applies a merge patch to a value (RFC 7396). Copies only what is beside the path of the patch.
+fn merged(target: Option<&RawValue>, patch: &RawValue) -> Box<RawValue> {
+    let Some(changes) = members_of(patch) else { return patch.to_owned() };
+    let mut members = target.and_then(members_of).unwrap_or_default();
+    for (name, change) in changes {
+        if change.get() == "null" {
+            members.remove(&name);
+        } else {
+            let value = merged(members.get(&name).map(|value| &**value), &change);
+            members.insert(name, Cow::Owned(value));
+        }
+    }
+    raw(&members)
 }
 
 /// Applies a merge patch to a value (RFC 7396).
 #[must_use]
 pub fn merge_patch(target: &Value, patch: &Value) -> Value {
-    let Value::Object(changes) = patch else { return patch.clone() };
-    let mut members = target.as_object().cloned().unwrap_or_default();
-    merge_members(&mut members, changes);
-    Value::Object(members)
-}
-
-fn merge_members(members: &mut Map<String, Value>, changes: &Map<String, Value>) {
-    for (name, change) in changes {
-        if change.is_null() {
-            members.remove(name);
-        } else {
-            let merged = merge_patch(members.get(name).unwrap_or(&Value::Null), change);
-            members.insert(name.clone(), merged);
-        }
-    }
+    let merged = merged(Some(&raw(target)), &raw(patch));
+    read(merged.get(), usize::MAX).unwrap_or_default()
 }
 
 /// Refuses members whose names begin with `_`, because such names belong to this crate.
@@ -97,29 +199,31 @@ pub fn refuse_reserved(members: &Map<String, Value>, pointer: &str) -> Result<()
     }
 }
 
-fn check_members(members: &Map<String, Value>, pointer: &str, depth: usize) -> Result<(), Invalid> {
+/// Checks the members of an object at this level. A pointer is built only where a value is refused.
+fn check_members(members: &Map<String, Value>, depth: usize) -> Result<(), Invalid> {
     for (name, value) in members {
-        let pointer = pointer_to(pointer, name);
-        if name.is_empty() || name.len() > MAX_NAME {
-            return Err(Invalid::new(pointer, "invalid_name", "a name has 1 to 255 bytes"));
-        }
-        check(value, &pointer, depth + 1)?;
+        let checked = if name.is_empty() || name.len() > MAX_NAME {
+            Err(Invalid::new("", "invalid_name", "a name has 1 to 255 bytes"))
+        } else {
+            check(value, depth + 1)
+        };
+        checked.map_err(|invalid| invalid.under(&pointer_to("", name)))?;
     }
     Ok(())
 }
 
 /// Checks a value at this level.
-fn check(value: &Value, pointer: &str, depth: usize) -> Result<(), Invalid> {
+fn check(value: &Value, depth: usize) -> Result<(), Invalid> {
     let deepest = if matches!(value, Value::Object(_) | Value::Array(_)) { depth + 1 } else { depth };
     if deepest > MAX_DEPTH {
         let detail = format!("a free-form object has at most {MAX_DEPTH} levels, the last of them for plain values");
-        return Err(Invalid::new(pointer, "too_deep", detail));
+        return Err(Invalid::new("", "too_deep", detail));
     }
     match value {
-        Value::Object(members) => check_members(members, pointer, depth),
-        Value::Array(items) => (0..)
-            .zip(items)
-            .try_for_each(|(index, item): (usize, _)| check(item, &pointer_to(pointer, &index.to_string()), depth + 1)),
+        Value::Object(members) => check_members(members, depth),
+        Value::Array(items) => (0..).zip(items).try_for_each(|(index, item): (usize, _)| {
+            check(item, depth + 1).map_err(|invalid| invalid.under(&pointer_to("", &index.to_string())))
+        }),
         _ => Ok(()),
     }
 }
@@ -172,6 +276,31 @@ mod tests {
         }
         let arrays = format!(r#"{{"a":{}{}}}"#, "[".repeat(31), "]".repeat(31));
         assert_eq!(refused(&arrays), (format!("/state/a{}", "/0".repeat(30)), "too_deep"));
+    }
+
+    #[test]
+    fn a_patch_goes_through_names_with_escapes_and_leaves_an_imitated_number_an_object() {
+        let object =
+            Object::new(json(r#"{"a\"b":{"c":{"d":1,"e":[1,2]}},"z":{"$serde_json::private::Number":"5"}}"#), "");
+        let patch = Object::new(json(r#"{"a\u0022b":{"c":{"d":null,"f":{"g":null}}}}"#), "").expect("a patch");
+        let merged = object.expect("an object").merged(&patch);
+        let expected = r#"{"a\"b":{"c":{"e":[1,2],"f":{}}},"z":{"$serde_json::private::Number":"5"}}"#;
+        assert_eq!(merged.text(), expected);
+        assert_eq!(merged.to_value().to_string(), expected);
+        assert_eq!(serde_json::to_string(&merged).expect("JSON"), expected);
+    }
+
+    #[test]
+    fn values_are_counted_at_any_depth_and_brackets_in_texts_are_none() {
+        for (text, count) in [
+            ("{}", 0),
+            (r#"{"a":{}}"#, 1),
+            (r#"{"a":[]}"#, 1),
+            (r#"{"a":[[],{}]}"#, 3),
+            (r#"{"a":[1,{"b":null,"c":"]},\"{["}],"d":"\\"}"#, 6),
+        ] {
+            assert_eq!(Object::new(json(text), "").expect("an object").count(), count, "{text}");
+        }
     }
 
     #[test]

@@ -5,12 +5,16 @@ use super::invalid::{Invalid, pointer_to};
 use super::number::{Decimal, value_of};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 
 /// The depth at which parsing stops. It is more than any valid body has, and less than the limit of `serde_json`, which
 /// is 128.
 const MAX_PARSE_DEPTH: usize = 64;
+
+/// The most values of a body: members of objects and elements of arrays, at any depth. A value may take a hundred times
+/// its text in memory.
+pub const MAX_VALUES: usize = 10_000;
 
 /// Parses a JSON value. Each number gets its one text.
 ///
@@ -19,7 +23,12 @@ const MAX_PARSE_DEPTH: usize = 64;
 pub fn parse(bytes: &[u8]) -> Result<Value, Invalid> {
     let text =
         std::str::from_utf8(bytes).map_err(|_| Invalid::new(String::new(), "invalid_json", "the body is not UTF-8"))?;
-    let reading = Reading::default();
+    read(text, MAX_VALUES)
+}
+
+/// Parses a JSON value of at most so many values.
+pub(super) fn read(text: &str, most: usize) -> Result<Value, Invalid> {
+    let reading = Reading { left: Cell::new(most), ..Reading::default() };
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = ValueSeed(&reading).deserialize(&mut deserializer).and_then(|value| {
         deserializer.end()?;
@@ -34,27 +43,51 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Invalid> {
 /// The current place of the parser, and the first error that it found.
 #[derive(Default)]
 struct Reading {
-    path: RefCell<Vec<String>>,
+    path: RefCell<Vec<Step>>,
     invalid: RefCell<Option<Invalid>>,
+    /// How many more values there may be.
+    left: Cell<usize>,
+}
+
+/// One step of the way to a value.
+enum Step {
+    Member(String),
+    Element(usize),
 }
 
 impl Reading {
     fn refuse<E: Error>(&self, code: &'static str, detail: impl Into<String>) -> E {
-        let pointer = self.path.borrow().iter().fold(String::new(), |pointer, name| pointer_to(&pointer, name));
+        let step = |pointer: String, step: &Step| match step {
+            Step::Member(name) => pointer_to(&pointer, name),
+            Step::Element(index) => pointer_to(&pointer, &index.to_string()),
+        };
+        let pointer = self.path.borrow().iter().fold(String::new(), step);
         *self.invalid.borrow_mut() = Some(Invalid::new(pointer, code, detail));
         E::custom("refused")
     }
 
-    fn enter<E: Error>(&self, name: String) -> Result<(), E> {
-        self.path.borrow_mut().push(name);
+    fn enter<E: Error>(&self, step: Step) -> Result<(), E> {
+        self.path.borrow_mut().push(step);
         if self.path.borrow().len() > MAX_PARSE_DEPTH {
             return Err(self.refuse("too_deep", "the body is nested too deeply"));
         }
         Ok(())
     }
 
-    fn leave(&self) {
-        self.path.borrow_mut().pop();
+    /// Counts the value at the end of the path.
+    fn count<E: Error>(&self) -> Result<(), E> {
+        let left = self.left.get().checked_sub(1).ok_or_else(|| {
+            self.refuse(
+                "too_many_values",
+                format!("at most {MAX_VALUES} members and elements are taken, and this is one more"),
+            )
+        })?;
+        self.left.set(left);
+        Ok(())
+    }
+
+    fn leave(&self) -> Option<Step> {
+        self.path.borrow_mut().pop()
     }
 }
 
@@ -100,8 +133,8 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
         loop {
-            self.0.enter(array.len().to_string())?;
-            let Some(item) = items.next_element_seed(ValueSeed(self.0))? else { break };
+            self.0.enter(Step::Element(array.len()))?;
+            let Some(item) = items.next_element_seed(ElementSeed(self.0))? else { break };
             self.0.leave();
             array.push(item);
         }
@@ -118,15 +151,29 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
                     .map_err(|error| self.0.refuse::<A::Error>("number_out_of_range", error.to_string()))?;
                 return Ok(value_of(&number));
             };
-            self.0.enter(name.clone())?;
-            if object.contains_key(&name) {
+            let is_there = object.contains_key(&name);
+            self.0.enter(Step::Member(name))?;
+            if is_there {
                 return Err(self.0.refuse("duplicate_name", "this name occurs twice in its object"));
             }
-            let value = members.next_value_seed(ValueSeed(self.0))?;
-            self.0.leave();
-            object.insert(name, value);
+            let value = members.next_value_seed(ElementSeed(self.0))?;
+            if let Some(Step::Member(name)) = self.0.leave() {
+                object.insert(name, value);
+            }
         }
         Ok(Value::Object(object))
+    }
+}
+
+/// Reads a member or an element, and counts it.
+struct ElementSeed<'a>(&'a Reading);
+
+impl<'de> DeserializeSeed<'de> for ElementSeed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.0.count()?;
+        ValueSeed(self.0).deserialize(deserializer)
     }
 }
 
@@ -209,6 +256,16 @@ mod tests {
     #[test]
     fn a_name_that_occurs_twice_is_refused() {
         assert_eq!(refused(r#"{"by":1,"by":2}"#), ("/by".to_owned(), "duplicate_name"));
+    }
+
+    #[test]
+    fn ten_thousand_values_are_taken_and_one_more_is_named_by_its_pointer() {
+        let zeros = |count: usize| vec!["0"; count].join(",");
+        assert!(parse(format!(r#"{{"a":[{}]}}"#, zeros(MAX_VALUES - 1)).as_bytes()).is_ok());
+        let refusal = (format!("/a/{}", MAX_VALUES - 1), "too_many_values");
+        assert_eq!(refused(&format!(r#"{{"a":[{}]}}"#, zeros(MAX_VALUES))), refusal);
+        let members: Vec<_> = (0..=MAX_VALUES).map(|number| format!(r#""{number:05}":{{}}"#)).collect();
+        assert_eq!(refused(&format!("{{{}}}", members.join(","))), ("/10000".to_owned(), "too_many_values"));
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn query_of(query: &QueryMap) -> BTreeMap<String, String> {
     joined(query.iter().map(|(name, value)| (name, Cow::Borrowed(value))), ",")
 }
 
-pub(super) fn to_event(response: &Response) -> ApiGatewayV2httpResponse {
+pub(super) fn to_event(response: Response) -> ApiGatewayV2httpResponse {
     let mut event = ApiGatewayV2httpResponse::default();
     event.status_code = i64::from(response.status());
     for (name, value) in response.headers() {
@@ -109,7 +109,7 @@ pub(super) fn to_event(response: &Response) -> ApiGatewayV2httpResponse {
             event.headers.insert(name, value);
         }
     }
-    event.body = response.body().map(|body| encodings::Body::Text(body.to_owned()));
+    event.body = response.into_body().map(encodings::Body::Text);
     event
 }
 

@@ -99,5 +99,5 @@ async fn respond_and_report<A>(
         details,
     };
     reporter.write(report);
-    to_event(&response)
+    to_event(response)
 }

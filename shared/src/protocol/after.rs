@@ -6,8 +6,8 @@ use crate::error::Failure;
 use crate::protocol::judge::{Base, SentWrite, Verdict};
 use crate::version::{ItemVersion, Version};
 
-/// The most earlier attempts of one change that the next one burns. A change that has more of them gives up as contended,
-/// because each of them makes the expressions of the next one longer.
+/// The most earlier attempts of one change that the next one burns. A change that has more of them gives up, because each of
+/// them makes the expressions of the next one longer.
 pub(crate) const MOST_OPEN: usize = 32;
 
 /// The failure of a change that ends although an earlier attempt may have been applied since it was refused: nothing says

@@ -26,11 +26,11 @@ pub(crate) async fn read_rows(
         }
         batches += 1;
         let asked: Vec<Address> = left.iter().map(|&at| rows[at].clone()).collect();
-        let batch = until_read(sender, call, |timeout| sender.read_batch(&asked, timeout)).await?;
+        let mut batch = until_read(sender, call, |timeout| sender.read_batch(&asked, timeout)).await?;
         left.retain(|&at| {
             let is_left_out = batch.left_out(&rows[at]);
             if !is_left_out {
-                found[at] = batch.item(&rows[at]);
+                found[at] = batch.take_item(&rows[at]);
             }
             is_left_out
         });

@@ -16,15 +16,24 @@ pub struct Diff {
     pub remove: BTreeSet<String>,
 }
 
-/// Computes the difference between `old` and `new`, attribute by attribute. A changed map or list is set as a whole.
-#[must_use]
-pub fn diff(old: &Attributes, new: &Attributes) -> Diff {
-    let set = new.iter().filter(|(name, value)| old.get(*name) != Some(value));
-    let remove = old.keys().filter(|name| !new.contains_key(*name));
-    Diff { set: set.map(|(name, value)| (name.clone(), value.clone())).collect(), remove: remove.cloned().collect() }
-}
-
 impl Diff {
+    /// Computes the difference between `old` and `new`, attribute by attribute. A changed map or list is set as a whole.
+    #[must_use]
+    pub fn between(old: &Attributes, new: Attributes) -> Self {
+        let remove = old.keys().filter(|name| !new.contains_key(*name)).cloned().collect();
+        let set = new.into_iter().filter(|(name, value)| old.get(name) != Some(value));
+        Diff { set: set.collect(), remove }
+    }
+
+    /// The attributes of an item that this leaves or sets.
+    pub(crate) fn applied<'a>(
+        &'a self,
+        item: &'a Attributes,
+    ) -> impl Iterator<Item = (&'a String, &'a AttributeValue)> {
+        let stays = |name: &String| !self.remove.contains(name) && !self.set.contains_key(name);
+        item.iter().filter(move |(name, _)| stays(name)).chain(&self.set)
+    }
+
     /// Changes a whole item in the same way as the update expression.
     pub(crate) fn apply(&self, item: &mut Attributes) {
         item.retain(|name, _| !self.remove.contains(name));

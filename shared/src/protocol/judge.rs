@@ -159,9 +159,11 @@ pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) 
         (Verdict::Open | Verdict::Corrupt, _) | (Verdict::Unproved, Base::NoRow(_)) => true,
         (Verdict::Unproved, Base::Row { version, window, incarnation }) => {
             let is_below = |row: &SeenRow| row.version.get() < version.get() + window;
-            incarnation.is_foreign()
-                || write.versions_may_repeat
-                || seen.is_some_and(|row| row.incarnation == incarnation && is_below(row))
+            let is_there = |row: &SeenRow| match incarnation.is_foreign() {
+                true => row.incarnation.is_foreign() && row.version == version,
+                false => row.incarnation == incarnation && is_below(row),
+            };
+            write.versions_may_repeat || seen.is_some_and(is_there)
         }
     }
 }
@@ -278,7 +280,10 @@ mod tests {
         // Where another program writes without a condition, a state may come back.
         let any = SentWrite { versions_may_repeat: true, ..add };
         assert!(may(&any, None) && may(&any, seen(40 + 2 * R)));
-        assert!(may(&adoption(id(99), 40, 1), Some(foreign(41, 2))));
+        // An adoption demands the version and no incarnation. Elsewhere, no version comes twice.
+        let adopts = adoption(id(99), 40, 1);
+        assert!(may(&adopts, Some(foreign(40, 2))));
+        assert!(!may(&adopts, Some(foreign(41, 2))) && !may(&adopts, seen(41)) && !may(&adopts, None));
     }
 
     /// A copy of an open attempt is applied after the row that refused the attempt was seen. So the row would remember it

@@ -5,8 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::collections::BTreeMap;
 
-/// The most ids that one write removes from the memory of its row. More would make the expression long. One write adds
-/// one id, so removing a few is enough even if several writers remove the same ones.
+/// How many ids a write removes from the memory of its row, unless it adds more. More would make the expression long. One
+/// write usually adds one id, so removing a few is enough even if several writers remove the same ones.
 const PRUNED_PER_WRITE: usize = 4;
 
 /// The id of one attempt of a change, or of all of them as long as none may still be applied after its refusal. It stays the
@@ -93,18 +93,19 @@ impl Memory {
         self.0.len()
     }
 
-    /// The ids that the write `by` removes, if its writer saw this memory at the version `seen`: at most four.
+    /// The ids that the write `by` removes, if its writer saw this memory at the version `seen`: at most four, or as many as
+    /// it adds. It adds its own and the `burned` ones.
     ///
     /// An id that was stored before version `c` may go when the row is at least at `c + R - 1`, because the write that
     /// removes it then makes at least `c + R`. One version earlier, a copy of the removed write could still be in its
     /// window, and would be applied twice. Writers that saw the same memory begin at different ids, so that
     /// together they remove more than four.
     #[must_use]
-    pub fn prunable(&self, seen: Version, remembered: u64, by: WriteId) -> Vec<WriteId> {
+    pub fn prunable(&self, seen: Version, remembered: u64, by: WriteId, burned: usize) -> Vec<WriteId> {
         let is_old = |trace: &Trace| trace.version().get() + remembered <= seen.get() + 1;
         let old: Vec<WriteId> = self.0.iter().filter(|(_, trace)| is_old(trace)).map(|(id, _)| *id).collect();
         let first = old.partition_point(|id| *id < by);
-        old.iter().cycle().skip(first).take(old.len().min(PRUNED_PER_WRITE)).copied().collect()
+        old.iter().cycle().skip(first).take(old.len().min(PRUNED_PER_WRITE.max(1 + burned))).copied().collect()
     }
 }
 
@@ -141,16 +142,18 @@ mod tests {
     fn an_id_is_removed_from_version_c_plus_r_on_and_never_earlier() {
         let memory: Memory =
             [(id(1), Trace::Applied(version(10))), (id(2), Trace::Burned(version(11)))].into_iter().collect();
-        let pruned = |seen| memory.prunable(version(seen), 16, id(9));
+        let pruned = |seen| memory.prunable(version(seen), 16, id(9), 0);
         assert_eq!([pruned(24), pruned(25), pruned(26)], [vec![], vec![id(1)], vec![id(1), id(2)]]);
     }
 
     #[test]
     fn writers_that_saw_the_same_memory_begin_at_different_ids() {
         let memory: Memory = (0..8).map(|n| (id(n * 10), Trace::Applied(version(n + 1)))).collect();
-        let pruned = |by| memory.prunable(version(100), 16, id(by));
+        let pruned = |by| memory.prunable(version(100), 16, id(by), 0);
         assert_eq!(pruned(0), [0, 10, 20, 30].map(id));
         assert_eq!(pruned(55), [60, 70, 0, 10].map(id));
         assert_eq!(pruned(1000), [0, 10, 20, 30].map(id));
+        let removed = |burned| memory.prunable(version(100), 16, id(0), burned).len();
+        assert_eq!([0, 3, 4, 6, 20].map(removed), [4, 4, 5, 7, 8], "a write that burns removes as many as it adds");
     }
 }

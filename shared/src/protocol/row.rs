@@ -223,9 +223,12 @@ pub(crate) fn advance(
 pub(crate) const MAX_ITEM: usize = 400 * 1024 - 4096;
 
 /// Refuses an item that would be too large, before anything is sent. Does not count the attributes of this crate.
-pub(crate) fn check_size(names: &Names, item: &Attributes) -> Result<(), Failure> {
+pub(crate) fn check_size<'a>(
+    names: &Names,
+    item: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>,
+) -> Result<(), Failure> {
     let ours = names.all();
-    let bytes = size_of_attributes(item.iter().filter(|(name, _)| !ours.contains(&name.as_str())));
+    let bytes = size_of_attributes(item.into_iter().filter(|(name, _)| !ours.contains(&name.as_str())));
     if bytes > MAX_ITEM {
         return Err(Failure::TooLarge { bytes, limit: MAX_ITEM });
     }

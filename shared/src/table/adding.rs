@@ -257,7 +257,7 @@ impl<'a, T: Record> AddChange<'a, T> {
         let mut prune = Vec::new();
         if let Some(row) = &sight.row {
             row.check_fence(self.table.fence)?;
-            prune = prunable(layout, row, self.id);
+            prune = prunable(layout, row, self.id, &[]);
         }
         let remember = Remember { id: self.id, prune: &prune, burn: &[] };
         condition::add_within(self.key.clone(), &Self::demand(sight)?, &remember, addition)

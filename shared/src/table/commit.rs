@@ -25,8 +25,8 @@ pub(crate) enum Committed<T> {
         id: WriteId,
         /// The version that it made.
         at: ItemVersion,
-        /// The current state of the key.
-        current: Observed<T>,
+        /// The current state of the key, if it can be read.
+        current: Option<Observed<T>>,
     },
     /// The write was not applied.
     Conflict {
@@ -112,7 +112,7 @@ impl<'a, T: Record> RowChange<'a, T> {
             .collect();
         if let Some((id, at)) = fates.iter().find_map(landed) {
             self.table.saw(&self.key, refused_by);
-            return Ok(Committed::Earlier { id, at, current: observed(current?)? });
+            return Ok(Committed::Earlier { id, at, current: current.and_then(observed).ok() });
         }
         let is_soon = soon_purged(layout, sent, refused_by, now);
         let after = after_write(verdict, pending.is_some(), is_soon, named_by_client);

@@ -9,7 +9,7 @@ use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
 use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::deliver::Delivery;
-use crate::protocol::item::Attributes;
+use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::row::Row;
 use crate::protocol::send::{Send, SendOutcome, Sender};
 use crate::store::Store;
@@ -162,11 +162,22 @@ impl<T: Record> Table<T> {
     /// Encodes the value, and checks that it has only the attributes that its `Record` declares.
     pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
         let attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
-        if let Some(name) = attributes.keys().find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
+        Self::check_declares(attributes.keys())?;
+        Ok(attributes)
+    }
+
+    /// Finds the difference between two values, and checks that it has only the attributes that the `Record` declares.
+    pub(crate) fn diff(old: &T, new: &T) -> Result<Diff, Failure> {
+        let diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
+        Self::check_declares(diff.set.keys().chain(&diff.remove))?;
+        Ok(diff)
+    }
+
+    fn check_declares<'a>(mut names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
+        if let Some(name) = names.find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
             return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
         }
-        Self::check_record()?;
-        Ok(attributes)
+        Self::check_record()
     }
 
     /// Checks what the `Record` says of itself.
@@ -184,7 +195,7 @@ impl<T: Record> Table<T> {
 
     /// Decodes the value in these attributes. Ignores attributes that the `Record` does not declare.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
-        T::decode(only(T::ATTRIBUTES, attributes)).map_err(|source| {
+        T::decode(attributes).map_err(|source| {
             let reason = source.to_string();
             if source.is::<Undeclared>() { invalid(reason) } else { Failure::CorruptItem { reason } }
         })
@@ -228,12 +239,6 @@ fn check_declared(layout: &Layout) -> Result<(), String> {
         Some(name) => Err(format!("its Record lets {name} expire, which is not among its attributes")),
         None => Ok(()),
     }
-}
-
-/// A copy of the attributes with these names.
-fn only(names: &[&str], attributes: &Attributes) -> Attributes {
-    let known = names.iter().filter_map(|name| attributes.get_key_value(*name));
-    known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 fn invalid(reason: String) -> Failure {

@@ -5,7 +5,7 @@ use super::record::Record;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
 use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remember};
-use crate::protocol::item::{Attributes, Diff, diff};
+use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row, check_size};
@@ -106,12 +106,11 @@ impl<T: Record> Write<'_, T> {
         let (request, on) = match *self {
             Write::Create(value) => (create(value, key, stamp)?, Base::NoRow(first_version(layout))),
             Write::Revive(row, value) => {
-                let change = diff(&leftovers(layout, row), &Table::<T>::encode(value)?);
+                let change = Diff::between(&leftovers(layout, row), Table::<T>::encode(value)?);
                 (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
             Write::Update(row, old, new) => {
-                let change = diff(&Table::<T>::encode(old)?, &Table::<T>::encode(new)?);
-                (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
+                (change_row(layout, row, Table::<T>::diff(old, new)?, key, stamp)?, Demand::of(layout, row).base())
             }
             Write::Delete(at, row) => {
                 Table::<T>::check_record()?;
@@ -156,8 +155,8 @@ pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure
 }
 
 /// The ids that a write by `id` removes from the memory of this row.
-pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId) -> Vec<WriteId> {
-    row.memory.prunable(row.at.version, layout.remembered, id)
+pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
+    row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
 }
 
 /// A tombstone on a free key, as the write `id` leaves it.
@@ -213,14 +212,14 @@ fn change_row(
     let marks = if is_ours { &[names.buried, names.purge_at][..] } else { &[names.buried] };
     let marks = marks.iter().filter(|name| row.attributes.contains_key(**name));
     diff.remove.extend(marks.map(|&name| name.to_owned()));
-    let mut item = row.attributes.clone();
-    diff.apply(&mut item);
-    check_size(names, &item)?;
+    check_size(names, diff.applied(&row.attributes))?;
     let demand = Demand::of(layout, row);
-    let prune = prunable(layout, row, stamp.id);
+    let prune = prunable(layout, row, stamp.id, stamp.burn);
     let remember = Remember { id: stamp.id, prune: &prune, burn: stamp.burn };
     let update = condition::update_at(key.clone(), &demand, &remember, &diff);
     let write = update.and_then(|update| condition::fenced(update, names, stamp.fence)).or_else(|| {
+        let mut item = row.attributes.clone();
+        diff.apply(&mut item);
         row::advance(names, &mut item, row.at, stamp.id, &prune, stamp.burn);
         condition::fenced(condition::put_at(&demand, &remember, item)?, names, stamp.fence)
     });
@@ -246,7 +245,7 @@ fn delete(
     }
     let removed = layout.attributes.iter().filter(|name| !diff.set.contains_key(**name));
     diff.remove = removed.map(|&name| name.to_owned()).collect();
-    let prune = row.map(|row| prunable(layout, row, stamp.id)).unwrap_or_default();
+    let prune = row.map(|row| prunable(layout, row, stamp.id, stamp.burn)).unwrap_or_default();
     let bury = |prune| {
         let remember = Remember { id: stamp.id, prune, burn: stamp.burn };
         condition::bury_at(key.clone(), demand, &remember, &diff, purge_at).and_then(fenced)

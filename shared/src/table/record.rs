@@ -3,7 +3,7 @@
 use super::fields::check_fields;
 use crate::error::Source;
 use crate::layout::{Deletes, Names, OtherWriters, Regions};
-use crate::protocol::item::Attributes;
+use crate::protocol::item::{Attributes, Diff};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -80,13 +80,24 @@ pub trait Record: Serialize + DeserializeOwned {
         Ok(serde_dynamo::to_item(self)?)
     }
 
-    /// Decodes the value from its attributes. Attributes that are not in `ATTRIBUTES` are removed before.
+    /// Finds the attributes that a change from `old` to `new` sets and removes. A type with large attributes may compare
+    /// its own fields instead, and encode only those that differ.
+    ///
+    /// # Errors
+    /// See [`Record::encode`].
+    fn diff(old: &Self, new: &Self) -> Result<Diff, Source> {
+        Ok(Diff::between(&old.encode()?, new.encode()?))
+    }
+
+    /// Decodes the value from the attributes of its row. There may be others than those in `ATTRIBUTES`; ignore them.
     ///
     /// # Errors
     /// The reason why the attributes cannot be decoded. The operation then fails with
     /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
-    fn decode(attributes: Attributes) -> Result<Self, Source> {
+    fn decode(attributes: &Attributes) -> Result<Self, Source> {
         check_fields::<Self>(Self::ATTRIBUTES)?;
-        Ok(serde_dynamo::from_item(attributes)?)
+        let own = Self::ATTRIBUTES.iter().filter_map(|name| attributes.get_key_value(*name));
+        let own: Attributes = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Ok(serde_dynamo::from_item(own)?)
     }
 }

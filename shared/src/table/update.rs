@@ -138,8 +138,12 @@ impl<T: Record> Table<T> {
                     return match (value, current) {
                         (Some(value), _) => Ok(Versioned { value, at }),
                         // It was an add. The row shows its result.
-                        (None, Observed::Live(_, current)) => Ok(current),
-                        (None, Observed::Absent | Observed::Tombstone(_)) => Err(UpdateError::NotFound),
+                        (None, Some(Observed::Live(_, current))) => Ok(current),
+                        (None, Some(Observed::Absent | Observed::Tombstone(_))) => Err(UpdateError::NotFound),
+                        (None, None) => {
+                            let source = "the add was applied, and its item cannot be read".into();
+                            Err(Failure::OutcomeUnknown { source }.into())
+                        }
                     };
                 }
                 Committed::Conflict { current, open } => {

@@ -26,7 +26,7 @@ pub use crate::protocol::after::{
     AfterAdd, AfterCancellation, AfterWrite, StepBurn, StepKind, after_add, after_burn, after_cancellation,
     after_settling, after_write, anchors_of, burn_of_step, is_in_window, writes_to,
 };
-pub use crate::protocol::item::{Diff, diff};
+pub use crate::protocol::item::Diff;
 pub use crate::protocol::judge::{Base, Fate, SeenRow, SentWrite, Verdict, fate, judge, may_still_land};
 pub use crate::protocol::memory::{Memory, Trace, WriteId};
 pub use crate::table::add::Stand;

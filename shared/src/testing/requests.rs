@@ -93,7 +93,7 @@ impl Writer<'_> {
             }),
             (RowWrite::Delete, Some(row)) => Some(Write::<T>::Delete(row.at, Some(row)).prepare(&key, stamp)?.0),
             (RowWrite::Add(add), Some(row)) => {
-                let prune = prunable(layout, row, self.id);
+                let prune = prunable(layout, row, self.id, self.burn);
                 let demand = Demand::of(layout, row).in_window();
                 condition::add_within(key, &demand, &remember(&prune), &resolve(add)?).and_then(fenced)
             }

@@ -3,7 +3,7 @@
 use crate::error::Failure;
 use crate::lease::StoredLease;
 use crate::lww::{LwwRecord, OrderKey, read_instance};
-use crate::protocol::item::{Attributes, diff};
+use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::judge::SeenRow;
 use crate::protocol::memory::{Memory, WriteId};
 use crate::protocol::row::{self, Row};
@@ -67,10 +67,10 @@ pub fn advanced_row<T: Record>(attributes: &Attributes, value: &T, id: WriteId) 
     let mut before = attributes.clone();
     before.retain(|name, _| T::ATTRIBUTES.contains(&name.as_str()));
     let mut item = attributes.clone();
-    diff(&before, &Table::<T>::encode(value)?).apply(&mut item);
+    Diff::between(&before, Table::<T>::encode(value)?).apply(&mut item);
     item.remove(layout.names.buried);
     item.remove(layout.names.purge_at);
-    row::advance(&layout.names, &mut item, row.at, id, &prunable(layout, &row, id), &[]);
+    row::advance(&layout.names, &mut item, row.at, id, &prunable(layout, &row, id, &[]), &[]);
     Ok(item)
 }
 

@@ -13,7 +13,7 @@ use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::protocol::seen_rows::SeenRows;
 use crate::protocol::send::{Address, step};
-use crate::table::prepare::{Observed, Stamp, Write, check_room, first_version, prunable, sent_write, tombstone};
+use crate::table::prepare::{Stamp, Write, check_room, first_version, prunable, sent_write, tombstone};
 use crate::table::{Add, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 use std::sync::Arc;
@@ -22,6 +22,9 @@ use std::time::SystemTime;
 
 /// The most bytes that all items of a transaction may have together (`DynamoDB` quota).
 const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// A write as it is sent, and what the judge must know of it.
+type Prepared = (ConditionalWrite, SentWrite);
 
 /// The result of a decision over several items.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -201,13 +204,13 @@ impl Attempt {
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let known = &self.rows[item.row];
         known.is_looked_at.store(true, Relaxed);
-        match &known.known {
-            Known::Nothing | Known::Absent | Known::Lost => self.write(item, &Write::Create(value)),
-            Known::Row(row) => match Observed::<T>::of(row.clone())? {
-                Observed::Tombstone(row) => self.write(item, &Write::Revive(&row, value)),
-                Observed::Live(..) | Observed::Absent => Err(invalid(format!("{} is there already", known.name))),
-            },
-        }
+        let write = match &known.known {
+            Known::Nothing | Known::Absent | Known::Lost => Write::Create(value),
+            Known::Row(row) if row.is_tombstone => Write::Revive(row, value),
+            Known::Row(_) => return Err(invalid(format!("{} is there already", known.name))),
+        };
+        let prepared = self.prepared(item, &write)?;
+        self.write(item, prepared)
     }
 
     /// The version that [`put_if_absent`](Attempt::put_if_absent) will make: the
@@ -229,7 +232,8 @@ impl Attempt {
     /// token than that of its table.
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let (row, current) = self.live(item)?;
-        self.write(item, &Write::Update(&row, &current.value, value))
+        let prepared = self.prepared(item, &Write::Update(row, &current.value, value))?;
+        self.write(item, prepared)
     }
 
     /// Adds a step that deletes the item, if it is still at the observed version. Returns the version of the tombstone.
@@ -238,7 +242,8 @@ impl Attempt {
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
         let (row, _) = self.live(item)?;
-        Ok(self.write(item, &Write::<T>::Delete(row.at, Some(&row)))?.version)
+        let prepared = self.prepared(item, &Write::<T>::Delete(row.at, Some(row)))?;
+        Ok(self.write(item, prepared)?.version)
     }
 
     /// Adds a step that writes nothing, but demands that the key is still in the observed state: at that version, or
@@ -287,7 +292,7 @@ impl Attempt {
             check_room(layout, row.at)?;
             let demand = Demand::of(layout, row).in_window();
             let burn = self.open.burnable(item.row, Some(row.at.incarnation));
-            let remember = Remember { id: self.id, prune: &prunable(layout, row, self.id), burn: &burn };
+            let remember = Remember { id: self.id, prune: &prunable(layout, row, self.id, &burn), burn: &burn };
             let anchored = condition::add_within(address.key.clone(), &demand, &remember, &addition);
             let anchored = anchored.and_then(fenced).ok_or_else(too_long)?;
             let sent = sent_write(layout, self.id, *fence, demand.base());
@@ -333,23 +338,26 @@ impl Attempt {
         }
     }
 
-    fn live<T: Record>(&self, item: Item<T>) -> Result<(Row, Versioned<T>), Failure> {
+    fn live<T: Record>(&self, item: Item<T>) -> Result<(&Row, Versioned<T>), Failure> {
         let known = &self.rows[item.row];
         known.is_looked_at.store(true, Relaxed);
         if let Known::Row(row) = &known.known
-            && let Observed::Live(row, current) = Observed::of(row.clone())?
+            && let Some(current) = Table::<T>::decode(row)?
         {
             return Ok((row, current));
         }
         Err(invalid(format!("{} is not there", known.name)))
     }
 
-    fn write<T: Record>(&mut self, item: Item<T>, write: &Write<'_, T>) -> Result<ItemVersion, Failure> {
+    fn prepared<T: Record>(&self, item: Item<T>, write: &Write<'_, T>) -> Result<Prepared, Failure> {
         let known = &self.rows[item.row];
         let burn = self.open.burnable(item.row, write.incarnation());
         let purge_at = self.now + known.retention;
         let stamp = Stamp { id: self.id, burn: &burn, now: self.now, purge_at, fence: known.fence };
-        let (request, sent) = write.prepare(&known.address.key, stamp)?;
+        write.prepare(&known.address.key, stamp)
+    }
+
+    fn write<T: Record>(&mut self, item: Item<T>, (request, sent): Prepared) -> Result<ItemVersion, Failure> {
         self.add_step(item.row, request, Role::Writes(sent))?;
         Ok(committed(&sent))
     }

@@ -7,7 +7,9 @@ use super::reads::{Known, Reads};
 use super::step::{Role, Step, writes};
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::protocol::after::{AfterCancellation, MOST_OPEN, after_cancellation, after_settling, burn_of_step};
+use crate::protocol::after::{
+    AfterCancellation, MOST_OPEN, after_cancellation, after_settling, burn_of_step, while_open,
+};
 use crate::protocol::batch::read_rows;
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
@@ -331,11 +333,11 @@ impl TransactionChange<'_> {
 
     /// Burns an earlier attempt that the next one would not exclude.
     async fn burn_open(&mut self, attempt: &mut Attempt, open: OpenAttempt) -> Result<(), Failure> {
-        match self.burn(attempt, &open.writes).await? {
+        match self.burn(attempt, &open.writes).await.map_err(while_open)? {
             Some((Verdict::Landed(_), _)) => attempt.open.landed = Some(open.id),
-            // Where nothing can burn it, rows vanish or are those of other programs: see "What is not promised".
-            Some((Verdict::NeverApplied, _)) | None => {}
-            Some(_) => {
+            Some((Verdict::NeverApplied, _)) => {}
+            // Nothing can burn a step that adopts a row, or that creates one where rows may vanish.
+            Some(_) | None => {
                 return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
             }
         }
@@ -371,7 +373,7 @@ impl TransactionChange<'_> {
             }
         };
         attempt.learn(row, Known::of(layout, now_there)?);
-        // The row refuses the burned id. What follows is a new write.
+        // The row refuses a burned id, so what follows is a new write.
         attempt.renew_id(fresh_id());
         Ok(Some((verdict, row)))
     }

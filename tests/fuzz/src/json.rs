@@ -35,22 +35,34 @@ pub fn play(input: &[u8]) {
 }
 
 fn check_object(object: &Object, patch: &[u8]) {
-    let as_value = |object: &Object| Value::Object(object.members().clone());
-    assert!(depth(&as_value(object)) <= MAX_DEPTH);
-    assert_eq!(Object::from_attribute(object.to_attribute()).as_ref(), Ok(object));
+    let value = object.to_value();
+    assert!(depth(&value) <= MAX_DEPTH);
+    assert_eq!(object.count(), count(&value));
+    assert_eq!(Object::from_attribute(&object.to_attribute()).as_ref(), Ok(object));
     let Some(patch) = parse(patch).ok().and_then(|patch| Object::new(patch, "").ok()) else { return };
     let merged = object.merged(&patch);
-    assert_eq!(Object::new(as_value(&merged), "").as_ref(), Ok(&merged), "a patch breaks a limit");
+    assert_eq!(Object::new(merged.to_value(), "").as_ref(), Ok(&merged), "a patch breaks a limit");
     assert_eq!(merged.merged(&patch), merged, "a patch that is applied twice changes more");
-    for (name, change) in patch.members() {
-        match (change, merged.members().get(name)) {
+    let (patch, merged) = (patch.to_value(), merged.to_value());
+    let members = |value: &Value| value.as_object().cloned().expect("an object");
+    for (name, change) in members(&patch) {
+        match (change, merged.get(&name)) {
             (Value::Null, now) => assert_eq!(now, None, "{name:?}"),
             (Value::Object(_), now) => assert!(now.is_some_and(Value::is_object), "{name:?}"),
-            (other, now) => assert_eq!(now, Some(other), "{name:?}"),
+            (other, now) => assert_eq!(now, Some(&other), "{name:?}"),
         }
     }
-    for (name, value) in object.members().iter().filter(|(name, _)| !patch.members().contains_key(*name)) {
-        assert_eq!(merged.members().get(name), Some(value), "{name:?}");
+    for (name, value) in members(&value).iter().filter(|(name, _)| patch.get(name.as_str()).is_none()) {
+        assert_eq!(merged.get(name), Some(value), "{name:?}");
+    }
+}
+
+/// How many members and elements there are, at any depth.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(|item| 1 + count(item)).sum(),
+        Value::Object(members) => members.values().map(|member| 1 + count(member)).sum(),
+        _ => 0,
     }
 }
 

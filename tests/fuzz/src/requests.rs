@@ -93,13 +93,11 @@ fn in_one_notation(event: &ApiGatewayV2httpRequest) -> Option<ApiGatewayV2httpRe
 /// What the body parses to as each typed request of the functions, printed and parsed again.
 fn check_typed(request: &Request) {
     let moment = Timestamp::from(now());
-    let with = |body: Value| {
-        let mut again = request.clone();
-        again.body = Body { text: body.to_string(), is_base64: false };
-        again
-    };
+    let in_text = |text: String| Request { body: Body { text, is_base64: false }, ..request.clone() };
+    let with = |body: Value| in_text(body.to_string());
     if let Ok(device) = device_state::requests::parse_device(request, moment) {
-        let printed = with(device_state::requests::payload_of_device(&device));
+        let payload = serde_json::to_string(&device_state::requests::payload_of_device(&device));
+        let printed = in_text(payload.expect("JSON"));
         assert_eq!(device_state::requests::parse_device(&printed, moment).ok(), Some(device));
     }
     if let Ok(adjustment) = device_state::requests::parse_adjustment(request) {

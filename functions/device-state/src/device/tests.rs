@@ -140,12 +140,12 @@ fn the_same_config_again_is_no_change_and_is_not_too_recent() {
 #[test]
 fn a_device_comes_back_from_its_attributes_as_it_was() {
     let mut device = device(r#"{"n":12345678901234567890123456789012345678,"big":1e+100,"list":[null,{"a":true}]}"#);
-    assert_eq!(Device::decode(device.encode().expect("attributes")).expect("a device"), device);
+    assert_eq!(Device::decode(&device.encode().expect("attributes")).expect("a device"), device);
     device.config_updated_at = Some(at(5));
     let attributes = device.encode().expect("attributes");
     assert!(attributes.keys().all(|name| Device::ATTRIBUTES.contains(&name.as_str())));
     assert_eq!(attributes.len(), Device::ATTRIBUTES.len());
-    assert_eq!(Device::decode(attributes).expect("a device"), device);
+    assert_eq!(Device::decode(&attributes).expect("a device"), device);
 }
 
 #[test]
@@ -158,5 +158,39 @@ fn every_refusal_has_the_code_of_the_contract() {
         (Refusal::ChangedTooRecently { wait: Duration::from_secs(1) }, "changed_too_recently"),
     ] {
         assert_eq!(Problem::from(refusal).code(), code);
+    }
+}
+
+#[test]
+fn a_state_with_too_many_values_is_not_written_and_can_be_made_smaller() {
+    let members = |count: usize| (0..count).map(|number| format!(r#""{number}":0"#)).collect::<Vec<_>>().join(",");
+    let full = format!("{{{}}}", members(MAX_VALUES));
+    let refused = Decision::Refuse(Refusal::TooManyValues);
+    assert_eq!(decide_patch(&device(&full), &object(r#"{"one more":{}}"#), at(9)), refused);
+    assert!(matches!(decide_patch(&device(&full), &object(r#"{"0":null,"one":1}"#), at(9)), Decision::Put(_)));
+    // A row of another program, or of an earlier release.
+    let stored = Object::new(
+        serde_json::from_str(&format!(r#"{{"n":1,"old":{{{}}}}}"#, members(MAX_VALUES))).expect("JSON"),
+        "",
+    );
+    let mut large = device("{}");
+    large.state = stored.expect("an object");
+    assert_eq!(decide_patch(&large, &object(r#"{"n":2}"#), at(9)), refused);
+    assert_eq!(decide_patch(&large, &object(r#"{"n":1}"#), at(9)), Decision::Keep);
+    assert_eq!(state_after(decide_patch(&large, &object(r#"{"old":null}"#), at(9))), r#"{"n":1}"#);
+    assert!(matches!(decide_status(&large, Status::Offline, at(9)), Decision::Put(_)));
+}
+
+#[test]
+fn the_difference_of_two_devices_is_that_of_their_attributes() {
+    let states = ["{}", r#"{"a":1}"#, r#"{"a":1e30}"#, r#"{"a":1e30,"b":[]}"#];
+    let devices = states.iter().flat_map(|state| {
+        let configured = Device { config: object("{}"), config_updated_at: Some(at(1)), ..device(state) };
+        [device(state), Device { status: Status::Offline, ..device(state) }, configured]
+    });
+    let devices: Vec<_> = devices.collect();
+    for (old, new) in devices.iter().flat_map(|old| devices.iter().map(move |new| (old, new))) {
+        let whole = Diff::between(&old.encode().expect("attributes"), new.encode().expect("attributes"));
+        assert_eq!(Device::diff(old, new).expect("a difference"), whole);
     }
 }

@@ -61,7 +61,7 @@ fn a_product_comes_back_from_its_attributes_as_it_was() {
     let attributes = product.encode().expect("attributes");
     assert_eq!(attributes.len(), Product::ATTRIBUTES.len());
     assert!(attributes.keys().all(|name| Product::ATTRIBUTES.contains(&name.as_str())));
-    assert_eq!(Product::decode(attributes).expect("a product"), product);
+    assert_eq!(Product::decode(&attributes).expect("a product"), product);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn every_refusal_has_the_code_and_the_members_of_the_contract() {
         (Refusal::StockLimitReached { current: 8 }, "stock_limit_reached", "current", json!(8)),
     ] {
         let response = refusal.problem(&id).into_response();
-        let body: Value = serde_json::from_str(response.body().expect("a body")).expect("JSON");
+        let body: serde_json::Value = serde_json::from_str(response.body().expect("a body")).expect("JSON");
         assert_eq!((response.status(), &body["code"], &body[member]), (409, &json!(code), &value));
     }
 }

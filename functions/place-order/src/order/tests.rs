@@ -1,12 +1,13 @@
 use super::*;
 use crate::stock::{self, status_of};
 use fencepost::{Incarnation, Version};
+use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
 /// An order as clients see it, without its version.
 fn shown(order: &Order) -> Value {
     let at = ItemVersion { version: Version::ABSENT.next(), incarnation: Incarnation::from_bytes([0; 8]) };
-    order.to_json("o-1", at)
+    json!(order.to_json("o-1", at))
 }
 
 fn at(seconds: u64) -> Timestamp {
@@ -108,17 +109,17 @@ fn a_cancellation_is_refused_where_the_stock_cannot_take_it_back() {
 #[test]
 fn records_come_back_from_their_attributes_as_they_were() {
     let mut order = order(&[("a", 1), ("b", 1_000_000)]);
-    assert_eq!(Order::decode(order.encode().expect("attributes")).expect("an order"), order);
+    assert_eq!(Order::decode(&order.encode().expect("attributes")).expect("an order"), order);
     order.cancelled_at = Some(at(5));
     order.placed_version = Some(2);
     let attributes = order.encode().expect("attributes");
     assert_eq!(attributes.len(), Order::ATTRIBUTES.len());
     assert!(attributes.keys().all(|name| Order::ATTRIBUTES.contains(&name.as_str())));
-    assert_eq!(Order::decode(attributes).expect("an order"), order);
+    assert_eq!(Order::decode(&attributes).expect("an order"), order);
     let attributes = product(7).encode().expect("attributes");
     assert_eq!(attributes.len(), Product::ATTRIBUTES.len());
     assert!(attributes.keys().all(|name| Product::ATTRIBUTES.contains(&name.as_str())));
-    assert_eq!(Product::decode(attributes).expect("a product"), product(7));
+    assert_eq!(Product::decode(&attributes).expect("a product"), product(7));
 }
 
 #[test]

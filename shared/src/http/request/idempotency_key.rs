@@ -4,7 +4,7 @@ use super::message::Request;
 use super::route::MatchedRoute;
 use crate::http::problem::Problem;
 use crate::idempotency::IdempotencyClaim;
-use serde_json::Value;
+use serde::Serialize;
 
 const HEADER: &str = "idempotency-key";
 const FIELD: &str = "header:idempotency-key";
@@ -50,22 +50,20 @@ impl Request {
     /// Leave out of `payload` what differs between two copies of one request: the time, and every id that this process
     /// draws. With them a repeat would be another payload, and so 422.
     ///
-    /// Numbers in `payload` must be in their one notation ([`crate::json::parse()`]), so that equal requests have equal
-    /// text.
+    /// Equal requests must have equal texts. So numbers in `payload` must be in their one notation and members in one
+    /// order, as those of an [`Object`](crate::json::Object) are. Nothing is made of the payload of a request without a
+    /// key.
     ///
     /// # Errors
     /// `invalid_idempotency_key`, `caller_unknown`.
     pub fn idempotency_claim(
         &self,
         matched: &MatchedRoute,
-        payload: &Value,
+        payload: &impl Serialize,
     ) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
         let caller = self.known_caller()?;
-        // One order of members, also if another crate of the build keeps the order of insertion.
-        let mut payload = payload.clone();
-        payload.sort_all_objects();
-        let payload = payload.to_string();
+        let payload = serde_json::to_string(payload).map_err(|_| Problem::internal("a payload is not JSON"))?;
         let says: Vec<&str> =
             [matched.template()].into_iter().chain(matched.values()).chain([payload.as_str()]).collect();
         Ok(Some(IdempotencyClaim::new(&[caller, matched.template(), key], &says)))

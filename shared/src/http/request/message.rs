@@ -7,6 +7,7 @@ use crate::json::{self, Object, refuse_reserved};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
@@ -140,7 +141,7 @@ impl Request {
 }
 
 impl Body {
-    fn bytes(&self) -> Result<Vec<u8>, Problem> {
+    fn bytes(&self) -> Result<Cow<'_, [u8]>, Problem> {
         let too_large = || Problem::too_large(format!("a body may have {MAX_BODY} bytes"));
         // Base64 has 4 characters for 3 bytes. Longer text is not even decoded.
         let limit = if self.is_base64 { MAX_BODY.div_ceil(3) * 4 } else { MAX_BODY };
@@ -148,12 +149,12 @@ impl Body {
             return Err(too_large());
         }
         if !self.is_base64 {
-            return Ok(self.text.clone().into_bytes());
+            return Ok(Cow::Borrowed(self.text.as_bytes()));
         }
         let bytes = STANDARD.decode(&self.text).map_err(|_| {
             Problem::invalid("", "invalid_json", "the body is not the base64 text that it is said to be")
         })?;
-        if bytes.len() > MAX_BODY { Err(too_large()) } else { Ok(bytes) }
+        if bytes.len() > MAX_BODY { Err(too_large()) } else { Ok(Cow::Owned(bytes)) }
     }
 }
 

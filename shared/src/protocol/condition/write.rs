@@ -79,6 +79,9 @@ pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>)
     let fence = names.fence.to_owned();
     let ConditionalWrite { action, condition, mut names, mut values, returning } = write;
     let condition = if condition == IS_ABSENT { condition } else { format!("{condition} AND {IS_NOT_FENCED}").into() };
+    if condition.len() > MAX_EXPRESSION {
+        return None;
+    }
     let action = match action {
         Action::Put { mut item } => {
             item.insert(fence.clone(), number(token));

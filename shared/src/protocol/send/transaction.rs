@@ -57,10 +57,12 @@ impl Batch {
         self.left_out.get(&row.table).is_some_and(|left| left.keys().contains(&row.key))
     }
 
-    /// The item in this row, if there is one.
-    pub(crate) fn item(&self, row: &Address) -> Option<Attributes> {
-        let has_key = |item: &&Attributes| row.key.iter().all(|(name, value)| item.get(name) == Some(value));
-        self.items.get(&row.table)?.iter().find(has_key).cloned()
+    /// Takes the item in this row, if there is one.
+    pub(crate) fn take_item(&mut self, row: &Address) -> Option<Attributes> {
+        let has_key = |item: &Attributes| row.key.iter().all(|(name, value)| item.get(name) == Some(value));
+        let items = self.items.get_mut(&row.table)?;
+        let at = items.iter().position(has_key)?;
+        Some(items.swap_remove(at))
     }
 }
 
