@@ -149,8 +149,8 @@ pub const APPLIED: &str = "told applied: applied exactly once";
 pub const COMMITTED: &str = "what is told is what was committed";
 /// A change that its caller was told not to be applied never is.
 pub const NOT_APPLIED: &str = "told not applied: never applied";
-/// An outcome is unknown only while an answer is missing.
-pub const UNKNOWN: &str = "unknown only while an answer is missing";
+/// An outcome is unknown only while an answer is missing, or while an attempt is open.
+pub const UNKNOWN: &str = "unknown only while an answer is missing or an attempt is open";
 
 /// What holds in every model of changes.
 pub fn promises<P: Protocol>() -> Vec<Property<Checked<P>>> {

@@ -71,6 +71,8 @@ pub enum Rule {
     ReadsUnseen,
     /// A call that ends without an answer while an attempt is open is unknown.
     OpenIsUnknown,
+    /// An earlier attempt that nothing excludes or burns makes the outcome unknown.
+    UnburnedIsUnknown,
 }
 
 /// The model and its bounds.

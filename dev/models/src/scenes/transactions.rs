@@ -47,6 +47,14 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
                 Transactions { others: [2, 0], ..two(&[ORDER_OR_RESTOCK, Order], none(1), (2, 1), limits(4, 2, 2, 1)) },
             ),
             scene(
+                "restock-where-rows-vanish",
+                Transactions {
+                    others: [2, 0],
+                    removals: 1,
+                    ..two(&[ORDER_OR_RESTOCK, Order], none(1), (2, 1), limits(4, 2, 2, 1))
+                },
+            ),
+            scene(
                 "order-and-transfer",
                 Transactions { others: [1, 0], ..two(&[Order, Cancel, Order], none(1), (2, 1), limits(4, 3, 1, 0)) },
             ),
@@ -93,6 +101,14 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
         scene(
             "order-or-restock",
             Transactions { others: [1, 0], ..two(&[ORDER_OR_RESTOCK], none(1), (2, 1), limits(4, 1, 1, 0)) },
+        ),
+        scene(
+            "restock-where-rows-vanish",
+            Transactions {
+                others: [1, 0],
+                removals: 1,
+                ..two(&[ORDER_OR_RESTOCK], none(1), (2, 1), limits(4, 1, 1, 1))
+            },
         ),
         scene("two-transfers", two(&[TRANSFER, BLIND], some(2, 0), (2, 2), limits(3, 1, 1, 0))),
     ]
@@ -176,6 +192,13 @@ pub(super) fn removals() -> Vec<Removal> {
             ONCE,
             Rule::BurnsBeside,
             two(&[RESTOCK], some(1, 0), (2, 2), few),
+        ),
+        removal(
+            "unburned-is-unknown",
+            "an earlier attempt that nothing excludes or burns makes the outcome unknown",
+            ONCE,
+            Rule::UnburnedIsUnknown,
+            Transactions { removals: 1, ..two(&[ORDER_OR_RESTOCK], none(1), (2, 1), few) },
         ),
         removal(
             "knows-earlier-attempt",

@@ -139,10 +139,11 @@ impl Transactions {
     /// Burns an open attempt that the steps of these kinds would not exclude.
     pub(super) fn burn_beside(&self, call: &mut Call, kinds: &[StepKind]) -> Option<Next<Self>> {
         let beside = call.open.iter().position(|open| !writes_to(kinds, &open.rows()))?;
-        let open = call.open.remove(beside);
-        let burn = open.writes.iter().find_map(|(row, write)| self.burn_of(call, *row, write));
-        let Some((row, burned, burn)) = burn else { return Some(self.decide(call)) };
-        call.burning = Some(Burning::Open((row, burned), open));
+        let writes = &call.open[beside].writes;
+        let Some((row, burned, burn)) = writes.iter().find_map(|(row, write)| self.burn_of(call, *row, write)) else {
+            return (!self.lacks(Rule::UnburnedIsUnknown)).then_some(Next::Told(Told::Unknown));
+        };
+        call.burning = Some(Burning::Open((row, burned), call.open.remove(beside)));
         Some(Next::Send(Steps(vec![(row, burn)])))
     }
 
