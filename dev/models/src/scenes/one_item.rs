@@ -174,12 +174,13 @@ pub(super) fn removals() -> Vec<Removal> {
         ),
     ]
     .into_iter()
+    .chain(removals_of_succession())
     .chain(removals_of_deletes_and_burns())
     .collect()
 }
 
-fn removals_of_deletes_and_burns() -> Vec<Removal> {
-    use Kind::{Add, AddInBand, AddOrUpdate, Create, Delete, DeleteAtVersion, Update};
+fn removals_of_succession() -> Vec<Removal> {
+    use Kind::{Add, AddInBand, AddOrUpdate, Delete};
     let turned = |others| OneItem { attempts: 2, ..one(&[AddOrUpdate], Some(0), (2, 2), others) };
     vec![
         removal(
@@ -224,6 +225,12 @@ fn removals_of_deletes_and_burns() -> Vec<Removal> {
             Rule::OpenIsUnknown,
             OneItem { limits: limits(2, 0, 1, 1), ..turned(1) },
         ),
+    ]
+}
+
+fn removals_of_deletes_and_burns() -> Vec<Removal> {
+    use Kind::{Add, Create, Delete, DeleteAtVersion, Update};
+    vec![
         removal(
             "tombstone",
             "a delete leaves a tombstone",

@@ -114,13 +114,14 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
     ]
 }
 
+fn removal(name: &'static str, rule: &'static str, keeps: &'static str, without: Rule, two: Transactions) -> Removal {
+    let two = Transactions { without: Some(without), ..two };
+    Removal { scene: Scene::new(MODEL, name, two), rule, keeps }
+}
+
 pub(super) fn removals() -> Vec<Removal> {
     use Kind::{Cancel, Order};
     let (some, none) = (|x, y| [Some(x), Some(y)], |x| [Some(x), None]);
-    let removal = |name, rule, keeps, without, two: Transactions| {
-        let two = Transactions { without: Some(without), ..two };
-        Removal { scene: Scene::new(MODEL, name, two), rule, keeps }
-    };
     let few = limits(4, 1, 1, 0);
     vec![
         removal(
@@ -165,6 +166,16 @@ pub(super) fn removals() -> Vec<Removal> {
             Rule::BareProvesNothing,
             Transactions { others: [0, 2], ..two(&[BLIND], some(2, 0), (2, 1), few) },
         ),
+    ]
+    .into_iter()
+    .chain(removals_of_succession())
+    .collect()
+}
+
+fn removals_of_succession() -> Vec<Removal> {
+    let (some, none) = (|x, y| [Some(x), Some(y)], |x| [Some(x), None]);
+    let few = limits(4, 1, 1, 0);
+    vec![
         removal(
             "own-id-of-attempt",
             "an attempt that follows one which may still be applied has an id of its own",
