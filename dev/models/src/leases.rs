@@ -163,6 +163,7 @@ impl Protocol for LeaseModel {
     type Call = Call;
     type Write = Request;
     type Event = Event;
+    type Said = ();
     type Shown = Shown;
 
     fn limits(&self) -> Limits {
@@ -204,7 +205,7 @@ impl Protocol for LeaseModel {
         call.kind == Kind::Acquire || call.asks.is_some() || world.shared.held[call.process].is_some()
     }
 
-    fn go_on(&self, shared: &mut Shared, call: &mut Call, now: u32) -> Option<Next<Request>> {
+    fn go_on(&self, shared: &mut Shared, call: &mut Call, now: u32) -> Option<Next<Self>> {
         if let Some(write) = call.asks.take() {
             let verdict = judge_after_loss([(Self::sent(&write, None), Some(shared.item.seen()))].into_iter());
             return Some(Self::settled(after_settling(verdict, true)));
@@ -231,19 +232,19 @@ impl Protocol for LeaseModel {
             Kind::Required => {
                 let (id, at) = (call.id, shared.item.at);
                 let prune = shared.item.prunable(REMEMBERED, id);
-                let write = Write::Update { at, id, prune, stock: shared.item.stock + 1 };
+                let write = Write::Update { at, id, prune, burn: Vec::new(), stock: shared.item.stock + 1 };
                 Request::Required { token: held?.token, write }
             }
             Kind::Fenced => Request::Fenced { token: held?.token, write: add(call.id, &shared.item) },
         }))
     }
 
-    fn meets(&self, shared: &mut Shared, request: &Request, _: u32) -> (Answer<Shown>, bool) {
+    fn meets(&self, shared: &mut Shared, request: &Request, _: u32) -> (Answer<Shown>, Option<()>) {
         match request {
             Request::Required { token, write } => self.meets_required(shared, *token, write),
             Request::Fenced { token, write } => self.meets_fenced(shared, *token, write),
             _ => match self.next_lease(shared.lease.as_ref(), request) {
-                None => (Answer::Refused((shared.lease.clone(), None)), false),
+                None => (Answer::Refused((shared.lease.clone(), None)), None),
                 Some(next) => {
                     if let (Request::Acquire { .. }, Some(next)) = (request, &next) {
                         let is_again = |row: &LeaseRow| row.holder.is_none() && row.acquire_id == next.acquire_id;
@@ -253,7 +254,7 @@ impl Protocol for LeaseModel {
                         shared.acquired = shared.acquired.max(next.token);
                     }
                     shared.lease.clone_from(&next);
-                    (Answer::Applied((next, None)), true)
+                    (Answer::Applied((next, None)), Some(()))
                 }
             },
         }
@@ -267,7 +268,7 @@ impl Protocol for LeaseModel {
         now: u32,
         answer: Answer<Shown>,
         is_pending: bool,
-    ) -> Next<Request> {
+    ) -> Next<Self> {
         match request {
             Request::Acquire { .. } | Request::Renew { .. } | Request::Release { .. } => {
                 self.answered_lease(shared, call, request, now, answer, is_pending)
@@ -277,7 +278,7 @@ impl Protocol for LeaseModel {
         }
     }
 
-    fn out_of_time(&self, request: &Request, is_pending: bool) -> Told {
+    fn out_of_time(&self, _: &Call, request: &Request, is_pending: bool) -> Told<()> {
         let is_burn = matches!(request, Request::Fenced { write: Write::Burn { .. }, .. });
         if is_pending || is_burn { Told::Unknown } else { Told::NotApplied }
     }
@@ -319,9 +320,8 @@ impl Protocol for LeaseModel {
             }),
             // Two renewals with one end cannot be told apart, and need not be: the lease has that end.
             Property::always(APPLIED, |_, world: &World<Self>| {
-                let is_true = |told, applied| told != Some(Told::Applied) || applied > 0;
                 let mut callers = world.callers.iter().filter(|caller| caller.call.kind != Kind::Renew);
-                callers.all(|caller| is_true(caller.told, caller.applied))
+                callers.all(|caller| !caller.is_told_applied() || caller.applied > 0)
             }),
             // An acquire may be applied after its caller gave up: nobody holds that lease then.
             Property::always(NOT_APPLIED, |_, world: &World<Self>| {
@@ -343,7 +343,7 @@ impl Protocol for LeaseModel {
     }
 
     /// A second copy of an add that was refused with nothing pending.
-    fn is_left_open(&self, request: &Request) -> bool {
+    fn is_left_open(&self, _: &Call, request: &Request) -> bool {
         matches!(request, Request::Fenced { write: Write::Add { .. }, .. })
     }
 
@@ -424,7 +424,7 @@ impl LeaseModel {
 
 fn add(id: Id, item: &Row) -> Write {
     let prune = item.prunable(REMEMBERED, id);
-    Write::Add { at: item.at, window: WINDOW, id, prune, by: 1, low: 0, high: 99 }
+    Write::Add { at: item.at, window: WINDOW, id, prune, burn: Vec::new(), by: 1, low: 0, high: 99 }
 }
 
 fn seconds(time: SystemTime) -> u32 {

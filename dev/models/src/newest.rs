@@ -126,6 +126,7 @@ impl Protocol for Newest {
     type Call = Call;
     type Write = Request;
     type Event = Event;
+    type Said = ();
     type Shown = Option<Stored>;
 
     fn limits(&self) -> Limits {
@@ -141,11 +142,11 @@ impl Protocol for Newest {
         true
     }
 
-    fn go_on(&self, _: &mut Shared, call: &mut Call, now: u32) -> Option<Next<Request>> {
+    fn go_on(&self, _: &mut Shared, call: &mut Call, now: u32) -> Option<Next<Self>> {
         Some(Next::Send(Request { kind: call.kind, purge_at: now + HOUR }))
     }
 
-    fn meets(&self, shared: &mut Shared, request: &Request, _: u32) -> (Answer<Option<Stored>>, bool) {
+    fn meets(&self, shared: &mut Shared, request: &Request, _: u32) -> (Answer<Option<Stored>>, Option<()>) {
         let arrived = match request.kind {
             Kind::Register(instance, _) => (instance, false),
             Kind::Delete(instance) => (instance, true),
@@ -158,10 +159,10 @@ impl Protocol for Newest {
         }
         let old = shared.row;
         match self.apply(old.as_ref(), request) {
-            None => (Answer::Refused(old), false),
+            None => (Answer::Refused(old), None),
             Some(next) => {
                 shared.row = next;
-                (Answer::Applied(old), true)
+                (Answer::Applied(old), Some(()))
             }
         }
     }
@@ -174,11 +175,13 @@ impl Protocol for Newest {
         now: u32,
         answer: Answer<Option<Stored>>,
         is_pending: bool,
-    ) -> Next<Request> {
+    ) -> Next<Self> {
         let (said, told) = match (request.kind, answer) {
-            (Kind::Register(..), Answer::Applied(_)) => (Said::New, Told::Applied),
-            (Kind::Delete(_), Answer::Applied(Some(Stored { live: Some(_), .. }))) => (Said::Deleted, Told::Applied),
-            (Kind::Delete(_), Answer::Applied(_)) => (Said::AlreadyGone, Told::Applied),
+            (Kind::Register(..), Answer::Applied(_)) => (Said::New, Told::Applied(())),
+            (Kind::Delete(_), Answer::Applied(Some(Stored { live: Some(_), .. }))) => {
+                (Said::Deleted, Told::Applied(()))
+            }
+            (Kind::Delete(_), Answer::Applied(_)) => (Said::AlreadyGone, Told::Applied(())),
             (Kind::Delete(_), Answer::Refused(_)) | (_, Answer::Refused(None)) => (Said::Superseded, Told::NotApplied),
             (Kind::Register(mine, value), Answer::Refused(Some(stored))) => {
                 let purge_at = stored.purge_at.map(|units| u64::from(units) * 600);
@@ -187,7 +190,7 @@ impl Protocol for Newest {
                     return Next::Told(Told::Unknown);
                 }
                 match judge_registration(&order_key(mine), &order_key(stored.instance), stored.live, &value) {
-                    Registration::New => (Said::New, Told::Applied),
+                    Registration::New => (Said::New, Told::Applied(())),
                     Registration::Same => (Said::Same, Told::NotApplied),
                     Registration::Differs(_) => (Said::Differs, Told::NotApplied),
                     Registration::Superseded { .. } => (Said::Superseded, Told::NotApplied),
@@ -239,7 +242,7 @@ impl Protocol for Newest {
     }
 
     /// A second copy of a refused register meets a key that TTL has freed.
-    fn is_left_open(&self, request: &Request) -> bool {
+    fn is_left_open(&self, _: &Call, request: &Request) -> bool {
         matches!(request.kind, Kind::Register(..))
     }
 

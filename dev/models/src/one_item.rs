@@ -3,23 +3,26 @@
 //! The unit of time is ten minutes. All requests of a call are dead before the second unit after its first send is over,
 //! and a tombstone stays for six, an hour.
 
+mod decide;
+mod judging;
+
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
-use crate::row::{self, At, Demands, Id, Row, Write};
+use crate::row::{self, At, Demands, Id, Row, Write, small};
 use crate::world::{Checked, World};
-use fencepost::testing::{
-    AfterAdd, AfterWrite, Stand, Verdict, after_add, after_burn, after_write, is_in_window, is_soon, judge, stand,
-};
-use fencepost::{Add, Attributes, ItemVersion};
+use fencepost::testing::{AfterAdd, AfterWrite, Verdict, after_add, after_burn, after_write, may_still_land};
 use stateright::Property;
-use std::time::{Duration, UNIX_EPOCH};
 
 /// What one call wants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// Adds this to the stock, which must not fall below 0.
     Add(i8),
+    /// Takes one. Sets an attribute by the result, one or more or none, which is guessed from the stock that it saw.
+    AddInBand,
     /// Adds, but names a version that nobody has seen, higher than the row's by this.
     AddAhead(u8),
+    /// Takes one by an add. If its bounds refuse it, sets the stock by a decision instead: one less, or a refill.
+    AddOrUpdate,
     /// Sets the stock by a decision: one more than was read.
     Update,
     /// Deletes the item at any version.
@@ -63,6 +66,18 @@ pub enum Rule {
     ThrottledIsPending,
     /// A tombstone that TTL may remove soon proves nothing about a create.
     Margin,
+    /// An attempt that follows one which may still be applied has an id of its own, and knows the other.
+    OwnId,
+    /// An attempt leaves the ids of earlier ones as burned.
+    BurnsEarlier,
+    /// A row shows that an earlier attempt was applied.
+    KnowsEarlier,
+    /// An earlier attempt that the row may have forgotten makes the outcome unknown.
+    ForgottenIsUnknown,
+    /// An earlier send of an add that the row may have forgotten makes the outcome unknown.
+    ForgottenSendIsUnknown,
+    /// A call that ends without an answer while an attempt is open is unknown.
+    OpenIsUnknown,
 }
 
 /// The model and its bounds.
@@ -105,12 +120,27 @@ pub struct Shared {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Call {
     kind: Kind,
-    /// The write id of the change. Burned ids are followed by new ones.
+    /// The write id of the attempt. Burned ids are followed by new ones, and so are those of open attempts.
     id: Id,
+    /// The attempts that were refused and may still be applied, with what is known of them.
+    open: Vec<Write>,
+    /// Whether a send of the add in an earlier window, which was refused, may still be applied.
+    is_open: bool,
+    /// Whether the item refused the add, and an update follows.
+    has_turned: bool,
     attempts: u8,
     has_looked: bool,
     /// What it looked at, until it sends.
     looked: Option<Row>,
+}
+
+/// What a caller is told of an applied change.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Said {
+    /// The version that the change made.
+    version: u8,
+    /// The stock, if the call decided on it.
+    stock: Option<i8>,
 }
 
 /// What happens beside the calls.
@@ -142,6 +172,7 @@ impl Protocol for OneItem {
     type Call = Call;
     type Write = Write;
     type Event = Event;
+    type Said = Said;
     type Shown = Option<Row>;
 
     fn limits(&self) -> Limits {
@@ -161,6 +192,9 @@ impl Protocol for OneItem {
         let call = |(id, kind): (Id, &Kind)| Call {
             kind: *kind,
             id: id * IDS,
+            open: Vec::new(),
+            is_open: false,
+            has_turned: false,
             attempts: self.attempts,
             has_looked: false,
             looked: None,
@@ -172,7 +206,7 @@ impl Protocol for OneItem {
         true
     }
 
-    fn go_on(&self, shared: &mut Shared, call: &mut Call, now: u32) -> Option<Next<Write>> {
+    fn go_on(&self, shared: &mut Shared, call: &mut Call, now: u32) -> Option<Next<Self>> {
         if call.has_looked || call.kind == Kind::Create {
             let seen = call.looked.take();
             return Some(self.decide(call, seen.as_ref(), now));
@@ -181,17 +215,18 @@ impl Protocol for OneItem {
         Some(Next::Pause)
     }
 
-    fn meets(&self, shared: &mut Shared, write: &Write, _: u32) -> (Answer<Option<Row>>, bool) {
+    fn meets(&self, shared: &mut Shared, write: &Write, _: u32) -> (Answer<Option<Row>>, Option<Said>) {
         let before = shared.row.clone();
         match write.apply(before.as_ref(), None, self.demands()) {
-            Err(row::Refused) => (Answer::Refused(before), false),
+            Err(row::Refused) => (Answer::Refused(before), None),
             Ok(next) => {
                 if let Write::Update { at, .. } | Write::Bury { at, .. } = write {
-                    shared.is_misplaced |= before.is_none_or(|row| row.at != *at);
+                    shared.is_misplaced |= before.as_ref().is_none_or(|row| row.at != *at);
                 }
                 shared.has_burned |= matches!(write, Write::Burn { .. });
                 shared.row.clone_from(&next);
-                (Answer::Applied(next), !matches!(write, Write::Burn { .. }))
+                let made = before.map_or(1, |row| row.at.version + 1);
+                (Answer::Applied(next), (!matches!(write, Write::Burn { .. })).then(|| said(write, made)))
             }
         }
     }
@@ -204,52 +239,69 @@ impl Protocol for OneItem {
         now: u32,
         answer: Answer<Option<Row>>,
         is_pending: bool,
-    ) -> Next<Write> {
+    ) -> Next<Self> {
         let Answer::Refused(row) = &answer else {
             let Answer::Applied(row) = answer else { return Next::Pause };
             if !matches!(write, Write::Burn { .. }) {
-                return Next::Told(Told::Applied);
+                let made = row.as_ref().map_or_else(|| committed(write), |row| row.at.version);
+                return Next::Told(Told::Applied(said(write, made)));
             }
-            call.id += 1;
-            return self.stands(call, write, row.as_ref());
+            (call.id, call.is_open) = (call.id + 1, false);
+            return self.stands(call, write, row.as_ref(), now);
         };
         let row = row.as_ref();
-        let sent = write.sent(self.remembered, false).expect("each write here leaves an id");
+        let (earlier, is_forgotten) = self.judge_earlier(call, row, now);
+        if let Some(earlier) = earlier {
+            return Next::Told(Told::Applied(earlier));
+        }
+        let sent = self.sent(write);
         let verdict = self.judge(&sent, row);
         let after = match write {
-            Write::Add { at, window, id, .. } => match after_add(verdict, is_pending) {
-                AfterAdd::Burn if self.lacks(Rule::Burn) => AfterAdd::NotApplied,
-                AfterAdd::Burn => return Next::Send(Write::Burn { at: *at, window: *window, id: *id }),
-                after => after,
-            },
+            Write::Add { at, window, id, .. } => {
+                let is_forgotten = verdict == Verdict::Unproved && call.is_open;
+                call.is_open = may_still_land(&sent, self.seen(row).as_ref(), false);
+                match after_add(verdict, is_pending) {
+                    AfterAdd::Burn if self.lacks(Rule::Burn) => AfterAdd::NotApplied,
+                    AfterAdd::Burn => return Next::Send(Write::Burn { at: *at, window: *window, id: *id }),
+                    AfterAdd::NotApplied if is_forgotten && !self.lacks(Rule::ForgottenSendIsUnknown) => {
+                        call.is_open = true;
+                        AfterAdd::Unknown
+                    }
+                    after => after,
+                }
+            }
             Write::Burn { .. } => {
-                call.id += 1;
+                (call.id, call.is_open) = (call.id + 1, false);
                 after_burn(verdict)
             }
             _ => {
-                let purge_at = row.and_then(|row| row.purge_at).map(|units| u64::from(units) * 600);
-                let is_create = matches!(write, Write::Create { .. });
-                let is_soon = is_create && !self.lacks(Rule::Margin) && is_soon(purge_at, UNIX_EPOCH + Self::time(now));
+                let is_soon = self.is_soon(write, row, now);
                 let by_client = matches!(call.kind, Kind::Delete | Kind::DeleteAtVersion);
                 return match after_write(verdict, is_pending, is_soon, by_client) {
-                    AfterWrite::Applied => Next::Told(Told::Applied),
+                    AfterWrite::Applied => Next::Told(Told::Applied(said(write, committed(write)))),
                     AfterWrite::Unknown => Next::Told(Told::Unknown),
+                    _ if is_forgotten => Next::Told(Told::Unknown),
                     AfterWrite::Corrupt => Next::Told(Told::NotApplied),
-                    AfterWrite::Conflict => self.decide_again(call, row, now),
+                    AfterWrite::Conflict => {
+                        if may_still_land(&sent, self.seen(row).as_ref(), is_soon) {
+                            self.leave_open(call, write, &sent, row);
+                        }
+                        self.decide_again(call, row, now)
+                    }
                 };
             }
         };
         match after {
-            AfterAdd::Landed(_) => Next::Told(Told::Applied),
-            AfterAdd::NotApplied => self.stands(call, write, row),
+            AfterAdd::Landed(made) => Next::Told(Told::Applied(said(write, small(made.get())))),
+            AfterAdd::NotApplied => self.stands(call, write, row, now),
             AfterAdd::Burn | AfterAdd::Unknown => Next::Told(Told::Unknown),
             AfterAdd::Corrupt => Next::Told(Told::NotApplied),
         }
     }
 
     /// While a burn is sent, its add is pending.
-    fn out_of_time(&self, write: &Write, is_pending: bool) -> Told {
-        if is_pending || matches!(write, Write::Burn { .. }) { Told::Unknown } else { Told::NotApplied }
+    fn out_of_time(&self, call: &Call, write: &Write, is_pending: bool) -> Told<Said> {
+        if is_pending || matches!(write, Write::Burn { .. }) { Told::Unknown } else { self.gives_up(call) }
     }
 
     fn events(&self, world: &World<Self>, events: &mut Vec<Event>) {
@@ -272,7 +324,8 @@ impl Protocol for OneItem {
                 shared.others -= 1;
                 let Some(row) = &shared.row else { return };
                 let id = OTHERS + shared.others;
-                let write = Write::Update { at: row.at, id, prune: self.prunable(row, id), stock: row.stock + 1 };
+                let (prune, burn) = (self.prunable(row, id), Vec::new());
+                let write = Write::Update { at: row.at, id, prune, burn, stock: row.stock + 1 };
                 shared.row = write.apply(Some(row), None, self.demands()).expect("at its own version");
             }
         }
@@ -285,8 +338,12 @@ impl Protocol for OneItem {
     }
 
     /// A second copy of a refused add meets a number in bounds, or one of a refused create meets a free key.
-    fn is_left_open(&self, write: &Write) -> bool {
-        matches!(write, Write::Add { .. } | Write::Create { .. })
+    fn is_left_open(&self, call: &Call, write: &Write) -> bool {
+        call.open.iter().any(|open| open.id() == write.id()) || (call.is_open && write.id() == Some(call.id))
+    }
+
+    fn has_open_attempts(&self, call: &Call) -> bool {
+        !call.open.is_empty() || call.is_open
     }
 
     fn again(&self, call: &mut Call, mut write: Write) -> Write {
@@ -305,7 +362,8 @@ impl Protocol for OneItem {
 
     fn call(&self, call: &Call) -> String {
         match call.kind {
-            Kind::Add(_) | Kind::AddAhead(_) => "add",
+            Kind::Add(_) | Kind::AddInBand | Kind::AddAhead(_) => "add",
+            Kind::AddOrUpdate => "change",
             Kind::Update => "update",
             Kind::Delete | Kind::DeleteAtVersion => "delete",
             Kind::Create => "create",
@@ -326,6 +384,11 @@ impl Protocol for OneItem {
         .to_owned()
     }
 
+    fn said(&self, Said { version, stock }: &Said) -> String {
+        let stock = stock.map(|stock| format!(", with stock {stock}"));
+        format!(" (version {version}{})", stock.unwrap_or_default())
+    }
+
     fn rows(&self, shared: &Shared) -> String {
         row::words(shared.row.as_ref())
     }
@@ -343,91 +406,27 @@ impl OneItem {
             id_is_absent: !self.lacks(Rule::IdIsAbsent),
             incarnation: !self.lacks(Rule::Incarnation),
             burn_leaves_id: !self.lacks(Rule::BurnLeavesId),
+            earlier_is_burned: !self.lacks(Rule::BurnsEarlier),
             tombstone: !self.lacks(Rule::Tombstone),
             tombstone_remembers: !self.lacks(Rule::TombstoneRemembers),
             ..Demands::ALL
         }
     }
-
-    /// The judge of production.
-    fn judge(&self, sent: &fencepost::testing::SentWrite, row: Option<&Row>) -> Verdict {
-        if self.lacks(Rule::Judge) {
-            return Verdict::NeverApplied;
-        }
-        let mut row = row.cloned();
-        if self.lacks(Rule::BurnedIsNotApplied) {
-            row.iter_mut().flat_map(|row| &mut row.memory).for_each(|(_, trace)| *trace = trace.abs());
-        }
-        judge(sent, row.map(|row| row.seen()).as_ref())
-    }
-
-    fn prunable(&self, row: &Row, by: Id) -> Vec<Id> {
-        row.prunable(self.remembered - u64::from(self.lacks(Rule::PruneLate)), by)
-    }
-
-    fn time(units: u32) -> Duration {
-        Duration::from_mins(10) * units
-    }
-
-    /// Decides on this state of the key: what is sent, or told.
-    fn decide(&self, call: &Call, row: Option<&Row>, now: u32) -> Next<Write> {
-        let (id, purge_at) = (call.id, now + HOUR);
-        let live = row.filter(|row| row.purge_at.is_none());
-        let write = match (call.kind, row, live) {
-            (Kind::Create, None, _) => Write::Create { id, stock: 1 },
-            (Kind::Create, Some(row), None) => {
-                Write::Update { at: row.at, id, prune: self.prunable(row, id), stock: 1 }
-            }
-            (Kind::Create, _, Some(_)) | (_, _, None) => return Next::Told(Told::NotApplied),
-            (Kind::Add(by), _, Some(row)) => return self.add(call, row, row.at, by),
-            (Kind::AddAhead(ahead), _, Some(row)) => {
-                return self.add(call, row, At { version: row.at.version + ahead, ..row.at }, 1);
-            }
-            (Kind::Update, _, Some(row)) if row.stock >= MOST => return Next::Told(Told::NotApplied),
-            (Kind::Update, _, Some(row)) => {
-                Write::Update { at: row.at, id, prune: self.prunable(row, id), stock: row.stock + 1 }
-            }
-            (Kind::Delete, _, Some(row)) => Write::Bury { at: row.at, id, prune: self.prunable(row, id), purge_at },
-            (Kind::DeleteAtVersion, _, Some(row)) => Write::Bury { at: row.at, id, prune: Vec::new(), purge_at },
-        };
-        Next::Send(write)
-    }
-
-    fn decide_again(&self, call: &mut Call, row: Option<&Row>, now: u32) -> Next<Write> {
-        if call.kind == Kind::DeleteAtVersion || call.attempts == 0 {
-            return Next::Told(Told::NotApplied);
-        }
-        call.attempts -= 1;
-        self.decide(call, row, now)
-    }
-
-    fn add(&self, call: &Call, row: &Row, at: At, by: i8) -> Next<Write> {
-        let window = if self.lacks(Rule::WindowWithinMemory) { self.window + 2 } else { self.window };
-        let prune = self.prunable(row, call.id);
-        Next::Send(Write::Add { at, window, id: call.id, prune, by, low: -by, high: MOST - by })
-    }
-
-    /// What an add does that was not applied, by the row that is there.
-    fn stands(&self, call: &mut Call, write: &Write, row: Option<&Row>) -> Next<Write> {
-        let (Kind::Add(by), Some(row)) = (call.kind, row.filter(|row| row.purge_at.is_none())) else {
-            return Next::Told(Told::NotApplied);
-        };
-        let sent = write.sent(self.remembered, false).expect("an add leaves an id");
-        let at =
-            ItemVersion { version: row::version(row.at.version), incarnation: row::incarnation(row.at.incarnation) };
-        let add = Add::to("stock", i64::from(by)).within(0..=i64::from(MOST));
-        match stand(&add, &attributes(row), !is_in_window(&sent, at)) {
-            Stand::Takes | Stand::WindowPassed if call.attempts > 0 => {
-                call.attempts -= 1;
-                self.add(call, row, row.at, by)
-            }
-            _ => Next::Told(Told::NotApplied),
-        }
-    }
 }
 
-/// The value of an item as production sees it.
-pub fn attributes(row: &Row) -> Attributes {
-    let stock = aws_sdk_dynamodb::types::AttributeValue::N(row.stock.to_string());
-    Attributes::from([("stock".to_owned(), stock)])
+/// What the answer to an applied write says. An add does not decide on the stock.
+fn said(write: &Write, version: u8) -> Said {
+    let stock = match write {
+        Write::Create { stock, .. } | Write::Update { stock, .. } => Some(*stock),
+        _ => None,
+    };
+    Said { version, stock }
+}
+
+/// The version that a write at one version makes.
+fn committed(write: &Write) -> u8 {
+    match write {
+        Write::Update { at, .. } | Write::Bury { at, .. } => at.version + 1,
+        _ => 1,
+    }
 }

@@ -1,6 +1,6 @@
 //! [`Protocol`]: what a model says about its rows and its calls. The [`World`] plays it.
 
-use crate::world::{Checked, Faults, World};
+use crate::world::{Caller, Checked, Faults, World};
 use stateright::Property;
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -19,6 +19,8 @@ pub trait Protocol: Part + Sized {
     type Write: Part + Ord;
     /// What happens beside the calls.
     type Event: Part;
+    /// What a caller is told of an applied change: enough to tell one attempt of a call from another.
+    type Said: Part;
     /// What an answer shows.
     type Shown;
 
@@ -29,9 +31,14 @@ pub trait Protocol: Part + Sized {
     /// Whether this call, which waits for nothing, can go on.
     fn may_go_on(&self, world: &World<Self>, caller: usize) -> bool;
     /// The call goes on. `None` if it cannot.
-    fn go_on(&self, shared: &mut Self::Shared, call: &mut Self::Call, now: u32) -> Option<Next<Self::Write>>;
-    /// A request meets the table. Returns the answer, and whether the change itself was applied.
-    fn meets(&self, shared: &mut Self::Shared, write: &Self::Write, now: u32) -> (Answer<Self::Shown>, bool);
+    fn go_on(&self, shared: &mut Self::Shared, call: &mut Self::Call, now: u32) -> Option<Next<Self>>;
+    /// A request meets the table. Returns the answer, and the change itself, if it was applied.
+    fn meets(
+        &self,
+        shared: &mut Self::Shared,
+        write: &Self::Write,
+        now: u32,
+    ) -> (Answer<Self::Shown>, Option<Self::Said>);
     /// The call hears an answer.
     fn answered(
         &self,
@@ -41,9 +48,9 @@ pub trait Protocol: Part + Sized {
         now: u32,
         answer: Answer<Self::Shown>,
         is_pending: bool,
-    ) -> Next<Self::Write>;
+    ) -> Next<Self>;
     /// What a call is told when its time is over while it sends this write.
-    fn out_of_time(&self, _write: &Self::Write, is_pending: bool) -> Told {
+    fn out_of_time(&self, _call: &Self::Call, _write: &Self::Write, is_pending: bool) -> Told<Self::Said> {
         if is_pending { Told::Unknown } else { Told::NotApplied }
     }
     /// What may happen beside the calls.
@@ -52,9 +59,13 @@ pub trait Protocol: Part + Sized {
     fn happen(&self, shared: &mut Self::Shared, now: &mut u32, event: &Self::Event);
     /// What must always hold, and what must happen somewhere.
     fn properties() -> Vec<Property<Checked<Self>>>;
-    /// Whether a second copy of this request, which was refused with nothing pending, may be applied: the cases that are
-    /// known and left open.
-    fn is_left_open(&self, _write: &Self::Write) -> bool {
+    /// Whether a second copy of this request, which was refused with nothing pending, may be applied after its call has
+    /// ended like this: the cases that are known and left open.
+    fn is_left_open(&self, _call: &Self::Call, _write: &Self::Write) -> bool {
+        false
+    }
+    /// Whether an earlier attempt of the call may be applied beside the last one.
+    fn has_open_attempts(&self, _call: &Self::Call) -> bool {
         false
     }
     /// The request that a resend carries: the same.
@@ -74,6 +85,10 @@ pub trait Protocol: Part + Sized {
     fn event(&self, event: &Self::Event) -> String;
     /// The rows, in words.
     fn rows(&self, shared: &Self::Shared) -> String;
+    /// What an answer says of an applied change, after "applied".
+    fn said(&self, _said: &Self::Said) -> String {
+        String::new()
+    }
     /// What a write did to the rows, after "it".
     fn change(&self, _before: &Self::Shared, after: &Self::Shared) -> String {
         format!("is applied ({})", self.rows(after))
@@ -97,13 +112,13 @@ pub struct Limits {
 
 /// What a call does next.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Next<W> {
+pub enum Next<P: Protocol> {
     /// It sends this write.
-    Send(W),
+    Send(P::Write),
     /// It goes on later.
     Pause,
     /// It ends.
-    Told(Told),
+    Told(Told<P::Said>),
 }
 
 /// An answer of the table.
@@ -117,55 +132,52 @@ pub enum Answer<S> {
 
 /// What a caller is told.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Told {
-    /// The change was applied.
-    Applied,
+pub enum Told<S> {
+    /// The change was applied, as this attempt.
+    Applied(S),
     /// It was not, and never will be.
     NotApplied,
     /// Nobody knows.
     Unknown,
 }
 
-impl Told {
-    /// The outcome in words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Told::Applied => "applied",
-            Told::NotApplied => "not applied",
-            Told::Unknown => "unknown",
-        }
-    }
-}
-
 /// No change is applied twice.
 pub const ONCE: &str = "no change is applied twice";
 /// A change that its caller was told to be applied was applied exactly once.
 pub const APPLIED: &str = "told applied: applied exactly once";
+/// An answer is that of the attempt that was applied.
+pub const COMMITTED: &str = "what is told is what was committed";
 /// A change that its caller was told not to be applied never is.
 pub const NOT_APPLIED: &str = "told not applied: never applied";
-/// An outcome is unknown only while an answer is missing.
-pub const UNKNOWN: &str = "unknown only while an answer is missing";
+/// An outcome is unknown only while an answer is missing, or while an attempt is open.
+pub const UNKNOWN: &str = "unknown only while an answer is missing or an attempt is open";
 
 /// What holds in every model of changes.
 pub fn promises<P: Protocol>() -> Vec<Property<Checked<P>>> {
     vec![
         Property::always(ONCE, |_, world: &World<P>| world.callers.iter().all(|caller| caller.applied <= 1)),
         Property::always(APPLIED, |_, world: &World<P>| {
-            world.callers.iter().all(|caller| caller.told != Some(Told::Applied) || caller.applied == 1)
+            world.callers.iter().all(|caller| !caller.is_told_applied() || caller.applied == 1)
+        }),
+        Property::always(COMMITTED, |_, world: &World<P>| {
+            world.callers.iter().all(|caller| match &caller.told {
+                Some(Told::Applied(said)) => caller.committed.as_ref() == Some(said),
+                _ => true,
+            })
         }),
         Property::always(NOT_APPLIED, |_, world: &World<P>| {
-            let is_true = |told, applied, is_excused| told != Some(Told::NotApplied) || applied == 0 || is_excused;
-            world.callers.iter().all(|caller| is_true(caller.told, caller.applied, caller.is_excused))
+            let is_wrong = |caller: &Caller<P>| caller.told == Some(Told::NotApplied) && caller.applied > 0;
+            world.callers.iter().all(|caller| !is_wrong(caller) || caller.is_excused)
         }),
-        Property::always(UNKNOWN, |_, world: &World<P>| {
-            let is_fair = |told, was_pending, is_excused| told != Some(Told::Unknown) || was_pending || is_excused;
-            world.callers.iter().all(|caller| is_fair(caller.told, caller.was_pending, caller.is_excused))
+        Property::always(UNKNOWN, |model, world: &World<P>| {
+            let is_fair = |caller: &Caller<P>| caller.was_pending || model.0.has_open_attempts(&caller.call);
+            world.callers.iter().all(|caller| caller.told != Some(Told::Unknown) || is_fair(caller))
         }),
         Property::sometimes("an unknown", |_, world: &World<P>| {
             world.callers.iter().any(|caller| caller.told == Some(Told::Unknown))
         }),
         Property::sometimes("applied although an answer was missing", |_, world: &World<P>| {
-            world.callers.iter().any(|caller| caller.told == Some(Told::Applied) && caller.was_pending)
+            world.callers.iter().any(|caller| caller.is_told_applied() && caller.was_pending)
         }),
     ]
 }

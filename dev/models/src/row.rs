@@ -40,12 +40,12 @@ pub enum Write {
     Create { id: Id, stock: i8 },
     /// The burn of a create: a tombstone on a key without a row.
     BurnCreate { id: Id, purge_at: u32 },
-    /// Changes the item, or revives the tombstone, that is exactly there.
-    Update { at: At, id: Id, prune: Vec<Id>, stock: i8 },
+    /// Changes the item, or revives the tombstone, that is exactly there. Burns earlier attempts of the same change.
+    Update { at: At, id: Id, prune: Vec<Id>, burn: Vec<Id>, stock: i8 },
     /// Deletes the item that is exactly there.
     Bury { at: At, id: Id, prune: Vec<Id>, purge_at: u32 },
-    /// Adds in a window, and leaves the id.
-    Add { at: At, window: u8, id: Id, prune: Vec<Id>, by: i8, low: i8, high: i8 },
+    /// Adds in a window, and leaves the id. Burns earlier attempts of the same change.
+    Add { at: At, window: u8, id: Id, prune: Vec<Id>, burn: Vec<Id>, by: i8, low: i8, high: i8 },
     /// Adds at any version, and leaves nothing.
     AddAnywhere { by: i8, low: i8, high: i8 },
     /// Burns an add: leaves its id as burned.
@@ -68,6 +68,10 @@ pub struct Demands {
     pub incarnation: bool,
     /// A burn leaves the id.
     pub burn_leaves_id: bool,
+    /// A write demands that the row remembers no earlier attempt of the same change.
+    pub earlier_is_absent: bool,
+    /// A write leaves earlier attempts of the same change as burned.
+    pub earlier_is_burned: bool,
     /// A write at a version, or an add, leaves its id.
     pub writes_leave_id: bool,
     /// A delete leaves a tombstone.
@@ -86,6 +90,8 @@ impl Demands {
         id_is_absent: true,
         incarnation: true,
         burn_leaves_id: true,
+        earlier_is_absent: true,
+        earlier_is_burned: true,
         writes_leave_id: true,
         tombstone: true,
         tombstone_remembers: true,
@@ -126,13 +132,15 @@ impl Write {
             let open = !demands.last || row.at.version < at.version + window;
             is_row(at) && begun && open && !(demands.id_is_absent && row.remembers(id))
         };
+        let is_first = |burn: &[Id]| !demands.earlier_is_absent || !burn.iter().any(|id| row.remembers(*id));
         let allows = |low: i8, high: i8| is_live && (low..=high).contains(&row.stock);
         let before = row.signed_version();
         let mut next =
             Row { at: At { version: row.at.version + 1, ..row.at }, fence: fence.or(row.fence), ..row.clone() };
         match self {
-            Write::Update { at, id, prune, stock } if is_at(at) => {
+            Write::Update { at, id, prune, burn, stock } if is_at(at) && is_first(burn) => {
                 next.remember(*id, before, prune, demands.writes_leave_id);
+                next.burn(burn, before, demands);
                 next.stock = *stock;
                 next.purge_at = None;
             }
@@ -147,11 +155,12 @@ impl Write {
                 next.stock = 0;
                 next.purge_at = Some(*purge_at);
             }
-            Write::Add { at, window, id, prune, by, low, high } => {
-                if is_fenced || !is_in(at, *window, *id) || !allows(*low, *high) {
+            Write::Add { at, window, id, prune, burn, by, low, high } => {
+                if is_fenced || !is_in(at, *window, *id) || !allows(*low, *high) || !is_first(burn) {
                     return Err(Refused);
                 }
                 next.remember(*id, before, prune, demands.writes_leave_id);
+                next.burn(burn, before, demands);
                 next.stock += by;
             }
             Write::AddAnywhere { by, low, high } if allows(*low, *high) && !is_fenced => next.stock += by,
@@ -179,6 +188,38 @@ impl Write {
             Write::AddAnywhere { .. } | Write::Check { .. } => return None,
         };
         Some(SentWrite { id: id(own), on, remembered, fence: None, rows_may_vanish, versions_may_repeat: false })
+    }
+
+    /// The row that the write demands, if it demands one and leaves an id there.
+    pub fn row(&self) -> Option<Id> {
+        match self {
+            Write::Update { at, .. } | Write::Bury { at, .. } | Write::Add { at, .. } | Write::Burn { at, .. } => {
+                Some(at.incarnation)
+            }
+            Write::Create { .. } | Write::BurnCreate { .. } | Write::AddAnywhere { .. } | Write::Check { .. } => None,
+        }
+    }
+
+    /// The id that the write leaves.
+    pub fn id(&self) -> Option<Id> {
+        match *self {
+            Write::Create { id, .. }
+            | Write::BurnCreate { id, .. }
+            | Write::Update { id, .. }
+            | Write::Bury { id, .. }
+            | Write::Add { id, .. }
+            | Write::Burn { id, .. } => Some(id),
+            Write::AddAnywhere { .. } | Write::Check { .. } => None,
+        }
+    }
+
+    /// The same write with the window of an attempt of which more is known since.
+    #[must_use]
+    pub fn narrowed(mut self, to: &SentWrite) -> Self {
+        if let (Write::Add { at, window, .. }, Base::Row { version, window: versions, .. }) = (&mut self, to.on) {
+            (at.version, *window) = (small(version.get()), small(versions));
+        }
+        self
     }
 
     /// The write in words.
@@ -214,6 +255,12 @@ impl Row {
         if leaves_id {
             self.memory.push((id, trace));
             self.memory.sort_unstable();
+        }
+    }
+
+    fn burn(&mut self, earlier: &[Id], before: i8, demands: Demands) {
+        for id in earlier.iter().filter(|_| demands.earlier_is_burned) {
+            self.remember(*id, -before, &[], true);
         }
     }
 
@@ -278,6 +325,11 @@ pub fn id(id: Id) -> WriteId {
 /// An incarnation as production has it.
 pub fn incarnation(of: Id) -> Incarnation {
     id(of).as_incarnation()
+}
+
+/// A number of production as the models have it.
+pub fn small(number: u64) -> u8 {
+    u8::try_from(number).expect("a small number")
 }
 
 /// A version as production has it.

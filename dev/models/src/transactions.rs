@@ -5,13 +5,13 @@
 //! step whose condition did not hold, or only the first one.
 
 mod decide;
+mod open;
 
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
 use crate::row::{self, At, Demands, Id, Row, Write};
 use crate::world::{Checked, World};
-use fencepost::testing::{
-    AfterCancellation, StepBurn, Verdict, after_cancellation, after_settling, burn_of_step, judge, judge_steps,
-};
+use fencepost::testing::{AfterCancellation, Verdict, after_cancellation, judge, judge_steps};
+use open::{Burning, Open};
 use stateright::Property;
 
 /// The first row: a product.
@@ -33,6 +33,11 @@ pub enum Kind {
     Cancel,
     /// Adds one to X by a decision, if Y is as it was read.
     Checked,
+    /// Takes two of X, and adds one to Y or creates Y. If X is short, adds two to X instead, and leaves Y alone.
+    Restock {
+        /// Whether Y is read before the first decision. If it is not, it is created.
+        reads_y: bool,
+    },
 }
 
 /// A rule that the model can do without.
@@ -50,6 +55,24 @@ pub enum Rule {
     NoTombstoneWhereRowsVanish,
     /// A refused bare add proves nothing about earlier copies.
     BareProvesNothing,
+    /// An attempt that follows one which may still be applied has an id of its own, and knows the other.
+    OwnId,
+    /// An attempt demands that the row remembers no earlier one.
+    EarlierIsAbsent,
+    /// An attempt leaves the ids of earlier ones as burned.
+    BurnsEarlier,
+    /// An attempt that writes to no row that would remember an earlier one is sent after that one was burned.
+    BurnsBeside,
+    /// A row shows that an earlier attempt was applied.
+    KnowsEarlier,
+    /// An earlier attempt that a row may have forgotten makes the outcome unknown.
+    ForgottenIsUnknown,
+    /// A row of an earlier attempt of which a cancellation shows none is read before the next decision.
+    ReadsUnseen,
+    /// A call that ends without an answer while an attempt is open is unknown.
+    OpenIsUnknown,
+    /// An earlier attempt that nothing excludes or burns makes the outcome unknown.
+    UnburnedIsUnknown,
 }
 
 /// The model and its bounds.
@@ -104,8 +127,16 @@ pub struct Call {
     attempts: u8,
     has_begun: bool,
     known: [Known; 2],
-    /// The step that is being burned.
-    burned: Option<(usize, Write)>,
+    /// The burn that is sent.
+    burning: Option<Burning>,
+    /// The earlier attempts that were refused and may still be applied.
+    open: Vec<Open>,
+    /// The rows of earlier attempts that are read before the next decision.
+    unread: Vec<usize>,
+    /// The earlier attempt that was applied.
+    landed: Option<Said>,
+    /// Whether an open attempt was burned before another one was sent.
+    has_burned_beside: bool,
 }
 
 /// What happens beside the calls.
@@ -121,6 +152,9 @@ pub enum Event {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Steps(Vec<(usize, Write)>);
 
+/// What a caller is told of an applied change: for each row the amount that was added, or the new stock and version.
+pub type Said = [Option<(i8, Option<u8>)>; 2];
+
 /// The rows that refused, each of them or only the first.
 type Refusals = [Option<Option<Row>>; 2];
 
@@ -134,6 +168,7 @@ impl Protocol for Transactions {
     type Call = Call;
     type Write = Steps;
     type Event = Event;
+    type Said = Said;
     type Shown = Refusals;
 
     fn limits(&self) -> Limits {
@@ -151,7 +186,11 @@ impl Protocol for Transactions {
             attempts: self.attempts,
             has_begun: false,
             known: [Known::Nothing, Known::Nothing],
-            burned: None,
+            burning: None,
+            open: Vec::new(),
+            unread: Vec::new(),
+            landed: None,
+            has_burned_beside: false,
         };
         let calls: Vec<_> = (1..).zip(&self.calls).map(call).collect();
         let (others, removals) = (self.others, self.removals);
@@ -163,7 +202,10 @@ impl Protocol for Transactions {
         true
     }
 
-    fn go_on(&self, shared: &mut Shared, call: &mut Call, _: u32) -> Option<Next<Steps>> {
+    fn go_on(&self, shared: &mut Shared, call: &mut Call, _: u32) -> Option<Next<Self>> {
+        if let Some(row) = call.unread.pop() {
+            return Some(self.has_read(call, row, shared.rows[row].clone()));
+        }
         if call.has_begun {
             return Some(self.decide(call));
         }
@@ -171,16 +213,18 @@ impl Protocol for Transactions {
         let known = |row: usize| shared.rows[row].clone().map_or(Known::Absent, Known::Row);
         call.known = match call.kind {
             Kind::Adds { reads_x: true } | Kind::Checked => [known(X), known(Y)],
-            Kind::Adds { reads_x: false } | Kind::Cancel => [Known::Nothing, known(Y)],
+            Kind::Adds { reads_x: false } | Kind::Cancel | Kind::Restock { reads_y: true } => {
+                [Known::Nothing, known(Y)]
+            }
             // An order reads nothing. A taken key and a product that refuses show themselves.
-            Kind::Order => return Some(self.decide(call)),
+            Kind::Order | Kind::Restock { reads_y: false } => return Some(self.decide(call)),
         };
         Some(Next::Pause)
     }
 
-    fn meets(&self, shared: &mut Shared, sent @ Steps(steps): &Steps, _: u32) -> (Answer<Refusals>, bool) {
+    fn meets(&self, shared: &mut Shared, sent @ Steps(steps): &Steps, _: u32) -> (Answer<Refusals>, Option<Said>) {
         if shared.tokens.contains(sent) {
-            return (Answer::Applied([None, None]), false);
+            return (Answer::Applied([None, None]), None);
         }
         let mut next = shared.rows.clone();
         let mut refusals = [None, None];
@@ -199,56 +243,64 @@ impl Protocol for Transactions {
                     .filter(|(row, _)| Some(*row) != first)
                     .for_each(|(_, shown)| *shown = None);
             }
-            return (Answer::Refused(refusals), false);
+            return (Answer::Refused(refusals), None);
         }
-        let is_burn = steps.iter().any(|(_, write)| matches!(write, Write::Burn { .. } | Write::BurnCreate { .. }));
+        let is_burn = sent.is_burn();
         let shown = [X, Y].map(|row| steps.iter().any(|(step, _)| *step == row).then(|| next[row].clone()));
         shared.rows = next;
         if self.rows_may_vanish() && !is_burn {
             shared.tokens.push(sent.clone());
         }
-        (Answer::Applied(shown), !is_burn)
+        (Answer::Applied(shown), (!is_burn).then(|| sent.said()))
     }
 
     fn answered(
         &self,
         _: &mut Shared,
         call: &mut Call,
-        Steps(steps): &Steps,
+        sent @ Steps(steps): &Steps,
         _: u32,
         answer: Answer<Refusals>,
         is_pending: bool,
-    ) -> Next<Steps> {
-        if let Some((row, burned)) = call.burned.take() {
-            return self.burned(call, row, &burned, &answer);
+    ) -> Next<Self> {
+        if let Some(burning) = call.burning.take() {
+            return self.burned(call, burning, &answer);
         }
-        let Answer::Refused(refusals) = answer else { return Next::Told(Told::Applied) };
+        let Answer::Refused(refusals) = answer else { return Next::Told(Told::Applied(sent.said())) };
+        for row in [X, Y].into_iter().filter(|row| matches!(refusals[*row], Some(Some(_)))) {
+            self.judge_earlier(call, row, refusals[row].as_ref().and_then(Option::as_ref));
+        }
+        if let Some(landed) = call.landed {
+            return Next::Told(Told::Applied(landed));
+        }
         if self.lacks(Rule::JudgeFirst) {
-            call.learn(&refusals);
-            if let next @ Next::Told(_) = self.decide(&mut call.clone()) {
+            let mut told = call.clone();
+            self.learn(&mut told, &refusals);
+            if let next @ Next::Told(_) = self.decide(&mut told) {
                 return next;
             }
         }
         let judged = steps.iter().filter_map(|(row, write)| Some((write, refusals[*row].as_ref()?)));
         let verdicts = judged.filter_map(|(write, shown)| Some((self.judge(write, shown.as_ref())?, false)));
-        let after = after_cancellation(judge_steps(verdicts), is_pending, false);
-        call.learn(&refusals);
-        match after {
-            AfterCancellation::Burn if self.lacks(Rule::Burn) => self.decide_again(call),
-            AfterCancellation::Burn => match steps.iter().find_map(|step| self.burn_of(call, step)) {
-                Some((row, write, burn)) => {
-                    call.burned = Some((row, write));
+        let verdict = judge_steps(verdicts);
+        let after = after_cancellation(verdict, is_pending, false);
+        if after == AfterCancellation::Burn && !self.lacks(Rule::Burn) {
+            return match steps.iter().find_map(|(row, write)| self.burn_of(call, *row, write)) {
+                Some((row, burned, burn)) => {
+                    call.burning = Some(Burning::Pending { row, burned, steps: sent.clone(), refusals });
                     Next::Send(Steps(vec![(row, burn)]))
                 }
-                None => self.settled(call, Verdict::Unproved),
-            },
-            after => self.follow(call, after),
+                None => self.settled(call, sent, Verdict::Unproved, &refusals),
+            };
         }
+        let is_open = verdict != Verdict::NeverApplied && self.may_still_land(steps, &refusals);
+        self.follow(call, sent, after, &refusals, is_open)
     }
 
-    fn out_of_time(&self, Steps(steps): &Steps, is_pending: bool) -> Told {
-        let is_burn = steps.iter().any(|(_, write)| matches!(write, Write::Burn { .. } | Write::BurnCreate { .. }));
-        if is_pending || is_burn { Told::Unknown } else { Told::NotApplied }
+    /// While an attempt is burned whose send is pending, it is pending too.
+    fn out_of_time(&self, call: &Call, _: &Steps, is_pending: bool) -> Told<Said> {
+        let burns_pending = matches!(call.burning, Some(Burning::Pending { .. }));
+        if is_pending || burns_pending { Told::Unknown } else { self.gives_up(call) }
     }
 
     fn events(&self, world: &World<Self>, events: &mut Vec<Event>) {
@@ -271,7 +323,7 @@ impl Protocol for Transactions {
                 let id = OTHERS + 10 * u8::try_from(row).expect("two rows") + shared.others[row];
                 let Some(old) = &shared.rows[row] else { return };
                 let prune = old.prunable(self.remembered, id);
-                let write = Write::Update { at: old.at, id, prune, stock: old.stock + 1 };
+                let write = Write::Update { at: old.at, id, prune, burn: Vec::new(), stock: old.stock + 1 };
                 shared.rows[row] = write.apply(Some(old), None, Demands::ALL).expect("at its own version");
             }
         }
@@ -280,14 +332,26 @@ impl Protocol for Transactions {
     fn properties() -> Vec<Property<Checked<Self>>> {
         let mut all = promises();
         all.push(Property::sometimes("a step is being burned", |_, world: &World<Self>| {
-            world.callers.iter().any(|caller| caller.call.burned.is_some())
+            world.callers.iter().any(|caller| matches!(caller.call.burning, Some(Burning::Pending { .. })))
+        }));
+        all.push(Property::sometimes("told the answer of an earlier attempt", |_, world: &World<Self>| {
+            world.callers.iter().any(|caller| caller.is_told_applied() && caller.call.landed.is_some())
+        }));
+        all.push(Property::sometimes("applied after an earlier attempt was burned", |_, world: &World<Self>| {
+            world.callers.iter().any(|caller| caller.is_told_applied() && caller.call.has_burned_beside)
         }));
         all
     }
 
-    /// A second copy of a transaction that was refused by a bare add, or by an anchored one.
-    fn is_left_open(&self, Steps(steps): &Steps) -> bool {
-        steps.iter().any(|(_, write)| matches!(write, Write::AddAnywhere { .. } | Write::Add { .. }))
+    /// A second copy of an attempt that was open when its call ended.
+    fn is_left_open(&self, call: &Call, Steps(steps): &Steps) -> bool {
+        let id = steps.iter().find_map(|(_, write)| write.id());
+        let beside = if let Some(Burning::Open(_, open)) = &call.burning { Some(open) } else { None };
+        call.open.iter().chain(beside).any(|open| Some(open.id) == id)
+    }
+
+    fn has_open_attempts(&self, call: &Call) -> bool {
+        !call.open.is_empty() || matches!(call.burning, Some(Burning::Open(..)))
     }
 
     fn call(&self, call: &Call) -> String {
@@ -296,6 +360,7 @@ impl Protocol for Transactions {
             Kind::Order => "order",
             Kind::Cancel => "cancellation",
             Kind::Checked => "change",
+            Kind::Restock { .. } => "order or restock",
         }
         .to_owned()
     }
@@ -311,6 +376,16 @@ impl Protocol for Transactions {
             Event::OtherUpdate(row) => format!("Somebody else adds one to {} by an update", ["X", "Y"][*row]),
             Event::Removal => "Another program removes the row Y".to_owned(),
         }
+    }
+
+    fn said(&self, said: &Said) -> String {
+        let one = |(row, said): (&str, &Option<(i8, Option<u8>)>)| match said {
+            Some((by, None)) => Some(format!("{row} {by:+}")),
+            Some((stock, Some(version))) => Some(format!("{row} has stock {stock} at version {version}")),
+            None => None,
+        };
+        let rows: Vec<_> = ["X", "Y"].into_iter().zip(said).filter_map(one).collect();
+        format!(" ({})", rows.join(", "))
     }
 
     fn rows(&self, shared: &Shared) -> String {
@@ -329,7 +404,12 @@ impl Transactions {
     }
 
     fn demands(&self) -> Demands {
-        Demands { writes_leave_id: !self.lacks(Rule::UpdateLeavesId), ..Demands::ALL }
+        Demands {
+            writes_leave_id: !self.lacks(Rule::UpdateLeavesId),
+            earlier_is_absent: !self.lacks(Rule::EarlierIsAbsent),
+            earlier_is_burned: !self.lacks(Rule::BurnsEarlier),
+            ..Demands::ALL
+        }
     }
 
     /// The verdict on a refused step. `None` if it leaves no id.
@@ -339,47 +419,5 @@ impl Transactions {
         }
         let sent = write.sent(self.remembered, self.rows_may_vanish())?;
         Some(judge(&sent, row.map(Row::seen).as_ref()))
-    }
-
-    /// The burn of a step, if it leaves an id and can be burned.
-    fn burn_of(&self, call: &Call, (row, write): &(usize, Write)) -> Option<(usize, Write, Write)> {
-        let sent =
-            write.sent(self.remembered, self.rows_may_vanish() && !self.lacks(Rule::NoTombstoneWhereRowsVanish))?;
-        let burn = match (burn_of_step(&sent)?, write) {
-            (StepBurn::Tombstone, _) => Write::BurnCreate { id: call.id + 1, purge_at: u32::MAX },
-            (StepBurn::InRow, Write::Update { at, id, .. }) => Write::Burn { at: *at, window: 1, id: *id },
-            (StepBurn::InRow, Write::Add { at, window, id, .. }) => Write::Burn { at: *at, window: *window, id: *id },
-            (StepBurn::InRow, _) => return None,
-        };
-        Some((*row, write.clone(), burn))
-    }
-
-    /// The answer to a burn.
-    fn burned(&self, call: &mut Call, row: usize, burned: &Write, answer: &Answer<Refusals>) -> Next<Steps> {
-        // The row refuses the burned id. What follows is a new write. The burn of a create has an id of its own.
-        call.id += 2;
-        let (Answer::Applied(shown) | Answer::Refused(shown)) = answer;
-        call.learn(shown);
-        let verdict = match answer {
-            Answer::Applied(_) => Some(Verdict::NeverApplied),
-            Answer::Refused(shown) => shown[row].as_ref().and_then(|row| self.judge(burned, row.as_ref())),
-        };
-        self.settled(call, verdict.unwrap_or(Verdict::Unproved))
-    }
-
-    /// The end of a transaction with a pending send, of which no more can be found out.
-    fn settled(&self, call: &mut Call, verdict: Verdict) -> Next<Steps> {
-        self.follow(call, after_settling(verdict, true))
-    }
-
-    fn follow(&self, call: &mut Call, after: AfterCancellation) -> Next<Steps> {
-        match after {
-            AfterCancellation::Landed => Next::Told(Told::Applied),
-            AfterCancellation::NotApplied => self.decide_again(call),
-            AfterCancellation::Corrupt => Next::Told(Told::NotApplied),
-            AfterCancellation::AskRows | AfterCancellation::Burn | AfterCancellation::Unknown => {
-                Next::Told(Told::Unknown)
-            }
-        }
     }
 }

@@ -46,12 +46,15 @@ pub struct Caller<P: Protocol> {
     /// When the call began. Its requests live for a while from then on.
     pub began: u32,
     /// What the caller was told.
-    pub told: Option<Told>,
+    pub told: Option<Told<P::Said>>,
     /// How often the change was really applied.
     pub applied: u8,
     /// How often it had been when the caller was told.
     pub applied_then: u8,
-    /// Whether the second copy of a refused request was applied, in one of the cases that are known and left open.
+    /// The attempt that was really applied, the last one if there were several.
+    pub committed: Option<P::Said>,
+    /// Whether the second copy of a refused request was applied after the end of the call, in one of the cases that are
+    /// known and left open.
     pub is_excused: bool,
     /// Whether a send was ever pending.
     pub was_pending: bool,
@@ -121,6 +124,7 @@ impl<P: Protocol> Model for Checked<P> {
             told: None,
             applied: 0,
             applied_then: 0,
+            committed: None,
             is_excused: false,
             was_pending: false,
         };
@@ -215,7 +219,8 @@ impl<P: Protocol> Model for Checked<P> {
             Act::OutOfTime(index) => {
                 let caller = &mut world.callers[index];
                 let (write, is_pending) = caller.sending.take()?;
-                caller.is_told(self.0.out_of_time(&write, is_pending));
+                let told = self.0.out_of_time(&caller.call, &write, is_pending);
+                caller.is_told(told);
             }
             Act::Happen(event) => self.0.happen(&mut world.shared, &mut world.now, &event),
         }
@@ -232,11 +237,13 @@ impl<P: Protocol> Checked<P> {
     /// A request meets the table. `is_heard` says that its caller hears the answer, if it waits for one.
     fn meet(&self, world: &mut World<P>, index: usize, flight: usize, is_heard: bool) {
         let Flight { write, way } = world.callers[index].flights[flight].clone();
-        let (answer, is_applied) = self.0.meets(&mut world.shared, &write, world.now);
+        let (answer, applied) = self.0.meets(&mut world.shared, &write, world.now);
         let caller = &mut world.callers[index];
-        if is_applied {
+        if applied.is_some() {
             caller.applied += 1;
-            caller.is_excused |= way == Way::Met { was_refused: true } && self.0.is_left_open(&write);
+            caller.committed = applied;
+            let is_late = way == Way::Met { was_refused: true } && caller.told.is_some();
+            caller.is_excused |= is_late && self.0.is_left_open(&caller.call, &write);
         }
         let was_refused = matches!(answer, Answer::Refused(_));
         let others = caller.flights.iter().enumerate();
@@ -261,12 +268,15 @@ impl<P: Protocol> Checked<P> {
     }
 
     /// A call does what comes next.
-    fn follow(&self, world: &mut World<P>, index: usize, next: Next<P::Write>) {
+    fn follow(&self, world: &mut World<P>, index: usize, next: Next<P>) {
         let caller = &mut world.callers[index];
         match next {
             Next::Pause => {}
             Next::Told(told) => caller.is_told(told),
-            Next::Send(write) if caller.sends == 0 => caller.is_told(self.0.out_of_time(&write, false)),
+            Next::Send(write) if caller.sends == 0 => {
+                let told = self.0.out_of_time(&caller.call, &write, false);
+                caller.is_told(told);
+            }
             Next::Send(write) => {
                 if caller.began == 0 {
                     caller.began = world.now;
@@ -280,7 +290,12 @@ impl<P: Protocol> Checked<P> {
 }
 
 impl<P: Protocol> Caller<P> {
-    fn is_told(&mut self, told: Told) {
+    /// Whether the caller was told that the change was applied.
+    pub fn is_told_applied(&self) -> bool {
+        matches!(self.told, Some(Told::Applied(_)))
+    }
+
+    fn is_told(&mut self, told: Told<P::Said>) {
         (self.told, self.applied_then) = (Some(told), self.applied);
     }
 
@@ -334,6 +349,14 @@ pub fn tell<P: Protocol>(model: &Checked<P>, path: &[Step<P>]) -> Story {
 }
 
 impl<P: Protocol> Checked<P> {
+    fn told(&self, told: &Told<P::Said>) -> String {
+        match told {
+            Told::Applied(said) => format!("applied{}", self.0.said(said)),
+            Told::NotApplied => "not applied".to_owned(),
+            Told::Unknown => "unknown".to_owned(),
+        }
+    }
+
     fn sentence(&self, before: &World<P>, act: &Act<P::Event>, after: &World<P>) -> String {
         let name = |index: usize| char::from(b'A' + u8::try_from(index).unwrap_or(25));
         let call = |index: usize| format!("{}'s {}", name(index), self.0.call(&before.callers[index].call));
@@ -355,7 +378,7 @@ impl<P: Protocol> Checked<P> {
         let follows = |index: usize| {
             let now = &after.callers[index];
             match (&now.told, &now.sending) {
-                (Some(told), _) => format!(" {} is told: {}.", name(index), told.words()),
+                (Some(told), _) => format!(" {} is told: {}.", name(index), self.told(told)),
                 (None, Some((write, _)))
                     if before.callers[index].sending.as_ref().map(|(write, _)| write) != Some(write) =>
                 {
@@ -367,6 +390,7 @@ impl<P: Protocol> Checked<P> {
         match act {
             Act::GoOn(index) => match (&after.callers[*index].told, &after.callers[*index].sending) {
                 (None, None) => format!("{} looks: {}.", call(*index), self.0.rows(&after.shared)),
+                _ if before.callers[*index].began > 0 => format!("{} reads.{}", call(*index), follows(*index)),
                 _ => format!("{} begins.{}", call(*index), follows(*index)),
             },
             Act::Meet(index, flight) if before.callers[*index].flights[*flight].way == Way::Unheard => {

@@ -18,8 +18,8 @@ impl LeaseModel {
         write: &Write,
         answer: Answer<Shown>,
         is_pending: bool,
-    ) -> Next<Request> {
-        let Answer::Refused((lease, item)) = answer else { return Next::Told(Told::Applied) };
+    ) -> Next<Self> {
+        let Answer::Refused((lease, item)) = answer else { return Next::Told(Told::Applied(())) };
         let verdict = item.map(|item| (judge(&Self::sent(write, None), Some(&item.seen())), false));
         let lost = lease.is_some_and(|lease| is_lost(token, lease.token, lease.holder.is_some()));
         match after_cancellation(judge_steps(verdict.into_iter()), is_pending, lost) {
@@ -46,7 +46,7 @@ impl LeaseModel {
         now: u32,
         answer: Answer<Shown>,
         is_pending: bool,
-    ) -> Next<Request> {
+    ) -> Next<Self> {
         let held = &mut shared.held[call.process];
         let clock = Self::clock(now + shared.ahead[call.process]);
         let later = self.times(clock).expires_at;
@@ -62,7 +62,7 @@ impl LeaseModel {
                 _,
             ) => {
                 *held = Some(lease.held(counted(*sent)));
-                Next::Told(Told::Applied)
+                Next::Told(Told::Applied(()))
             }
             (Request::Acquire { id, expires_at, .. }, _, Some(lease)) => {
                 let until = match judge_acquire(&lease.stored(), &[*id], *expires_at, is_pending) {
@@ -72,7 +72,7 @@ impl LeaseModel {
                     AfterAcquire::Released => return Next::Told(Told::Unknown),
                 };
                 *held = Some(lease.held(until));
-                Next::Told(Told::Applied)
+                Next::Told(Told::Applied(()))
             }
             (Request::Renew { token, at, expires_at, .. }, _, Some(lease)) if lease.token == *token => {
                 match judge_renewal(&lease.stored(), *at, *expires_at, is_pending) {
@@ -82,7 +82,7 @@ impl LeaseModel {
                     }
                     AfterRenewal::Renewed => {
                         *held = Some(lease.held(counted(*expires_at)));
-                        Next::Told(Told::Applied)
+                        Next::Told(Told::Applied(()))
                     }
                     // It is made again, on top of the others.
                     AfterRenewal::Moved | AfterRenewal::MovedPerhapsBy => {
@@ -95,12 +95,12 @@ impl LeaseModel {
                 *held = None;
                 Next::Told(Told::NotApplied)
             }
-            (Request::Release { .. }, Some(_), _) => Next::Told(Told::Applied),
+            (Request::Release { .. }, Some(_), _) => Next::Told(Told::Applied(())),
             _ => Next::Told(Told::NotApplied),
         }
     }
 
-    pub(super) fn answered_fenced(token: u64, write: &Write, answer: Answer<Shown>, is_pending: bool) -> Next<Request> {
+    pub(super) fn answered_fenced(token: u64, write: &Write, answer: Answer<Shown>, is_pending: bool) -> Next<Self> {
         let is_burn = matches!(write, Write::Burn { .. });
         let (is_applied, item) = match answer {
             Answer::Applied((_, item)) => (true, item),
@@ -110,12 +110,12 @@ impl LeaseModel {
         let verdict = || judge(&sent, item.as_ref().map(Row::seen).as_ref());
         let after = match (is_applied, is_burn) {
             (true, true) => AfterAdd::NotApplied,
-            (true, false) => return Next::Told(Told::Applied),
+            (true, false) => return Next::Told(Told::Applied(())),
             (false, true) => after_burn(verdict()),
             (false, false) => after_add(verdict(), is_pending),
         };
         match (after, write) {
-            (AfterAdd::Landed(_), _) => Next::Told(Told::Applied),
+            (AfterAdd::Landed(_), _) => Next::Told(Told::Applied(())),
             (AfterAdd::NotApplied | AfterAdd::Corrupt, _) => Next::Told(Told::NotApplied),
             (AfterAdd::Burn, Write::Add { at, window, id, .. }) => {
                 Next::Send(Request::Fenced { token, write: Write::Burn { at: *at, window: *window, id: *id } })
@@ -124,9 +124,9 @@ impl LeaseModel {
         }
     }
 
-    pub(super) fn settled(after: AfterCancellation) -> Next<Request> {
+    pub(super) fn settled(after: AfterCancellation) -> Next<Self> {
         Next::Told(match after {
-            AfterCancellation::Landed => Told::Applied,
+            AfterCancellation::Landed => Told::Applied(()),
             AfterCancellation::NotApplied | AfterCancellation::Corrupt => Told::NotApplied,
             AfterCancellation::AskRows | AfterCancellation::Burn | AfterCancellation::Unknown => Told::Unknown,
         })

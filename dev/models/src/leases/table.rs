@@ -78,24 +78,24 @@ impl LeaseModel {
         row.is_some_and(|row| row.token == token && row.holder.is_some())
     }
 
-    pub(super) fn meets_required(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, bool) {
+    pub(super) fn meets_required(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, Option<()>) {
         let is_required = self.lacks(Rule::Require) || self.is_held(shared.lease.as_ref(), token);
         match write.apply(Some(&shared.item), None, Demands::ALL) {
             Ok(Some(next)) if is_required => {
                 shared.wrongs.extend((token < shared.acquired).then_some(Wrong::ReplacedWrote));
                 shared.item = next;
-                (Answer::Applied((None, Some(shared.item.clone()))), true)
+                (Answer::Applied((None, Some(shared.item.clone()))), Some(()))
             }
             applied => {
                 let lease = shared.lease.clone().filter(|_| !is_required);
                 // The lease is the first step.
                 let shows_item = applied.is_err() && (shared.shows_all || is_required);
-                (Answer::Refused((lease, shows_item.then(|| shared.item.clone()))), false)
+                (Answer::Refused((lease, shows_item.then(|| shared.item.clone()))), None)
             }
         }
     }
 
-    pub(super) fn meets_fenced(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, bool) {
+    pub(super) fn meets_fenced(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, Option<()>) {
         let is_burn = matches!(write, Write::Burn { .. });
         let demands = Demands { fence: !self.lacks(Rule::Fence), ..Demands::ALL };
         let fence = (!is_burn).then_some(token);
@@ -105,9 +105,9 @@ impl LeaseModel {
                 shared.wrongs.extend(is_fall.then_some(Wrong::ItemSawFall));
                 shared.written = shared.written.max(token);
                 shared.item = next;
-                (Answer::Applied((None, Some(shared.item.clone()))), !is_burn)
+                (Answer::Applied((None, Some(shared.item.clone()))), (!is_burn).then_some(()))
             }
-            Ok(None) | Err(row::Refused) => (Answer::Refused((None, Some(shared.item.clone()))), false),
+            Ok(None) | Err(row::Refused) => (Answer::Refused((None, Some(shared.item.clone()))), None),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::limits;
 use crate::one_item::{DECIDED, Kind, OneItem, Rule};
-use crate::protocol::{APPLIED, Limits, NOT_APPLIED, ONCE};
+use crate::protocol::{APPLIED, COMMITTED, Limits, NOT_APPLIED, ONCE};
 use crate::run::{Removal, Scene};
 
 const MODEL: &str = "one-item";
@@ -13,7 +13,7 @@ fn item(calls: &[Kind], stock: Option<i8>, (remembered, window): (u64, u8), limi
 }
 
 pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
-    use Kind::{Add, AddAhead, Create, Delete, DeleteAtVersion, Update};
+    use Kind::{Add, AddAhead, AddInBand, AddOrUpdate, Create, Delete, DeleteAtVersion, Update};
     let scene = |name, item| Scene::new(MODEL, name, item);
     if is_deep {
         let hedged = |limits| Limits { hedges: true, ..limits };
@@ -33,6 +33,22 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
             scene(
                 "add-and-updates",
                 OneItem { others: 2, ..item(&[Add(-1), Update, Update], Some(0), (2, 2), limits(4, 2, 1, 0)) },
+            ),
+            scene(
+                "add-or-updates",
+                OneItem { others: 3, attempts: 3, ..item(&[AddOrUpdate, Add(1)], Some(0), (3, 2), limits(4, 1, 2, 1)) },
+            ),
+            scene(
+                "add-or-update-and-delete",
+                OneItem {
+                    others: 2,
+                    attempts: 2,
+                    ..item(&[AddOrUpdate, Delete, Create], Some(0), (3, 2), limits(3, 1, 1, 1))
+                },
+            ),
+            scene(
+                "bands",
+                OneItem { others: 3, attempts: 2, ..item(&[AddInBand, Add(-1)], Some(1), (3, 3), limits(4, 2, 2, 1)) },
             ),
             scene(
                 "add-and-delete",
@@ -65,6 +81,14 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
         ];
     }
     vec![
+        scene(
+            "throttled",
+            OneItem { others: 2, attempts: 2, ..item(&[AddOrUpdate], Some(0), (2, 2), limits(3, 1, 1, 2)) },
+        ),
+        scene(
+            "throttled-bands",
+            OneItem { others: 3, ..item(&[AddInBand, Add(-1)], Some(1), (3, 3), limits(2, 1, 1, 1)) },
+        ),
         scene("adds", OneItem { others: 2, ..item(&[Add(-1), Add(-1)], Some(1), (3, 3), limits(3, 1, 1, 0)) }),
         scene("short-window", OneItem { others: 3, ..item(&[Add(-1)], Some(1), (2, 1), limits(4, 2, 1, 1)) }),
         scene("add-and-update", OneItem { others: 1, ..item(&[Add(-1), Update], Some(0), (2, 2), limits(3, 1, 1, 1)) }),
@@ -79,6 +103,11 @@ pub(super) fn scenes(is_deep: bool) -> Vec<Scene> {
             OneItem { hours: 1, ..item(&[DeleteAtVersion, Delete, Create], Some(1), (2, 1), limits(2, 1, 0, 0)) },
         ),
         scene("version-made-up", OneItem { others: 3, ..item(&[AddAhead(2)], Some(1), (2, 1), limits(3, 1, 1, 0)) }),
+        scene(
+            "add-or-update",
+            OneItem { others: 2, attempts: 2, ..item(&[AddOrUpdate], Some(0), (2, 2), limits(4, 1, 1, 0)) },
+        ),
+        scene("bands", OneItem { others: 3, ..item(&[AddInBand, Add(-1)], Some(1), (3, 3), limits(3, 1, 1, 0)) }),
     ]
 }
 
@@ -145,8 +174,58 @@ pub(super) fn removals() -> Vec<Removal> {
         ),
     ]
     .into_iter()
+    .chain(removals_of_succession())
     .chain(removals_of_deletes_and_burns())
     .collect()
+}
+
+fn removals_of_succession() -> Vec<Removal> {
+    use Kind::{Add, AddInBand, AddOrUpdate, Delete};
+    let turned = |others| OneItem { attempts: 2, ..one(&[AddOrUpdate], Some(0), (2, 2), others) };
+    vec![
+        removal(
+            "own-id",
+            "an attempt that follows one which may still be applied has an id of its own",
+            COMMITTED,
+            Rule::OwnId,
+            turned(1),
+        ),
+        removal(
+            "burns-earlier",
+            "an attempt leaves the ids of earlier ones as burned",
+            ONCE,
+            Rule::BurnsEarlier,
+            turned(0),
+        ),
+        removal(
+            "knows-earlier",
+            "a row tells an earlier attempt from the last one",
+            NOT_APPLIED,
+            Rule::KnowsEarlier,
+            OneItem { attempts: 2, ..one(&[AddOrUpdate, Delete], Some(0), (3, 2), 1) },
+        ),
+        removal(
+            "forgotten-is-unknown",
+            "an earlier attempt that a row may have forgotten makes the outcome unknown",
+            ONCE,
+            Rule::ForgottenIsUnknown,
+            turned(2),
+        ),
+        removal(
+            "forgotten-send-is-unknown",
+            "an earlier send of an add that a row may have forgotten makes the outcome unknown",
+            NOT_APPLIED,
+            Rule::ForgottenSendIsUnknown,
+            one(&[AddInBand, Add(-1)], Some(1), (3, 3), 3),
+        ),
+        removal(
+            "open-is-unknown",
+            "a call that ends without an answer while an attempt is open is unknown",
+            NOT_APPLIED,
+            Rule::OpenIsUnknown,
+            OneItem { limits: limits(2, 0, 1, 1), ..turned(1) },
+        ),
+    ]
 }
 
 fn removals_of_deletes_and_burns() -> Vec<Removal> {

@@ -130,11 +130,11 @@ struct Sent<'a> {
     fence: Option<u64>,
 }
 
-/// A random write by a writer that saw this row.
+/// A random write by a writer that saw this row, and what it burns.
 fn any_write<'a>(
     chance: &mut Rng,
     seen: Option<&Row>,
-    by: Id,
+    (by, burn): (Id, &[Id]),
     thing: &'a Thing,
     add: &'a Add,
     purge_at: u32,
@@ -152,10 +152,15 @@ fn any_write<'a>(
     let (at, prune) = (row.at, row.prunable(R, by));
     let named = ItemVersion { version: version(at.version), incarnation: incarnation(at.incarnation) };
     let (real, modelled) = match chance.u8(0..10) {
-        0..=2 => (RowWrite::Update(thing), Write::Update { at, id: by, prune, stock: thing.stock }),
+        0..=2 => {
+            (RowWrite::Update(thing), Write::Update { at, id: by, prune, burn: burn.to_vec(), stock: thing.stock })
+        }
         3 => (RowWrite::Delete, Write::Bury { at, id: by, prune, purge_at }),
         4 => (RowWrite::DeleteAt(named), Write::Bury { at, id: by, prune: Vec::new(), purge_at }),
-        5 | 6 => (RowWrite::Add(add), Write::Add { at, window: W, id: by, prune, by: thing.stock, low, high }),
+        5 | 6 => (
+            RowWrite::Add(add),
+            Write::Add { at, window: W, id: by, prune, burn: burn.to_vec(), by: thing.stock, low, high },
+        ),
         7 => (RowWrite::AddAnywhere(add), Write::AddAnywhere { by: thing.stock, low, high }),
         8 => return Sent { real: RowWrite::Burn, modelled: Write::Burn { at, window: W, id: by }, fence: None },
         _ => return Sent { real: RowWrite::Check, modelled: Write::Check { at }, fence: None },
@@ -181,16 +186,23 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
         if seen.as_ref().is_some_and(|row| row.prunable(R, by).contains(&by)) {
             continue; // A change whose id the row remembers sends nothing more.
         }
+        // An attempt burns others of its own change. An id that it also removes would be named twice, and rejected.
+        let removes = |id: Id| seen.iter().any(|row| row.prunable(R, by).contains(&id));
+        let mut burn: Vec<Id> = (0..chance.u8(0..3)).map(|_| chance.u8(1..=step)).collect();
+        burn.retain(|id| *id != by && !removes(*id));
+        burn.sort_unstable();
+        burn.dedup();
+        let earlier: Vec<_> = burn.iter().map(|earlier| id(*earlier)).collect();
         let thing = Thing { stock: chance.i8(-3..9) };
         let add = Add::to("stock", i64::from(thing.stock)).within(0..=9);
         let purge_at = chance.u32(1..1000);
-        let Sent { real, modelled, fence } = any_write(chance, seen.as_ref(), by, &thing, &add, purge_at);
+        let Sent { real, modelled, fence } = any_write(chance, seen.as_ref(), (by, &burn), &thing, &add, purge_at);
         let writer = Writer {
             table: TABLE,
             key: &key,
             seen: item.as_ref(),
             id: id(by),
-            burn: &[],
+            burn: if matches!(real, RowWrite::Update(_) | RowWrite::Add(_)) { &earlier } else { &[] },
             purge_at: UNIX_EPOCH + Duration::from_secs(u64::from(purge_at)),
             fence,
         };

@@ -1,0 +1,119 @@
+//! The decisions of the calls, and how an add goes on that its item refused.
+
+use super::{Call, HOUR, Kind, MOST, OneItem, Rule};
+use crate::protocol::{Next, Told};
+use crate::row::{self, At, Id, Row, Write};
+use fencepost::testing::{Stand, is_in_window, stand};
+use fencepost::{Add, Attributes, ItemVersion};
+use std::mem;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// The stock after a refill.
+const REFILL: i8 = 5;
+
+impl OneItem {
+    pub(super) fn prunable(&self, row: &Row, by: Id) -> Vec<Id> {
+        row.prunable(self.remembered - u64::from(self.lacks(Rule::PruneLate)), by)
+    }
+
+    pub(super) fn time(units: u32) -> Duration {
+        Duration::from_mins(10) * units
+    }
+
+    /// Decides on this state of the key: what is sent, or told.
+    pub(super) fn decide(&self, call: &Call, row: Option<&Row>, now: u32) -> Next<Self> {
+        let (id, purge_at) = (call.id, now + HOUR);
+        let live = row.filter(|row| row.purge_at.is_none());
+        let update = |row: &Row, stock| {
+            let (prune, burn) = (self.prunable(row, id), burnable(call, row));
+            Write::Update { at: row.at, id, prune, burn, stock }
+        };
+        let write = match (call.kind, row, live) {
+            (Kind::Create, None, _) => Write::Create { id, stock: 1 },
+            (Kind::Create, Some(row), None) => update(row, 1),
+            (Kind::Create, _, Some(_)) | (_, _, None) => return Next::Told(Told::NotApplied),
+            (Kind::Add(by), _, Some(row)) => return self.add(call, row, row.at, by),
+            (Kind::AddInBand, _, Some(row)) => return self.add(call, row, row.at, -1),
+            (Kind::AddAhead(ahead), _, Some(row)) => {
+                return self.add(call, row, At { version: row.at.version + ahead, ..row.at }, 1);
+            }
+            (Kind::Update, _, Some(row)) if row.stock >= MOST => return Next::Told(Told::NotApplied),
+            (Kind::Update, _, Some(row)) => update(row, row.stock + 1),
+            (Kind::AddOrUpdate, _, Some(row)) if !call.has_turned => return self.add(call, row, row.at, -1),
+            (Kind::AddOrUpdate, _, Some(row)) if row.stock > 0 => update(row, row.stock - 1),
+            (Kind::AddOrUpdate, _, Some(row)) => update(row, REFILL),
+            (Kind::Delete, _, Some(row)) => Write::Bury { at: row.at, id, prune: self.prunable(row, id), purge_at },
+            (Kind::DeleteAtVersion, _, Some(row)) => Write::Bury { at: row.at, id, prune: Vec::new(), purge_at },
+        };
+        Next::Send(write)
+    }
+
+    pub(super) fn decide_again(&self, call: &mut Call, row: Option<&Row>, now: u32) -> Next<Self> {
+        if call.kind == Kind::DeleteAtVersion {
+            return Next::Told(Told::NotApplied);
+        }
+        if call.attempts == 0 {
+            return Next::Told(self.gives_up(call));
+        }
+        call.attempts -= 1;
+        self.decide(call, row, now)
+    }
+
+    fn add(&self, call: &Call, row: &Row, at: At, by: i8) -> Next<Self> {
+        let window = if self.lacks(Rule::WindowWithinMemory) { self.window + 2 } else { self.window };
+        let (prune, next) = (self.prunable(row, call.id), row.stock + by);
+        let results = bands(call.kind).iter().find(|band| band.contains(&next)).cloned().unwrap_or(0..=MOST);
+        let (low, high) = (results.start() - by, results.end() - by);
+        Next::Send(Write::Add { at, window, id: call.id, prune, burn: Vec::new(), by, low, high })
+    }
+
+    /// What an add does that was not applied, by the row that is there.
+    pub(super) fn stands(&self, call: &mut Call, write: &Write, row: Option<&Row>, now: u32) -> Next<Self> {
+        let by = match call.kind {
+            Kind::Add(by) => by,
+            Kind::AddOrUpdate | Kind::AddInBand => -1,
+            _ => return Next::Told(Told::NotApplied),
+        };
+        let Some(row) = row.filter(|row| row.purge_at.is_none()) else { return Next::Told(Told::NotApplied) };
+        let sent = write.sent(self.remembered, false).expect("an add leaves an id");
+        let at =
+            ItemVersion { version: row::version(row.at.version), incarnation: row::incarnation(row.at.incarnation) };
+        let bands = bands(call.kind).iter().map(|band| (i64::from(*band.start())..=i64::from(*band.end()), 0));
+        let add = Add::to("stock", i64::from(by)).within(0..=i64::from(MOST)).bands("band", bands);
+        match stand(&add, &attributes(row), !is_in_window(&sent, at)) {
+            Stand::Takes | Stand::WindowPassed if call.attempts == 0 => Next::Told(self.gives_up(call)),
+            Stand::Takes | Stand::WindowPassed => {
+                call.attempts -= 1;
+                self.add(call, row, row.at, by)
+            }
+            _ if call.kind == Kind::AddOrUpdate => {
+                call.has_turned = true;
+                if mem::take(&mut call.is_open) {
+                    self.leave_open(call, write, &sent, Some(row));
+                } else {
+                    call.id += 1;
+                }
+                self.decide_again(call, Some(row), now)
+            }
+            _ => Next::Told(Told::NotApplied),
+        }
+    }
+}
+
+/// The bands of the results of an add, of which an attempt sends the one that it guesses.
+fn bands(kind: Kind) -> &'static [RangeInclusive<i8>] {
+    const ALL: RangeInclusive<i8> = 0..=MOST;
+    if kind == Kind::AddInBand { &[0..=0, 1..=MOST] } else { &[ALL] }
+}
+
+/// The open attempts that a write to this row burns.
+fn burnable(call: &Call, row: &Row) -> Vec<Id> {
+    call.open.iter().filter(|open| open.row() == Some(row.at.incarnation)).filter_map(Write::id).collect()
+}
+
+/// The value of an item as production sees it.
+pub fn attributes(row: &Row) -> Attributes {
+    let stock = aws_sdk_dynamodb::types::AttributeValue::N(row.stock.to_string());
+    Attributes::from([("stock".to_owned(), stock)])
+}
