@@ -159,9 +159,12 @@ pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) 
         (Verdict::Open | Verdict::Corrupt, _) | (Verdict::Unproved, Base::NoRow(_)) => true,
         (Verdict::Unproved, Base::Row { version, window, incarnation }) => {
             let is_below = |row: &SeenRow| row.version.get() < version.get() + window;
-            let is_there = |row: &SeenRow| match incarnation.is_foreign() {
-                true => row.incarnation.is_foreign() && row.version == version,
-                false => row.incarnation == incarnation && is_below(row),
+            let is_there = |row: &SeenRow| {
+                if incarnation.is_foreign() {
+                    row.incarnation.is_foreign() && row.version == version
+                } else {
+                    row.incarnation == incarnation && is_below(row)
+                }
             };
             write.versions_may_repeat || seen.is_some_and(is_there)
         }
