@@ -110,7 +110,7 @@ impl Object {
     /// The object as a tree.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        read(self.text(), usize::MAX).unwrap_or_default()
+        tree(&self.0)
     }
 
     fn members(&self) -> Members<'_> {
@@ -146,12 +146,23 @@ fn raw(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).expect("a JSON value")
 }
 
+/// The value in this text, which this crate has made.
+///
+/// # Panics
+/// Never: such a text is JSON, and an item is not nested deeper than the parser goes.
+fn tree(text: &RawValue) -> Value {
+    read(text.get(), usize::MAX).expect("the text of a value")
+}
+
 /// The members of the object in this text. `None` if it is of another kind.
+///
+/// # Panics
+/// Never: the text is JSON.
 fn members_of(text: &RawValue) -> Option<Members<'_>> {
     if !text.get().starts_with('{') {
         return None;
     }
-    let members: BTreeMap<Name<'_>, &RawValue> = serde_json::from_str(text.get()).unwrap_or_default();
+    let members: BTreeMap<Name<'_>, &RawValue> = serde_json::from_str(text.get()).expect("an object");
     Some(members.into_iter().map(|(name, value)| (name.0, Cow::Borrowed(value))).collect())
 }
 
@@ -183,7 +194,7 @@ fn merged(target: Option<&RawValue>, patch: &RawValue) -> Box<RawValue> {
 #[must_use]
 pub fn merge_patch(target: &Value, patch: &Value) -> Value {
     let merged = merged(Some(&raw(target)), &raw(patch));
-    read(merged.get(), usize::MAX).unwrap_or_default()
+    tree(&merged)
 }
 
 /// Refuses members whose names begin with `_`, because such names belong to this crate.
