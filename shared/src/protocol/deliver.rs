@@ -7,7 +7,9 @@ use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
 use crate::protocol::send::{ReadOutcome, Send, SendOutcome, Sender, send_span};
 use crate::retry::{Conflicts, DualClockDeadline, fraction};
+use std::marker;
 use std::mem;
+use std::pin::Pin;
 use std::time::{Duration, SystemTime};
 use tracing::instrument::{Instrument, Instrumented};
 use tracing::{Span, debug};
@@ -18,6 +20,8 @@ const SEND_WINDOW: Duration = Duration::from_mins(4);
 /// The same where only a token keeps a second copy from being applied. `DynamoDB` knows a token for 10 minutes, so all
 /// copies must be gone by then: 1 minute, 5 for the life of a signature, and 4 that a clock may be ahead.
 const SEND_WINDOW_OF_TOKEN: Duration = Duration::from_mins(1);
+
+type Boxed<'s, T> = Pin<Box<dyn Future<Output = T> + marker::Send + 's>>;
 
 /// The sends of one logical change: the window in which they may leave, and the conflicts so far.
 pub(crate) struct Delivery<'a> {
@@ -88,13 +92,22 @@ impl<'a> Delivery<'a> {
     /// A send whose answer was lost stays *pending* until a refusal is judged, because the answer to a resend speaks
     /// about that resend only. A send that is still in flight at a refusal is pending too. While a send is pending, the
     /// loop ends with a success, a refusal or [`Failure::OutcomeUnknown`].
-    pub(crate) async fn until_proved<A, F, S>(
+    ///
+    /// The sends are boxed, so that the loop is compiled once for each kind of outcome, and not for each of its callers.
+    pub(crate) async fn until_proved<'s, A, F, S>(
         &mut self,
-        send: impl Fn(Send) -> S,
+        send: impl Fn(Send) -> S + Sync,
     ) -> Result<WriteOutcome<A, F>, Failure>
     where
-        S: Future<Output = SendOutcome<A, F>>,
+        S: Future<Output = SendOutcome<A, F>> + marker::Send + 's,
     {
+        self.deliver(&|sent| Box::pin(send(sent))).await
+    }
+
+    async fn deliver<'s, A, F>(
+        &mut self,
+        send: &(dyn Fn(Send) -> Boxed<'s, SendOutcome<A, F>> + Sync),
+    ) -> Result<WriteOutcome<A, F>, Failure> {
         self.pause_after_conflict().await?;
         self.attempts += 1;
         self.call.count_attempt();
