@@ -184,6 +184,12 @@ pub(crate) fn soon_purged(layout: &Layout, sent: &SentWrite, refusal: Option<&Ro
     matches!(sent.on, Base::NoRow(_)) && is_soon(purge_at, now)
 }
 
+/// The same by an item that was not read as a row yet. Only that of a refused create is.
+pub(crate) fn item_soon_purged(layout: &Layout, sent: &SentWrite, item: Option<&Attributes>, now: SystemTime) -> bool {
+    let row = || item.and_then(|item| Row::read(layout, item.clone()).ok());
+    matches!(sent.on, Base::NoRow(_)) && soon_purged(layout, sent, row().as_ref(), now)
+}
+
 /// Whether TTL may remove a row at this time (epoch seconds) while a request can still arrive.
 pub fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
     purge_at.is_some_and(|seconds| seconds <= epoch_seconds(now + PURGE_MARGIN))

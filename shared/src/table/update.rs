@@ -185,9 +185,10 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads first only if another program wrote the
-    /// row, or if versions may repeat ([`OtherWriters::Any`](crate::OtherWriters::Any)). Leaves what
-    /// [`Record::DELETES`] says, and returns the version that the delete made.
+    /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads first
+    /// only if another program wrote the row, or if versions may repeat
+    /// ([`OtherWriters::Any`](crate::OtherWriters::Any)). Leaves what [`Record::DELETES`] says, and returns the version
+    /// that the delete made.
     ///
     /// # Errors
     /// [`DeleteError::NotFound`]: the item is gone already. [`DeleteError::Conflict`]: the item is at another version;

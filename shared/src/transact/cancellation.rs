@@ -4,9 +4,9 @@ use super::step::Role;
 use crate::layout::Layout;
 use crate::protocol::condition::{HOLDER, TOKEN};
 use crate::protocol::judge::{SeenRow, SentWrite, Verdict, judge, judge_without_copies};
-use crate::protocol::row::{self, Row};
+use crate::protocol::row;
 use crate::protocol::send::Reason;
-use crate::table::prepare::soon_purged;
+use crate::table::prepare::item_soon_purged;
 use std::time::SystemTime;
 
 /// One step of a cancelled transaction.
@@ -26,8 +26,8 @@ pub(crate) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>,
         let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { return None };
         let seen = item.as_ref().and_then(|item| row::seen(layout, item));
         let verdict = judge(sent, seen.as_ref());
-        let row = || item.clone().and_then(|item| Row::read(layout, item).ok());
-        Some((verdict, verdict == Verdict::NeverApplied && soon_purged(layout, sent, row().as_ref(), now)))
+        let is_soon = || item_soon_purged(layout, sent, item.as_ref(), now);
+        Some((verdict, verdict == Verdict::NeverApplied && is_soon()))
     }))
 }
 

@@ -18,7 +18,7 @@ use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Reason, Send, Sender};
 use crate::store::Store;
-use crate::table::prepare::{sent_write, soon_purged};
+use crate::table::prepare::{item_soon_purged, sent_write};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::debug;
@@ -213,7 +213,9 @@ impl TransactionChange<'_> {
         // An earlier attempt excludes this one, so what is pending of it is not applied either.
         for (step, reason) in steps.iter().zip(&reasons) {
             let Reason::Refused(Some(item)) = reason else { continue };
-            if let Ok(row) = Row::read(step.layout, item.clone()) {
+            if attempt.open.len() > 0
+                && let Ok(row) = Row::read(step.layout, item.clone())
+            {
                 attempt.open.judge(step.row, Some(&row), step.layout, self.sender.clock.now());
             }
         }
@@ -320,9 +322,8 @@ impl TransactionChange<'_> {
                 Role::Checks(on) => sent_write(step.layout, WriteId::from_random(0), None, on),
                 Role::Adds | Role::Requires(_) => return true,
             };
-            let row = item.and_then(|item| Row::read(step.layout, item.clone()).ok());
             let seen = item.and_then(|item| row::seen(step.layout, item));
-            may_still_land(&sent, seen.as_ref(), soon_purged(step.layout, &sent, row.as_ref(), now))
+            may_still_land(&sent, seen.as_ref(), item_soon_purged(step.layout, &sent, item, now))
         };
         !writes(steps).is_empty()
             && steps.iter().zip(reasons).all(|(step, reason)| match reason {
@@ -363,8 +364,7 @@ impl TransactionChange<'_> {
         let (verdict, now_there) = match self.delivery.until_proved(write).await? {
             WriteOutcome::Applied(new) => (Verdict::NeverApplied, burn.new_row(new)),
             WriteOutcome::Refused(refusal) => {
-                let there = refusal.by.clone().and_then(|item| Row::read(layout, item).ok());
-                let soon = soon_purged(layout, sent, there.as_ref(), sender.clock.now());
+                let soon = item_soon_purged(layout, sent, refusal.by.as_ref(), sender.clock.now());
                 let verdict = match judge(sent, refusal.by.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
                     Verdict::NeverApplied if soon => Verdict::Unproved,
                     verdict => verdict,
