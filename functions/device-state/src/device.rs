@@ -76,10 +76,7 @@ impl Record for Device {
             Ok(Object::from_attribute(attribute).map_err(|reason| format!("{name}: {reason}"))?)
         };
         let (state, config) = (object("state")?, object("config")?);
-        let others = Self::ATTRIBUTES.iter().filter(|name| !["state", "config"].contains(*name));
-        let rest = others.filter_map(|name| attributes.get_key_value(*name));
-        let rest: Attributes = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let rest: Device = serde_dynamo::from_item(rest)?;
+        let rest: Device = serde_dynamo::from_item(Self::own_attributes(attributes, &["state", "config"]))?;
         Ok(Device { state, config, ..rest })
     }
 }

@@ -35,10 +35,7 @@ impl Record for Child {
     fn decode(attributes: &Attributes) -> Result<Self, Source> {
         let spec = attributes.get("spec").ok_or("spec is missing")?;
         let spec = Object::from_attribute(spec).map_err(|reason| format!("spec: {reason}"))?;
-        let others = Self::ATTRIBUTES.iter().filter(|name| **name != "spec");
-        let rest = others.filter_map(|name| attributes.get_key_value(*name));
-        let rest: Attributes = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let rest: Child = serde_dynamo::from_item(rest)?;
+        let rest: Child = serde_dynamo::from_item(Self::own_attributes(attributes, &["spec"]))?;
         Ok(Child { spec, ..rest })
     }
 }

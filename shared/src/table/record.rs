@@ -96,8 +96,14 @@ pub trait Record: Serialize + DeserializeOwned {
     /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
     fn decode(attributes: &Attributes) -> Result<Self, Source> {
         check_fields::<Self>(Self::ATTRIBUTES)?;
-        let own = Self::ATTRIBUTES.iter().filter_map(|name| attributes.get_key_value(*name));
-        let own: Attributes = own.map(|(name, value)| (name.clone(), value.clone())).collect();
-        Ok(serde_dynamo::from_item(own)?)
+        Ok(serde_dynamo::from_item(Self::own_attributes(attributes, &[]))?)
+    }
+
+    /// The attributes in `ATTRIBUTES` but those in `except`, for a [`Record::decode`] that reads these in another way.
+    #[must_use]
+    fn own_attributes(attributes: &Attributes, except: &[&str]) -> Attributes {
+        let names = Self::ATTRIBUTES.iter().filter(|name| !except.contains(*name));
+        let own = names.filter_map(|name| attributes.get_key_value(*name));
+        own.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
