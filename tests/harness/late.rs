@@ -34,6 +34,14 @@ pub struct Rival {
     pub allows: fn(&Engine),
     /// After the second copy.
     pub after: fn(&Engine),
+    /// Whether a cancellation names only the last of the steps that refused it.
+    pub names_last: bool,
+}
+
+impl Rival {
+    pub fn of(refuses: fn(&Engine), allows: fn(&Engine)) -> Self {
+        Rival { refuses, allows, after: |_| (), names_last: false }
+    }
 }
 
 /// The rows that a story is about.
@@ -77,9 +85,12 @@ impl Story {
             if scene.go_on(engine, writes) && scene.moments.is_throttled {
                 return error(400, "ThrottlingException");
             }
-            let answer = engine.answer(operation, body);
+            let (status, mut answer) = engine.answer(operation, body);
             scene.note(engine, true);
-            answer
+            if status == 400 && scene.rival.names_last {
+                answer = naming_last(&answer);
+            }
+            (status, answer)
         });
         (client, story)
     }
@@ -126,6 +137,17 @@ impl Story {
         assert_eq!(effects.next(), None, "applied twice, first as {effect:?}");
         effect
     }
+}
+
+/// The same cancellation, which names only the last step that refused it.
+fn naming_last(answer: &str) -> String {
+    let mut answer: Value = serde_json::from_str(answer).expect("answers are JSON");
+    let reasons = answer["CancellationReasons"].as_array_mut().expect("a cancellation");
+    let last = reasons.iter().rposition(|reason| reason["Code"] != "None").expect("a refusal");
+    for reason in &mut reasons[..last] {
+        *reason = serde_json::json!({"Code": "None"});
+    }
+    answer.to_string()
 }
 
 /// The rows without the attributes of the crate. A tombstone is no row.

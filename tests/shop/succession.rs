@@ -45,14 +45,13 @@ async fn an_order_is_answered_as_the_attempt_that_was_committed_stored_it_and_so
     for moments in Moments::all() {
         let shop = Shop::on(&Engine::with_tables(TABLES));
         shop.stock_up(&[("a", 10)]).await;
-        let rival = Rival {
-            refuses: |engine| leave(engine, 7, "in_stock"),
-            allows: |engine| {
+        let rival = Rival::of(
+            |engine| leave(engine, 7, "in_stock"),
+            |engine| {
                 let stock = number(&engine.row(PRODUCTS, "productId", "a"), "stock");
                 leave(engine, stock + 13, "in_stock");
             },
-            after: |_| (),
-        };
+        );
         let event = order("k-1", &[("a", 3)]);
         let (answer, changed) = answered(&shop, &event, moments, rival, &mut copies).await;
         assert!([201, 504].contains(&answer.status), "{moments:?}: {answer:?}");
@@ -78,14 +77,13 @@ async fn a_cancellation_is_answered_as_the_attempt_that_was_committed_stored_it(
         shop.stock_up(&[("a", 10)]).await;
         let placed = shop.place("k-1", &[("a", 3)]).await;
         placed.shown(201);
-        let rival = Rival {
-            refuses: |engine| leave(engine, 1, "low_stock"),
-            allows: |engine| {
+        let rival = Rival::of(
+            |engine| leave(engine, 1, "low_stock"),
+            |engine| {
                 let stock = number(&engine.row(PRODUCTS, "productId", "a"), "stock");
                 leave(engine, stock + 13, "in_stock");
             },
-            after: |_| (),
-        };
+        );
         let event = cancellation(&placed.order());
         let (answer, changed) = answered(&shop, &event, moments, rival, &mut copies).await;
         assert!([200, 504].contains(&answer.status), "{moments:?}: {answer:?}");
