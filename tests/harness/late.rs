@@ -36,11 +36,13 @@ pub struct Rival {
     pub after: fn(&Engine),
     /// Whether a cancellation names only the last of the steps that refused it.
     pub names_last: bool,
+    /// Whether each write after the second copy is throttled.
+    pub throttles: bool,
 }
 
 impl Rival {
     pub fn of(refuses: fn(&Engine), allows: fn(&Engine)) -> Self {
-        Rival { refuses, allows, after: |_| (), names_last: false }
+        Rival { refuses, allows, after: |_| (), names_last: false, throttles: false }
     }
 }
 
@@ -82,7 +84,8 @@ impl Story {
                 assert_eq!(refused.0, 400, "the first attempt is refused");
                 return refused;
             }
-            if scene.go_on(engine, writes) && scene.moments.is_throttled {
+            let has_come = scene.go_on(engine, writes);
+            if has_come && scene.moments.is_throttled || scene.rival.throttles && scene.told().copy.is_some() {
                 return error(400, "ThrottlingException");
             }
             let (status, mut answer) = engine.answer(operation, body);
