@@ -171,7 +171,7 @@ impl<T: LwwRecord> LwwTable<T> {
     /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
     /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
     pub async fn get(&self, key: &Key, call: &Call) -> Result<Option<T>, Failure> {
-        let (sender, name) = (self.table.sender(), &self.table.name);
+        let (sender, name) = (self.table.sender(), &self.table.raw.name);
         let key = Table::<T>::key_attributes(key)?;
         let read = |timeout| sender.read(name, key.clone(), timeout);
         let row = until_read(sender, call, read).await?;
@@ -213,7 +213,7 @@ impl<T: LwwRecord> LwwTable<T> {
     /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: delete the instance again, at any time. For all
     /// others, see [`Failure`].
     pub async fn delete(&self, key: &Key, order_key: &OrderKey, call: &Call) -> Result<Deletion, Failure> {
-        let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.tombstone_retention);
+        let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.raw.tombstone_retention);
         let tombstone = tombstone::<T>(key, order_key, purge_at)?;
         match self.put(condition::put_unless_newer(ordering::<T>(), tombstone), call).await? {
             Put::Applied(replaced) => {
@@ -226,7 +226,7 @@ impl<T: LwwRecord> LwwTable<T> {
 
     /// Sends one write until its outcome is proved.
     async fn put(&self, write: ConditionalWrite, call: &Call) -> Result<Put<T>, Failure> {
-        let (sender, name) = (self.table.sender(), &self.table.name);
+        let (sender, name) = (self.table.sender(), &self.table.raw.name);
         let send = |send: Send| sender.write(name, write.clone(), send.timeout);
         let refusal = match Delivery::new(sender, call).until_proved(send).await? {
             WriteOutcome::Applied(replaced) => return Ok(Put::Applied(replaced)),

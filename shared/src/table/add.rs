@@ -1,7 +1,7 @@
 //! [`Add`]: a change of numbers that needs no version, so that many writers do not conflict.
 
-use super::record::Record;
 use crate::error::Failure;
+use crate::layout::Layout;
 use crate::number::{MAX_DIGITS, Number};
 use crate::protocol::condition::{AddedNumber, Addition};
 use crate::protocol::item::Attributes;
@@ -206,7 +206,7 @@ impl Add {
     ///
     /// # Errors
     /// [`Failure::InvalidRecord`] if the add names attributes that the `Record` does not declare.
-    pub(crate) fn resolve<T: Record>(&self, attributes: Option<&Attributes>) -> Result<Addition, Failure> {
+    pub(crate) fn resolve(&self, layout: &Layout, attributes: Option<&Attributes>) -> Result<Addition, Failure> {
         let invalid = |reason: String| Failure::InvalidRecord { reason };
         if let Some(reason) = &self.invalid {
             return Err(invalid(reason.clone()));
@@ -216,7 +216,7 @@ impl Add {
         let named = tops.chain(set.iter().map(|(name, _)| name)).chain(self.bands.iter().map(|bands| &bands.attribute));
         let named = named.chain(equal.iter().map(|(name, _)| name)).chain(missing);
         for name in named {
-            if !T::ATTRIBUTES.contains(&name.as_str()) {
+            if !layout.attributes.contains(&name.as_str()) {
                 return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
             }
         }
@@ -327,6 +327,7 @@ fn number_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::{Record, Table};
 
     #[derive(Serialize, serde::Deserialize)]
     struct Counter {
@@ -391,7 +392,7 @@ mod tests {
         let nines = "9".repeat(38);
         let add = Add::to("n", number("9e37")).bands("state", [(i64::MIN..=-1, "below"), (0..=i64::MAX, "above")]);
         let state = |current: &str| {
-            let resolved = add.resolve::<Counter>(Some(&huge(current))).expect("valid").set;
+            let resolved = add.resolve(Table::<Counter>::LAYOUT, Some(&huge(current))).expect("valid").set;
             (resolved[0].1.as_s().expect("a text").clone(), add.stand(&huge(current), false))
         };
         assert_eq!(state(&nines), ("above".to_owned(), Stand::OutOfRange), "the sum is more than an i128 holds");

@@ -5,10 +5,12 @@ use super::commit::RowChange;
 use super::handle::Table;
 use super::key::Key;
 use super::prepare::{Observed, check_room, prunable, sent_write};
+use super::raw::RawTable;
 use super::record::Record;
 use super::update::Decision;
 use crate::call::Call;
 use crate::error::{AddError, Failure, Source, UpdateError};
+use crate::layout::Layout;
 use crate::protocol::after::{AfterAdd, after_add, after_burn, committed, is_in_window, made, while_open};
 use crate::protocol::condition::{self, Addition, Demand, Remember};
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
@@ -39,15 +41,17 @@ impl<T: Record> Table<T> {
     /// the error holds the item. [`AddError::NotANumber`]: the item has no such number. [`AddError::NotAsDemanded`]: an
     /// attribute is not as the add demands. [`AddError::Failed`]: see [`Failure`].
     pub async fn add(&self, key: &Key, add: &Add, call: &Call) -> Result<Added<T>, AddError<T>> {
-        let change = AddChange::new(self, key, add, call)?;
-        match change.run(key).await? {
-            Ended::Added(added) => Ok(added),
+        match self.add_change(key, add, call)?.run().await? {
+            Ended::Added { at, row } => Ok(Self::added(at, row)),
             Ended::NotFound => Err(AddError::NotFound),
-            Ended::Refused(refused) => Err(match refused.stand {
-                Stand::NotANumber => AddError::NotANumber(Box::new(refused.current)),
-                Stand::NotAsDemanded => AddError::NotAsDemanded(Box::new(refused.current)),
-                _ => AddError::OutOfRange(Box::new(refused.current)),
-            }),
+            Ended::Refused(RefusedAdd { stand, row, .. }) => {
+                let Some(current) = Self::decode(&row)? else { return Err(AddError::NotFound) };
+                Err(match stand {
+                    Stand::NotANumber => AddError::NotANumber(Box::new(current)),
+                    Stand::NotAsDemanded => AddError::NotAsDemanded(Box::new(current)),
+                    _ => AddError::OutOfRange(Box::new(current)),
+                })
+            }
         }
     }
 
@@ -66,16 +70,27 @@ impl<T: Record> Table<T> {
         call: &Call,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
-        let change = AddChange::new(self, key, add, call)?;
-        match change.run(key).await? {
-            Ended::Added(added) => added.item.ok_or(UpdateError::NotFound),
+        match self.add_change(key, add, call)?.run().await? {
+            Ended::Added { at, row } => Self::added(at, row).item.ok_or(UpdateError::NotFound),
             Ended::NotFound => Err(UpdateError::NotFound),
             // The update burns the add, if a late copy of it may still be applied.
-            Ended::Refused(refused) => {
-                let RefusedAdd { row, current, mut change, .. } = *refused;
-                self.update_from(Observed::Live(row, current), None, &mut change, decide).await
+            Ended::Refused(RefusedAdd { row, mut change, .. }) => {
+                self.update_from(Observed::of(Some(row))?, None, &mut change, decide).await
             }
         }
+    }
+
+    fn add_change<'a>(&'a self, key: &Key, add: &'a Add, call: &'a Call) -> Result<AddChange<'a>, Failure> {
+        let (table, key) = (&self.raw, Self::key_attributes(key)?);
+        let (id, delivery) = (table.new_id(), table.delivery(call));
+        let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
+        let pauses = 0;
+        Ok(AddChange { table, key, add, decodes, call, id, delivery, pauses, is_stale: false, open: None, crowd: None })
+    }
+
+    /// The answer to an add that made the version `at`, by the row that shows it.
+    fn added(at: ItemVersion, row: Option<Row>) -> Added<T> {
+        Added { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) }
     }
 }
 
@@ -97,17 +112,20 @@ impl Sight {
     }
 
     /// Whether a declared attribute of the row has another value than here.
-    fn differs_from<T: Record>(&self, row: &Row) -> bool {
-        let differs = |item: &Attributes| T::ATTRIBUTES.iter().any(|name| item.get(*name) != row.attributes.get(*name));
+    fn differs_from(&self, row: &Row, layout: &Layout) -> bool {
+        let differs =
+            |item: &Attributes| layout.attributes.iter().any(|name| item.get(*name) != row.attributes.get(*name));
         self.item().is_some_and(differs)
     }
 }
 
 /// One add. It keeps its write id in all windows, until it is burned.
-struct AddChange<'a, T> {
-    table: &'a Table<T>,
+struct AddChange<'a> {
+    table: &'a RawTable,
     key: Attributes,
     add: &'a Add,
+    /// Whether a row has an item that decodes.
+    decodes: fn(&Row) -> Result<bool, Failure>,
     call: &'a Call,
     id: WriteId,
     delivery: Delivery<'a>,
@@ -121,20 +139,23 @@ struct AddChange<'a, T> {
 }
 
 /// How an add ended.
-enum Ended<'a, T> {
-    Added(Added<T>),
+enum Ended<'a> {
+    /// The add made this version. The row shows it, unless it is not known.
+    Added {
+        at: ItemVersion,
+        row: Option<Row>,
+    },
     NotFound,
     /// Nothing was applied.
-    Refused(Box<RefusedAdd<'a, T>>),
+    Refused(RefusedAdd<'a>),
 }
 
 /// An add that its item refused.
-struct RefusedAdd<'a, T> {
+struct RefusedAdd<'a> {
     stand: Stand,
     row: Row,
-    current: Versioned<T>,
-    /// What is done instead is the same change.
-    change: RowChange<'a, T>,
+    /// An update in its place is the same change.
+    change: RowChange<'a>,
 }
 
 /// What is known after a refusal: the add was applied, or it never will be under this id.
@@ -143,56 +164,49 @@ enum Settled {
     NotApplied(Option<Attributes>),
 }
 
-impl<'a, T: Record> AddChange<'a, T> {
-    fn new(table: &'a Table<T>, key: &Key, add: &'a Add, call: &'a Call) -> Result<Self, Failure> {
-        let key = Table::<T>::key_attributes(key)?;
-        let id = WriteId::from_random(table.sender().rng.next_u64());
-        let delivery = table.delivery(call);
-        Ok(AddChange { table, key, add, call, id, delivery, pauses: 0, is_stale: false, open: None, crowd: None })
-    }
-
-    async fn run(mut self, key: &Key) -> Result<Ended<'a, T>, Failure> {
-        let (table, add) = (self.table, self.add);
+impl<'a> AddChange<'a> {
+    async fn run(mut self) -> Result<Ended<'a>, Failure> {
+        let (table, add, layout) = (self.table, self.add, self.table.layout);
         let mut sight = match self.known_sight() {
             Some(sight) => sight,
-            None => match table.observe(key, self.call).await? {
-                Observed::Absent | Observed::Tombstone(_) => return Ok(Ended::NotFound),
-                Observed::Live(row, current) => {
+            None => match table.observe(&self.key, self.call).await? {
+                Some(row) if (self.decodes)(&row)? => {
                     self.remember(&row);
                     let stand = add.stand(&row.attributes, false);
                     if !matches!(stand, Stand::Takes | Stand::Unclear) {
-                        return Ok(self.refused(stand, row, current));
+                        return Ok(self.refused(stand, row));
                     }
                     Sight::of_row(&Arc::new(row), true)
                 }
+                _ => return Ok(Ended::NotFound),
             },
         };
         loop {
-            let addition = add.resolve::<T>(sight.item())?;
+            let addition = add.resolve(layout, sight.item())?;
             let sent = self.sent(&sight)?;
             let write = self.prepare(&sight, &addition)?;
             let token = table.new_token();
             let send = |send: Send| table.send(write.clone(), token.as_deref(), send);
             let proved = self.delivery.until_proved(send).await;
             let refusal = match proved.map_err(|failure| self.failed(failure))? {
-                WriteOutcome::Applied(None) => return Ok(Ended::Added(self.added_unseen(key, &sent).await?)),
+                WriteOutcome::Applied(None) => return self.added_unseen(&sent).await,
                 WriteOutcome::Applied(Some(new)) => {
-                    let at = seen(table, &new).map_or(committed(&sent), |seen| version_of(&seen));
-                    return Ok(Ended::Added(self.added(at, Some(new))));
+                    let at = row::seen(layout, &new).map_or(committed(&sent), |seen| version_of(&seen));
+                    return Ok(self.added(at, Some(new)));
                 }
                 WriteOutcome::Refused(refusal) => refusal,
             };
             let round_trip = refusal.round_trip;
             let item = match self.settle(&sight, &sent, refusal).await? {
-                Settled::Landed(version, item) => return Ok(Ended::Added(self.added(made(&sent, version), item))),
+                Settled::Landed(version, item) => return Ok(self.added(made(&sent, version), item)),
                 Settled::NotApplied(item) => item,
             };
-            let row = item.map(|row| Row::read(Table::<T>::LAYOUT, row)).transpose()?;
-            let live = row.map(|row| Ok::<_, Failure>((Table::<T>::decode(&row)?, row))).transpose()?;
-            if let Some((_, row)) = &live {
+            let row = item.map(|row| Row::read(layout, row)).transpose()?;
+            let has_item = row.as_ref().map_or(Ok(false), self.decodes)?;
+            if let Some(row) = &row {
                 row.check_fence(table.fence)?;
             }
-            let Some((Some(current), row)) = live else {
+            let Some(row) = row.filter(|_| has_item) else {
                 table.sender().seen_rows.remove(&table.name, &self.key);
                 return Ok(Ended::NotFound);
             };
@@ -202,37 +216,37 @@ impl<'a, T: Record> AddChange<'a, T> {
                 // The burn showed a later state than the one that refused.
                 Stand::Unclear if sent.id != self.id => Sight::of_row(&Arc::new(row), true),
                 // The add demanded other values than those of the row.
-                Stand::Unclear if Table::<T>::LAYOUT.demands_values() && sight.differs_from::<T>(&row) => {
+                Stand::Unclear if layout.demands_values() && sight.differs_from(&row, layout) => {
                     Sight::of_row(&Arc::new(row), true)
                 }
                 Stand::WindowPassed => self.spread(Sight::of_row(&Arc::new(row), true), round_trip).await?,
-                stand => return Ok(self.refused(stand, row, current)),
+                stand => return Ok(self.refused(stand, row)),
             };
         }
     }
 
     /// Where the add starts from without a read: the row that this client saw last, or the state that the caller names.
     fn known_sight(&self) -> Option<Sight> {
-        if Table::<T>::LAYOUT.demands_values() {
+        if self.table.layout.demands_values() {
             return None; // What was seen last may be of a higher version than the row.
         }
         let sight = match self.table.sender().seen_rows.get(&self.table.name, &self.key) {
             Some(seen) => Sight::of_row(&seen.row, seen.has_item),
             None => self.add.seen_at().map(|at| Sight { at, row: None, has_item: false })?,
         };
-        (sight.has_item || Demand::at(Table::<T>::LAYOUT, sight.at).is_some()).then_some(sight)
+        (sight.has_item || Demand::at(self.table.layout, sight.at).is_some()).then_some(sight)
     }
 
     fn remember(&self, row: &Row) {
-        if Table::<T>::LAYOUT.demands_values() {
+        if self.table.layout.demands_values() {
             return;
         }
         self.table.sender().seen_rows.insert(&self.table.name, &self.key, row, self.table.remembers_items);
     }
 
-    fn refused(self, stand: Stand, row: Row, current: Versioned<T>) -> Ended<'a, T> {
+    fn refused(self, stand: Stand, row: Row) -> Ended<'a> {
         let change = RowChange::after(self.table, self.key, self.open, self.delivery);
-        Ended::Refused(Box::new(RefusedAdd { stand, row, current, change }))
+        Ended::Refused(RefusedAdd { stand, row, change })
     }
 
     /// The failure of an add that ends here.
@@ -241,18 +255,18 @@ impl<'a, T: Record> AddChange<'a, T> {
     }
 
     /// The window of the next send.
-    fn demand(sight: &Sight) -> Result<Demand<'_>, Failure> {
-        let layout = Table::<T>::LAYOUT;
+    fn demand<'s>(&self, sight: &'s Sight) -> Result<Demand<'s>, Failure> {
+        let layout = self.table.layout;
         let demand = sight.row.as_ref().map(|row| Demand::of(layout, row)).or_else(|| Demand::at(layout, sight.at));
         demand.map(Demand::in_window).ok_or_else(too_long)
     }
 
     fn sent(&self, sight: &Sight) -> Result<SentWrite, Failure> {
-        Ok(sent_write(Table::<T>::LAYOUT, self.id, self.table.fence, Self::demand(sight)?.base()))
+        Ok(sent_write(self.table.layout, self.id, self.table.fence, self.demand(sight)?.base()))
     }
 
     fn prepare(&self, sight: &Sight, addition: &Addition) -> Result<condition::ConditionalWrite, Failure> {
-        let layout = Table::<T>::LAYOUT;
+        let layout = self.table.layout;
         check_room(layout, sight.at)?;
         let mut prune = Vec::new();
         if let Some(row) = &sight.row {
@@ -260,7 +274,7 @@ impl<'a, T: Record> AddChange<'a, T> {
             prune = prunable(layout, row, self.id, &[]);
         }
         let remember = Remember { id: self.id, prune: &prune, burn: &[] };
-        condition::add_within(self.key.clone(), &Self::demand(sight)?, &remember, addition)
+        condition::add_within(self.key.clone(), &self.demand(sight)?, &remember, addition)
             .and_then(|write| condition::fenced(write, &layout.names, self.table.fence))
             .ok_or_else(too_long)
     }
@@ -273,7 +287,7 @@ impl<'a, T: Record> AddChange<'a, T> {
         refusal: Refusal<Option<Attributes>>,
     ) -> Result<Settled, Failure> {
         let Refusal { by: item, pending, .. } = refusal;
-        let seen = item.as_ref().and_then(|item| seen(self.table, item));
+        let seen = item.as_ref().and_then(|item| row::seen(self.table.layout, item));
         let verdict = judge(sent, seen.as_ref()).traced();
         let earlier = self.open.map(|open| fate(&open, seen.as_ref(), false));
         self.open = may_still_land(sent, seen.as_ref(), false).then(|| sent.not_applied_before(seen.as_ref()));
@@ -285,7 +299,7 @@ impl<'a, T: Record> AddChange<'a, T> {
             (AfterAdd::Landed(version), _) => Ok(Settled::Landed(version, item)),
             (AfterAdd::NotApplied, _) => Ok(Settled::NotApplied(item)),
             (AfterAdd::Burn, Some(source)) => {
-                let row = item.and_then(|item| Row::read(Table::<T>::LAYOUT, item).ok());
+                let row = item.and_then(|item| Row::read(self.table.layout, item).ok());
                 self.burn(sight, sent, row.is_some_and(|row| row.is_tombstone), source).await
             }
             (_, Some(source)) => Err(Failure::OutcomeUnknown { source }),
@@ -303,14 +317,14 @@ impl<'a, T: Record> AddChange<'a, T> {
         lost: Source,
     ) -> Result<Settled, Failure> {
         let table = self.table;
-        let Some(burn) = condition::burn(self.key.clone(), &Self::demand(sight)?, self.id, is_tombstone) else {
+        let Some(burn) = condition::burn(self.key.clone(), &self.demand(sight)?, self.id, is_tombstone) else {
             return Err(Failure::OutcomeUnknown { source: lost });
         };
         let send = |send: Send| table.sender().write(&table.name, burn.clone(), send.timeout);
         let settled = match self.delivery.until_proved(send).await {
             Ok(WriteOutcome::Applied(new)) => Settled::NotApplied(new),
             Ok(WriteOutcome::Refused(refusal)) => {
-                let seen = refusal.by.as_ref().and_then(|item| seen(table, item));
+                let seen = refusal.by.as_ref().and_then(|item| row::seen(table.layout, item));
                 match after_burn(judge(sent, seen.as_ref()).traced()) {
                     AfterAdd::Landed(version) => Settled::Landed(version, refusal.by),
                     AfterAdd::NotApplied => Settled::NotApplied(refusal.by),
@@ -320,7 +334,7 @@ impl<'a, T: Record> AddChange<'a, T> {
             Err(_) => return Err(Failure::OutcomeUnknown { source: lost }),
         };
         // The row refuses the burned id. What follows is a new write.
-        self.id = WriteId::from_random(table.sender().rng.next_u64());
+        self.id = table.new_id();
         self.open = None;
         Ok(settled)
     }
@@ -339,7 +353,7 @@ impl<'a, T: Record> AddChange<'a, T> {
             self.crowd = Some(InCrowd::enter(&seen.crowd));
         }
         let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
-        let bound = sender.policy.spread_bound(self.pauses, crowd, T::ADD_WINDOW, round_trip);
+        let bound = sender.policy.spread_bound(self.pauses, crowd, self.table.layout.window, round_trip);
         self.delivery.spread(bound).await.map_err(|failure| self.failed(failure))?;
         // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
         // add may start from any later version of that row.
@@ -351,33 +365,24 @@ impl<'a, T: Record> AddChange<'a, T> {
         Ok(later.map_or(sight, |seen| Sight::of_row(&seen.row, seen.has_item)))
     }
 
-    /// The answer to an add whose answer shows no row: a transaction returns none. Reads the row.
-    async fn added_unseen(&self, key: &Key, sent: &SentWrite) -> Result<Added<T>, Failure> {
-        let item = match self.table.observe(key, self.call).await {
-            Ok(Observed::Live(row, current)) => {
-                self.remember(&row);
-                Some(current)
+    /// The end of an add whose answer shows no row: a transaction returns none. Reads the row.
+    async fn added_unseen(&self, sent: &SentWrite) -> Result<Ended<'a>, Failure> {
+        match self.table.observe(&self.key, self.call).await {
+            Ok(row) => {
+                row.iter().for_each(|row| self.remember(row));
+                Ok(Ended::Added { at: committed(sent), row })
             }
-            Ok(Observed::Absent | Observed::Tombstone(_)) => None,
             // The add was applied. Only the item is not known.
-            Err(failure) => return Err(Failure::OutcomeUnknown { source: failure.into() }),
-        };
-        Ok(Added { at: committed(sent), item })
-    }
-
-    /// The answer to an add that made the version `at`, by the row that shows it.
-    fn added(&self, at: ItemVersion, item: Option<Attributes>) -> Added<T> {
-        let row = item.and_then(|item| Row::read(Table::<T>::LAYOUT, item).ok());
-        if let Some(row) = &row {
-            self.remember(row);
+            Err(failure) => Err(Failure::OutcomeUnknown { source: failure.into() }),
         }
-        Added { at, item: row.and_then(|row| Table::<T>::decode(&row).ok().flatten()) }
     }
-}
 
-/// What the judge must know of a row.
-fn seen<T: Record>(_: &Table<T>, attributes: &Attributes) -> Option<SeenRow> {
-    row::seen(Table::<T>::LAYOUT, attributes)
+    /// The end of an add that made the version `at`, by the item that shows it.
+    fn added(&self, at: ItemVersion, item: Option<Attributes>) -> Ended<'a> {
+        let row = item.and_then(|item| Row::read(self.table.layout, item).ok());
+        row.iter().for_each(|row| self.remember(row));
+        Ended::Added { at, row }
+    }
 }
 
 fn too_long() -> Failure {

@@ -1,10 +1,7 @@
 //! One logical change to one key. It sends each conditional write until the outcome is proved.
 
-use super::handle::Table;
-use super::key::Key;
-use super::prepare::{Observed, Stamp, Write, burnable, soon_purged};
-use super::record::Record;
-use crate::call::Call;
+use super::prepare::{Prepared, Stamp, Write, burnable, soon_purged};
+use super::raw::RawTable;
 use crate::error::Failure;
 use crate::protocol::after::{AfterWrite, MOST_OPEN, after_write, committed, made, while_open};
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
@@ -16,7 +13,7 @@ use crate::protocol::send::Send;
 use crate::version::ItemVersion;
 
 /// The outcome of one write.
-pub(crate) enum Committed<T> {
+pub(crate) enum Committed {
     /// The write was applied, and left the row at this version.
     Applied(ItemVersion),
     /// An earlier attempt was applied: a second copy of it, after it had been refused. So this one never will be.
@@ -25,13 +22,13 @@ pub(crate) enum Committed<T> {
         id: WriteId,
         /// The version that it made.
         at: ItemVersion,
-        /// The current state of the key, if it can be read.
-        current: Option<Observed<T>>,
+        /// The current row, if there is one and it can be read.
+        current: Result<Option<Row>, Failure>,
     },
     /// The write was not applied.
     Conflict {
-        /// The current state of the key.
-        current: Observed<T>,
+        /// The current row.
+        current: Option<Row>,
         /// Its id, if a second copy of it may still be applied before the next write.
         open: Option<WriteId>,
     },
@@ -41,24 +38,22 @@ pub(crate) enum Committed<T> {
 ///
 /// An attempt that was refused and may still be applied is *open*. The next attempt has an id of its own and burns the
 /// open ones in the same write, so at most one of them is applied, and the row tells which.
-pub(crate) struct RowChange<'a, T> {
-    table: &'a Table<T>,
+pub(crate) struct RowChange<'a> {
+    table: &'a RawTable,
     key: Attributes,
     id: WriteId,
     open: Vec<SentWrite>,
     delivery: Delivery<'a>,
 }
 
-impl<'a, T: Record> RowChange<'a, T> {
-    pub(crate) fn new(table: &'a Table<T>, key: &Key, call: &'a Call) -> Result<Self, Failure> {
-        let delivery = table.delivery(call);
-        Ok(RowChange::after(table, Table::<T>::key_attributes(key)?, None, delivery))
+impl<'a> RowChange<'a> {
+    pub(crate) fn new(table: &'a RawTable, key: Attributes, delivery: Delivery<'a>) -> Self {
+        RowChange::after(table, key, None, delivery)
     }
 
     /// The same change as an add that was refused. `open` is that add, if it may still be applied.
-    pub(crate) fn after(table: &'a Table<T>, key: Attributes, open: Option<SentWrite>, delivery: Delivery<'a>) -> Self {
-        let id = WriteId::from_random(table.sender().rng.next_u64());
-        RowChange { table, key, id, open: Vec::from_iter(open), delivery }
+    pub(crate) fn after(table: &'a RawTable, key: Attributes, open: Option<SentWrite>, delivery: Delivery<'a>) -> Self {
+        RowChange { table, key, id: table.new_id(), open: Vec::from_iter(open), delivery }
     }
 
     /// Whether an earlier attempt may have been applied since it was refused.
@@ -66,15 +61,20 @@ impl<'a, T: Record> RowChange<'a, T> {
         !self.open.is_empty()
     }
 
-    /// Sends `write` until it is proved to be applied, or proved not to be. If the previous attempt lost a race, waits
-    /// first.
-    pub(crate) async fn commit(&mut self, write: Write<'_, T>) -> Result<Committed<T>, Failure> {
-        let RowChange { table, key, id, open, delivery } = self;
+    /// Builds the next attempt. It burns the open ones.
+    pub(crate) fn prepare(&self, write: Write<'_>) -> Result<Prepared, Failure> {
+        let RowChange { table, key, id, open, .. } = self;
         let now = table.sender().clock.now();
         let purge_at = now + table.tombstone_retention;
         let burn = burnable(open.iter(), write.incarnation());
-        let stamp = Stamp { id: *id, burn: &burn, now, purge_at, fence: table.fence };
-        let (mut request, sent) = write.prepare(key, stamp)?;
+        write.prepare(table.layout, key, Stamp { id: *id, burn: &burn, now, purge_at, fence: table.fence })
+    }
+
+    /// Sends the attempt until it is proved to be applied, or proved not to be. If the previous one lost a race, waits
+    /// first.
+    pub(crate) async fn commit(&mut self, attempt: Prepared) -> Result<Committed, Failure> {
+        let Prepared { mut request, sent, is_named_by_client } = attempt;
+        let RowChange { table, key, open, delivery, .. } = self;
         if table.remembers_items {
             request.show_new_row();
         }
@@ -83,23 +83,23 @@ impl<'a, T: Record> RowChange<'a, T> {
         let proved = delivery.until_proved(send).await;
         match proved.map_err(|failure| if open.is_empty() { failure } else { while_open(failure) })? {
             WriteOutcome::Applied(new) => {
-                table.saw(key, request.new_row(new).and_then(|row| Row::read(Table::<T>::LAYOUT, row).ok()).as_ref());
+                table.saw(key, request.new_row(new).and_then(|row| Row::read(table.layout, row).ok()).as_ref());
                 Ok(Committed::Applied(committed(&sent)))
             }
-            WriteOutcome::Refused(refusal) => self.refused(&sent, refusal, matches!(write, Write::Delete(..))),
+            WriteOutcome::Refused(refusal) => self.refused(&sent, refusal, is_named_by_client),
         }
     }
 
-    /// Judges a refusal and returns what follows from it. `named_by_client` says that the write is conditioned on a
-    /// version that the client named, without a read.
+    /// Judges a refusal and returns what follows from it. `named_by_client` says that the write may demand a version
+    /// that a client made up.
     fn refused(
         &mut self,
         sent: &SentWrite,
         refusal: Refusal<Option<Attributes>>,
         named_by_client: bool,
-    ) -> Result<Committed<T>, Failure> {
+    ) -> Result<Committed, Failure> {
         let Refusal { by: item, round_trip, pending } = refusal;
-        let layout = Table::<T>::LAYOUT;
+        let layout = self.table.layout;
         let seen = item.as_ref().and_then(|item| row::seen(layout, item));
         let verdict = judge(sent, seen.as_ref()).traced();
         let current = item.map(|item| Row::read(layout, item)).transpose();
@@ -112,7 +112,7 @@ impl<'a, T: Record> RowChange<'a, T> {
             .collect();
         if let Some((id, at)) = fates.iter().find_map(landed) {
             self.table.saw(&self.key, refused_by);
-            return Ok(Committed::Earlier { id, at, current: current.and_then(observed).ok() });
+            return Ok(Committed::Earlier { id, at, current });
         }
         let is_soon = soon_purged(layout, sent, refused_by, now);
         let after = after_write(verdict, pending.is_some(), is_soon, named_by_client);
@@ -143,20 +143,16 @@ impl<'a, T: Record> RowChange<'a, T> {
         let open = may_still_land(sent, seen.as_ref(), is_soon).then_some(sent.id);
         if open.is_some() {
             self.open.push(sent.not_applied_before(seen.as_ref()));
-            self.id = WriteId::from_random(self.table.sender().rng.next_u64());
+            self.id = self.table.new_id();
             if self.open.len() > MOST_OPEN {
                 return Err(while_open(self.delivery.contention()));
             }
         }
-        Ok(Committed::Conflict { current: observed(current?)?, open })
+        Ok(Committed::Conflict { current: current?, open })
     }
 }
 
 /// The attempt that was applied, and the version that it made.
 fn landed((open, fate): &(SentWrite, Fate)) -> Option<(WriteId, ItemVersion)> {
     if let Fate::Landed(version) = *fate { Some((open.id, made(open, version))) } else { None }
-}
-
-fn observed<T: Record>(row: Option<Row>) -> Result<Observed<T>, Failure> {
-    row.map_or(Ok(Observed::Absent), Observed::of)
 }

@@ -25,7 +25,7 @@ impl<T: Record> Table<T> {
             let mut rows: Vec<Address> = Vec::with_capacity(keys.len());
             let mut places = Vec::with_capacity(keys.len());
             for key in keys {
-                let row = Address { table: self.name.clone(), key: Self::key_attributes(key)? };
+                let row = Address { table: self.raw.name.clone(), key: Self::key_attributes(key)? };
                 // DynamoDB refuses a batch that names a row twice.
                 places.push(rows.iter().position(|other| *other == row).unwrap_or(rows.len()));
                 if places.last() == Some(&rows.len()) {
@@ -36,7 +36,7 @@ impl<T: Record> Table<T> {
             let read = |item: Option<_>| item.map(|item| Row::read(Self::LAYOUT, item)).transpose();
             let found = found.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
             for (row, item) in rows.iter().zip(&found) {
-                self.saw(&row.key, item.as_ref());
+                self.raw.saw(&row.key, item.as_ref());
             }
             for place in places {
                 items.push(found[place].as_ref().map(Self::decode).transpose()?.flatten());

@@ -2,30 +2,23 @@
 
 use super::fields::Undeclared;
 use super::key::Key;
+use super::raw::{RawTable, check_declared, invalid};
 use super::record::Record;
-use crate::call::Call;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
-use crate::protocol::condition::ConditionalWrite;
-use crate::protocol::deliver::Delivery;
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::row::Row;
-use crate::protocol::send::{Send, SendOutcome, Sender};
+use crate::protocol::send::Sender;
 use crate::store::Store;
 use crate::version::Versioned;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A table whose items hold values of type `T`. [`Store::table`] makes it; copies are cheap.
 pub struct Table<T> {
-    pub(crate) store: Store,
-    pub(crate) name: String,
-    pub(crate) tombstone_retention: Duration,
-    pub(crate) fence: Option<u64>,
-    pub(crate) remembers_items: bool,
+    pub(crate) raw: RawTable,
     value: PhantomData<fn() -> T>,
 }
 
@@ -33,14 +26,15 @@ impl Store {
     /// The table with this name, whose items hold values of type `T`. Sends nothing.
     pub fn table<T: Record>(&self, name: impl Into<String>) -> Table<T> {
         const { assert!(Table::<T>::LAYOUT.window >= 1) } // Evaluates the layout, and with it its checks.
-        Table {
+        let raw = RawTable {
             store: self.clone(),
             name: name.into(),
+            layout: Table::<T>::LAYOUT,
             tombstone_retention: Table::<T>::TOMBSTONE_RETENTION,
             fence: None,
             remembers_items: false,
-            value: PhantomData,
-        }
+        };
+        Table { raw, value: PhantomData }
     }
 }
 
@@ -68,7 +62,7 @@ impl<T: Record> Table<T> {
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
         let (least, most) = (Duration::from_hours(1), Duration::from_hours(10 * 365 * 24));
-        Table { tombstone_retention: retention.clamp(least, most), ..self }
+        self.with(|raw| raw.tombstone_retention = retention.clamp(least, most))
     }
 
     /// Makes this client remember the items of the table as it saw them last, up to 16 KB each. All that a store remembers
@@ -86,7 +80,7 @@ impl<T: Record> Table<T> {
     /// whether what was seen last is older.
     #[must_use]
     pub fn remembering_items(self) -> Self {
-        Table { remembers_items: true, ..self }
+        self.with(|raw| raw.remembers_items = true)
     }
 
     /// Returns a table that writes under the fencing token of a lease. Each item that it writes remembers the token.
@@ -102,57 +96,22 @@ impl<T: Record> Table<T> {
     /// there.
     #[must_use]
     pub fn fenced_by(&self, token: &FencingToken) -> Self {
-        Table { fence: Some(token.number()), ..self.clone() }
+        self.clone().with(|raw| raw.fence = Some(token.number()))
     }
 
     /// The store that this table belongs to.
     #[must_use]
     pub fn store(&self) -> &Store {
-        &self.store
+        &self.raw.store
+    }
+
+    fn with(mut self, set: impl FnOnce(&mut RawTable)) -> Self {
+        set(&mut self.raw);
+        self
     }
 
     pub(crate) fn sender(&self) -> &Sender {
-        self.store.sender()
-    }
-
-    /// Sends a write of one item. Where versions may repeat, it goes as a transaction of one step: `DynamoDB` then applies
-    /// no copy with the same token again.
-    pub(crate) async fn send(
-        &self,
-        write: ConditionalWrite,
-        token: Option<&str>,
-        send: Send,
-    ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
-        let sender = self.sender();
-        match token {
-            None => sender.write(&self.name, write, send.timeout).await,
-            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send).await,
-        }
-    }
-
-    /// A new change of an item of this table.
-    pub(crate) fn delivery<'a>(&'a self, call: &'a Call) -> Delivery<'a> {
-        Delivery::of(self.sender(), call, Self::LAYOUT.demands_values())
-    }
-
-    /// A new token for the sends of one decision, if this table needs tokens.
-    pub(crate) fn new_token(&self) -> Option<String> {
-        Self::LAYOUT.demands_values().then(|| self.sender().new_token())
-    }
-
-    /// Remembers the row that was seen at this key, or that none was, if this table remembers items.
-    pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>) {
-        match row {
-            _ if !self.remembers_items || Self::LAYOUT.demands_values() => {}
-            Some(row) => self.sender().seen_rows.insert(&self.name, key, row, true),
-            None => self.sender().seen_rows.remove(&self.name, key),
-        }
-    }
-
-    /// The row that this client saw last at this key, if this table remembers items.
-    pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
-        let seen = self.remembers_items.then(|| self.sender().seen_rows.get(&self.name, key))??;
-        seen.has_item.then_some(seen.row)
+        self.raw.sender()
     }
 
     pub(crate) fn key_attributes(key: &Key) -> Result<Attributes, Failure> {
@@ -177,11 +136,6 @@ impl<T: Record> Table<T> {
         if let Some(name) = names.find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
             return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
         }
-        Self::check_record()
-    }
-
-    /// Checks what the `Record` says of itself.
-    pub(crate) fn check_record() -> Result<(), Failure> {
         check_declared(Self::LAYOUT).map_err(invalid)
     }
 
@@ -204,70 +158,12 @@ impl<T: Record> Table<T> {
 
 impl<T> Clone for Table<T> {
     fn clone(&self) -> Self {
-        Table {
-            store: self.store.clone(),
-            name: self.name.clone(),
-            tombstone_retention: self.tombstone_retention,
-            fence: self.fence,
-            remembers_items: self.remembers_items,
-            value: PhantomData,
-        }
+        Table { raw: self.raw.clone(), value: PhantomData }
     }
 }
 
 impl<T> fmt::Debug for Table<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Table").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// Checks that declared attributes are not the key's or this crate's, and that the one that expires is declared.
-fn check_declared(layout: &Layout) -> Result<(), String> {
-    let Layout { attributes, partition_key, sort_key, expires_at, names, .. } = layout;
-    let ours = names.all();
-    if let Some(name) = ours.iter().find(|name| ours.iter().filter(|other| other == name).count() > 1) {
-        return Err(format!("its NAMES give {name} to two attributes"));
-    }
-    if let Some(name) = ours.iter().find(|name| *partition_key == **name || *sort_key == Some(**name)) {
-        return Err(format!("its NAMES give {name} to an attribute, which is a key of the table"));
-    }
-    let is_taken = |name: &&str| names.all().contains(name) || partition_key == name || *sort_key == Some(*name);
-    if let Some(name) = attributes.iter().find(|name| is_taken(name)) {
-        return Err(format!("its Record declares {name}, which is the key's or this crate's"));
-    }
-    match expires_at.filter(|name| !attributes.contains(name)) {
-        Some(name) => Err(format!("its Record lets {name} expire, which is not among its attributes")),
-        None => Ok(()),
-    }
-}
-
-fn invalid(reason: String) -> Failure {
-    Failure::InvalidRecord { reason }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::layout::Names;
-
-    const LAYOUT: Layout =
-        Layout { attributes: &["total", "endsAt"], sort_key: Some("line"), ..Layout::of_key("orderId") };
-
-    #[test]
-    fn a_record_declares_only_attributes_of_its_own_and_each_name_once() {
-        assert_eq!(check_declared(&LAYOUT), Ok(()));
-        assert_eq!(check_declared(&Layout { expires_at: Some("endsAt"), ..LAYOUT }), Ok(()));
-        for (layout, complaint) in [
-            (Layout { expires_at: Some("end"), ..LAYOUT }, "lets end expire"),
-            (Layout { attributes: &["orderId"], ..LAYOUT }, "declares orderId"),
-            (Layout { attributes: &["total", "line"], ..LAYOUT }, "declares line"),
-            (Layout { attributes: &["_writes"], ..LAYOUT }, "declares _writes"),
-            (Layout { names: Names::DEFAULT.version("orderId"), ..LAYOUT }, "give orderId to an attribute"),
-            (Layout { names: Names::DEFAULT.version("line"), ..LAYOUT }, "give line to an attribute"),
-            (Layout { names: Names::DEFAULT.version("_fence"), ..LAYOUT }, "give _fence to two attributes"),
-        ] {
-            let refused = check_declared(&layout).expect_err(complaint);
-            assert!(refused.contains(complaint), "{refused}");
-        }
+        f.debug_struct("Table").field("name", &self.raw.name).finish_non_exhaustive()
     }
 }

@@ -1,5 +1,6 @@
 //! Typed tables: [`Record`], [`Key`], [`Table`], and the operations on one item.
 //!
+//! `handle.rs` has the table that users see, and `raw.rs` the same without the type of its values, on which changes work.
 //! `update.rs` changes an item by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any version.
 //! `query.rs` names the items of a partition, `pages.rs` lists them, and `get_many.rs` reads items by their keys.
 
@@ -15,6 +16,7 @@ mod key;
 mod pages;
 pub(crate) mod prepare;
 mod query;
+pub(crate) mod raw;
 mod record;
 mod update;
 

@@ -1,6 +1,7 @@
 //! Prepares a write: turns the observed state of a key and the intended change into a request.
 
 use super::handle::Table;
+use super::raw::{check_declared, invalid};
 use super::record::Record;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
@@ -30,7 +31,8 @@ pub(crate) enum Observed<T> {
 }
 
 impl<T: Record> Observed<T> {
-    pub(crate) fn of(row: Row) -> Result<Self, Failure> {
+    pub(crate) fn of(row: Option<Row>) -> Result<Self, Failure> {
+        let Some(row) = row else { return Ok(Observed::Absent) };
         Ok(match Table::<T>::decode(&row)? {
             Some(current) => Observed::Live(row, current),
             None => Observed::Tombstone(row),
@@ -39,18 +41,26 @@ impl<T: Record> Observed<T> {
 }
 
 /// One write, by the state that it changes.
-pub(crate) enum Write<'a, T> {
-    /// Writes a value to a key without a row.
-    Create(&'a T),
-    /// Writes a value over a tombstone.
-    Revive(&'a Row, &'a T),
-    /// Replaces the first value with the second.
-    Update(&'a Row, &'a T, &'a T),
+pub(crate) enum Write<'a> {
+    /// Writes this item to a key without a row.
+    Create(Attributes),
+    /// Writes this item over a tombstone.
+    Revive(&'a Row, Attributes),
+    /// Changes the item of this row.
+    Update(&'a Row, Diff),
     /// Deletes the item at this version. Holds the row, if it was read.
     Delete(ItemVersion, Option<&'a Row>),
 }
 
-impl<T> Write<'_, T> {
+/// A write as it is sent, and the description of it that the judge needs.
+pub(crate) struct Prepared {
+    pub request: ConditionalWrite,
+    pub sent: SentWrite,
+    /// Whether the version may be one that a client made up.
+    pub is_named_by_client: bool,
+}
+
+impl Write<'_> {
     /// The incarnation of the row that it changes. `None` for a free key.
     pub(crate) fn incarnation(&self) -> Option<Incarnation> {
         match self {
@@ -88,32 +98,32 @@ pub(crate) struct Stamp<'a> {
     pub fence: Option<u64>,
 }
 
-impl<T: Record> Write<'_, T> {
+impl Write<'_> {
     /// Builds the request, and the description that the judge needs.
     ///
     /// # Errors
     /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
-    pub(crate) fn prepare(&self, key: &Attributes, stamp: Stamp<'_>) -> Result<(ConditionalWrite, SentWrite), Failure> {
-        let layout = Table::<T>::LAYOUT;
-        if let Write::Revive(row, _) | Write::Update(row, ..) = self {
-            row.check_fence(stamp.fence)?;
-        }
-        match self {
+    pub(crate) fn prepare(self, layout: &Layout, key: &Attributes, stamp: Stamp<'_>) -> Result<Prepared, Failure> {
+        match &self {
             Write::Create(_) => {}
-            Write::Revive(row, _) | Write::Update(row, ..) => check_room(layout, row.at)?,
+            Write::Revive(row, _) | Write::Update(row, _) => {
+                row.check_fence(stamp.fence)?;
+                check_room(layout, row.at)?;
+            }
             Write::Delete(at, _) => check_room(layout, *at)?,
         }
-        let (request, on) = match *self {
-            Write::Create(value) => (create(value, key, stamp)?, Base::NoRow(first_version(layout))),
-            Write::Revive(row, value) => {
-                let change = Diff::between(&leftovers(layout, row), Table::<T>::encode(value)?);
+        let is_named_by_client = matches!(self, Write::Delete(..));
+        let (request, on) = match self {
+            Write::Create(item) => (create(layout, item, key, stamp)?, Base::NoRow(first_version(layout))),
+            Write::Revive(row, item) => {
+                let change = Diff::between(&leftovers(layout, row), item);
                 (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
-            Write::Update(row, old, new) => {
-                (change_row(layout, row, Table::<T>::diff(old, new)?, key, stamp)?, Demand::of(layout, row).base())
+            Write::Update(row, change) => {
+                (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
             Write::Delete(at, row) => {
-                Table::<T>::check_record()?;
+                check_declared(layout).map_err(invalid)?;
                 let demand = row.map(|row| Demand::of(layout, row)).or_else(|| Demand::at(layout, at));
                 let demand = demand.ok_or_else(too_long)?;
                 (delete(layout, &demand, row, key, stamp)?, demand.base())
@@ -124,7 +134,7 @@ impl<T: Record> Write<'_, T> {
             // TTL may remove the row before a later send meets the key, so another row proves nothing.
             sent.rows_may_vanish |= is_soon(item.get(ends).and_then(row::read_number), stamp.now);
         }
-        Ok((request, sent))
+        Ok(Prepared { request, sent, is_named_by_client })
     }
 }
 
@@ -195,9 +205,12 @@ pub fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
     purge_at.is_some_and(|seconds| seconds <= epoch_seconds(now + PURGE_MARGIN))
 }
 
-fn create<T: Record>(value: &T, key: &Attributes, stamp: Stamp<'_>) -> Result<ConditionalWrite, Failure> {
-    let layout = Table::<T>::LAYOUT;
-    let mut item = Table::<T>::encode(value)?;
+fn create(
+    layout: &Layout,
+    mut item: Attributes,
+    key: &Attributes,
+    stamp: Stamp<'_>,
+) -> Result<ConditionalWrite, Failure> {
     item.extend(key.clone());
     check_size(&layout.names, &item)?;
     item.extend(row::first_attributes(layout, stamp.id));

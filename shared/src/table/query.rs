@@ -158,8 +158,8 @@ impl<T: Record> Table<T> {
 
     fn query_at<S>(&self, partition: KeyPart, place: Place) -> Query<S> {
         Query {
-            store: self.store.clone(),
-            table: self.name.clone(),
+            store: self.raw.store.clone(),
+            table: self.raw.name.clone(),
             place,
             partition: partition.into_value(),
             sort: None,

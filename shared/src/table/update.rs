@@ -12,8 +12,6 @@ use super::record::Record;
 use crate::call::Call;
 use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
 use crate::protocol::condition::Demand;
-use crate::protocol::deliver::until_read;
-use crate::protocol::row::Row;
 use crate::version::{ItemVersion, Version, Versioned};
 
 /// The result of deciding on the current value. A decision must be pure and sync, so that it can be made again.
@@ -55,7 +53,7 @@ impl<T: Record> Table<T> {
     /// item may be out of date.
     #[must_use]
     pub fn last_seen(&self, key: &Key) -> Option<Versioned<T>> {
-        let row = self.remembered(&Self::key_attributes(key).ok()?)?;
+        let row = self.raw.remembered(&Self::key_attributes(key).ok()?)?;
         Self::decode(&row).ok().flatten()
     }
 
@@ -67,19 +65,20 @@ impl<T: Record> Table<T> {
     where
         T: Clone,
     {
-        let mut change = RowChange::new(self, key, call)?;
+        let mut change = self.change(key, call)?;
         let mut observed = Observed::Absent;
         loop {
             let write = match &observed {
-                Observed::Absent => Write::Create(value),
-                Observed::Tombstone(row) => Write::Revive(row, value),
+                Observed::Absent => Write::Create(Self::encode(value)?),
+                Observed::Tombstone(row) => Write::Revive(row, Self::encode(value)?),
                 Observed::Live(_, current) => return Err(CreateError::Exists(Box::new(current.clone()))),
             };
-            match change.commit(write).await? {
+            let attempt = change.prepare(write)?;
+            match change.commit(attempt).await? {
                 Committed::Applied(at) | Committed::Earlier { at, .. } => {
                     return Ok(Versioned { value: value.clone(), at });
                 }
-                Committed::Conflict { current, .. } => observed = current,
+                Committed::Conflict { current, .. } => observed = Observed::of(current)?,
             }
         }
     }
@@ -100,9 +99,10 @@ impl<T: Record> Table<T> {
         call: &Call,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
-        let mut change = RowChange::new(self, key, call)?;
+        let mut change = self.change(key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
-        let remembered = self.remembered(&Self::key_attributes(key)?).and_then(|row| Observed::of((*row).clone()).ok());
+        let remembered = self.raw.remembered(&Self::key_attributes(key)?);
+        let remembered = remembered.and_then(|row| Observed::of(Some((*row).clone())).ok());
         match remembered {
             Some(live @ Observed::Live(..)) => self.update_from(live, Some((key, call)), &mut change, decide).await,
             _ => self.update_from(self.observe(key, call).await?, None, &mut change, decide).await,
@@ -115,7 +115,7 @@ impl<T: Record> Table<T> {
         &self,
         mut observed: Observed<T>,
         mut remembered: Option<(&Key, &Call)>,
-        change: &mut RowChange<'_, T>,
+        change: &mut RowChange<'_>,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         // The values of the open attempts.
@@ -131,16 +131,19 @@ impl<T: Record> Table<T> {
                 (Decision::Keep, None) => return Ok(current),
                 (Decision::Refuse(reason), None) => return Err(UpdateError::Refused(reason)),
             };
-            match change.commit(Write::Update(&row, &current.value, &next)).await? {
+            let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
+            // The row that refuses the attempt may be as large. Only one of them is held at a time.
+            drop((row, current));
+            match change.commit(attempt).await? {
                 Committed::Applied(at) => return Ok(Versioned { value: next, at }),
                 Committed::Earlier { id, at, current } => {
                     let value = earlier.into_iter().find_map(|(of, value)| (of == id).then_some(value));
-                    return match (value, current) {
+                    return match (value, current.and_then(Observed::of)) {
                         (Some(value), _) => Ok(Versioned { value, at }),
                         // It was an add. The row shows its result.
-                        (None, Some(Observed::Live(_, current))) => Ok(current),
-                        (None, Some(Observed::Absent | Observed::Tombstone(_))) => Err(UpdateError::NotFound),
-                        (None, None) => {
+                        (None, Ok(Observed::Live(_, current))) => Ok(current),
+                        (None, Ok(Observed::Absent | Observed::Tombstone(_))) => Err(UpdateError::NotFound),
+                        (None, Err(_)) => {
                             let source = "the add was applied, and its item cannot be read".into();
                             Err(Failure::OutcomeUnknown { source }.into())
                         }
@@ -148,7 +151,7 @@ impl<T: Record> Table<T> {
                 }
                 Committed::Conflict { current, open } => {
                     earlier.extend(open.map(|id| (id, next)));
-                    observed = current;
+                    observed = Observed::of(current)?;
                 }
             }
         }
@@ -168,7 +171,7 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, VersionedUpdateError<T, R>> {
         use VersionedUpdateError as E;
-        let mut change = RowChange::new(self, key, call)?;
+        let mut change = self.change(key, call)?;
         let Observed::Live(row, current) = self.observe(key, call).await? else { return Err(E::NotFound) };
         if current.at != at {
             return Err(E::Conflict(Box::new(current)));
@@ -178,10 +181,14 @@ impl<T: Record> Table<T> {
             Decision::Keep => return Ok(current),
             Decision::Refuse(reason) => return Err(E::Refused(reason)),
         };
-        match change.commit(Write::Update(&row, &current.value, &next)).await? {
+        let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
+        drop((row, current));
+        match change.commit(attempt).await? {
             Committed::Applied(at) | Committed::Earlier { at, .. } => Ok(Versioned { value: next, at }),
-            Committed::Conflict { current: Observed::Live(_, current), .. } => Err(E::Conflict(Box::new(current))),
-            Committed::Conflict { current: Observed::Absent | Observed::Tombstone(_), .. } => Err(E::NotFound),
+            Committed::Conflict { current, .. } => match Observed::of(current)? {
+                Observed::Live(_, current) => Err(E::Conflict(Box::new(current))),
+                Observed::Absent | Observed::Tombstone(_) => Err(E::NotFound),
+            },
         }
     }
 
@@ -194,25 +201,24 @@ impl<T: Record> Table<T> {
     /// [`DeleteError::NotFound`]: the item is gone already. [`DeleteError::Conflict`]: the item is at another version;
     /// the error holds the current item. [`DeleteError::Failed`]: see [`Failure`].
     pub async fn delete_at_version(&self, key: &Key, at: ItemVersion, call: &Call) -> Result<Version, DeleteError<T>> {
-        let mut change = RowChange::new(self, key, call)?;
+        let mut change = self.change(key, call)?;
         // A client may name any version. Whether a row is so near the last one, only the row tells.
         let needs_no_row = Demand::at(Self::LAYOUT, at).is_some() && check_room(Self::LAYOUT, at).is_ok();
-        let committed = if needs_no_row {
-            change.commit(Write::Delete(at, None)).await?
+        let row = if needs_no_row { None } else { self.raw.observe(&Self::key_attributes(key)?, call).await? };
+        let is_there = row.as_ref().is_some_and(|row| row.at == at && !row.is_tombstone);
+        let current = if needs_no_row || is_there {
+            let attempt = change.prepare(Write::Delete(at, row.as_ref()))?;
+            drop(row);
+            match change.commit(attempt).await? {
+                Committed::Applied(at) | Committed::Earlier { at, .. } => return Ok(at.version),
+                Committed::Conflict { current, .. } => current,
+            }
         } else {
-            match self.observe(key, call).await? {
-                Observed::Live(row, _) if row.at == at => change.commit(Write::Delete(at, Some(&row))).await?,
-                current => Committed::Conflict { current, open: None },
-            }
+            row
         };
-        match committed {
-            Committed::Applied(at) | Committed::Earlier { at, .. } => Ok(at.version),
-            Committed::Conflict { current: Observed::Live(_, current), .. } => {
-                Err(DeleteError::Conflict(Box::new(current)))
-            }
-            Committed::Conflict { current: Observed::Absent | Observed::Tombstone(_), .. } => {
-                Err(DeleteError::NotFound)
-            }
+        match Observed::of(current)? {
+            Observed::Live(_, current) => Err(DeleteError::Conflict(Box::new(current))),
+            Observed::Absent | Observed::Tombstone(_) => Err(DeleteError::NotFound),
         }
     }
 
@@ -223,7 +229,7 @@ impl<T: Record> Table<T> {
     /// [`DeleteError::NotFound`]: the key has no item. [`DeleteError::Failed`]: see [`Failure`].
     /// [`DeleteError::Conflict`] does not occur.
     pub async fn delete(&self, key: &Key, call: &Call) -> Result<Version, DeleteError<T>> {
-        let mut change = RowChange::new(self, key, call)?;
+        let mut change = self.change(key, call)?;
         let mut observed = self.observe(key, call).await?;
         loop {
             let row = match observed {
@@ -235,20 +241,21 @@ impl<T: Record> Table<T> {
                 }
                 Observed::Absent | Observed::Tombstone(_) => return Err(DeleteError::NotFound),
             };
-            match change.commit(Write::Delete(row.at, Some(&row))).await? {
+            let attempt = change.prepare(Write::Delete(row.at, Some(&row)))?;
+            match change.commit(attempt).await? {
                 Committed::Applied(at) | Committed::Earlier { at, .. } => return Ok(at.version),
-                Committed::Conflict { current, .. } => observed = current,
+                Committed::Conflict { current, .. } => observed = Observed::of(current)?,
             }
         }
     }
 
+    /// A new change of the item at this key.
+    fn change<'a>(&'a self, key: &Key, call: &'a Call) -> Result<RowChange<'a>, Failure> {
+        Ok(RowChange::new(&self.raw, Self::key_attributes(key)?, self.raw.delivery(call)))
+    }
+
     /// Reads the row until an answer arrives or time is up.
     pub(super) async fn observe(&self, key: &Key, call: &Call) -> Result<Observed<T>, Failure> {
-        let key = Self::key_attributes(key)?;
-        let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
-        let row = until_read(self.sender(), call, read).await?;
-        let row = row.map(|row| Row::read(Self::LAYOUT, row)).transpose()?;
-        self.saw(&key, row.as_ref());
-        row.map_or(Ok(Observed::Absent), Observed::of)
+        Observed::of(self.raw.observe(&Self::key_attributes(key)?, call).await?)
     }
 }

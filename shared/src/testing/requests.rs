@@ -9,7 +9,7 @@ use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::protocol::send::step;
-use crate::table::prepare::{self, Observed, Stamp, Write, prunable};
+use crate::table::prepare::{self, Stamp, Write, prunable};
 use crate::table::{Add, Key, Record, Table};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::TransactWriteItem;
@@ -78,20 +78,21 @@ impl Writer<'_> {
         };
         let fenced = |write| condition::fenced(write, &layout.names, self.fence);
         let remember = |prune| Remember { id: self.id, prune, burn: self.burn };
-        let resolve = |add: &Add| -> Result<Addition, Failure> { add.resolve::<T>(self.seen) };
+        let resolve = |add: &Add| -> Result<Addition, Failure> { add.resolve(layout, self.seen) };
+        let prepare = |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, stamp)?.request));
         let request = match (write, &row) {
-            (RowWrite::Create(value), _) => Some(Write::Create(*value).prepare(&key, stamp)?.0),
-            (RowWrite::DeleteAt(at), _) => Some(Write::<T>::Delete(*at, None).prepare(&key, stamp)?.0),
+            (RowWrite::Create(value), _) => prepare(Write::Create(Table::<T>::encode(value)?))?,
+            (RowWrite::DeleteAt(at), _) => prepare(Write::Delete(*at, None))?,
             (RowWrite::AddAnywhere(add), _) => condition::add_anywhere(key, layout, &resolve(add)?).and_then(fenced),
             (RowWrite::BurnCreate, _) => {
                 Some(condition::put_if_absent(layout, prepare::tombstone(layout, &key, self.id, self.purge_at)))
             }
             (_, None) => None,
-            (RowWrite::Update(value), Some(row)) => Some(match Observed::<T>::of(row.clone())? {
-                Observed::Live(row, old) => Write::Update(&row, &old.value, value).prepare(&key, stamp)?.0,
-                _ => Write::Revive(row, *value).prepare(&key, stamp)?.0,
-            }),
-            (RowWrite::Delete, Some(row)) => Some(Write::<T>::Delete(row.at, Some(row)).prepare(&key, stamp)?.0),
+            (RowWrite::Update(value), Some(row)) => prepare(match Table::<T>::decode(row)? {
+                Some(old) => Write::Update(row, Table::<T>::diff(&old.value, value)?),
+                None => Write::Revive(row, Table::<T>::encode(value)?),
+            })?,
+            (RowWrite::Delete, Some(row)) => prepare(Write::Delete(row.at, Some(row)))?,
             (RowWrite::Add(add), Some(row)) => {
                 let prune = prunable(layout, row, self.id, self.burn);
                 let demand = Demand::of(layout, row).in_window();

@@ -13,7 +13,7 @@ use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::protocol::seen_rows::SeenRows;
 use crate::protocol::send::{Address, step};
-use crate::table::prepare::{Stamp, Write, check_room, first_version, prunable, sent_write, tombstone};
+use crate::table::prepare::{Prepared, Stamp, Write, check_room, first_version, prunable, sent_write, tombstone};
 use crate::table::{Add, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 use std::sync::Arc;
@@ -22,9 +22,6 @@ use std::time::SystemTime;
 
 /// The most bytes that all items of a transaction may have together (`DynamoDB` quota).
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-
-/// A write as it is sent, and what the judge must know of it.
-type Prepared = (ConditionalWrite, SentWrite);
 
 /// The result of a decision over several items.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -205,12 +202,12 @@ impl Attempt {
         let known = &self.rows[item.row];
         known.is_looked_at.store(true, Relaxed);
         let write = match &known.known {
-            Known::Nothing | Known::Absent | Known::Lost => Write::Create(value),
-            Known::Row(row) if row.is_tombstone => Write::Revive(row, value),
+            Known::Nothing | Known::Absent | Known::Lost => Write::Create(Table::<T>::encode(value)?),
+            Known::Row(row) if row.is_tombstone => Write::Revive(row, Table::<T>::encode(value)?),
             Known::Row(_) => return Err(invalid(format!("{} is there already", known.name))),
         };
-        let prepared = self.prepared(item, &write)?;
-        self.write(item, prepared)
+        let prepared = self.prepared(item.row, write)?;
+        self.write(item.row, prepared)
     }
 
     /// The version that [`put_if_absent`](Attempt::put_if_absent) will make: the
@@ -232,8 +229,8 @@ impl Attempt {
     /// token than that of its table.
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let (row, current) = self.live(item)?;
-        let prepared = self.prepared(item, &Write::Update(row, &current.value, value))?;
-        self.write(item, prepared)
+        let prepared = self.prepared(item.row, Write::Update(row, Table::<T>::diff(&current.value, value)?))?;
+        self.write(item.row, prepared)
     }
 
     /// Adds a step that deletes the item, if it is still at the observed version. Returns the version of the tombstone.
@@ -242,8 +239,8 @@ impl Attempt {
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
         let (row, _) = self.live(item)?;
-        let prepared = self.prepared(item, &Write::<T>::Delete(row.at, Some(row)))?;
-        Ok(self.write(item, prepared)?.version)
+        let prepared = self.prepared(item.row, Write::Delete(row.at, Some(row)))?;
+        Ok(self.write(item.row, prepared)?.version)
     }
 
     /// Adds a step that writes nothing, but demands that the key is still in the observed state: at that version, or
@@ -283,8 +280,8 @@ impl Attempt {
         self.check_fence(item)?;
         let KnownRow { address, known, fence, .. } = &self.rows[item.row];
         let row = if let Known::Row(row) = known { Some(row) } else { None };
-        let addition = add.resolve::<T>(row.map(|row| &row.attributes))?;
         let layout = Table::<T>::LAYOUT;
+        let addition = add.resolve(layout, row.map(|row| &row.attributes))?;
         let too_long = || invalid("an add is too long".to_owned());
         let fenced = |write| condition::fenced(write, &layout.names, *fence);
         let mut anchor = None;
@@ -349,16 +346,16 @@ impl Attempt {
         Err(invalid(format!("{} is not there", known.name)))
     }
 
-    fn prepared<T: Record>(&self, item: Item<T>, write: &Write<'_, T>) -> Result<Prepared, Failure> {
-        let known = &self.rows[item.row];
-        let burn = self.open.burnable(item.row, write.incarnation());
+    fn prepared(&self, row: usize, write: Write<'_>) -> Result<Prepared, Failure> {
+        let known = &self.rows[row];
+        let burn = self.open.burnable(row, write.incarnation());
         let purge_at = self.now + known.retention;
         let stamp = Stamp { id: self.id, burn: &burn, now: self.now, purge_at, fence: known.fence };
-        write.prepare(&known.address.key, stamp)
+        write.prepare(known.layout, &known.address.key, stamp)
     }
 
-    fn write<T: Record>(&mut self, item: Item<T>, (request, sent): Prepared) -> Result<ItemVersion, Failure> {
-        self.add_step(item.row, request, Role::Writes(sent))?;
+    fn write(&mut self, row: usize, Prepared { request, sent, .. }: Prepared) -> Result<ItemVersion, Failure> {
+        self.add_step(row, request, Role::Writes(sent))?;
         Ok(committed(&sent))
     }
 

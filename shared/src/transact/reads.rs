@@ -79,20 +79,20 @@ impl Reads {
     fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, learn: Learn) -> Item<T> {
         match Table::<T>::key_attributes(key) {
             Ok(key) => {
-                let address = Address { table: table.name.clone(), key };
+                let address = Address { table: table.raw.name.clone(), key };
                 self.rows.push(KnownRow {
                     name,
                     address,
                     layout: Table::<T>::LAYOUT,
-                    retention: table.tombstone_retention,
-                    fence: table.fence,
+                    retention: table.raw.tombstone_retention,
+                    fence: table.raw.fence,
                     learn,
-                    remembers_items: table.remembers_items,
+                    remembers_items: table.raw.remembers_items,
                     known: Known::Nothing,
                     is_fresh: true,
                     is_looked_at: AtomicBool::new(false),
                 });
-                self.stores.push(table.store.clone());
+                self.stores.push(table.raw.store.clone());
             }
             Err(failure) => self.failure = Some(failure),
         }

@@ -1,0 +1,137 @@
+//! [`RawTable`]: a table without the type of its values, which is all that a change needs.
+
+use crate::call::Call;
+use crate::error::Failure;
+use crate::layout::Layout;
+use crate::protocol::condition::ConditionalWrite;
+use crate::protocol::deliver::{Delivery, until_read};
+use crate::protocol::item::Attributes;
+use crate::protocol::memory::WriteId;
+use crate::protocol::row::Row;
+use crate::protocol::send::{Send, SendOutcome, Sender};
+use crate::store::Store;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A table without the type of its values. Changes are compiled once for it, and not once for each type.
+#[derive(Clone)]
+pub(crate) struct RawTable {
+    pub store: Store,
+    pub name: String,
+    pub layout: &'static Layout,
+    pub tombstone_retention: Duration,
+    /// The fencing token of its writes.
+    pub fence: Option<u64>,
+    pub remembers_items: bool,
+}
+
+impl RawTable {
+    pub(crate) fn sender(&self) -> &Sender {
+        self.store.sender()
+    }
+
+    /// Reads the row until an answer arrives or time is up.
+    pub(crate) async fn observe(&self, key: &Attributes, call: &Call) -> Result<Option<Row>, Failure> {
+        let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
+        let row = until_read(self.sender(), call, read).await?;
+        let row = row.map(|row| Row::read(self.layout, row)).transpose()?;
+        self.saw(key, row.as_ref());
+        Ok(row)
+    }
+
+    /// Sends a write of one item. Where versions may repeat, it goes as a transaction of one step: `DynamoDB` then applies
+    /// no copy with the same token again.
+    pub(crate) async fn send(
+        &self,
+        write: ConditionalWrite,
+        token: Option<&str>,
+        send: Send,
+    ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
+        let sender = self.sender();
+        match token {
+            None => sender.write(&self.name, write, send.timeout).await,
+            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send).await,
+        }
+    }
+
+    /// A new change of an item of this table.
+    pub(crate) fn delivery<'a>(&'a self, call: &'a Call) -> Delivery<'a> {
+        Delivery::of(self.sender(), call, self.layout.demands_values())
+    }
+
+    /// The id of a new write.
+    pub(crate) fn new_id(&self) -> WriteId {
+        WriteId::from_random(self.sender().rng.next_u64())
+    }
+
+    /// A new token for the sends of one decision, if this table needs tokens.
+    pub(crate) fn new_token(&self) -> Option<String> {
+        self.layout.demands_values().then(|| self.sender().new_token())
+    }
+
+    /// Remembers the row that was seen at this key, or that none was, if this table remembers items.
+    pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>) {
+        match row {
+            _ if !self.remembers_items || self.layout.demands_values() => {}
+            Some(row) => self.sender().seen_rows.insert(&self.name, key, row, true),
+            None => self.sender().seen_rows.remove(&self.name, key),
+        }
+    }
+
+    /// The row that this client saw last at this key, if this table remembers items.
+    pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
+        let seen = self.remembers_items.then(|| self.sender().seen_rows.get(&self.name, key))??;
+        seen.has_item.then_some(seen.row)
+    }
+}
+
+/// Checks that declared attributes are not the key's or this crate's, and that the one that expires is declared.
+pub(crate) fn check_declared(layout: &Layout) -> Result<(), String> {
+    let Layout { attributes, partition_key, sort_key, expires_at, names, .. } = layout;
+    let ours = names.all();
+    if let Some(name) = ours.iter().find(|name| ours.iter().filter(|other| other == name).count() > 1) {
+        return Err(format!("its NAMES give {name} to two attributes"));
+    }
+    if let Some(name) = ours.iter().find(|name| *partition_key == **name || *sort_key == Some(**name)) {
+        return Err(format!("its NAMES give {name} to an attribute, which is a key of the table"));
+    }
+    let is_taken = |name: &&str| names.all().contains(name) || partition_key == name || *sort_key == Some(*name);
+    if let Some(name) = attributes.iter().find(|name| is_taken(name)) {
+        return Err(format!("its Record declares {name}, which is the key's or this crate's"));
+    }
+    match expires_at.filter(|name| !attributes.contains(name)) {
+        Some(name) => Err(format!("its Record lets {name} expire, which is not among its attributes")),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn invalid(reason: String) -> Failure {
+    Failure::InvalidRecord { reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Names;
+
+    const LAYOUT: Layout =
+        Layout { attributes: &["total", "endsAt"], sort_key: Some("line"), ..Layout::of_key("orderId") };
+
+    #[test]
+    fn a_record_declares_only_attributes_of_its_own_and_each_name_once() {
+        assert_eq!(check_declared(&LAYOUT), Ok(()));
+        assert_eq!(check_declared(&Layout { expires_at: Some("endsAt"), ..LAYOUT }), Ok(()));
+        for (layout, complaint) in [
+            (Layout { expires_at: Some("end"), ..LAYOUT }, "lets end expire"),
+            (Layout { attributes: &["orderId"], ..LAYOUT }, "declares orderId"),
+            (Layout { attributes: &["total", "line"], ..LAYOUT }, "declares line"),
+            (Layout { attributes: &["_writes"], ..LAYOUT }, "declares _writes"),
+            (Layout { names: Names::DEFAULT.version("orderId"), ..LAYOUT }, "give orderId to an attribute"),
+            (Layout { names: Names::DEFAULT.version("line"), ..LAYOUT }, "give line to an attribute"),
+            (Layout { names: Names::DEFAULT.version("_fence"), ..LAYOUT }, "give _fence to two attributes"),
+        ] {
+            let refused = check_declared(&layout).expect_err(complaint);
+            assert!(refused.contains(complaint), "{refused}");
+        }
+    }
+}
