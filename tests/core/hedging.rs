@@ -296,21 +296,18 @@ async fn a_hedge_that_lost_to_a_rival_proves_that_its_twin_in_flight_is_never_ap
 }
 
 /// The row is still at the version of the delete, because it is a tombstone already. A copy in flight could delete the
-/// item that is created next.
+/// item that is created next, so it is burned.
 #[tokio::test(start_paused = true)]
-async fn a_refused_hedge_is_judged_and_a_row_that_has_not_moved_on_is_unknown_and_no_conflict() {
-    for (first, expected) in [(Fate::Dropped, "unknown"), (Fate::Answered, "not found")] {
+async fn a_refused_hedge_whose_row_has_not_moved_on_is_burned() {
+    for (first, sent) in [(Fate::Dropped, 3), (Fate::Answered, 1)] {
         let world = World::connected(2).await;
         let version = world.table.delete_at_version(&world.key, world.at, &call()).await.expect("a live account");
         let tombstone = ItemVersion { version, ..world.at };
         world.pool.next(&[first]);
+        world.forget_counts();
         let deleted = world.table.delete_at_version(&world.key, tombstone, &call()).await;
-        let found = match deleted {
-            Err(DeleteError::NotFound) => "not found",
-            Err(DeleteError::Failed(Failure::OutcomeUnknown { .. })) => "unknown",
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(found, expected, "{first:?}");
+        assert!(matches!(deleted, Err(DeleteError::NotFound)), "{first:?}: {deleted:?}");
+        assert_eq!(world.sent().0, sent, "{first:?}");
     }
 }
 

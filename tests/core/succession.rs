@@ -5,8 +5,10 @@ use super::accounts::{Account, TABLE, call};
 use crate::harness::engine::{Engine, number};
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::{CreateError, TransactError, UpdateError};
-use fencepost::{Add, Decision, Deletes, Failure, Key, OtherWriters, Plan, Reads, Record, Store, Table, Versioned};
+use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
+use fencepost::{
+    Add, Decision, Deletes, Failure, Key, OtherWriters, Plan, Reads, Record, Store, Table, Version, Versioned,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -259,14 +261,31 @@ fn put(engine: &Engine, balance: i64) {
     engine.raw("PutItem", &json!({"TableName": TABLE, "Item": item}));
 }
 
+async fn beside_others() -> Engine {
+    let engine = Engine::with_tables(&[(TABLE, Open::PARTITION_KEY)]);
+    put(&engine, 50);
+    engine
+}
+
+/// The second copy of the first attempt removes the row, so nothing is left that would tell of it.
+#[tokio::test(start_paused = true)]
+async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is_unknown() {
+    let change = async |client: &Client| {
+        let accounts: Table<Open> = Store::new(client).table(TABLE);
+        let deleted = accounts.delete(&Key::from("a-1"), &call()).await;
+        let version = deleted.map(Version::get);
+        told(version, |error| if let DeleteError::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let answer = |before: &[Value], _: &[Value]| u64::try_from(number(&before[0], "_version")).expect("a version") + 1;
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival = Rival::of(|engine| put(engine, 80), |engine| put(engine, 50));
+    let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
+    assert_told_is_stored(during, beside_others, rival, rows, change, answer).await;
+}
+
 /// Where the other program puts the old values back after the call, nothing is promised.
 #[tokio::test(start_paused = true)]
 async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_committed() {
-    let engine = async || {
-        let engine = Engine::with_tables(&[(TABLE, Open::PARTITION_KEY)]);
-        put(&engine, 50);
-        engine
-    };
     let change = async |client: &Client| {
         let accounts: Table<Open> = Store::new(client).table(TABLE);
         let seven_more = |account: &Open| Decision::<_, ()>::Put(Open { balance: account.balance + 7 });
@@ -281,7 +300,7 @@ async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_commit
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
     let rival = Rival::of(|engine| put(engine, 80), |engine| put(engine, 50));
     let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
-    assert_told_is_stored(during, engine, rival, rows, change, answer).await;
+    assert_told_is_stored(during, beside_others, rival, rows, change, answer).await;
 }
 
 /// TTL removes the row, if it is a tombstone.

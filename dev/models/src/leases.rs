@@ -10,7 +10,7 @@ pub use table::{LeaseRow, Request};
 use crate::protocol::{APPLIED, Answer, Limits, NOT_APPLIED, Next, ONCE, Protocol, Told};
 use crate::row::{At, Id, Row, Write};
 use crate::world::{Checked, World};
-use fencepost::testing::{LeaseTimes, SentWrite, after_settling, judge_after_loss};
+use fencepost::testing::{Facts, LeaseTimes, SentWrite, after, judge_after_loss};
 use fencepost::{LeaseTerms, Leases};
 use stateright::Property;
 use std::collections::BTreeSet;
@@ -208,7 +208,7 @@ impl Protocol for LeaseModel {
     fn go_on(&self, shared: &mut Shared, call: &mut Call, now: u32) -> Option<Next<Self>> {
         if let Some(write) = call.asks.take() {
             let verdict = judge_after_loss([(Self::sent(&write, None), Some(shared.item.seen()))].into_iter());
-            return Some(Self::settled(after_settling(verdict, true)));
+            return Some(Self::settled(after(verdict, Facts { is_pending: true, ..Facts::default() })));
         }
         let process = call.process;
         let clock = Self::clock(now + shared.ahead[process]);

@@ -9,7 +9,7 @@ mod judging;
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
 use crate::row::{self, At, Demands, Id, Row, Write, small};
 use crate::world::{Checked, World};
-use fencepost::testing::{AfterAdd, AfterWrite, Verdict, after_add, after_burn, after_write, may_still_land};
+use fencepost::testing::{After, Facts, Verdict, after, burn_helps, judge_steps, may_still_land};
 use stateright::Property;
 
 /// What one call wants.
@@ -74,8 +74,6 @@ pub enum Rule {
     KnowsEarlier,
     /// An earlier attempt that the row may have forgotten makes the outcome unknown.
     ForgottenIsUnknown,
-    /// An earlier send of an add that the row may have forgotten makes the outcome unknown.
-    ForgottenSendIsUnknown,
     /// A call that ends without an answer while an attempt is open is unknown.
     OpenIsUnknown,
 }
@@ -124,8 +122,6 @@ pub struct Call {
     id: Id,
     /// The attempts that were refused and may still be applied, with what is known of them.
     open: Vec<Write>,
-    /// Whether a send of the add in an earlier window, which was refused, may still be applied.
-    is_open: bool,
     /// Whether the item refused the add, and an update follows.
     has_turned: bool,
     attempts: u8,
@@ -193,7 +189,6 @@ impl Protocol for OneItem {
             kind: *kind,
             id: id * IDS,
             open: Vec::new(),
-            is_open: false,
             has_turned: false,
             attempts: self.attempts,
             has_looked: false,
@@ -246,7 +241,7 @@ impl Protocol for OneItem {
                 let made = row.as_ref().map_or_else(|| committed(write), |row| row.at.version);
                 return Next::Told(Told::Applied(said(write, made)));
             }
-            (call.id, call.is_open) = (call.id + 1, false);
+            call.id += 1;
             return self.stands(call, write, row.as_ref(), now);
         };
         let row = row.as_ref();
@@ -255,47 +250,36 @@ impl Protocol for OneItem {
             return Next::Told(Told::Applied(earlier));
         }
         let sent = self.sent(write);
-        let verdict = self.judge(&sent, row);
-        let after = match write {
-            Write::Add { at, window, id, .. } => {
-                let is_forgotten = verdict == Verdict::Unproved && call.is_open;
-                call.is_open = may_still_land(&sent, self.seen(row).as_ref(), false);
-                match after_add(verdict, is_pending) {
-                    AfterAdd::Burn if self.lacks(Rule::Burn) => AfterAdd::NotApplied,
-                    AfterAdd::Burn => return Next::Send(Write::Burn { at: *at, window: *window, id: *id }),
-                    AfterAdd::NotApplied if is_forgotten && !self.lacks(Rule::ForgottenSendIsUnknown) => {
-                        call.is_open = true;
-                        AfterAdd::Unknown
-                    }
-                    after => after,
+        let is_soon = self.is_soon(write, row, now);
+        let is_burn = matches!(write, Write::Burn { .. });
+        call.id += Id::from(is_burn);
+        let shown = match self.judge(&sent, row) {
+            // A client may make up the version that it names.
+            Verdict::Corrupt if matches!(call.kind, Kind::Delete | Kind::DeleteAtVersion) => Verdict::Unproved,
+            verdict => verdict,
+        };
+        let can_burn = !is_burn && burn_helps(&sent, Some(shown));
+        let facts = Facts { is_pending: is_pending || is_burn, can_burn, ..Facts::default() };
+        match after(judge_steps([(shown, is_soon)].into_iter()), facts) {
+            After::Landed(made) => Next::Told(Told::Applied(said(write, small(made.get())))),
+            After::Burn if !self.lacks(Rule::Burn) => {
+                Next::Send(write.burn(row.map(|row| row.at)).expect("it can be burned"))
+            }
+            After::Unknown | After::AskRows => Next::Told(Told::Unknown),
+            _ if is_forgotten => Next::Told(Told::Unknown),
+            After::Corrupt => {
+                self.leave_open(call, write, &sent, row);
+                Next::Told(Told::NotApplied)
+            }
+            After::NotApplied | After::Burn => {
+                if !is_burn && may_still_land(&sent, self.seen(row).as_ref(), is_soon) {
+                    self.leave_open(call, write, &sent, row);
+                }
+                match write {
+                    Write::Add { .. } | Write::Burn { .. } => self.stands(call, write, row, now),
+                    _ => self.decide_again(call, row, now),
                 }
             }
-            Write::Burn { .. } => {
-                (call.id, call.is_open) = (call.id + 1, false);
-                after_burn(verdict)
-            }
-            _ => {
-                let is_soon = self.is_soon(write, row, now);
-                let by_client = matches!(call.kind, Kind::Delete | Kind::DeleteAtVersion);
-                return match after_write(verdict, is_pending, is_soon, by_client) {
-                    AfterWrite::Applied => Next::Told(Told::Applied(said(write, committed(write)))),
-                    AfterWrite::Unknown => Next::Told(Told::Unknown),
-                    _ if is_forgotten => Next::Told(Told::Unknown),
-                    AfterWrite::Corrupt => Next::Told(Told::NotApplied),
-                    AfterWrite::Conflict => {
-                        if may_still_land(&sent, self.seen(row).as_ref(), is_soon) {
-                            self.leave_open(call, write, &sent, row);
-                        }
-                        self.decide_again(call, row, now)
-                    }
-                };
-            }
-        };
-        match after {
-            AfterAdd::Landed(made) => Next::Told(Told::Applied(said(write, small(made.get())))),
-            AfterAdd::NotApplied => self.stands(call, write, row, now),
-            AfterAdd::Burn | AfterAdd::Unknown => Next::Told(Told::Unknown),
-            AfterAdd::Corrupt => Next::Told(Told::NotApplied),
         }
     }
 
@@ -339,11 +323,11 @@ impl Protocol for OneItem {
 
     /// A second copy of a refused add meets a number in bounds, or one of a refused create meets a free key.
     fn is_left_open(&self, call: &Call, write: &Write) -> bool {
-        call.open.iter().any(|open| open.id() == write.id()) || (call.is_open && write.id() == Some(call.id))
+        call.open.iter().any(|open| open.id() == write.id())
     }
 
     fn has_open_attempts(&self, call: &Call) -> bool {
-        !call.open.is_empty() || call.is_open
+        !call.open.is_empty()
     }
 
     fn again(&self, call: &mut Call, mut write: Write) -> Write {

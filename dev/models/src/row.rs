@@ -213,6 +213,16 @@ impl Write {
         }
     }
 
+    /// The burn of the write, from this state of its row or from the one that it demands. `None` if it has none here.
+    pub fn burn(&self, known: Option<At>) -> Option<Write> {
+        let (at, window, id) = match *self {
+            Write::Update { at, id, .. } | Write::Bury { at, id, .. } => (at, 1, id),
+            Write::Add { at, window, id, .. } => (at, window, id),
+            _ => return None,
+        };
+        Some(Write::Burn { at: known.unwrap_or(at), window, id })
+    }
+
     /// The same write with the window of an attempt of which more is known since.
     #[must_use]
     pub fn narrowed(mut self, to: &SentWrite) -> Self {

@@ -10,7 +10,7 @@ mod open;
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
 use crate::row::{self, At, Demands, Id, Row, Write};
 use crate::world::{Checked, World};
-use fencepost::testing::{AfterCancellation, Verdict, after_cancellation, judge, judge_steps};
+use fencepost::testing::{After, Facts, Verdict, after, burn_helps, judge, judge_steps};
 use open::{Burning, Open};
 use stateright::Property;
 
@@ -267,7 +267,7 @@ impl Protocol for Transactions {
             return self.burned(call, burning, &answer);
         }
         let Answer::Refused(refusals) = answer else { return Next::Told(Told::Applied(sent.said())) };
-        for row in [X, Y].into_iter().filter(|row| matches!(refusals[*row], Some(Some(_)))) {
+        for row in [X, Y].into_iter().filter(|row| refusals[*row].is_some()) {
             self.judge_earlier(call, row, refusals[row].as_ref().and_then(Option::as_ref));
         }
         if let Some(landed) = call.landed {
@@ -283,9 +283,16 @@ impl Protocol for Transactions {
         let judged = steps.iter().filter_map(|(row, write)| Some((write, refusals[*row].as_ref()?)));
         let verdicts = judged.filter_map(|(write, shown)| Some((self.judge(write, shown.as_ref())?, false)));
         let verdict = judge_steps(verdicts);
-        let after = after_cancellation(verdict, is_pending, false);
-        if after == AfterCancellation::Burn && !self.lacks(Rule::Burn) {
-            return match steps.iter().find_map(|(row, write)| self.burn_of(call, *row, write)) {
+        let burnable = || {
+            steps.iter().filter(|(row, write)| {
+                let shown = refusals[*row].as_ref().and_then(|shown| self.judge(write, shown.as_ref()));
+                self.sent_to_burn(write).is_some_and(|sent| burn_helps(&sent, shown))
+            })
+        };
+        let facts = Facts { is_pending, can_burn: burnable().next().is_some(), ..Facts::default() };
+        let after = after(verdict, facts);
+        if after == After::Burn && !self.lacks(Rule::Burn) {
+            return match burnable().find_map(|(row, write)| self.burn_of(call, *row, write)) {
                 Some((row, burned, burn)) => {
                     call.burning = Some(Burning::Pending { row, burned, steps: sent.clone(), refusals });
                     Next::Send(Steps(vec![(row, burn)]))

@@ -377,7 +377,9 @@ impl<T: Resource> Items<T> {
                     let at = attempt.put_if_absent(item, &value)?;
                     Plan::Commit(Self::created(id, &Versioned { value, at }))
                 }
-                (Decision::Put(value), Some(_)) => {
+                (Decision::Put(value), Some(current)) => {
+                    // It may be large, and the step decodes the item again.
+                    drop(current);
                     let at = attempt.update_at(item, &value)?;
                     Plan::Commit(Self::ok(id, &Versioned { value, at }))
                 }

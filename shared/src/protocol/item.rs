@@ -137,6 +137,21 @@ mod tests {
     }
 
     #[test]
+    fn a_difference_leaves_the_attributes_that_it_neither_sets_nor_removes() {
+        let number = |n: u8| AttributeValue::N(n.to_string());
+        let item = |entries: &[(&str, u8)]| -> Attributes {
+            entries.iter().map(|(name, n)| ((*name).to_owned(), number(*n))).collect()
+        };
+        let (old, new) = (item(&[("stays", 1), ("changes", 1), ("goes", 1)]), item(&[("stays", 1), ("changes", 2)]));
+        let diff = Diff::between(&old, new.clone());
+        assert_eq!(diff.applied(&old).count(), 2);
+        let mut changed = old.clone();
+        diff.apply(&mut changed);
+        assert_eq!(changed, new);
+        assert_eq!(diff.applied(&old).map(|(name, value)| (name.clone(), value.clone())).collect::<Attributes>(), new);
+    }
+
+    #[test]
     fn a_digest_tells_values_types_and_missing_attributes_apart_and_leaves_out_what_is_not_named() {
         use AttributeValue as V;
         let text = |text: &str| V::S(text.to_owned());

@@ -1,7 +1,8 @@
 //! [`judge`] (pure): finds out from the row that refused a write what became of every send of that write.
 
 use super::memory::{Memory, Trace, WriteId};
-use crate::version::{Incarnation, Version};
+use crate::layout::Layout;
+use crate::version::{Incarnation, ItemVersion, Version};
 use tracing::debug;
 
 /// One conditional write: the parts that decide its outcome.
@@ -19,6 +20,19 @@ pub struct SentWrite {
     pub rows_may_vanish: bool,
     /// Whether versions of its table may repeat. Then only an id proves anything.
     pub versions_may_repeat: bool,
+}
+
+impl SentWrite {
+    pub(crate) fn new(layout: &Layout, id: WriteId, fence: Option<u64>, on: Base) -> Self {
+        SentWrite {
+            id,
+            on,
+            remembered: layout.remembered,
+            fence,
+            rows_may_vanish: layout.rows_may_vanish(),
+            versions_may_repeat: layout.demands_values(),
+        }
+    }
 }
 
 /// The state of the row that a conditional write demands.
@@ -52,6 +66,10 @@ pub struct SeenRow {
 }
 
 impl SeenRow {
+    pub(crate) fn at(&self) -> ItemVersion {
+        ItemVersion { version: self.version, incarnation: self.incarnation }
+    }
+
     /// Whether the row refuses writes with this token for ever. The highest token of a row only rises.
     #[must_use]
     pub fn refuses(&self, token: Option<u64>) -> bool {
@@ -80,6 +98,11 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Whether it says for all time if the write was applied.
+    pub(crate) fn is_final(self) -> bool {
+        matches!(self, Verdict::Landed(_) | Verdict::NeverApplied)
+    }
+
     /// The same verdict, after an event at `DEBUG` with the target `fencepost::judge` has named it.
     pub(crate) fn traced(self) -> Self {
         let (verdict, version) = match self {
@@ -146,73 +169,6 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
     }
 }
 
-/// Whether a second copy of a refused write may still be applied, if no send of it is pending. `is_soon` says that TTL may
-/// remove the row that refused a create while such a copy can arrive.
-///
-/// It may, unless the condition cannot hold again: the version has passed, the row is another one, the key is taken, the
-/// token is too low.
-#[must_use]
-pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> bool {
-    match (judge(write, seen), write.on) {
-        (Verdict::Landed(_), _) => false,
-        (Verdict::NeverApplied, _) => is_soon,
-        (Verdict::Open | Verdict::Corrupt, _) | (Verdict::Unproved, Base::NoRow(_)) => true,
-        (Verdict::Unproved, Base::Row { version, window, incarnation }) => {
-            let is_below = |row: &SeenRow| row.version.get() < version.get() + window;
-            let is_there = |row: &SeenRow| {
-                if incarnation.is_foreign() {
-                    row.incarnation.is_foreign() && row.version == version
-                } else {
-                    row.incarnation == incarnation && is_below(row)
-                }
-            };
-            write.versions_may_repeat || seen.is_some_and(is_there)
-        }
-    }
-}
-
-/// What a later row tells about an open attempt: one that was refused, with nothing pending, and might still be applied.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// A second copy of it was applied, and made this version.
-    Landed(Version),
-    /// It was not applied, and never will be.
-    Never,
-    /// It was not applied so far. Holds what is known of it by this row.
-    Open(SentWrite),
-    /// No copy of it can be applied any more, but one may have been, and the row would have forgotten it.
-    Forgotten,
-}
-
-/// Says what a row tells about an open attempt. `is_soon` is that of [`may_still_land`].
-#[must_use]
-pub fn fate(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Fate {
-    match judge(open, seen) {
-        Verdict::Landed(version) => Fate::Landed(version),
-        Verdict::NeverApplied if !is_soon => Fate::Never,
-        _ if may_still_land(open, seen, is_soon) => Fate::Open(open.not_applied_before(seen)),
-        _ => Fate::Forgotten,
-    }
-}
-
-impl SentWrite {
-    /// The same write, known not to be applied when this row was seen. A copy can only be applied at the version of that row
-    /// or later. So the row proves more about it, and for longer.
-    #[must_use]
-    pub fn not_applied_before(self, seen: Option<&SeenRow>) -> Self {
-        match (self.on, seen) {
-            (Base::Row { version, window, incarnation }, Some(row))
-                if row.incarnation == incarnation && row.version > version && !self.versions_may_repeat =>
-            {
-                let passed = row.version.get() - version.get();
-                let on = Base::Row { version: row.version, window: window.saturating_sub(passed), incarnation };
-                SentWrite { on, ..self }
-            }
-            _ => self,
-        }
-    }
-}
-
 /// Judges a write of which no copy can be applied any more.
 pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     match (judge(write, seen), write.on, seen) {
@@ -223,88 +179,46 @@ pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) ->
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const ROW: Incarnation = Incarnation::from_bytes([7; 8]);
-    const R: u64 = 16;
-    const W: u64 = 4;
+    pub(in crate::protocol) const ROW: Incarnation = Incarnation::from_bytes([7; 8]);
+    pub(in crate::protocol) const R: u64 = 16;
+    pub(in crate::protocol) const W: u64 = 4;
 
-    fn version(number: u64) -> Version {
+    pub(in crate::protocol) fn version(number: u64) -> Version {
         Version::new(number).expect("small")
     }
 
-    fn id(number: u64) -> WriteId {
+    pub(in crate::protocol) fn id(number: u64) -> WriteId {
         WriteId::from_random(number)
     }
 
     /// A row at this version, as old as its memory allows. The write with the id `n + 1` was applied at version `n`.
-    fn row_at(latest: u64) -> SeenRow {
+    pub(in crate::protocol) fn row_at(latest: u64) -> SeenRow {
         let oldest = latest.saturating_sub(R).max(1);
         let memory = (oldest..latest).map(|n| (id(n + 1), Trace::Applied(version(n)))).collect();
         SeenRow { version: version(latest), incarnation: ROW, memory: Some(memory), fence: None }
     }
 
-    fn write(id: WriteId, at: u64, window: u64) -> SentWrite {
+    pub(in crate::protocol) fn write(id: WriteId, at: u64, window: u64) -> SentWrite {
         let on = Base::Row { version: version(at), window, incarnation: ROW };
         SentWrite { id, on, remembered: R, fence: None, rows_may_vanish: false, versions_may_repeat: false }
     }
 
-    fn create(id: WriteId) -> SentWrite {
+    pub(in crate::protocol) fn create(id: WriteId) -> SentWrite {
         SentWrite { on: Base::NoRow(version(1)), ..write(id, 1, 1) }
     }
 
     /// A row of another program with this content.
-    fn foreign(at: u64, content: u8) -> SeenRow {
+    pub(in crate::protocol) fn foreign(at: u64, content: u8) -> SeenRow {
         SeenRow { incarnation: Incarnation::of_content([content; 16]), memory: None, ..row_at(at) }
     }
 
     /// A write that adopts such a row.
-    fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
+    pub(in crate::protocol) fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
         let on = Base::Row { version: version(at), window: 1, incarnation: Incarnation::of_content([content; 16]) };
         SentWrite { on, rows_may_vanish: true, ..write(id, at, 1) }
-    }
-
-    #[test]
-    fn a_copy_of_a_refused_write_may_still_land_until_its_condition_cannot_hold_again() {
-        let (add, seen) = (write(id(99), 40, W), |at| Some(row_at(at)));
-        let may = |write: &SentWrite, row: Option<SeenRow>| may_still_land(write, row.as_ref(), false);
-        let in_window: Vec<bool> = (39..=40 + W).map(|at| may(&add, seen(at))).collect();
-        assert_eq!(in_window, [true, true, true, true, true, false]);
-        assert!(!may(&add, seen(40 + 2 * R)), "the version has passed, although the memory proves nothing");
-        assert!(!may(&add, None) && !may(&add, Some(foreign(41, 1))), "a row that is gone does not come back");
-        assert!(!may(&write(id(41), 40, W), seen(41)), "it landed");
-        let fenced = SeenRow { fence: Some(8), ..row_at(41) };
-        assert!(!may(&SentWrite { fence: Some(7), ..add }, Some(fenced)));
-        // A create: a taken key refuses it as long as the row stays.
-        assert!(!may(&create(id(99)), seen(40)) && may(&create(id(99)), None));
-        assert!(may_still_land(&create(id(99)), seen(40).as_ref(), true));
-        assert!(may(&SentWrite { rows_may_vanish: true, ..create(id(99)) }, seen(40)));
-        // Where another program writes without a condition, a state may come back.
-        let any = SentWrite { versions_may_repeat: true, ..add };
-        assert!(may(&any, None) && may(&any, seen(40 + 2 * R)));
-        // An adoption demands the version and no incarnation. Elsewhere, no version comes twice.
-        let adopts = adoption(id(99), 40, 1);
-        assert!(may(&adopts, Some(foreign(40, 2))));
-        assert!(!may(&adopts, Some(foreign(41, 2))) && !may(&adopts, seen(41)) && !may(&adopts, None));
-    }
-
-    /// A copy of an open attempt is applied after the row that refused the attempt was seen. So the row would remember it
-    /// for R commits from then on, and not only from the version of the attempt.
-    #[test]
-    fn an_open_attempt_is_settled_by_a_row_that_remembers_enough_and_is_unknown_by_a_later_one() {
-        let refused_by = row_at(42);
-        let open = write(id(99), 40, W).not_applied_before(Some(&refused_by));
-        assert_eq!(open.on, Base::Row { version: version(42), window: 2, incarnation: ROW });
-        let fates: Vec<_> = (42..=42 + R).map(|at| fate(&open, Some(&row_at(at)), false)).collect();
-        assert!(matches!(fates[..2], [Fate::Open(_), Fate::Open(_)]), "{fates:?}");
-        assert!(fates[2..usize::try_from(R).expect("small")].iter().all(|fate| *fate == Fate::Never), "{fates:?}");
-        assert_eq!(fates.last(), Some(&Fate::Forgotten));
-        assert_eq!([None, Some(&foreign(43, 1))].map(|row| fate(&open, row, false)), [Fate::Forgotten; 2]);
-        let applied = SentWrite { id: id(43), ..open };
-        assert_eq!(fate(&applied, Some(&row_at(44)), false), Fate::Landed(version(43)));
-        assert!(matches!(fate(&create(id(99)), Some(&refused_by), true), Fate::Open(_)));
-        assert_eq!(fate(&create(id(99)), Some(&refused_by), false), Fate::Never);
     }
 
     #[test]

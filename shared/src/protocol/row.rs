@@ -1,14 +1,21 @@
 //! The attributes of this crate beside those of the caller, and [`Row`], which reads them.
 
 use crate::error::Failure;
-use crate::layout::{Layout, Names};
+use crate::layout::{Deletes, Layout, Names};
 use crate::protocol::item::{Attributes, digest, size_of_attributes};
 use crate::protocol::judge::{SeenRow, is_fenced};
 use crate::protocol::memory::{Memory, Trace, WriteId};
+use crate::timestamp::epoch_seconds;
 use crate::version::{Incarnation, ItemVersion, Version};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+/// A row that TTL or a sweep may remove within this time proves nothing about a create whose answer was lost, because a late
+/// copy could find the key free. A signature lives for 5 minutes from its date. Three clocks may be off, by less than 5
+/// minutes each: the one that dated the request was ahead, the one that judges is behind, the one that sweeps is ahead.
+const PURGE_MARGIN: Duration = Duration::from_mins(20);
 
 /// A row that was read, or that a refusal returned.
 ///
@@ -99,6 +106,39 @@ pub(crate) fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Ve
 pub(crate) fn purge_at(names: &Names, attributes: &Attributes) -> Result<Option<u64>, Failure> {
     let Some(value) = attributes.get(names.purge_at) else { return Ok(None) };
     read_number(value).map(Some).ok_or_else(|| malformed(names.purge_at))
+}
+
+/// A tombstone on a free key, as the write `id` leaves it.
+pub(crate) fn tombstone(layout: &Layout, key: &Attributes, id: WriteId, purge_at: SystemTime) -> Attributes {
+    let mut item = key.clone();
+    item.extend(first_attributes(layout, id));
+    if layout.marks_by_version() {
+        item.insert(layout.names.buried.to_owned(), number(layout.first_version));
+    }
+    if let Some(seconds) = end_of_tombstone(layout, purge_at) {
+        let ends = [layout.names.purge_at].into_iter().chain(layout.ttl_of_values());
+        item.extend(ends.map(|name| (name.to_owned(), number(seconds))));
+    }
+    item
+}
+
+/// When a tombstone may be removed, in epoch seconds. `None` if it is kept for ever.
+pub(crate) fn end_of_tombstone(layout: &Layout, purge_at: SystemTime) -> Option<u64> {
+    (layout.deletes != Deletes::Keep).then(|| epoch_seconds(purge_at))
+}
+
+/// When TTL or a sweep may remove the row, in epoch seconds: as a tombstone, or because its value ends.
+pub(crate) fn ends_at(layout: &Layout, attributes: &Attributes) -> Option<u64> {
+    let version = attributes.get(layout.names.version).and_then(read_version).unwrap_or(Version::ABSENT);
+    let is_tombstone = is_tombstone(layout, attributes, version).unwrap_or(false);
+    let name = if is_tombstone { Some(layout.names.purge_at) } else { None };
+    let time = |name: Option<&str>| attributes.get(name?).and_then(read_number);
+    time(name).or_else(|| time(layout.expires_at))
+}
+
+/// Whether TTL may remove a row at this time (epoch seconds) while a request can still arrive.
+pub fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
+    purge_at.is_some_and(|seconds| seconds <= epoch_seconds(now + PURGE_MARGIN))
 }
 
 fn malformed(name: &str) -> Failure {
@@ -350,6 +390,15 @@ mod tests {
                 }
                 Err(other) => panic!("{other}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_row_vanishes_soon_if_its_end_comes_before_the_margin_is_over() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+        let margin = epoch_seconds(now + PURGE_MARGIN);
+        for (purge_at, soon) in [(None, false), (Some(margin + 1), false), (Some(margin), true), (Some(0), true)] {
+            assert_eq!(is_soon(purge_at, now), soon, "{purge_at:?}");
         }
     }
 }

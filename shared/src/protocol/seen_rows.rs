@@ -112,14 +112,15 @@ impl Generation {
     }
 }
 
-/// The heap that one row takes here, rather too much than too little. The map of a generation doubles when it grows, so
-/// half of it may be empty. A node of a B-tree has 11 places and a header, and may be half empty too.
+/// The heap of a row beside its address, its attributes and all but a few of the ids that it remembers, rather too much than
+/// too little: its entry in a map of which half may be empty, the row, its crowd, and one node of a B-tree of 11 places.
+const HEAP_OF_ROW: usize = 1024;
+/// The heap of an id that a row remembers. A node of a B-tree may be half empty.
+const HEAP_OF_ID: usize = 2 * size_of::<(WriteId, Trace)>();
+const _: () = assert!(2 * size_of::<(String, LastSeen)>() + size_of::<Row>() + 6 * HEAP_OF_ID + 128 <= HEAP_OF_ROW);
+
 fn heap_of_row(address: &str, row: &Row) -> usize {
-    let entry = 2 * size_of::<(String, LastSeen)>();
-    let shared = block(size_of::<Row>() + 16) + block(size_of::<AtomicU64>() + 16);
-    let place = size_of::<(WriteId, Trace)>();
-    let memory = if row.memory.len() == 0 { 0 } else { block(12 * place) + 2 * place * row.memory.len() };
-    entry + block(address.len()) + shared + memory + heap_of_map(&row.attributes)
+    HEAP_OF_ROW + block(address.len()) + HEAP_OF_ID * row.memory.len() + heap_of_map(&row.attributes)
 }
 
 fn heap_of_map(map: &HashMap<String, AttributeValue>) -> usize {
@@ -187,6 +188,7 @@ mod tests {
     use super::*;
     use crate::layout::Layout;
     use crate::protocol::row;
+    use aws_sdk_dynamodb::primitives::Blob;
 
     fn key(number: usize) -> Attributes {
         Attributes::from([("id".to_owned(), AttributeValue::N(number.to_string()))])
@@ -264,6 +266,19 @@ mod tests {
         let leaf = AttributeValue::S("x".repeat(100));
         assert_eq!(heap_of(&AttributeValue::L(vec![leaf; 10])), block(10 * size_of::<AttributeValue>()) + 10 * 112);
         assert_eq!((block(0), block(1), block(24), block(25)), (0, 32, 32, 48));
+        let set = |text: &str| vec![text.to_owned(); 3];
+        let texts = 3 * block(100) + block(3 * size_of::<String>());
+        let long = "x".repeat(100);
+        assert_eq!(heap_of(&AttributeValue::B(Blob::new(long.as_bytes()))), block(100));
+        assert_eq!(
+            [AttributeValue::Ss(set(&long)), AttributeValue::Ns(set(&long))].map(|set| heap_of(&set)),
+            [texts; 2]
+        );
+        assert_eq!(heap_of(&AttributeValue::Bs(vec![Blob::new(long.as_bytes()); 3])), texts);
+        let mut row = row_at(7, 1);
+        row.attributes.clear();
+        row.memory = (0..5).map(|n| (WriteId::from_random(n), Trace::Applied(row.at.version))).collect();
+        assert_eq!(heap_of_row(&long, &row), HEAP_OF_ROW + 5 * HEAP_OF_ID + block(100));
     }
 
     #[test]

@@ -1,26 +1,23 @@
 //! [`Table::add`]: sends an add until its outcome is proved. Moves its window forward, and burns what cannot be proved.
 
 use super::add::{Add, Added, Stand};
-use super::commit::RowChange;
+use super::commit::{RowChange, Tried};
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Observed, check_room, prunable, sent_write};
+use super::prepare::{Observed, check_room, prunable};
 use super::raw::RawTable;
 use super::record::Record;
 use super::update::Decision;
 use crate::call::Call;
-use crate::error::{AddError, Failure, Source, UpdateError};
+use crate::error::{AddError, Failure, UpdateError};
 use crate::layout::Layout;
-use crate::protocol::after::{AfterAdd, after_add, after_burn, committed, is_in_window, made, while_open};
-use crate::protocol::condition::{self, Addition, Demand, Remember};
-use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
+use crate::protocol::condition::{self, Addition, ConditionalWrite, Demand, Remember};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Fate, SeenRow, SentWrite, fate, judge, may_still_land};
-use crate::protocol::memory::WriteId;
-use crate::protocol::row::{self, Row};
+use crate::protocol::judge::SentWrite;
+use crate::protocol::row::Row;
 use crate::protocol::seen_rows::InCrowd;
-use crate::protocol::send::Send;
-use crate::version::{ItemVersion, Version, Versioned};
+use crate::protocol::settle::is_in_window;
+use crate::version::{ItemVersion, Versioned};
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,11 +78,9 @@ impl<T: Record> Table<T> {
     }
 
     fn add_change<'a>(&'a self, key: &Key, add: &'a Add, call: &'a Call) -> Result<AddChange<'a>, Failure> {
-        let (table, key) = (&self.raw, Self::key_attributes(key)?);
-        let (id, delivery) = (table.new_id(), table.delivery(call));
+        let (table, change) = (&self.raw, self.change(key, call)?);
         let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
-        let pauses = 0;
-        Ok(AddChange { table, key, add, decodes, call, id, delivery, pauses, is_stale: false, open: None, crowd: None })
+        Ok(AddChange { table, add, decodes, call, change, pauses: 0, is_stale: false, crowd: None })
     }
 
     /// The answer to an add that made the version `at`, by the row that shows it.
@@ -119,22 +114,18 @@ impl Sight {
     }
 }
 
-/// One add. It keeps its write id in all windows, until it is burned.
+/// One add.
 struct AddChange<'a> {
     table: &'a RawTable,
-    key: Attributes,
     add: &'a Add,
     /// Whether a row has an item that decodes.
     decodes: fn(&Row) -> Result<bool, Failure>,
     call: &'a Call,
-    id: WriteId,
-    delivery: Delivery<'a>,
+    change: RowChange<'a>,
     /// How often the add has waited because its window was passed.
     pauses: u32,
     /// Whether the row that the add starts from was seen before the last pause.
     is_stale: bool,
-    /// The sends that were refused, if a second copy of one may still be applied.
-    open: Option<SentWrite>,
     crowd: Option<InCrowd>,
 }
 
@@ -158,18 +149,12 @@ struct RefusedAdd<'a> {
     change: RowChange<'a>,
 }
 
-/// What is known after a refusal: the add was applied, or it never will be under this id.
-enum Settled {
-    Landed(Version, Option<Attributes>),
-    NotApplied(Option<Attributes>),
-}
-
 impl<'a> AddChange<'a> {
     async fn run(mut self) -> Result<Ended<'a>, Failure> {
         let (table, add, layout) = (self.table, self.add, self.table.layout);
         let mut sight = match self.known_sight() {
             Some(sight) => sight,
-            None => match table.observe(&self.key, self.call).await? {
+            None => match table.observe(self.change.key(), self.call).await? {
                 Some(row) if (self.decodes)(&row)? => {
                     self.remember(&row);
                     let stand = add.stand(&row.attributes, false);
@@ -183,38 +168,30 @@ impl<'a> AddChange<'a> {
         };
         loop {
             let addition = add.resolve(layout, sight.item())?;
-            let sent = self.sent(&sight)?;
-            let write = self.prepare(&sight, &addition)?;
-            let token = table.new_token();
-            let send = |send: Send| table.send(write.clone(), token.as_deref(), send);
-            let proved = self.delivery.until_proved(send).await;
-            let refusal = match proved.map_err(|failure| self.failed(failure))? {
-                WriteOutcome::Applied(None) => return self.added_unseen(&sent).await,
-                WriteOutcome::Applied(Some(new)) => {
-                    let at = row::seen(layout, &new).map_or(committed(&sent), |seen| version_of(&seen));
-                    return Ok(self.added(at, Some(new)));
+            let (request, sent) = self.prepare(&sight, &addition)?;
+            let (item, is_burned, round_trip) = match self.change.send(&request, &sent, false).await? {
+                Tried::Applied(at, None) => return self.added_unseen(at).await,
+                Tried::Applied(at, Some(item)) | Tried::Earlier(_, at, Some(item)) => {
+                    return Ok(self.added(at, Some(item)));
                 }
-                WriteOutcome::Refused(refusal) => refusal,
+                Tried::Earlier(_, at, None) => return Ok(self.added(at, None)),
+                Tried::Refused { item, is_burned, round_trip, .. } => (item, is_burned, round_trip),
             };
-            let round_trip = refusal.round_trip;
-            let item = match self.settle(&sight, &sent, refusal).await? {
-                Settled::Landed(version, item) => return Ok(self.added(made(&sent, version), item)),
-                Settled::NotApplied(item) => item,
-            };
+            self.change.check_remembered()?;
             let row = item.map(|row| Row::read(layout, row)).transpose()?;
             let has_item = row.as_ref().map_or(Ok(false), self.decodes)?;
             if let Some(row) = &row {
                 row.check_fence(table.fence)?;
             }
             let Some(row) = row.filter(|_| has_item) else {
-                table.sender().seen_rows.remove(&table.name, &self.key);
+                table.sender().seen_rows.remove(&table.name, self.change.key());
                 return Ok(Ended::NotFound);
             };
             self.remember(&row);
             sight = match add.stand(&row.attributes, !is_in_window(&sent, row.at)) {
                 Stand::Takes => Sight::of_row(&Arc::new(row), true),
                 // The burn showed a later state than the one that refused.
-                Stand::Unclear if sent.id != self.id => Sight::of_row(&Arc::new(row), true),
+                Stand::Unclear if is_burned => Sight::of_row(&Arc::new(row), true),
                 // The add demanded other values than those of the row.
                 Stand::Unclear if layout.demands_values() && sight.differs_from(&row, layout) => {
                     Sight::of_row(&Arc::new(row), true)
@@ -230,7 +207,7 @@ impl<'a> AddChange<'a> {
         if self.table.layout.demands_values() {
             return None; // What was seen last may be of a higher version than the row.
         }
-        let sight = match self.table.sender().seen_rows.get(&self.table.name, &self.key) {
+        let sight = match self.table.sender().seen_rows.get(&self.table.name, self.change.key()) {
             Some(seen) => Sight::of_row(&seen.row, seen.has_item),
             None => self.add.seen_at().map(|at| Sight { at, row: None, has_item: false })?,
         };
@@ -241,17 +218,11 @@ impl<'a> AddChange<'a> {
         if self.table.layout.demands_values() {
             return;
         }
-        self.table.sender().seen_rows.insert(&self.table.name, &self.key, row, self.table.remembers_items);
+        self.table.sender().seen_rows.insert(&self.table.name, self.change.key(), row, self.table.remembers_items);
     }
 
     fn refused(self, stand: Stand, row: Row) -> Ended<'a> {
-        let change = RowChange::after(self.table, self.key, self.open, self.delivery);
-        Ended::Refused(RefusedAdd { stand, row, change })
-    }
-
-    /// The failure of an add that ends here.
-    fn failed(&self, failure: Failure) -> Failure {
-        if self.open.is_some() { while_open(failure) } else { failure }
+        Ended::Refused(RefusedAdd { stand, row, change: self.change })
     }
 
     /// The window of the next send.
@@ -261,82 +232,22 @@ impl<'a> AddChange<'a> {
         demand.map(Demand::in_window).ok_or_else(too_long)
     }
 
-    fn sent(&self, sight: &Sight) -> Result<SentWrite, Failure> {
-        Ok(sent_write(self.table.layout, self.id, self.table.fence, self.demand(sight)?.base()))
-    }
-
-    fn prepare(&self, sight: &Sight, addition: &Addition) -> Result<condition::ConditionalWrite, Failure> {
-        let layout = self.table.layout;
+    /// Builds the next attempt, and the description of it that the judge needs.
+    fn prepare(&self, sight: &Sight, addition: &Addition) -> Result<(ConditionalWrite, SentWrite), Failure> {
+        let (layout, id, fence) = (self.table.layout, self.change.id(), self.table.fence);
         check_room(layout, sight.at)?;
+        let burn = self.change.burnable(Some(sight.at));
         let mut prune = Vec::new();
         if let Some(row) = &sight.row {
-            row.check_fence(self.table.fence)?;
-            prune = prunable(layout, row, self.id, &[]);
+            row.check_fence(fence)?;
+            prune = prunable(layout, row, id, &burn);
         }
-        let remember = Remember { id: self.id, prune: &prune, burn: &[] };
-        condition::add_within(self.key.clone(), &self.demand(sight)?, &remember, addition)
-            .and_then(|write| condition::fenced(write, &layout.names, self.table.fence))
-            .ok_or_else(too_long)
-    }
-
-    /// Finds out what became of a refused add. Burns it if an answer was lost and a copy may still be applied.
-    async fn settle(
-        &mut self,
-        sight: &Sight,
-        sent: &SentWrite,
-        refusal: Refusal<Option<Attributes>>,
-    ) -> Result<Settled, Failure> {
-        let Refusal { by: item, pending, .. } = refusal;
-        let seen = item.as_ref().and_then(|item| row::seen(self.table.layout, item));
-        let verdict = judge(sent, seen.as_ref()).traced();
-        let earlier = self.open.map(|open| fate(&open, seen.as_ref(), false));
-        self.open = may_still_land(sent, seen.as_ref(), false).then(|| sent.not_applied_before(seen.as_ref()));
-        match (after_add(verdict, pending.is_some()), pending) {
-            (AfterAdd::NotApplied, None) if earlier == Some(Fate::Forgotten) => {
-                let source = "an earlier send of it may have been applied, and the row no longer remembers it".into();
-                Err(Failure::OutcomeUnknown { source })
-            }
-            (AfterAdd::Landed(version), _) => Ok(Settled::Landed(version, item)),
-            (AfterAdd::NotApplied, _) => Ok(Settled::NotApplied(item)),
-            (AfterAdd::Burn, Some(source)) => {
-                let row = item.and_then(|item| Row::read(self.table.layout, item).ok());
-                self.burn(sight, sent, row.is_some_and(|row| row.is_tombstone), source).await
-            }
-            (_, Some(source)) => Err(Failure::OutcomeUnknown { source }),
-            (_, None) => Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
-        }
-    }
-
-    /// Makes sure that no copy of the add is applied any more. `is_tombstone` says how the row was seen last, and `lost` is
-    /// the answer that makes this necessary.
-    async fn burn(
-        &mut self,
-        sight: &Sight,
-        sent: &SentWrite,
-        is_tombstone: bool,
-        lost: Source,
-    ) -> Result<Settled, Failure> {
-        let table = self.table;
-        let Some(burn) = condition::burn(self.key.clone(), &self.demand(sight)?, self.id, is_tombstone) else {
-            return Err(Failure::OutcomeUnknown { source: lost });
-        };
-        let send = |send: Send| table.sender().write(&table.name, burn.clone(), send.timeout);
-        let settled = match self.delivery.until_proved(send).await {
-            Ok(WriteOutcome::Applied(new)) => Settled::NotApplied(new),
-            Ok(WriteOutcome::Refused(refusal)) => {
-                let seen = refusal.by.as_ref().and_then(|item| row::seen(table.layout, item));
-                match after_burn(judge(sent, seen.as_ref()).traced()) {
-                    AfterAdd::Landed(version) => Settled::Landed(version, refusal.by),
-                    AfterAdd::NotApplied => Settled::NotApplied(refusal.by),
-                    _ => return Err(Failure::OutcomeUnknown { source: lost }),
-                }
-            }
-            Err(_) => return Err(Failure::OutcomeUnknown { source: lost }),
-        };
-        // The row refuses the burned id. What follows is a new write.
-        self.id = table.new_id();
-        self.open = None;
-        Ok(settled)
+        let demand = self.demand(sight)?;
+        let remember = Remember { id, prune: &prune, burn: &burn };
+        let write = condition::add_within(self.change.key().clone(), &demand, &remember, addition)
+            .and_then(|write| condition::fenced(write, &layout.names, fence))
+            .ok_or_else(too_long)?;
+        Ok((write, SentWrite::new(layout, id, fence, demand.base())))
     }
 
     /// Waits so long that the adds that wait with this one pass each other. Returns where the next send starts from:
@@ -349,15 +260,16 @@ impl<'a> AddChange<'a> {
             return Ok(sight);
         }
         self.pauses += 1;
-        if let (None, Some(seen)) = (&self.crowd, sender.seen_rows.get(name, &self.key)) {
+        if let (None, Some(seen)) = (&self.crowd, sender.seen_rows.get(name, self.change.key())) {
             self.crowd = Some(InCrowd::enter(&seen.crowd));
         }
         let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
         let bound = sender.policy.spread_bound(self.pauses, crowd, self.table.layout.window, round_trip);
-        self.delivery.spread(bound).await.map_err(|failure| self.failed(failure))?;
+        let spread = self.change.delivery().spread(bound).await;
+        spread.map_err(|failure| self.change.failed(failure))?;
         // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
         // add may start from any later version of that row.
-        let later = sender.seen_rows.get(name, &self.key).filter(|seen| {
+        let later = sender.seen_rows.get(name, self.change.key()).filter(|seen| {
             let (seen, own) = (seen.row.at, sight.at);
             seen.incarnation == own.incarnation && seen.version > own.version
         });
@@ -366,11 +278,11 @@ impl<'a> AddChange<'a> {
     }
 
     /// The end of an add whose answer shows no row: a transaction returns none. Reads the row.
-    async fn added_unseen(&self, sent: &SentWrite) -> Result<Ended<'a>, Failure> {
-        match self.table.observe(&self.key, self.call).await {
+    async fn added_unseen(&self, at: ItemVersion) -> Result<Ended<'a>, Failure> {
+        match self.table.observe(self.change.key(), self.call).await {
             Ok(row) => {
                 row.iter().for_each(|row| self.remember(row));
-                Ok(Ended::Added { at: committed(sent), row })
+                Ok(Ended::Added { at, row })
             }
             // The add was applied. Only the item is not known.
             Err(failure) => Err(Failure::OutcomeUnknown { source: failure.into() }),
@@ -387,8 +299,4 @@ impl<'a> AddChange<'a> {
 
 fn too_long() -> Failure {
     Failure::InvalidRecord { reason: "the add names too many attributes".to_owned() }
-}
-
-fn version_of(seen: &SeenRow) -> ItemVersion {
-    ItemVersion { version: seen.version, incarnation: seen.incarnation }
 }

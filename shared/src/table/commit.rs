@@ -1,16 +1,21 @@
 //! One logical change to one key. It sends each conditional write until the outcome is proved.
 
-use super::prepare::{Prepared, Stamp, Write, burnable, soon_purged};
+use super::prepare::{Prepared, Stamp, Write};
 use super::raw::RawTable;
 use crate::error::Failure;
-use crate::protocol::after::{AfterWrite, MOST_OPEN, after_write, committed, made, while_open};
+use crate::protocol::attempts::Attempts;
+use crate::protocol::change::{NotApplied, Settled, Site};
+use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, Fate, SentWrite, fate, judge, may_still_land};
+use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
+use crate::protocol::refusal::{RefusedStep, Role};
 use crate::protocol::row::{self, Row};
-use crate::protocol::send::Send;
+use crate::protocol::send::{Address, Reason, Send};
+use crate::protocol::settle::{committed, made};
 use crate::version::ItemVersion;
+use std::time::Duration;
 
 /// The outcome of one write.
 pub(crate) enum Committed {
@@ -34,125 +39,152 @@ pub(crate) enum Committed {
     },
 }
 
+/// What became of one attempt, with the item that tells.
+pub(super) enum Tried {
+    /// It was applied, and made this version.
+    Applied(ItemVersion, Option<Attributes>),
+    /// An earlier attempt was applied.
+    Earlier(WriteId, ItemVersion, Option<Attributes>),
+    /// It was not applied.
+    Refused {
+        item: Option<Attributes>,
+        /// Whether a burn has shown the item, later than the refusal.
+        is_burned: bool,
+        /// Its id, if a second copy of it may still be applied before the next attempt.
+        open: Option<WriteId>,
+        /// The time from the send to its refusal.
+        round_trip: Duration,
+    },
+}
+
 /// One logical change to one key. All its sends have one window.
-///
-/// An attempt that was refused and may still be applied is *open*. The next attempt has an id of its own and burns the
-/// open ones in the same write, so at most one of them is applied, and the row tells which.
 pub(crate) struct RowChange<'a> {
     table: &'a RawTable,
-    key: Attributes,
-    id: WriteId,
-    open: Vec<SentWrite>,
+    address: Address,
+    attempts: Attempts,
     delivery: Delivery<'a>,
 }
 
 impl<'a> RowChange<'a> {
     pub(crate) fn new(table: &'a RawTable, key: Attributes, delivery: Delivery<'a>) -> Self {
-        RowChange::after(table, key, None, delivery)
+        let address = Address { table: table.name.clone(), key };
+        RowChange { table, address, attempts: Attempts::new(table.sender().new_id()), delivery }
     }
 
-    /// The same change as an add that was refused. `open` is that add, if it may still be applied.
-    pub(crate) fn after(table: &'a RawTable, key: Attributes, open: Option<SentWrite>, delivery: Delivery<'a>) -> Self {
-        RowChange { table, key, id: table.new_id(), open: Vec::from_iter(open), delivery }
+    pub(super) fn key(&self) -> &Attributes {
+        &self.address.key
+    }
+
+    pub(super) fn id(&self) -> WriteId {
+        self.attempts.id
+    }
+
+    pub(super) fn delivery(&mut self) -> &mut Delivery<'a> {
+        &mut self.delivery
+    }
+
+    /// Fails if an earlier attempt may have been applied, and the row no longer remembers it.
+    pub(super) fn check_remembered(&self) -> Result<(), Failure> {
+        self.attempts.check_remembered()
+    }
+
+    /// The failure of a change that ends here.
+    pub(super) fn failed(&self, failure: Failure) -> Failure {
+        self.attempts.failed(failure)
     }
 
     /// Whether an earlier attempt may have been applied since it was refused.
     pub(crate) fn has_open_attempts(&self) -> bool {
-        !self.open.is_empty()
+        self.attempts.are_open()
+    }
+
+    /// The ids of earlier attempts that a write to this row burns.
+    pub(super) fn burnable(&self, row: Option<ItemVersion>) -> Vec<WriteId> {
+        self.attempts.burnable(0, row.map(|at| at.incarnation))
     }
 
     /// Builds the next attempt. It burns the open ones.
     pub(crate) fn prepare(&self, write: Write<'_>) -> Result<Prepared, Failure> {
-        let RowChange { table, key, id, open, .. } = self;
+        let RowChange { table, address, attempts, .. } = self;
         let now = table.sender().clock.now();
         let purge_at = now + table.tombstone_retention;
-        let burn = burnable(open.iter(), write.incarnation());
-        write.prepare(table.layout, key, Stamp { id: *id, burn: &burn, now, purge_at, fence: table.fence })
+        let burn = self.burnable(write.row());
+        write.prepare(
+            table.layout,
+            &address.key,
+            Stamp { id: attempts.id, burn: &burn, now, purge_at, fence: table.fence },
+        )
     }
 
     /// Sends the attempt until it is proved to be applied, or proved not to be. If the previous one lost a race, waits
     /// first.
     pub(crate) async fn commit(&mut self, attempt: Prepared) -> Result<Committed, Failure> {
         let Prepared { mut request, sent, is_named_by_client } = attempt;
-        let RowChange { table, key, open, delivery, .. } = self;
+        let (table, layout) = (self.table, self.table.layout);
         if table.remembers_items {
             request.show_new_row();
         }
-        let token = table.new_token();
-        let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
-        let proved = delivery.until_proved(send).await;
-        match proved.map_err(|failure| if open.is_empty() { failure } else { while_open(failure) })? {
-            WriteOutcome::Applied(new) => {
-                table.saw(key, request.new_row(new).and_then(|row| Row::read(table.layout, row).ok()).as_ref());
-                Ok(Committed::Applied(committed(&sent)))
+        let read = |item: Option<Attributes>| item.map(|item| Row::read(layout, item)).transpose();
+        let (current, open, round_trip) = match self.send(&request, &sent, is_named_by_client).await? {
+            Tried::Applied(at, shown) => {
+                table.saw(&self.address.key, read(request.new_row(shown)).ok().flatten().as_ref());
+                return Ok(Committed::Applied(at));
             }
-            WriteOutcome::Refused(refusal) => self.refused(&sent, refusal, is_named_by_client),
-        }
-    }
-
-    /// Judges a refusal and returns what follows from it. `named_by_client` says that the write may demand a version
-    /// that a client made up.
-    fn refused(
-        &mut self,
-        sent: &SentWrite,
-        refusal: Refusal<Option<Attributes>>,
-        named_by_client: bool,
-    ) -> Result<Committed, Failure> {
-        let Refusal { by: item, round_trip, pending } = refusal;
-        let layout = self.table.layout;
-        let seen = item.as_ref().and_then(|item| row::seen(layout, item));
-        let verdict = judge(sent, seen.as_ref()).traced();
-        let current = item.map(|item| Row::read(layout, item)).transpose();
-        let refused_by = current.as_ref().ok().and_then(Option::as_ref);
-        let now = self.table.sender().clock.now();
-        let fates: Vec<_> = self
-            .open
-            .iter()
-            .map(|open| (*open, fate(open, seen.as_ref(), soon_purged(layout, open, refused_by, now))))
-            .collect();
-        if let Some((id, at)) = fates.iter().find_map(landed) {
-            self.table.saw(&self.key, refused_by);
-            return Ok(Committed::Earlier { id, at, current });
-        }
-        let is_soon = soon_purged(layout, sent, refused_by, now);
-        let after = after_write(verdict, pending.is_some(), is_soon, named_by_client);
-        match after {
-            AfterWrite::Applied => return Ok(Committed::Applied(committed(sent))),
-            AfterWrite::Conflict | AfterWrite::Unknown | AfterWrite::Corrupt => self.table.saw(&self.key, refused_by),
-        }
-        if let (AfterWrite::Unknown, Some(source)) = (after, pending) {
-            return Err(Failure::OutcomeUnknown { source });
-        }
-        if fates.iter().any(|(_, fate)| *fate == Fate::Forgotten) {
-            let source = "an earlier attempt may have been applied, and the row no longer remembers it".into();
-            return Err(Failure::OutcomeUnknown { source });
-        }
-        let still_open = |(_, fate): &(SentWrite, Fate)| if let Fate::Open(open) = fate { Some(*open) } else { None };
-        self.open = fates.iter().filter_map(still_open).collect();
-        if let Ok(Some(row)) = &current {
+            Tried::Earlier(id, at, item) => {
+                let current = read(item);
+                table.saw(&self.address.key, current.as_ref().ok().and_then(Option::as_ref));
+                return Ok(Committed::Earlier { id, at, current });
+            }
+            Tried::Refused { item, open, round_trip, .. } => (read(item), open, round_trip),
+        };
+        table.saw(&self.address.key, current.as_ref().ok().and_then(Option::as_ref));
+        self.check_remembered()?;
+        let current = current?;
+        if let Some(row) = &current {
             row.check_fence(sent.fence)?;
-        }
-        if after == AfterWrite::Corrupt {
-            return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
         }
         // A create that finds the key taken has not lost a race. A write to a row that has moved on has lost one.
         if let Base::Row { version, .. } = sent.on {
-            let now = seen.as_ref().map_or(version, |row| row.version);
+            let now = current.as_ref().map_or(version, |row| row.at.version);
             self.delivery.conflict(now.get().saturating_sub(version.get()), round_trip);
         }
-        let open = may_still_land(sent, seen.as_ref(), is_soon).then_some(sent.id);
-        if open.is_some() {
-            self.open.push(sent.not_applied_before(seen.as_ref()));
-            self.id = self.table.new_id();
-            if self.open.len() > MOST_OPEN {
-                return Err(while_open(self.delivery.contention()));
-            }
-        }
-        Ok(Committed::Conflict { current: current?, open })
+        Ok(Committed::Conflict { current, open })
     }
-}
 
-/// The attempt that was applied, and the version that it made.
-fn landed((open, fate): &(SentWrite, Fate)) -> Option<(WriteId, ItemVersion)> {
-    if let Fate::Landed(version) = *fate { Some((open.id, made(open, version))) } else { None }
+    /// Sends one attempt until its outcome is proved. `is_named_by_client` says that it may demand a version that a client
+    /// made up.
+    pub(super) async fn send(
+        &mut self,
+        request: &ConditionalWrite,
+        sent: &SentWrite,
+        is_named_by_client: bool,
+    ) -> Result<Tried, Failure> {
+        let RowChange { table, address, attempts, delivery } = self;
+        let token = table.new_token();
+        let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
+        let Refusal { by: item, round_trip, pending } =
+            match delivery.until_proved(send).await.map_err(|failure| attempts.failed(failure))? {
+                WriteOutcome::Applied(shown) => {
+                    // In a window, only the row tells which version the write made.
+                    let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
+                    return Ok(Tried::Applied(seen.map_or(committed(sent), |row| row.at()), shown));
+                }
+                WriteOutcome::Refused(refusal) => refusal,
+            };
+        let layout = table.layout;
+        let known = if pending.is_some() { item.clone().and_then(|item| Row::read(layout, item).ok()) } else { None };
+        let site = |_| Site { address, layout, known: known.as_ref(), retention: table.tombstone_retention };
+        let (role, reason) = (Role::Writes(*sent), Reason::Refused(item));
+        let step = RefusedStep { row: 0, role, layout, reason: &reason, is_named_by_client };
+        let settled = delivery.settle(attempts, &[step], pending, &site).await?;
+        let item = reason.into_item();
+        Ok(match settled {
+            Settled::Landed(version) => Tried::Applied(made(sent, version), item),
+            Settled::Earlier(id, at) => Tried::Earlier(id, at, item),
+            Settled::NotApplied(NotApplied { burned: Some((_, item)), open, .. }) => {
+                Tried::Refused { item, is_burned: true, open, round_trip }
+            }
+            Settled::NotApplied(NotApplied { open, .. }) => Tried::Refused { item, is_burned: false, open, round_trip },
+        })
+    }
 }

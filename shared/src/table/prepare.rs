@@ -9,15 +9,9 @@ use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remembe
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
-use crate::protocol::row::{self, Row, check_size};
-use crate::timestamp::epoch_seconds;
-use crate::version::{Incarnation, ItemVersion, Version, Versioned};
-use std::time::{Duration, SystemTime};
-
-/// A row that TTL or a sweep may remove within this time proves nothing about a create whose answer was lost, because a late
-/// copy could find the key free. A signature lives for 5 minutes from its date. Three clocks may be off, by less than 5
-/// minutes each: the one that dated the request was ahead, the one that judges is behind, the one that sweeps is ahead.
-const PURGE_MARGIN: Duration = Duration::from_mins(20);
+use crate::protocol::row::{self, Row, check_size, is_soon};
+use crate::version::{ItemVersion, Version, Versioned};
+use std::time::SystemTime;
 
 /// The observed state of a key.
 #[derive(Debug)]
@@ -61,26 +55,14 @@ pub(crate) struct Prepared {
 }
 
 impl Write<'_> {
-    /// The incarnation of the row that it changes. `None` for a free key.
-    pub(crate) fn incarnation(&self) -> Option<Incarnation> {
+    /// The state of the row that it changes. `None` for a free key.
+    pub(crate) fn row(&self) -> Option<ItemVersion> {
         match self {
             Write::Create(_) => None,
-            Write::Revive(row, _) | Write::Update(row, ..) => Some(row.at.incarnation),
-            Write::Delete(at, _) => Some(at.incarnation),
+            Write::Revive(row, _) | Write::Update(row, ..) => Some(row.at),
+            Write::Delete(at, _) => Some(*at),
         }
     }
-}
-
-/// The earlier attempts that a row of this incarnation would remember, and so a write to it can burn.
-pub(crate) fn burnable<'a>(
-    earlier: impl Iterator<Item = &'a SentWrite>,
-    incarnation: Option<Incarnation>,
-) -> Vec<WriteId> {
-    let is_here = |sent: &&SentWrite| match sent.on {
-        Base::Row { incarnation: of, .. } => !of.is_foreign() && Some(of) == incarnation,
-        Base::NoRow(_) => false,
-    };
-    earlier.filter(is_here).map(|sent| sent.id).collect()
 }
 
 /// The parts of a row that a write sets beside the value.
@@ -129,24 +111,12 @@ impl Write<'_> {
                 (delete(layout, &demand, row, key, stamp)?, demand.base())
             }
         };
-        let mut sent = sent_write(layout, stamp.id, stamp.fence, on);
+        let mut sent = SentWrite::new(layout, stamp.id, stamp.fence, on);
         if let (Base::NoRow(_), Action::Put { item }, Some(ends)) = (on, &request.action, layout.expires_at) {
             // TTL may remove the row before a later send meets the key, so another row proves nothing.
             sent.rows_may_vanish |= is_soon(item.get(ends).and_then(row::read_number), stamp.now);
         }
         Ok(Prepared { request, sent, is_named_by_client })
-    }
-}
-
-/// What the judge must know of a write.
-pub(crate) fn sent_write(layout: &Layout, id: WriteId, fence: Option<u64>, on: Base) -> SentWrite {
-    SentWrite {
-        id,
-        on,
-        remembered: layout.remembered,
-        fence,
-        rows_may_vanish: layout.rows_may_vanish(),
-        versions_may_repeat: layout.demands_values(),
     }
 }
 
@@ -167,42 +137,6 @@ pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure
 /// The ids that a write by `id` removes from the memory of this row.
 pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
     row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
-}
-
-/// A tombstone on a free key, as the write `id` leaves it.
-pub(crate) fn tombstone(layout: &Layout, key: &Attributes, id: WriteId, purge_at: SystemTime) -> Attributes {
-    let mut item = key.clone();
-    item.extend(row::first_attributes(layout, id));
-    if layout.marks_by_version() {
-        item.insert(layout.names.buried.to_owned(), row::number(layout.first_version));
-    }
-    if let Some(seconds) = end_of_tombstone(layout, purge_at) {
-        let ends = [layout.names.purge_at].into_iter().chain(layout.ttl_of_values());
-        item.extend(ends.map(|name| (name.to_owned(), row::number(seconds))));
-    }
-    item
-}
-
-/// When a tombstone may be removed, in epoch seconds. `None` if it is kept for ever.
-fn end_of_tombstone(layout: &Layout, purge_at: SystemTime) -> Option<u64> {
-    (layout.deletes != Deletes::Keep).then(|| epoch_seconds(purge_at))
-}
-
-/// Whether the row that refused a create may vanish while a copy of the create can still arrive.
-pub(crate) fn soon_purged(layout: &Layout, sent: &SentWrite, refusal: Option<&Row>, now: SystemTime) -> bool {
-    let purge_at = refusal.and_then(|row| row.purge_at.or_else(|| row.epoch_seconds(layout.expires_at?)));
-    matches!(sent.on, Base::NoRow(_)) && is_soon(purge_at, now)
-}
-
-/// The same by an item that was not read as a row yet. Only that of a refused create is.
-pub(crate) fn item_soon_purged(layout: &Layout, sent: &SentWrite, item: Option<&Attributes>, now: SystemTime) -> bool {
-    let row = || item.and_then(|item| Row::read(layout, item.clone()).ok());
-    matches!(sent.on, Base::NoRow(_)) && soon_purged(layout, sent, row().as_ref(), now)
-}
-
-/// Whether TTL may remove a row at this time (epoch seconds) while a request can still arrive.
-pub fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
-    purge_at.is_some_and(|seconds| seconds <= epoch_seconds(now + PURGE_MARGIN))
 }
 
 fn create(
@@ -256,7 +190,7 @@ fn delete(
     if layout.deletes == Deletes::Remove {
         return condition::remove_at(key.clone(), demand).and_then(fenced).ok_or_else(too_long);
     }
-    let purge_at = end_of_tombstone(layout, stamp.purge_at);
+    let purge_at = row::end_of_tombstone(layout, stamp.purge_at);
     // If values have a TTL attribute of their own, TTL looks at no other attribute. So the tombstone needs it too.
     let mut diff = Diff::default();
     if let (Some(name), Some(seconds)) = (layout.ttl_of_values(), purge_at) {
@@ -286,19 +220,4 @@ fn leftovers(layout: &Layout, row: &Row) -> Attributes {
     let mut attributes = row.attributes.clone();
     attributes.retain(|name, _| !ours.contains(&name.as_str()) && !keys.contains(&Some(name.as_str())));
     attributes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::time::Duration;
-
-    #[test]
-    fn a_row_vanishes_soon_if_its_end_comes_before_the_margin_is_over() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-        let margin = epoch_seconds(now + PURGE_MARGIN);
-        for (purge_at, soon) in [(None, false), (Some(margin + 1), false), (Some(margin), true), (Some(0), true)] {
-            assert_eq!(is_soon(purge_at, now), soon, "{purge_at:?}");
-        }
-    }
 }

@@ -6,7 +6,6 @@ use crate::layout::Layout;
 use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
-use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::protocol::send::{Send, SendOutcome, Sender};
 use crate::store::Store;
@@ -57,11 +56,6 @@ impl RawTable {
     /// A new change of an item of this table.
     pub(crate) fn delivery<'a>(&'a self, call: &'a Call) -> Delivery<'a> {
         Delivery::of(self.sender(), call, self.layout.demands_values())
-    }
-
-    /// The id of a new write.
-    pub(crate) fn new_id(&self) -> WriteId {
-        WriteId::from_random(self.sender().rng.next_u64())
     }
 
     /// A new token for the sends of one decision, if this table needs tokens.

@@ -250,7 +250,7 @@ impl<T: Record> Table<T> {
     }
 
     /// A new change of the item at this key.
-    fn change<'a>(&'a self, key: &Key, call: &'a Call) -> Result<RowChange<'a>, Failure> {
+    pub(super) fn change<'a>(&'a self, key: &Key, call: &'a Call) -> Result<RowChange<'a>, Failure> {
         Ok(RowChange::new(&self.raw, Self::key_attributes(key)?, self.raw.delivery(call)))
     }
 

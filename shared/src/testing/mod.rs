@@ -13,7 +13,7 @@ use crate::table::Add;
 
 #[cfg(feature = "http")]
 pub use answers::{RecordSays, answer_of_record, record_of_answer};
-pub use cancellations::{CancelledRole, CancelledStep, StepReason, is_lease_lost, judge_cancellation};
+pub use cancellations::{is_lease_lost, judge_cancellation};
 pub use cursors::{Listing, forged_cursor};
 pub use requests::{LeaseWrite, RowWrite, Writer, lease_request, newest_request};
 pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_row, seen_row};
@@ -22,16 +22,17 @@ pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_
 pub use crate::lambda::testing::{Reported, logged, report_line, subsegment};
 pub use crate::lease::judge::{AfterAcquire, AfterRenewal, LeaseTimes, judge_acquire, judge_renewal};
 pub use crate::lww::judge_registration;
-pub use crate::protocol::after::{
-    AfterAdd, AfterCancellation, AfterWrite, StepBurn, StepKind, after_add, after_burn, after_cancellation,
-    after_settling, after_write, anchors_of, burn_of_step, is_in_window, writes_to,
-};
+pub use crate::protocol::fate::{Fate, fate, may_still_land};
 pub use crate::protocol::item::Diff;
-pub use crate::protocol::judge::{Base, Fate, SeenRow, SentWrite, Verdict, fate, judge, may_still_land};
+pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
 pub use crate::protocol::memory::{Memory, Trace, WriteId};
+pub use crate::protocol::refusal::{Role, is_lost, judge_after_loss, judge_steps};
+pub use crate::protocol::row::is_soon;
+pub use crate::protocol::send::Reason;
+pub use crate::protocol::settle::{
+    After, Facts, StepBurn, StepKind, after, anchors_of, burn_helps, burn_of_step, is_in_window, writes_to,
+};
 pub use crate::table::add::Stand;
-pub use crate::table::prepare::is_soon;
-pub use crate::transact::cancellation::{is_lost, judge_after_loss, judge_steps};
 
 /// How an item stands to an add that it refused. `passed` says that the row has left the window.
 #[must_use]

@@ -6,10 +6,11 @@ use crate::lease::{Leases, StoredLease};
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
 use crate::protocol::condition::{self, Acquire, Addition, Demand, Remember};
 use crate::protocol::item::Attributes;
+use crate::protocol::judge::SentWrite;
 use crate::protocol::memory::WriteId;
-use crate::protocol::row::Row;
+use crate::protocol::row::{self, Row};
 use crate::protocol::send::step;
-use crate::table::prepare::{self, Stamp, Write, prunable};
+use crate::table::prepare::{Stamp, Write, prunable};
 use crate::table::{Add, Key, Record, Table};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::TransactWriteItem;
@@ -85,7 +86,7 @@ impl Writer<'_> {
             (RowWrite::DeleteAt(at), _) => prepare(Write::Delete(*at, None))?,
             (RowWrite::AddAnywhere(add), _) => condition::add_anywhere(key, layout, &resolve(add)?).and_then(fenced),
             (RowWrite::BurnCreate, _) => {
-                Some(condition::put_if_absent(layout, prepare::tombstone(layout, &key, self.id, self.purge_at)))
+                Some(condition::put_if_absent(layout, row::tombstone(layout, &key, self.id, self.purge_at)))
             }
             (_, None) => None,
             (RowWrite::Update(value), Some(row)) => prepare(match Table::<T>::decode(row)? {
@@ -99,7 +100,8 @@ impl Writer<'_> {
                 condition::add_within(key, &demand, &remember(&prune), &resolve(add)?).and_then(fenced)
             }
             (RowWrite::Burn, Some(row)) => {
-                condition::burn(key, &Demand::of(layout, row).in_window(), self.id, row.is_tombstone)
+                let sent = SentWrite::new(layout, self.id, None, Demand::of(layout, row).in_window().base());
+                condition::burn(key, layout, &sent, Some(row))
             }
             (RowWrite::Check, Some(row)) => condition::check_at(key, &Demand::of(layout, row)),
         };

@@ -1,19 +1,21 @@
 //! [`Attempt`] and [`Plan`]: the items that a decision sees, and the steps that it adds.
 
-use super::open::{OpenAttempt, OpenAttempts};
 use super::reads::{Item, Known, KnownRow, Learn, Required, invalid};
-use super::step::{Role, Step, writes};
+use super::step::Step;
 use crate::error::Failure;
 use crate::layout::Layout;
-use crate::protocol::after::{anchors_of, committed};
+use crate::protocol::attempts::Attempts;
+use crate::protocol::change::Site;
 use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remember};
 use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
+use crate::protocol::refusal::{Role, Shown};
 use crate::protocol::row::Row;
 use crate::protocol::seen_rows::SeenRows;
 use crate::protocol::send::{Address, step};
-use crate::table::prepare::{Prepared, Stamp, Write, check_room, first_version, prunable, sent_write, tombstone};
+use crate::protocol::settle::{anchors_of, committed};
+use crate::table::prepare::{Prepared, Stamp, Write, check_room, first_version, prunable};
 use crate::table::{Add, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 use std::sync::Arc;
@@ -42,11 +44,10 @@ pub enum Plan<A, R> {
 pub struct Attempt {
     rows: Vec<KnownRow>,
     seen_rows: Arc<SeenRows>,
-    id: WriteId,
     now: SystemTime,
     steps: Vec<Step>,
-    /// The earlier attempts that this one excludes.
-    pub(super) open: OpenAttempts,
+    /// The id of this attempt, and the earlier ones that it excludes.
+    pub(super) attempts: Attempts,
 }
 
 impl Attempt {
@@ -59,7 +60,7 @@ impl Attempt {
                 row.is_fresh = false;
             }
         }
-        Attempt { rows, seen_rows, id, now: SystemTime::UNIX_EPOCH, steps: Vec::new(), open: OpenAttempts::default() }
+        Attempt { rows, seen_rows, now: SystemTime::UNIX_EPOCH, steps: Vec::new(), attempts: Attempts::new(id) }
     }
 
     pub(super) fn begin(&mut self, now: SystemTime) {
@@ -91,39 +92,10 @@ impl Attempt {
         !self.steps.is_empty()
     }
 
-    /// The write id of this attempt.
-    pub(super) fn id(&self) -> WriteId {
-        self.id
-    }
-
-    /// Goes on under another write id, after the last one was burned.
-    pub(super) fn renew_id(&mut self, id: WriteId) {
-        self.id = id;
-    }
-
-    /// Goes on under another write id, after these steps, which were refused and may still be applied. The rows that refused
-    /// them are known.
-    pub(super) fn leave_open(&mut self, steps: &[Step], next: WriteId) {
-        let seen = |row: usize| if let Known::Row(row) = &self.rows[row].known { Some(row.seen()) } else { None };
-        let writes = writes(steps).into_iter().map(|(row, sent)| (row, sent.not_applied_before(seen(row).as_ref())));
-        self.open.push(OpenAttempt { id: self.id, writes: writes.collect(), is_forgotten: false });
-        self.id = next;
-    }
-
-    /// The burn of a write to a row, from the state of the row that is known. `None` if it has none.
-    pub(super) fn burn(&self, row: usize, sent: &SentWrite, tombstone_id: WriteId) -> Option<ConditionalWrite> {
-        let KnownRow { layout, address, known, retention, .. } = &self.rows[row];
-        let Base::Row { version, window, incarnation } = sent.on else {
-            let item = tombstone(layout, &address.key, tombstone_id, self.now + *retention);
-            return Some(condition::put_if_absent(layout, item));
-        };
-        let Known::Row(row) = known else { return None };
-        if row.at.incarnation != incarnation || row.at.version < version {
-            return None;
-        }
-        let demand = Demand::of(layout, row);
-        let demand = if window == 1 { demand } else { demand.in_window() };
-        condition::burn(address.key.clone(), &demand, sent.id, row.is_tombstone)
+    /// The parts that the engine works on: the attempts, and the rows by their places.
+    pub(super) fn parts<'a>(&'a mut self) -> (&'a mut Attempts, impl Fn(usize) -> Site<'a> + Sync) {
+        let rows = &self.rows;
+        (&mut self.attempts, |row: usize| rows[row].site())
     }
 
     pub(super) fn layout(&self, row: usize) -> &'static Layout {
@@ -142,7 +114,7 @@ impl Attempt {
     pub(super) fn learn(&mut self, row: usize, known: Known) {
         if let Known::Row(_) | Known::Absent = &known {
             let shown = if let Known::Row(row) = &known { Some(row) } else { None };
-            self.open.judge(row, shown, self.rows[row].layout, self.now);
+            self.attempts.judge(row, &Shown::by_row(self.rows[row].layout, shown), self.now);
         }
         let row = &mut self.rows[row];
         let Address { table, key } = &row.address;
@@ -163,7 +135,7 @@ impl Attempt {
         }
         let mut steps = std::mem::take(&mut self.steps);
         let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
-        let Some(anchors) = anchors_of(&kinds, &self.open.rows()) else {
+        let Some(anchors) = anchors_of(&kinds, &self.attempts.rows()) else {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
         for index in anchors {
@@ -288,11 +260,12 @@ impl Attempt {
         if let Some(row) = row {
             check_room(layout, row.at)?;
             let demand = Demand::of(layout, row).in_window();
-            let burn = self.open.burnable(item.row, Some(row.at.incarnation));
-            let remember = Remember { id: self.id, prune: &prunable(layout, row, self.id, &burn), burn: &burn };
+            let burn = self.attempts.burnable(item.row, Some(row.at.incarnation));
+            let remember =
+                Remember { id: self.attempts.id, prune: &prunable(layout, row, self.attempts.id, &burn), burn: &burn };
             let anchored = condition::add_within(address.key.clone(), &demand, &remember, &addition);
             let anchored = anchored.and_then(fenced).ok_or_else(too_long)?;
-            let sent = sent_write(layout, self.id, *fence, demand.base());
+            let sent = SentWrite::new(layout, self.attempts.id, *fence, demand.base());
             if layout.demands_values() {
                 self.add_step(item.row, anchored, Role::Writes(sent))?;
                 return Ok(());
@@ -348,9 +321,9 @@ impl Attempt {
 
     fn prepared(&self, row: usize, write: Write<'_>) -> Result<Prepared, Failure> {
         let known = &self.rows[row];
-        let burn = self.open.burnable(row, write.incarnation());
+        let burn = self.attempts.burnable(row, write.row().map(|at| at.incarnation));
         let purge_at = self.now + known.retention;
-        let stamp = Stamp { id: self.id, burn: &burn, now: self.now, purge_at, fence: known.fence };
+        let stamp = Stamp { id: self.attempts.id, burn: &burn, now: self.now, purge_at, fence: known.fence };
         write.prepare(known.layout, &known.address.key, stamp)
     }
 

@@ -11,10 +11,8 @@
 //! the rows prove nothing, that row is used to burn the transaction: afterwards no copy of it can be applied.
 
 mod attempt;
-pub(crate) mod cancellation;
-mod open;
 mod reads;
-pub(crate) mod step;
+mod step;
 mod transactions;
 
 pub use attempt::{Attempt, Plan};

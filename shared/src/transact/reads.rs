@@ -3,6 +3,7 @@
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::{Layout, Regions};
+use crate::protocol::change::Site;
 use crate::protocol::condition;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
@@ -188,6 +189,13 @@ pub(super) struct KnownRow {
     pub(super) is_fresh: bool,
     /// Whether the current decision has looked at it.
     pub(super) is_looked_at: AtomicBool,
+}
+
+impl KnownRow {
+    pub(super) fn site(&self) -> Site<'_> {
+        let known = if let Known::Row(row) = &self.known { Some(row) } else { None };
+        Site { address: &self.address, layout: self.layout, known, retention: self.retention }
+    }
 }
 
 /// When an item becomes known.

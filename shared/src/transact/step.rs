@@ -1,33 +1,11 @@
-//! [`Step`]: one step of a transaction, and its [`Role`].
+//! [`Step`]: one step of a transaction.
 
 use crate::layout::Layout;
-use crate::protocol::after::StepKind;
-use crate::protocol::judge::{Base, SentWrite};
+use crate::protocol::judge::SentWrite;
+use crate::protocol::refusal::{RefusedStep, Role};
+use crate::protocol::send::Reason;
+use crate::protocol::settle::StepKind;
 use aws_sdk_dynamodb::types::TransactWriteItem;
-
-/// The effect of a step.
-#[derive(Debug)]
-pub(crate) enum Role {
-    /// The step writes to the observed state, and leaves the write id.
-    Writes(SentWrite),
-    /// The step demands that the row is still in the observed state.
-    Checks(Base),
-    /// The step adds to numbers at any version, and leaves no id.
-    Adds,
-    /// The step demands that a lease is held under this token.
-    Requires(u64),
-}
-
-impl Role {
-    /// The state of the row that the step demands.
-    pub(super) fn base(&self) -> Option<Base> {
-        match self {
-            Role::Writes(sent) => Some(sent.on),
-            Role::Checks(on) => Some(*on),
-            Role::Adds | Role::Requires(_) => None,
-        }
-    }
-}
 
 /// One step of a transaction. It can be sent any number of times.
 #[derive(Debug)]
@@ -42,12 +20,6 @@ pub(super) struct Step {
     pub(super) anchor: Option<(TransactWriteItem, SentWrite)>,
 }
 
-/// The writes of these steps that leave an id, each with its row.
-pub(super) fn writes(steps: &[Step]) -> Vec<(usize, SentWrite)> {
-    let write = |step: &Step| if let Role::Writes(sent) = step.role { Some((step.row, sent)) } else { None };
-    steps.iter().filter_map(write).collect()
-}
-
 impl Step {
     pub(super) fn request(&self) -> TransactWriteItem {
         self.request.clone()
@@ -58,6 +30,12 @@ impl Step {
         if let Some((request, sent)) = self.anchor.take() {
             (self.request, self.role) = (request, Role::Writes(sent));
         }
+    }
+
+    /// The step as a transaction was cancelled for this reason.
+    pub(super) fn refused<'a>(&self, reason: &'a Reason) -> RefusedStep<'a> {
+        let Step { row, role, layout, .. } = *self;
+        RefusedStep { row, role, layout, reason, is_named_by_client: false }
     }
 
     pub(super) fn kind(&self) -> StepKind {

@@ -1,24 +1,20 @@
 //! [`Transactions`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
 use super::attempt::{Attempt, Plan};
-use super::cancellation::{Cancelled, is_lease_lost, judge_after_loss, judge_cancellation};
-use super::open::OpenAttempt;
 use super::reads::{Known, Reads};
-use super::step::{Role, Step, writes};
+use super::step::Step;
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
-use crate::protocol::after::{
-    AfterCancellation, MOST_OPEN, after_cancellation, after_settling, burn_of_step, while_open,
-};
+use crate::protocol::attempts::OpenAttempt;
 use crate::protocol::batch::read_rows;
+use crate::protocol::change::{Burned, NotApplied, Settled};
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
-use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, SentWrite, Verdict, judge, may_still_land};
+use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
-use crate::protocol::row::{self, Row};
+use crate::protocol::refusal::Role;
 use crate::protocol::send::{Reason, Send, Sender};
+use crate::protocol::settle::{made, while_open};
 use crate::store::Store;
-use crate::table::prepare::{item_soon_purged, sent_write};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::debug;
@@ -122,29 +118,25 @@ pub(crate) async fn transact<A, R>(
     let rows = reads.into_rows(sender)?;
     let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
     let mut change = TransactionChange { sender, call, delivery: Delivery::of(sender, call, relies_on_token) };
-    let id = WriteId::from_random(sender.rng.next_u64());
-    let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), id);
+    let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), sender.new_id());
     let asked = attempt.to_be_read();
     change.read(&mut attempt, asked).await?;
     // The answers of the open attempts.
     let mut earlier: Vec<(WriteId, A)> = Vec::new();
     loop {
-        if let Some(landed) = attempt.open.landed {
+        if let Some((landed, _)) = attempt.attempts.landed {
             let answer = earlier.into_iter().find_map(|(id, answer)| (id == landed).then_some(answer));
             return answer
                 .ok_or_else(|| Failure::OutcomeUnknown { source: "an earlier attempt was applied".into() }.into());
         }
-        if attempt.open.has_forgotten() {
-            let source = "an earlier attempt may have been applied, and its rows no longer remember it".into();
-            return Err(Failure::OutcomeUnknown { source }.into());
-        }
+        attempt.attempts.check_remembered()?;
         attempt.begin(sender.clock.now());
         let plan = decide(&mut attempt);
         let writes = matches!(plan, Ok(Plan::Commit(_))) && attempt.has_steps();
         let remembered = attempt.to_be_read_again();
         if !writes && !remembered.is_empty() {
             // Only a write may rest on what is remembered.
-            change.read(&mut attempt, remembered).await.map_err(|failure| attempt.open.failed(failure))?;
+            change.read(&mut attempt, remembered).await.map_err(|failure| attempt.attempts.failed(failure))?;
             continue;
         }
         let answer = match plan? {
@@ -152,22 +144,22 @@ pub(crate) async fn transact<A, R>(
             Plan::Keep(answer) => return Ok(answer),
             Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
         };
-        let id = attempt.id();
-        let committed = change.commit(&mut attempt).await;
-        if committed.map_err(|failure| attempt.open.failed(failure))? {
-            return Ok(answer);
-        }
-        if attempt.open.contains(id) {
-            earlier.push((id, answer));
+        match change.commit(&mut attempt).await.map_err(|failure| attempt.attempts.failed(failure))? {
+            Tried::Applied => return Ok(answer),
+            Tried::Again { open } => earlier.extend(open.map(|id| (id, answer))),
         }
     }
 }
 
+/// What became of one attempt.
+enum Tried {
+    /// Its steps were applied, or it has none.
+    Applied,
+    /// Its steps were not applied. `open` is its id, if a second copy of it may still be applied.
+    Again { open: Option<WriteId> },
+}
+
 /// One logical change. It has one send window for all its sends, and a new token for every decision.
-///
-/// An attempt that was refused and may still be applied is *open*. The next attempt has a write id of its own, and excludes
-/// the open ones: it writes to a row that each of them writes to, and burns their ids there. What it cannot exclude in this
-/// way is burned before it is sent.
 struct TransactionChange<'a> {
     sender: &'a Sender,
     call: &'a Call,
@@ -175,16 +167,17 @@ struct TransactionChange<'a> {
 }
 
 impl TransactionChange<'_> {
-    /// Sends the steps until the outcome is proved. Returns `true` if they were applied. Returns `false` if they were
-    /// not; the attempt then knows the rows that refused them, and whether they or earlier ones may still be applied.
-    async fn commit(&mut self, attempt: &mut Attempt) -> Result<bool, Failure> {
+    /// Sends the steps until the outcome is proved. If they were not applied, the attempt then knows the rows that refused
+    /// them.
+    async fn commit(&mut self, attempt: &mut Attempt) -> Result<Tried, Failure> {
         let steps = attempt.take_steps()?;
         if steps.is_empty() {
-            return Ok(true);
+            return Ok(Tried::Applied);
         }
-        if let Some(open) = attempt.open.take_one_beside(&steps) {
-            self.burn_open(attempt, open).await?;
-            return Ok(false);
+        let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
+        if let Some(open) = attempt.attempts.take_one_beside(&kinds) {
+            self.burn_open(attempt, &open).await?;
+            return Ok(Tried::Again { open: None });
         }
         let token = self.sender.new_token();
         let (sender, requests) = (self.sender, &steps);
@@ -196,77 +189,37 @@ impl TransactionChange<'_> {
             sender.transact(items, token, send)
         };
         match self.delivery.until_proved(send).await? {
-            WriteOutcome::Applied(()) => Ok(true),
+            WriteOutcome::Applied(()) => Ok(Tried::Applied),
             WriteOutcome::Refused(refusal) => self.refused(attempt, &steps, refusal).await,
         }
     }
 
-    /// Judges a cancellation. Returns whether the steps were applied, and teaches the attempt the rows that refused
-    /// them.
+    /// Settles a cancellation, and teaches the attempt the rows that refused its steps.
     async fn refused(
         &mut self,
         attempt: &mut Attempt,
         steps: &[Step],
         refusal: Refusal<Vec<Reason>>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<Tried, Failure> {
         let Refusal { by: reasons, round_trip, pending } = refusal;
-        // An earlier attempt excludes this one, so what is pending of it is not applied either.
-        for (step, reason) in steps.iter().zip(&reasons) {
-            let Reason::Refused(Some(item)) = reason else { continue };
-            if attempt.open.len() > 0
-                && let Ok(row) = Row::read(step.layout, item.clone())
-            {
-                attempt.open.judge(step.row, Some(&row), step.layout, self.sender.clock.now());
-            }
-        }
-        if attempt.open.landed.is_some() {
-            return Ok(false);
-        }
-        // The judge comes before everything else.
-        let judged = steps.iter().zip(&reasons).map(|(step, reason)| Cancelled {
-            role: &step.role,
-            reason,
-            layout: step.layout,
-        });
-        let mut burned = None;
-        let verdict = judge_cancellation(judged, self.sender.clock.now()).traced();
-        let is_lost = is_lease_lost(steps.iter().map(|step| &step.role).zip(&reasons));
-        let mut is_open = verdict != Verdict::NeverApplied && !is_lost && self.may_still_land(steps, &reasons);
-        let after = match after_cancellation(verdict, pending.is_some(), is_lost) {
-            // If the rows cannot be asked, nothing is proved.
-            AfterCancellation::AskRows => {
-                let verdict = self.judge_after_loss(attempt, steps).await.unwrap_or(Verdict::Unproved);
-                after_settling(verdict, pending.is_some())
-            }
-            AfterCancellation::Burn => {
-                is_open = false;
-                let burn = self.burn(attempt, &writes(steps)).await.ok().flatten();
-                burned = burn.map(|(_, row)| row);
-                if attempt.open.landed.is_some() {
-                    return Ok(false);
-                }
-                after_settling(burn.map_or(Verdict::Unproved, |(verdict, _)| verdict), pending.is_some())
-            }
-            after => after,
+        let refused: Vec<_> = steps.iter().zip(&reasons).map(|(step, reason)| step.refused(reason)).collect();
+        let settled = {
+            let (attempts, site) = attempt.parts();
+            self.delivery.settle(attempts, &refused, pending, &site).await?
         };
-        match (after, pending) {
-            (AfterCancellation::Landed, _) => return Ok(true),
-            (AfterCancellation::NotApplied, _) => {}
-            (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
-            (_, None) => return Err(Failure::CorruptItem { reason: "its version went down".to_owned() }),
-        }
-        let is_shown = |row: usize| {
-            let mut shown = steps.iter().zip(&reasons).filter(|(_, reason)| matches!(reason, Reason::Refused(_)));
-            burned == Some(row) || shown.any(|(step, _)| step.row == row)
+        let NotApplied { burned, unseen, open } = match settled {
+            Settled::Landed(_) => return Ok(Tried::Applied),
+            Settled::Earlier(..) => return Ok(Tried::Again { open: None }),
+            Settled::NotApplied(known) => known,
         };
-        let unseen = attempt.open.unseen(is_shown);
         let mut behind = None;
         let mut taken = false;
         let mut unread = BTreeSet::new();
+        let burned_row = burned.as_ref().map(|(row, _)| *row);
         for (step, reason) in steps.iter().zip(reasons) {
             match reason {
                 // The burn has shown the row as it is now.
-                _ if burned == Some(step.row) => {}
+                _ if burned_row == Some(step.row) => {}
                 Reason::Refused(item) => {
                     debug!(step = attempt.name(step.row), "refused");
                     if matches!(step.role, Role::Requires(_)) {
@@ -294,14 +247,11 @@ impl TransactionChange<'_> {
                 Reason::None => {}
             }
         }
+        if let Some((row, item)) = burned {
+            attempt.learn(row, Known::of(attempt.layout(row), item)?);
+        }
         if let Some(behind) = behind {
             self.delivery.conflict(behind, round_trip);
-        }
-        if is_open {
-            if attempt.open.len() == MOST_OPEN {
-                return Err(self.delivery.contention());
-            }
-            attempt.leave_open(steps, WriteId::from_random(self.sender.rng.next_u64()));
         }
         // A taken key usually decides by itself. Otherwise, reads again the items that another transaction is changing.
         if taken {
@@ -309,95 +259,32 @@ impl TransactionChange<'_> {
         }
         unread.extend(unseen);
         self.read(attempt, unread.into_iter().collect()).await?;
-        Ok(false)
-    }
-
-    /// Whether a second copy of these refused steps may still be applied, if no send of them is pending: none of the
-    /// reasons shows that the condition of its step cannot hold again.
-    fn may_still_land(&self, steps: &[Step], reasons: &[Reason]) -> bool {
-        let now = self.sender.clock.now();
-        let may = |step: &Step, item: Option<&Attributes>| {
-            let sent = match step.role {
-                Role::Writes(sent) => sent,
-                Role::Checks(on) => sent_write(step.layout, WriteId::from_random(0), None, on),
-                Role::Adds | Role::Requires(_) => return true,
-            };
-            let seen = item.and_then(|item| row::seen(step.layout, item));
-            may_still_land(&sent, seen.as_ref(), item_soon_purged(step.layout, &sent, item, now))
-        };
-        !writes(steps).is_empty()
-            && steps.iter().zip(reasons).all(|(step, reason)| match reason {
-                Reason::Refused(item) => may(step, item.as_ref()),
-                Reason::NotNow | Reason::Rejected | Reason::None => true,
-            })
+        Ok(Tried::Again { open })
     }
 
     /// Burns an earlier attempt that the next one would not exclude.
-    async fn burn_open(&mut self, attempt: &mut Attempt, open: OpenAttempt) -> Result<(), Failure> {
-        match self.burn(attempt, &open.writes).await.map_err(while_open)? {
-            Some((Verdict::Landed(_), _)) => attempt.open.landed = Some(open.id),
-            Some((Verdict::NeverApplied, _)) => {}
-            // Nothing can burn a step that adopts a row, or that creates one where rows may vanish.
-            Some(_) | None => {
-                return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes sure that no copy of an attempt is applied any more, by burning one of its writes that leaves an id. Returns
-    /// the proof, and the row of that write. `None` if none of them can be burned.
-    async fn burn(
-        &mut self,
-        attempt: &mut Attempt,
-        writes: &[(usize, SentWrite)],
-    ) -> Result<Option<(Verdict, usize)>, Failure> {
-        let fresh_id = || WriteId::from_random(self.sender.rng.next_u64());
-        let to_burn = writes.iter().find_map(|(row, sent)| {
-            burn_of_step(sent)?;
-            Some((*row, sent, attempt.burn(*row, sent, fresh_id())?))
-        });
-        let Some((row, sent, burn)) = to_burn else { return Ok(None) };
-        let (layout, table) = (attempt.layout(row), attempt.address(row).table.clone());
-        let sender = self.sender;
-        let write = |send: Send| sender.write(&table, burn.clone(), send.timeout);
-        let (verdict, now_there) = match self.delivery.until_proved(write).await? {
-            WriteOutcome::Applied(new) => (Verdict::NeverApplied, burn.new_row(new)),
-            WriteOutcome::Refused(refusal) => {
-                let soon = item_soon_purged(layout, sent, refusal.by.as_ref(), sender.clock.now());
-                let verdict = match judge(sent, refusal.by.as_ref().and_then(|item| row::seen(layout, item)).as_ref()) {
-                    Verdict::NeverApplied if soon => Verdict::Unproved,
-                    verdict => verdict,
-                };
-                (verdict.traced(), refusal.by)
-            }
+    async fn burn_open(&mut self, attempt: &mut Attempt, open: &OpenAttempt) -> Result<(), Failure> {
+        let burn = {
+            let (attempts, site) = attempt.parts();
+            self.delivery.burn(attempts, &open.writes, &site).await.map_err(while_open)?
         };
-        attempt.learn(row, Known::of(layout, now_there)?);
-        // The row refuses a burned id, so what follows is a new write.
-        attempt.renew_id(fresh_id());
-        Ok(Some((verdict, row)))
-    }
-
-    /// Judges a transaction whose lease is lost, by the rows that it would have written. No copy of it can be applied
-    /// any more, so these rows show whether an earlier copy was.
-    async fn judge_after_loss(&self, attempt: &Attempt, steps: &[Step]) -> Result<Verdict, Failure> {
-        let (rows, writes): (Vec<_>, Vec<_>) = writes(steps).into_iter().unzip();
-        let items = self.read_batch(attempt, &rows).await?;
-        let seen = items.iter().zip(&rows).map(|(item, row)| row::seen(attempt.layout(*row), item.as_ref()?));
-        Ok(judge_after_loss(writes.into_iter().zip(seen)))
+        let Some(Burned { row, verdict, item }) = burn.filter(|burn| burn.verdict.is_final()) else {
+            // Nothing can burn a step that adopts a row, or that creates one where rows may vanish.
+            return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
+        };
+        if let (Verdict::Landed(version), Some((_, sent))) = (verdict, open.writes.iter().find(|(of, _)| *of == row)) {
+            attempt.attempts.landed = Some((open.id, made(sent, version)));
+        }
+        attempt.learn(row, Known::of(attempt.layout(row), item)?);
+        Ok(())
     }
 
     /// Reads these rows again, and teaches the attempt their current state.
     async fn read(&self, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
-        for (item, &row) in self.read_batch(attempt, &rows).await?.into_iter().zip(&rows) {
+        let addresses: Vec<_> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
+        for (item, row) in read_rows(self.sender, self.call, &addresses).await?.into_iter().zip(rows) {
             attempt.learn(row, Known::of(attempt.layout(row), item)?);
         }
         Ok(())
-    }
-
-    /// Reads these rows, and returns their items in that order.
-    async fn read_batch(&self, attempt: &Attempt, rows: &[usize]) -> Result<Vec<Option<Attributes>>, Failure> {
-        let addresses: Vec<_> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
-        read_rows(self.sender, self.call, &addresses).await
     }
 }

@@ -8,11 +8,13 @@ use crate::rows::Plain;
 use crate::running::now;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::testing::{
-    Base, CancelledRole, CancelledStep, SentWrite, StepReason, Verdict, WriteId, first_row, is_lease_lost, judge,
-    judge_cancellation, seen_row,
+    Base, Reason, Role, SentWrite, Verdict, WriteId, first_row, is_lease_lost, judge, judge_cancellation, seen_row,
 };
 use fencepost::{Attributes, Incarnation, Version};
 use std::collections::HashMap;
+
+/// One step of a cancelled transaction.
+type Step = (Role, Reason);
 
 const NAMES: &[&str] = &["_version", "_incarnation", "_writes", "_purgeAt", "_fence", "token", "holder", "a"];
 
@@ -21,7 +23,7 @@ pub fn play(input: &[u8]) {
     let ours = WriteId::from_bytes(drawn.id());
     let mut steps = Vec::new();
     for _ in 0..=drawn.below(8) {
-        steps.push(CancelledStep { role: role(&mut drawn, ours), reason: reason(&mut drawn) });
+        steps.push((role(&mut drawn, ours), reason(&mut drawn)));
     }
     let verdict = judge_cancellation::<Plain>(&steps, now());
     check(verdict, &steps, ours);
@@ -38,7 +40,7 @@ pub fn play(input: &[u8]) {
     check_lease(&steps);
 }
 
-fn check(verdict: Verdict, steps: &[CancelledStep], ours: WriteId) {
+fn check(verdict: Verdict, steps: &[Step], ours: WriteId) {
     let each: Vec<Verdict> = steps.iter().filter_map(alone).collect();
     let landed = each.iter().any(|verdict| matches!(verdict, Verdict::Landed(_)));
     assert_eq!(matches!(verdict, Verdict::Landed(_)), landed, "{each:?}");
@@ -58,42 +60,40 @@ fn check(verdict: Verdict, steps: &[CancelledStep], ours: WriteId) {
 }
 
 /// What the step proves by itself. `None` if it leaves no id or shows no row.
-fn alone(step: &CancelledStep) -> Option<Verdict> {
+fn alone(step: &Step) -> Option<Verdict> {
     match step {
-        CancelledStep { role: CancelledRole::Writes(sent), reason: StepReason::Refused(Some(row)) } => {
-            Some(judge(sent, seen_row::<Plain>(row).as_ref()))
-        }
+        (Role::Writes(sent), Reason::Refused(Some(row))) => Some(judge(sent, seen_row::<Plain>(row).as_ref())),
         _ => None,
     }
 }
 
 /// Whether the row of the step has the id anywhere: in its memory, or as its incarnation.
-fn shows(step: &CancelledStep, id: WriteId) -> bool {
-    let StepReason::Refused(Some(row)) = &step.reason else { return false };
+fn shows(step: &Step, id: WriteId) -> bool {
+    let (_, Reason::Refused(Some(row))) = step else { return false };
     let in_memory =
         row.get("_writes").and_then(|writes| writes.as_m().ok()).is_some_and(|m| m.contains_key(&id.name()));
     in_memory
         || row.get("_incarnation").and_then(|own| own.as_b().ok()).is_some_and(|own| own.as_ref() == id.as_bytes())
 }
 
-fn check_lease(steps: &[CancelledStep]) {
-    let lost = |step: &CancelledStep| match step {
-        CancelledStep { role: CancelledRole::Requires(mine), reason: StepReason::Refused(Some(row)) } => {
+fn check_lease(steps: &[Step]) {
+    let lost = |step: &Step| match step {
+        (Role::Requires(mine), Reason::Refused(Some(row))) => {
             let token =
                 row.get("token").and_then(|token| token.as_n().ok()).and_then(|token| token.parse::<u64>().ok());
             token.is_some_and(|token| token > *mine || (token == *mine && !row.contains_key("holder")))
         }
         _ => false,
     };
-    assert_eq!(is_lease_lost(steps), steps.iter().any(lost));
+    assert_eq!(is_lease_lost::<Plain>(steps), steps.iter().any(lost));
 }
 
-fn role(input: &mut Input, ours: WriteId) -> CancelledRole {
+fn role(input: &mut Input, ours: WriteId) -> Role {
     match input.below(8) {
-        0 => CancelledRole::Adds,
-        1 => CancelledRole::Checks(base(input)),
-        2 => CancelledRole::Requires(input.number()),
-        _ => CancelledRole::Writes(SentWrite {
+        0 => Role::Adds,
+        1 => Role::Checks(base(input)),
+        2 => Role::Requires(input.number()),
+        _ => Role::Writes(SentWrite {
             id: ours,
             on: base(input),
             remembered: 16,
@@ -116,14 +116,14 @@ fn base(input: &mut Input) -> Base {
     }
 }
 
-fn reason(input: &mut Input) -> StepReason {
+fn reason(input: &mut Input) -> Reason {
     match input.below(8) {
-        0 => StepReason::None,
-        1 => StepReason::NotNow,
-        2 => StepReason::Rejected,
-        3 => StepReason::Refused(None),
-        4 => StepReason::Refused(Some(input.attributes(NAMES))),
-        _ => StepReason::Refused(Some(row(input))),
+        0 => Reason::None,
+        1 => Reason::NotNow,
+        2 => Reason::Rejected,
+        3 => Reason::Refused(None),
+        4 => Reason::Refused(Some(input.attributes(NAMES))),
+        _ => Reason::Refused(Some(row(input))),
     }
 }
 

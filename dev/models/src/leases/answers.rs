@@ -6,8 +6,8 @@ use crate::row::{Row, Write};
 use fencepost::Leases;
 use fencepost::lease::StoredLease;
 use fencepost::testing::{
-    AfterAcquire, AfterAdd, AfterCancellation, AfterRenewal, after_add, after_burn, after_cancellation, is_lost, judge,
-    judge_acquire, judge_renewal, judge_steps,
+    After, AfterAcquire, AfterRenewal, Facts, after, burn_helps, is_lost, judge, judge_acquire, judge_renewal,
+    judge_steps,
 };
 
 impl LeaseModel {
@@ -20,21 +20,21 @@ impl LeaseModel {
         is_pending: bool,
     ) -> Next<Self> {
         let Answer::Refused((lease, item)) = answer else { return Next::Told(Told::Applied(())) };
-        let verdict = item.map(|item| (judge(&Self::sent(write, None), Some(&item.seen())), false));
-        let lost = lease.is_some_and(|lease| is_lost(token, lease.token, lease.holder.is_some()));
-        match after_cancellation(judge_steps(verdict.into_iter()), is_pending, lost) {
-            AfterCancellation::AskRows if self.lacks(Rule::AskRows) => Next::Told(Told::NotApplied),
-            AfterCancellation::AskRows => {
+        let sent = Self::sent(write, None);
+        let shown = item.map(|item| judge(&sent, Some(&item.seen())));
+        let is_lease_lost = lease.is_some_and(|lease| is_lost(token, lease.token, lease.holder.is_some()));
+        let facts = Facts { is_pending, is_lease_lost, can_burn: burn_helps(&sent, shown) };
+        match after(judge_steps(shown.map(|verdict| (verdict, false)).into_iter()), facts) {
+            After::AskRows if self.lacks(Rule::AskRows) => Next::Told(Told::NotApplied),
+            After::AskRows => {
                 call.asks = Some(write.clone());
                 Next::Pause
             }
-            AfterCancellation::Burn => match write {
-                Write::Update { at, id, .. } => {
-                    Next::Send(Request::Fenced { token: 0, write: Write::Burn { at: *at, window: 1, id: *id } })
-                }
-                _ => Next::Told(Told::Unknown),
-            },
-            after => Self::settled(after),
+            After::Burn => {
+                let write = write.burn(None).expect("it can be burned");
+                Next::Send(Request::Fenced { token: 0, write })
+            }
+            follows => Self::settled(follows),
         }
     }
 
@@ -107,28 +107,25 @@ impl LeaseModel {
             Answer::Refused((_, item)) => (false, item),
         };
         let sent = Self::sent(write, (!is_burn).then_some(token));
-        let verdict = || judge(&sent, item.as_ref().map(Row::seen).as_ref());
-        let after = match (is_applied, is_burn) {
-            (true, true) => AfterAdd::NotApplied,
-            (true, false) => return Next::Told(Told::Applied(())),
-            (false, true) => after_burn(verdict()),
-            (false, false) => after_add(verdict(), is_pending),
-        };
-        match (after, write) {
-            (AfterAdd::Landed(_), _) => Next::Told(Told::Applied(())),
-            (AfterAdd::NotApplied | AfterAdd::Corrupt, _) => Next::Told(Told::NotApplied),
-            (AfterAdd::Burn, Write::Add { at, window, id, .. }) => {
-                Next::Send(Request::Fenced { token, write: Write::Burn { at: *at, window: *window, id: *id } })
+        if is_applied {
+            return Next::Told(if is_burn { Told::NotApplied } else { Told::Applied(()) });
+        }
+        let verdict = judge(&sent, item.as_ref().map(Row::seen).as_ref());
+        let can_burn = !is_burn && burn_helps(&sent, Some(verdict));
+        match after(verdict, Facts { is_pending: is_pending || is_burn, can_burn, ..Facts::default() }) {
+            After::Burn => {
+                let write = write.burn(item.map(|item| item.at)).expect("it can be burned");
+                Next::Send(Request::Fenced { token, write })
             }
-            (AfterAdd::Burn | AfterAdd::Unknown, _) => Next::Told(Told::Unknown),
+            follows => Self::settled(follows),
         }
     }
 
-    pub(super) fn settled(after: AfterCancellation) -> Next<Self> {
-        Next::Told(match after {
-            AfterCancellation::Landed => Told::Applied(()),
-            AfterCancellation::NotApplied | AfterCancellation::Corrupt => Told::NotApplied,
-            AfterCancellation::AskRows | AfterCancellation::Burn | AfterCancellation::Unknown => Told::Unknown,
+    pub(super) fn settled(follows: After) -> Next<Self> {
+        Next::Told(match follows {
+            After::Landed(_) => Told::Applied(()),
+            After::NotApplied | After::Corrupt => Told::NotApplied,
+            After::AskRows | After::Burn | After::Unknown => Told::Unknown,
         })
     }
 }

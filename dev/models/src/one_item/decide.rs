@@ -5,7 +5,6 @@ use crate::protocol::{Next, Told};
 use crate::row::{self, At, Id, Row, Write};
 use fencepost::testing::{Stand, is_in_window, stand};
 use fencepost::{Add, Attributes, ItemVersion};
-use std::mem;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -62,10 +61,10 @@ impl OneItem {
 
     fn add(&self, call: &Call, row: &Row, at: At, by: i8) -> Next<Self> {
         let window = if self.lacks(Rule::WindowWithinMemory) { self.window + 2 } else { self.window };
-        let (prune, next) = (self.prunable(row, call.id), row.stock + by);
+        let (prune, burn, next) = (self.prunable(row, call.id), burnable(call, row), row.stock + by);
         let results = bands(call.kind).iter().find(|band| band.contains(&next)).cloned().unwrap_or(0..=MOST);
         let (low, high) = (results.start() - by, results.end() - by);
-        Next::Send(Write::Add { at, window, id: call.id, prune, burn: Vec::new(), by, low, high })
+        Next::Send(Write::Add { at, window, id: call.id, prune, burn, by, low, high })
     }
 
     /// What an add does that was not applied, by the row that is there.
@@ -89,11 +88,6 @@ impl OneItem {
             }
             _ if call.kind == Kind::AddOrUpdate => {
                 call.has_turned = true;
-                if mem::take(&mut call.is_open) {
-                    self.leave_open(call, write, &sent, Some(row));
-                } else {
-                    call.id += 1;
-                }
                 self.decide_again(call, Some(row), now)
             }
             _ => Next::Told(Told::NotApplied),

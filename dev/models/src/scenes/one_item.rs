@@ -180,7 +180,7 @@ pub(super) fn removals() -> Vec<Removal> {
 }
 
 fn removals_of_succession() -> Vec<Removal> {
-    use Kind::{Add, AddInBand, AddOrUpdate, Delete};
+    use Kind::{AddOrUpdate, Delete};
     let turned = |others| OneItem { attempts: 2, ..one(&[AddOrUpdate], Some(0), (2, 2), others) };
     vec![
         removal(
@@ -210,13 +210,6 @@ fn removals_of_succession() -> Vec<Removal> {
             ONCE,
             Rule::ForgottenIsUnknown,
             turned(2),
-        ),
-        removal(
-            "forgotten-send-is-unknown",
-            "an earlier send of an add that a row may have forgotten makes the outcome unknown",
-            NOT_APPLIED,
-            Rule::ForgottenSendIsUnknown,
-            one(&[AddInBand, Add(-1)], Some(1), (3, 3), 3),
         ),
         removal(
             "open-is-unknown",

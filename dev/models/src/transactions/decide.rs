@@ -3,7 +3,7 @@
 use super::{Call, Kind, Known, MOST, Refusals, Rule, Said, Steps, Transactions, X, Y};
 use crate::protocol::{Next, Told};
 use crate::row::{Row, Write};
-use fencepost::testing::{AfterCancellation, StepKind, Verdict, after_settling, anchors_of};
+use fencepost::testing::{After, Facts, StepKind, Verdict, after, anchors_of};
 
 impl Call {
     /// The live row. `Err` if it is known that there is none.
@@ -104,25 +104,25 @@ impl Transactions {
 
     /// The end of a transaction with a pending send, of which no more can be found out.
     pub(super) fn settled(&self, call: &mut Call, steps: &Steps, verdict: Verdict, refusals: &Refusals) -> Next<Self> {
-        self.follow(call, steps, after_settling(verdict, true), refusals, false)
+        self.follow(call, steps, after(verdict, Facts { is_pending: true, ..Facts::default() }), refusals, false)
     }
 
     pub(super) fn follow(
         &self,
         call: &mut Call,
         steps: &Steps,
-        after: AfterCancellation,
+        follows: After,
         refusals: &Refusals,
         is_open: bool,
     ) -> Next<Self> {
-        match after {
-            AfterCancellation::Landed => Next::Told(Told::Applied(steps.said())),
-            AfterCancellation::Corrupt => Next::Told(Told::NotApplied),
-            AfterCancellation::Burn if self.lacks(Rule::Burn) => {
+        match follows {
+            After::Landed(_) => Next::Told(Told::Applied(steps.said())),
+            After::Corrupt => Next::Told(Told::NotApplied),
+            After::Burn if self.lacks(Rule::Burn) => {
                 self.learn(call, refusals);
                 self.decide_again(call)
             }
-            AfterCancellation::NotApplied => {
+            After::NotApplied => {
                 call.unread = self.unseen(call, refusals);
                 self.learn(call, refusals);
                 if is_open && !self.lacks(Rule::OwnId) {
@@ -130,9 +130,7 @@ impl Transactions {
                 }
                 if call.unread.is_empty() { self.decide_again(call) } else { Next::Pause }
             }
-            AfterCancellation::AskRows | AfterCancellation::Burn | AfterCancellation::Unknown => {
-                Next::Told(Told::Unknown)
-            }
+            After::AskRows | After::Burn | After::Unknown => Next::Told(Told::Unknown),
         }
     }
 

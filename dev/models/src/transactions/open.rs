@@ -147,10 +147,15 @@ impl Transactions {
         Some(Next::Send(Steps(vec![(row, burn)])))
     }
 
+    /// The parts of a write that decide whether it can be burned, if it leaves an id.
+    pub(super) fn sent_to_burn(&self, write: &Write) -> Option<SentWrite> {
+        let can_vanish = self.rows_may_vanish() && !self.lacks(Rule::NoTombstoneWhereRowsVanish);
+        write.sent(self.remembered, can_vanish)
+    }
+
     /// The burn of a write that leaves an id, from the state of its row that is known.
     pub(super) fn burn_of(&self, call: &Call, row: usize, write: &Write) -> Option<(usize, Write, Write)> {
-        let can_vanish = self.rows_may_vanish() && !self.lacks(Rule::NoTombstoneWhereRowsVanish);
-        let burn = match (burn_of_step(&write.sent(self.remembered, can_vanish)?)?, write, &call.known[row]) {
+        let burn = match (burn_of_step(&self.sent_to_burn(write)?)?, write, &call.known[row]) {
             (StepBurn::Tombstone, ..) => Write::BurnCreate { id: call.id + 1, purge_at: u32::MAX },
             (StepBurn::InRow, Write::Update { at, id, .. } | Write::Add { at, id, .. }, Known::Row(row))
                 if row.at.incarnation == at.incarnation && row.at.version >= at.version =>

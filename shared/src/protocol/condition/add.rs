@@ -4,8 +4,9 @@ use super::demand::{Demand, Expression};
 use super::write::{ConditionalWrite, Remember};
 use crate::layout::Layout;
 use crate::protocol::item::Attributes;
-use crate::protocol::memory::WriteId;
-use crate::protocol::row::number;
+use crate::protocol::judge::{Base, SentWrite};
+use crate::protocol::row::{Row, number};
+use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
 /// The effect and the demands of an add on a live item.
@@ -84,16 +85,30 @@ pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition
 /// Marks a write as burned: no copy of it will be applied in this window. Changes nothing else of an item or a
 /// tombstone. Returns the new row. There is no burn of a write that adopts its row.
 ///
-/// `is_tombstone` says how the row was seen last. Where the version marks a tombstone, the burn keeps the mark, so it
+/// `known` is the row as it was seen last, if it was. Where the version marks a tombstone, the burn keeps the mark, so it
 /// demands that the row is still what it was.
 ///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
-pub(crate) fn burn(key: Attributes, demand: &Demand<'_>, id: WriteId, is_tombstone: bool) -> Option<ConditionalWrite> {
+/// Returns `None` if `known` is not the row of the write, or is older, and if the expression would exceed a limit of
+/// `DynamoDB`.
+pub(crate) fn burn(
+    key: Attributes,
+    layout: &Layout,
+    sent: &SentWrite,
+    known: Option<&Row>,
+) -> Option<ConditionalWrite> {
+    let Base::Row { version, window, incarnation } = sent.on else { return None };
+    let demand = match known {
+        Some(row) if row.at.incarnation != incarnation || row.at.version < version => return None,
+        Some(row) => Demand::of(layout, row),
+        None => Demand::at(layout, ItemVersion { version, incarnation })?,
+    };
+    let demand = &if window == 1 { demand } else { demand.in_window() };
+    let is_tombstone = known.is_some_and(|row| row.is_tombstone);
     if demand.is_foreign() {
         return None;
     }
     let mut expression = Expression::default();
-    expression.demand_window(demand, id);
+    expression.demand_window(demand, sent.id);
     expression.raise_version();
     expression.value(":zero", number(0));
     expression.set("#writes.#id = :zero - #version");
@@ -143,5 +158,39 @@ impl Expression {
             self.demand(format!("attribute_not_exists({name})"));
         }
         self.demand_life(layout);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::memory::WriteId;
+    use crate::protocol::row::first_attributes;
+    use crate::version::Version;
+
+    const LAYOUT: Layout = Layout { window: 4, ..Layout::of_key("id") };
+
+    fn row(creator: u8, version: u64) -> Row {
+        let mut attributes = first_attributes(&LAYOUT, WriteId::from_bytes([creator; 8]));
+        attributes.insert("_version".to_owned(), number(version));
+        Row::read(&LAYOUT, attributes).expect("a row")
+    }
+
+    #[test]
+    fn a_burn_demands_the_window_of_its_write_from_the_row_that_was_seen_last() {
+        let window = |window: u64, known: Option<&Row>| {
+            let at = row(7, 5).at;
+            let on = Base::Row { version: at.version, window, incarnation: at.incarnation };
+            let sent = SentWrite::new(&LAYOUT, WriteId::from_random(9), None, on);
+            let values = burn(Attributes::new(), &LAYOUT, &sent, known)?.values;
+            let version = |name: &str| values[name].as_n().ok()?.parse::<u64>().ok();
+            Some((version(":first")?, version(":last")?))
+        };
+        assert_eq!([window(4, None), window(1, None)], [Some((5, 8)), Some((5, 5))]);
+        assert_eq!(window(4, Some(&row(7, 6))), Some((6, 9)), "no copy was applied before it");
+        assert_eq!(window(1, Some(&row(7, 5))), Some((5, 5)));
+        assert_eq!([row(7, 4), row(8, 6)].map(|other| window(4, Some(&other))), [None, None], "another row");
+        let created = SentWrite::new(&LAYOUT, WriteId::from_random(9), None, Base::NoRow(Version::ABSENT.next()));
+        assert!(burn(Attributes::new(), &LAYOUT, &created, None).is_none());
     }
 }

@@ -14,4 +14,5 @@ pub(crate) use sender::{PageRequest, Send, Sender};
 #[cfg(feature = "lambda")]
 pub(crate) use span::SEND_TARGET;
 pub(crate) use span::send_span;
-pub(crate) use transaction::{Address, Reason, step};
+pub use transaction::Reason;
+pub(crate) use transaction::{Address, step};

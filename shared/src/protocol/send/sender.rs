@@ -13,6 +13,7 @@ use super::whole::Whole;
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite, KeyRange};
 use crate::protocol::item::Attributes;
+use crate::protocol::memory::WriteId;
 use crate::protocol::seen_rows::SeenRows;
 use crate::retry::RetryPolicy;
 use aws_sdk_dynamodb::Client;
@@ -199,6 +200,11 @@ impl Sender {
             Ok(step) => of_one_step(self.transact(vec![step], token, send).await),
             Err(source) => SendOutcome::Rejected(source),
         }
+    }
+
+    /// The id of a new write.
+    pub(crate) fn new_id(&self) -> WriteId {
+        WriteId::from_random(self.rng.next_u64())
     }
 
     /// A new token for the sends of one transaction, less the number of mismatches that follows it.

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 /// The cancellation reason of one step of a transaction.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Reason {
+pub enum Reason {
     /// This step was not a reason.
     None,
     /// The condition of the step did not hold. Holds the row that refused it, if there was one.
@@ -26,6 +26,13 @@ pub(crate) enum Reason {
     NotNow,
     /// The step is impossible. Sending it again is useless.
     Rejected,
+}
+
+impl Reason {
+    /// The row that refused the step, if there was one.
+    pub(crate) fn into_item(self) -> Option<Attributes> {
+        if let Reason::Refused(item) = self { item } else { None }
+    }
 }
 
 /// The address of a row that a batch reads.
@@ -114,10 +121,9 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
 pub(super) fn of_one_step(
     outcome: SendOutcome<(), Vec<Reason>>,
 ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
-    let refused_by = |reason| if let Reason::Refused(item) = reason { item } else { None };
     match outcome {
         SendOutcome::Applied(()) => SendOutcome::Applied(None),
-        SendOutcome::Refused(reasons) => SendOutcome::Refused(reasons.into_iter().next().and_then(refused_by)),
+        SendOutcome::Refused(reasons) => SendOutcome::Refused(reasons.into_iter().next().and_then(Reason::into_item)),
         SendOutcome::NotApplied(source) => SendOutcome::NotApplied(source),
         SendOutcome::Expired(source) => SendOutcome::Expired(source),
         SendOutcome::Rejected(source) => SendOutcome::Rejected(source),

@@ -1,34 +1,128 @@
-//! Judges a cancelled transaction: what it proves about every send (pure).
+//! Judges a refused change, of one step or of several: what the rows that refused it prove about every send (pure).
 
-use super::step::Role;
+use super::condition::{HOLDER, TOKEN};
+use super::fate::may_still_land;
+use super::item::Attributes;
+use super::judge::{Base, SeenRow, SentWrite, Verdict, judge, judge_without_copies};
+use super::memory::WriteId;
+use super::row::{self, Row, is_soon};
+use super::send::Reason;
+use super::settle::burn_helps;
 use crate::layout::Layout;
-use crate::protocol::condition::{HOLDER, TOKEN};
-use crate::protocol::judge::{SeenRow, SentWrite, Verdict, judge, judge_without_copies};
-use crate::protocol::row;
-use crate::protocol::send::Reason;
-use crate::table::prepare::item_soon_purged;
 use std::time::SystemTime;
 
-/// One step of a cancelled transaction.
-pub(crate) struct Cancelled<'a> {
-    pub role: &'a Role,
-    pub reason: &'a Reason,
-    /// What the record of the row says of its table.
+/// The effect of a step.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Role {
+    /// The step writes to the observed state, and leaves the write id.
+    Writes(SentWrite),
+    /// The step demands that the row is still in the observed state.
+    Checks(Base),
+    /// The step adds to numbers at any version, and leaves no id.
+    Adds,
+    /// The step demands that a lease is held under this token.
+    Requires(u64),
+}
+
+impl Role {
+    /// The state of the row that the step demands.
+    pub(crate) fn base(&self) -> Option<Base> {
+        match self {
+            Role::Writes(sent) => Some(sent.on),
+            Role::Checks(on) => Some(*on),
+            Role::Adds | Role::Requires(_) => None,
+        }
+    }
+}
+
+/// The parts of a row, or of its absence, by which a write is judged.
+pub(crate) struct Shown {
+    pub seen: Option<SeenRow>,
+    /// When TTL or a sweep may remove the row, in epoch seconds.
+    ends_at: Option<u64>,
+}
+
+impl Shown {
+    pub(crate) fn by(layout: &Layout, item: Option<&Attributes>) -> Self {
+        let seen = item.and_then(|item| row::seen(layout, item));
+        let ends_at = item.and_then(|item| row::ends_at(layout, item));
+        Shown { seen, ends_at }
+    }
+
+    pub(crate) fn by_row(layout: &Layout, row: Option<&Row>) -> Self {
+        let ends_at = row.and_then(|row| row.purge_at.or_else(|| row.epoch_seconds(layout.expires_at?)));
+        Shown { seen: row.map(Row::seen), ends_at }
+    }
+
+    /// Whether the row that refused a create may vanish while a copy of the create can still arrive.
+    pub(crate) fn is_soon(&self, sent: &SentWrite, now: SystemTime) -> bool {
+        matches!(sent.on, Base::NoRow(_)) && is_soon(self.ends_at, now)
+    }
+}
+
+/// One step of a refused change.
+pub(crate) struct RefusedStep<'a> {
+    /// The place of its row among the rows of the change.
+    pub row: usize,
+    pub role: Role,
     pub layout: &'static Layout,
+    pub reason: &'a Reason,
+    /// Whether the step may demand a version that a client made up, so that a lower one proves nothing.
+    pub is_named_by_client: bool,
+}
+
+impl RefusedStep<'_> {
+    /// The row that refused the step, if one did.
+    pub(crate) fn shown(&self) -> Option<Shown> {
+        if let Reason::Refused(item) = self.reason { Some(Shown::by(self.layout, item.as_ref())) } else { None }
+    }
+
+    /// The write that leaves an id, if the step is one.
+    pub(crate) fn write(&self) -> Option<SentWrite> {
+        if let Role::Writes(sent) = self.role { Some(sent) } else { None }
+    }
+
+    /// The verdict of the row that refused the step.
+    fn verdict(&self, sent: &SentWrite) -> Option<Verdict> {
+        Some(judge(sent, self.shown()?.seen.as_ref()))
+    }
+
+    /// Whether a burn of the step would prove something.
+    pub(crate) fn burn_helps(&self) -> bool {
+        self.write().is_some_and(|sent| burn_helps(&sent, self.verdict(&sent)))
+    }
+
+    /// Whether a second copy of the step may still be applied, if no send of it is pending.
+    fn may_still_land(&self, now: SystemTime) -> bool {
+        let Some(shown) = self.shown() else { return true };
+        let sent = match self.role {
+            Role::Writes(sent) => sent,
+            Role::Checks(on) => SentWrite::new(self.layout, WriteId::from_random(0), None, on),
+            Role::Adds | Role::Requires(_) => return true,
+        };
+        may_still_land(&sent, shown.seen.as_ref(), shown.is_soon(&sent, now))
+    }
 }
 
 /// Judges all steps by each. Steps are applied together or not at all. So if one step landed, all did, and if one step
 /// is never applied, none is.
 ///
 /// Steps that only check or add leave no id, and prove nothing. Their rows may have moved on before or after.
-pub(crate) fn judge_cancellation<'a>(steps: impl Iterator<Item = Cancelled<'a>>, now: SystemTime) -> Verdict {
-    judge_steps(steps.filter_map(|Cancelled { role, reason, layout }| {
-        let (Role::Writes(sent), Reason::Refused(item)) = (role, reason) else { return None };
-        let seen = item.as_ref().and_then(|item| row::seen(layout, item));
-        let verdict = judge(sent, seen.as_ref());
-        let is_soon = || item_soon_purged(layout, sent, item.as_ref(), now);
-        Some((verdict, verdict == Verdict::NeverApplied && is_soon()))
+pub(crate) fn judge_refusal(steps: &[RefusedStep<'_>], now: SystemTime) -> Verdict {
+    judge_steps(steps.iter().filter_map(|step| {
+        let (sent, shown) = (step.write()?, step.shown()?);
+        let verdict = match judge(&sent, shown.seen.as_ref()) {
+            Verdict::Corrupt if step.is_named_by_client => Verdict::Unproved,
+            verdict => verdict,
+        };
+        Some((verdict, shown.is_soon(&sent, now)))
     }))
+}
+
+/// Whether a second copy of these steps may still be applied, if no send of them is pending: none of the reasons shows that
+/// the condition of its step cannot hold again.
+pub(crate) fn steps_may_still_land(steps: &[RefusedStep<'_>], now: SystemTime) -> bool {
+    steps.iter().any(|step| step.write().is_some()) && steps.iter().all(|step| step.may_still_land(now))
 }
 
 /// Judges all steps by the verdicts on the refused ones that leave an id. Each verdict comes with whether the row may
@@ -67,11 +161,11 @@ pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
 }
 
 /// Whether a step shows that its lease is lost.
-pub(crate) fn is_lease_lost<'a>(mut steps: impl Iterator<Item = (&'a Role, &'a Reason)>) -> bool {
-    steps.any(|(role, reason)| match (role, reason) {
+pub(crate) fn is_lease_lost(steps: &[RefusedStep<'_>]) -> bool {
+    steps.iter().any(|step| match (step.role, step.reason) {
         (Role::Requires(mine), Reason::Refused(Some(row))) => {
             let current = row.get(TOKEN).and_then(row::read_number);
-            current.is_some_and(|current| is_lost(*mine, current, row.contains_key(HOLDER)))
+            current.is_some_and(|current| is_lost(mine, current, row.contains_key(HOLDER)))
         }
         _ => false,
     })
@@ -80,9 +174,6 @@ pub(crate) fn is_lease_lost<'a>(mut steps: impl Iterator<Item = (&'a Role, &'a R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::item::Attributes;
-    use crate::protocol::judge::Base;
-    use crate::protocol::memory::WriteId;
     use crate::version::{Incarnation, Version};
     use aws_sdk_dynamodb::types::AttributeValue;
     use std::time::{Duration, UNIX_EPOCH};
@@ -124,9 +215,17 @@ mod tests {
         })
     }
 
+    fn refused_step(row: usize, role: Role, reason: &Reason) -> RefusedStep<'_> {
+        RefusedStep { row, role, layout: &LAYOUT, reason, is_named_by_client: false }
+    }
+
+    fn refusal(steps: &[(Role, Reason)]) -> Vec<RefusedStep<'_>> {
+        let steps = steps.iter().enumerate();
+        steps.map(|(row, (role, reason))| refused_step(row, *role, reason)).collect()
+    }
+
     fn judged(steps: &[(Role, Reason)]) -> Verdict {
-        let steps = steps.iter().map(|(role, reason)| Cancelled { role, reason, layout: &LAYOUT });
-        judge_cancellation(steps, UNIX_EPOCH + Duration::from_hours(1))
+        judge_refusal(&refusal(steps), UNIX_EPOCH + Duration::from_hours(1))
     }
 
     fn refused(row: Attributes) -> Reason {
@@ -176,7 +275,7 @@ mod tests {
             }
             Reason::Refused(Some(row))
         };
-        let is_lost = |reason: Reason| is_lease_lost([(&Role::Requires(7), &reason)].into_iter());
+        let is_lost = |reason: Reason| is_lease_lost(&refusal(&[(Role::Requires(7), reason)]));
         assert!(is_lost(lease(8, true)) && is_lost(lease(8, false)) && is_lost(lease(7, false)));
         assert!(!is_lost(lease(6, true)) && !is_lost(lease(6, false)) && !is_lost(lease(7, true)));
         assert!(!is_lost(Reason::Refused(None)) && !is_lost(Reason::NotNow) && !is_lost(Reason::None));
@@ -205,6 +304,9 @@ mod tests {
     fn a_version_that_went_down_is_corrupt_unless_another_step_proves_more() {
         let back = || (update(9), refused(row_of(THEIRS, 4)));
         assert_eq!(judged(&[back()]), Verdict::Corrupt);
+        let (role, reason) = back();
+        let named = RefusedStep { is_named_by_client: true, ..refused_step(0, role, &reason) };
+        assert_eq!(judge_refusal(&[named], UNIX_EPOCH), Verdict::Unproved);
         assert_eq!(judged(&[back(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
     }
 }

@@ -1,6 +1,6 @@
-//! What follows from the verdict on a refused write (pure): is it told, sent again, burned, or unknown?
+//! What follows from the verdict on a refused change (pure): is it told, sent again, burned, or unknown?
 //!
-//! The async loops of tables and transactions do what these functions say, and so do the models in `dev/models`.
+//! The engine in `change.rs` does what these functions say, and so do the models in `dev/models`.
 
 use crate::error::Failure;
 use crate::protocol::judge::{Base, SentWrite, Verdict};
@@ -22,71 +22,58 @@ pub(crate) fn while_open(failure: Failure) -> Failure {
     }
 }
 
-/// What follows from the refusal of a write at a version, or of a create.
+/// What follows from a refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AfterWrite {
-    /// It was applied.
-    Applied,
-    /// The write was not applied and never will be.
-    Conflict,
-    /// Nothing is proved, and a send is pending.
-    Unknown,
-    /// Nothing is pending, and the version of the row went down.
-    Corrupt,
-}
-
-/// Says what follows from the refusal of a write at a version, or of a create. `is_pending` says that another send may
-/// have been applied or may still be, and `is_soon` that the row may vanish while a copy of a create can arrive.
-/// `named_by_client` says that the version was not read: a client may make one up.
-///
-/// Only a pending send can make the outcome unknown. With nothing pending, a row that does not show our id is a conflict.
-#[must_use]
-pub fn after_write(verdict: Verdict, is_pending: bool, is_soon: bool, named_by_client: bool) -> AfterWrite {
-    match verdict {
-        Verdict::Landed(_) => AfterWrite::Applied,
-        Verdict::NeverApplied if !is_soon => AfterWrite::Conflict,
-        _ if is_pending => AfterWrite::Unknown,
-        Verdict::Corrupt if !named_by_client => AfterWrite::Corrupt,
-        _ => AfterWrite::Conflict,
-    }
-}
-
-/// What follows from the refusal of an add, or of its burn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AfterAdd {
-    /// The add was applied, and made this version.
+pub enum After {
+    /// The change was applied, and made this version.
     Landed(Version),
-    /// Under its id, the add was not applied and never will be.
+    /// The change was not applied. Decide again.
     NotApplied,
-    /// A copy may still be applied: burn it.
+    /// A copy may still be applied: burn a write that leaves an id.
     Burn,
+    /// No copy can be applied any more, because the lease is lost. The rows show whether an earlier one was.
+    AskRows,
     /// Nothing is proved, and a send is pending.
     Unknown,
-    /// Nothing is pending, and the version of the row went down.
+    /// Nothing is pending, and the version of a row went down.
     Corrupt,
 }
 
-/// Says what follows from the refusal of an add.
+/// The facts beside the verdict that decide what follows from a refusal.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Facts {
+    /// Another send may have been applied, or may still be.
+    pub is_pending: bool,
+    /// The change requires a lease, and the lease is lost.
+    pub is_lease_lost: bool,
+    /// A write of the change can be burned, and no row has shown that this would prove nothing.
+    pub can_burn: bool,
+}
+
+/// Says what follows from a refusal, by the verdict on the whole change.
+///
+/// Only a pending send can make the outcome unknown. With nothing pending, rows that do not show our id refuse the change.
 #[must_use]
-pub fn after_add(verdict: Verdict, is_pending: bool) -> AfterAdd {
-    match (verdict, is_pending) {
-        (Verdict::Landed(version), _) => AfterAdd::Landed(version),
-        // A version that was read never goes down. One that a caller made up is no state to start from either.
-        (Verdict::Corrupt, false) => AfterAdd::Corrupt,
-        (Verdict::NeverApplied, _) | (_, false) => AfterAdd::NotApplied,
-        (Verdict::Open, true) => AfterAdd::Burn,
-        (Verdict::Unproved | Verdict::Corrupt, true) => AfterAdd::Unknown,
+pub fn after(verdict: Verdict, facts: Facts) -> After {
+    match verdict {
+        Verdict::Landed(version) => After::Landed(version),
+        Verdict::NeverApplied => After::NotApplied,
+        // A version that was read never goes down, unless the table was restored.
+        Verdict::Corrupt if !facts.is_pending => After::Corrupt,
+        _ if !facts.is_pending => After::NotApplied,
+        Verdict::Open | Verdict::Unproved if facts.is_lease_lost => After::AskRows,
+        Verdict::Open | Verdict::Unproved if facts.can_burn => After::Burn,
+        Verdict::Open | Verdict::Unproved | Verdict::Corrupt => After::Unknown,
     }
 }
 
-/// Says what follows from the refusal of the burn of an add. The verdict is that on the add.
+/// Whether a burn of a write would prove something after its row refused it with this verdict. `None` says that the row
+/// was not shown.
+///
+/// A row that was shown and proves nothing has forgotten the id, or is another row. It would refuse the burn too.
 #[must_use]
-pub fn after_burn(verdict: Verdict) -> AfterAdd {
-    match verdict {
-        Verdict::Landed(version) => AfterAdd::Landed(version),
-        Verdict::NeverApplied => AfterAdd::NotApplied,
-        Verdict::Open | Verdict::Unproved | Verdict::Corrupt => AfterAdd::Unknown,
-    }
+pub fn burn_helps(sent: &SentWrite, shown: Option<Verdict>) -> bool {
+    burn_of_step(sent).is_some() && matches!(shown, None | Some(Verdict::Open))
 }
 
 /// Whether the row is still in the window of a refused add.
@@ -98,44 +85,6 @@ pub fn is_in_window(sent: &SentWrite, at: ItemVersion) -> bool {
             let (first, now) = (version.get(), at.version.get());
             at.incarnation == incarnation && (first..first + window).contains(&now)
         }
-    }
-}
-
-/// What follows from the cancellation of a transaction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AfterCancellation {
-    /// All steps were applied.
-    Landed,
-    /// No step was applied, and none ever will be under this id. Decide again.
-    NotApplied,
-    /// No copy can be applied any more, because the lease is lost. The rows show whether an earlier one was.
-    AskRows,
-    /// A copy may still be applied: burn a step that leaves an id.
-    Burn,
-    /// Nothing is proved, and a send is pending.
-    Unknown,
-    /// Nothing is pending, and the version of a row went down.
-    Corrupt,
-}
-
-/// Says what follows from a cancellation, by the verdict on all steps.
-#[must_use]
-pub fn after_cancellation(verdict: Verdict, is_pending: bool, is_lease_lost: bool) -> AfterCancellation {
-    match verdict {
-        Verdict::Unproved | Verdict::Open if is_pending && is_lease_lost => AfterCancellation::AskRows,
-        Verdict::Unproved | Verdict::Open if is_pending => AfterCancellation::Burn,
-        verdict => after_settling(verdict, is_pending),
-    }
-}
-
-/// Says what follows from the verdict on a transaction when nothing more can be done to get a better one.
-#[must_use]
-pub fn after_settling(verdict: Verdict, is_pending: bool) -> AfterCancellation {
-    match (verdict, is_pending) {
-        (Verdict::Landed(_), _) => AfterCancellation::Landed,
-        (Verdict::NeverApplied, _) | (Verdict::Unproved | Verdict::Open, false) => AfterCancellation::NotApplied,
-        (_, true) => AfterCancellation::Unknown,
-        (Verdict::Corrupt, false) => AfterCancellation::Corrupt,
     }
 }
 
@@ -224,12 +173,24 @@ pub(crate) fn made(sent: &SentWrite, version: Version) -> ItemVersion {
 mod tests {
     use super::*;
 
-    /// A version that was read never goes down, unless the table was restored.
+    const LANDED: Verdict = Verdict::Landed(Version::ABSENT.next());
+
     #[test]
-    fn a_version_that_went_down_is_corrupt_unless_a_client_named_it_or_a_send_is_pending() {
-        let after = |is_pending, named| after_write(Verdict::Corrupt, is_pending, false, named);
-        assert_eq!((after(false, false), after(false, true)), (AfterWrite::Corrupt, AfterWrite::Conflict));
-        assert_eq!((after(true, false), after(true, true)), (AfterWrite::Unknown, AfterWrite::Unknown));
+    fn only_a_pending_send_makes_a_refusal_unknown_and_only_where_nothing_can_be_burned() {
+        let nothing = Facts::default();
+        for facts in [nothing, Facts { is_pending: true, ..nothing }] {
+            assert_eq!(after(LANDED, facts), After::Landed(Version::ABSENT.next()));
+            assert_eq!(after(Verdict::NeverApplied, facts), After::NotApplied);
+        }
+        let pending = Facts { is_pending: true, ..nothing };
+        for verdict in [Verdict::Open, Verdict::Unproved] {
+            assert_eq!(after(verdict, Facts { is_lease_lost: true, can_burn: true, ..nothing }), After::NotApplied);
+            assert_eq!(after(verdict, pending), After::Unknown);
+            assert_eq!(after(verdict, Facts { can_burn: true, ..pending }), After::Burn);
+            assert_eq!(after(verdict, Facts { can_burn: true, is_lease_lost: true, ..pending }), After::AskRows);
+        }
+        assert_eq!(after(Verdict::Corrupt, nothing), After::Corrupt);
+        assert_eq!(after(Verdict::Corrupt, Facts { can_burn: true, is_lease_lost: true, ..pending }), After::Unknown);
     }
 
     const X: StepKind = StepKind::Adds { row: 0, can_anchor: true };

@@ -1,0 +1,183 @@
+//! [`Attempts`]: the current attempt of one change, and those that were refused and may still be applied (pure).
+
+use super::fate::{Fate, fate};
+use super::judge::{Base, SentWrite};
+use super::memory::WriteId;
+use super::refusal::{RefusedStep, Shown};
+use super::settle::{MOST_OPEN, StepKind, made, while_open, writes_to};
+use crate::error::Failure;
+use crate::version::{Incarnation, ItemVersion};
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+/// The attempts of one change. Those that were refused and may still be applied are *open*. The next attempt has an id of
+/// its own and excludes them: it writes to a row that would remember them, and burns their ids there. So at most one of all
+/// attempts is applied, and the rows tell which.
+#[derive(Debug)]
+pub(crate) struct Attempts {
+    /// The id of the current attempt.
+    pub id: WriteId,
+    open: Vec<OpenAttempt>,
+    /// The earlier attempt that was applied, and the version that it made: a second copy of it, after it had been refused.
+    pub landed: Option<(WriteId, ItemVersion)>,
+}
+
+/// An attempt that was refused and may still be applied.
+#[derive(Debug)]
+pub(crate) struct OpenAttempt {
+    pub id: WriteId,
+    /// The rows that would remember it, each with what was sent to it.
+    pub writes: Vec<(usize, SentWrite)>,
+    /// Whether it may have been applied, and a row would have forgotten it.
+    is_forgotten: bool,
+}
+
+impl OpenAttempt {
+    fn rows(&self) -> Vec<usize> {
+        self.writes.iter().map(|(row, _)| *row).collect()
+    }
+}
+
+impl Attempts {
+    pub(crate) fn new(id: WriteId) -> Self {
+        Attempts { id, open: Vec::new(), landed: None }
+    }
+
+    /// Whether an earlier attempt may have been applied since it was refused.
+    pub(crate) fn are_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// The failure of a change that ends here.
+    pub(crate) fn failed(&self, failure: Failure) -> Failure {
+        if self.open.is_empty() { failure } else { while_open(failure) }
+    }
+
+    /// Fails if an earlier attempt may have been applied although no row that was shown tells.
+    pub(crate) fn check_remembered(&self) -> Result<(), Failure> {
+        if self.open.iter().any(|open| open.is_forgotten) {
+            let source = "an earlier attempt may have been applied, and its row no longer remembers it".into();
+            return Err(Failure::OutcomeUnknown { source });
+        }
+        Ok(())
+    }
+
+    /// The rows that would remember each open attempt.
+    pub(crate) fn rows(&self) -> Vec<Vec<usize>> {
+        self.open.iter().map(OpenAttempt::rows).collect()
+    }
+
+    /// Takes an open attempt that may still be applied although these steps are: none of the steps writes to a row that
+    /// would remember it.
+    pub(crate) fn take_one_beside(&mut self, steps: &[StepKind]) -> Option<OpenAttempt> {
+        let index = self.open.iter().position(|open| !writes_to(steps, &open.rows()))?;
+        Some(self.open.swap_remove(index))
+    }
+
+    /// The ids that a write to this row burns: those that a row of this incarnation would remember.
+    pub(crate) fn burnable(&self, row: usize, incarnation: Option<Incarnation>) -> Vec<WriteId> {
+        let is_here = |sent: &SentWrite| match sent.on {
+            Base::Row { incarnation: of, .. } => !of.is_foreign() && Some(of) == incarnation,
+            Base::NoRow(_) => false,
+        };
+        let writes = self.open.iter().flat_map(|open| &open.writes);
+        writes.filter(|(of, sent)| *of == row && is_here(sent)).map(|(_, sent)| sent.id).collect()
+    }
+
+    /// A row of each open attempt of which no row was shown. A service may name only one of the steps whose condition did
+    /// not hold, so a refusal by other rows does not tell whether one of these attempts was applied.
+    pub(crate) fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> BTreeSet<usize> {
+        let rows = self.open.iter().map(OpenAttempt::rows);
+        let unseen = rows.filter(|rows| !rows.iter().any(|row| is_shown(*row)));
+        unseen.filter_map(|rows| rows.first().copied()).collect()
+    }
+
+    /// Judges the open attempts by a row that was shown: finds the one that was applied, and drops those that never will be.
+    pub(crate) fn judge(&mut self, row: usize, shown: &Shown, now: SystemTime) {
+        let landed = &mut self.landed;
+        self.open.retain_mut(|open| {
+            for (_, sent) in open.writes.iter_mut().filter(|(of, _)| *of == row) {
+                match fate(sent, shown.seen.as_ref(), shown.is_soon(sent, now)) {
+                    Fate::Landed(version) => *landed = Some((open.id, made(sent, version))),
+                    Fate::Never => return false,
+                    Fate::Open(known) => *sent = known,
+                    Fate::Forgotten => open.is_forgotten = true,
+                }
+            }
+            true
+        });
+    }
+
+    /// Goes on under the id `next`, after these steps, which were refused and may still be applied.
+    ///
+    /// # Errors
+    /// [`Failure::OutcomeUnknown`] if too many attempts are open. Each makes the expressions of the next one longer.
+    pub(crate) fn leave_open(&mut self, steps: &[RefusedStep<'_>], next: WriteId) -> Result<(), Failure> {
+        if self.open.len() == MOST_OPEN {
+            return Err(Failure::OutcomeUnknown {
+                source: "too many attempts were refused and may still be applied".into(),
+            });
+        }
+        let known = |step: &RefusedStep<'_>| {
+            let seen = step.shown().and_then(|shown| shown.seen);
+            Some((step.row, step.write()?.not_applied_before(seen.as_ref())))
+        };
+        self.open.push(OpenAttempt {
+            id: self.id,
+            writes: steps.iter().filter_map(known).collect(),
+            is_forgotten: false,
+        });
+        self.id = next;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Layout;
+    use crate::protocol::refusal::Role;
+    use crate::protocol::send::Reason;
+    use crate::version::Version;
+
+    static LAYOUT: Layout = Layout::of_key("id");
+    const ROW: Incarnation = Incarnation::from_bytes([7; 8]);
+
+    fn id(number: u64) -> WriteId {
+        WriteId::from_random(number)
+    }
+
+    fn update_of(id: WriteId, incarnation: Incarnation) -> Role {
+        let version = Version::new(3).expect("small");
+        Role::Writes(SentWrite::new(&LAYOUT, id, None, Base::Row { version, window: 1, incarnation }))
+    }
+
+    fn step(row: usize, role: Role) -> RefusedStep<'static> {
+        RefusedStep { row, role, layout: &LAYOUT, reason: &Reason::NotNow, is_named_by_client: false }
+    }
+
+    #[test]
+    fn a_write_burns_the_open_attempts_that_its_row_would_remember() {
+        let foreign = Incarnation::of_content([1; 16]);
+        let mut attempts = Attempts::new(id(1));
+        let steps = |id| [step(0, update_of(id, ROW)), step(1, update_of(id, foreign)), step(2, Role::Adds)];
+        attempts.leave_open(&steps(id(1)), id(2)).expect("one");
+        attempts.leave_open(&[step(0, update_of(id(2), Incarnation::from_bytes([8; 8])))], id(3)).expect("two");
+        assert_eq!(attempts.burnable(0, Some(ROW)), [id(1)]);
+        assert_eq!((attempts.burnable(1, Some(foreign)), attempts.burnable(0, None)), (vec![], vec![]));
+        assert_eq!((attempts.id, attempts.rows()), (id(3), vec![vec![0, 1], vec![0]]));
+        let beside = [StepKind::Writes(1)];
+        assert_eq!(attempts.take_one_beside(&beside).map(|open| open.id), Some(id(2)));
+        assert!(attempts.take_one_beside(&beside).is_none() && attempts.are_open());
+    }
+
+    #[test]
+    fn a_change_gives_up_as_unknown_when_it_would_have_more_than_the_most_open_attempts() {
+        let mut attempts = Attempts::new(id(0));
+        for number in 0..MOST_OPEN as u64 {
+            attempts.leave_open(&[step(0, update_of(id(number), ROW))], id(number + 1)).expect("not too many");
+        }
+        let refused = attempts.leave_open(&[step(0, update_of(id(99), ROW))], id(100));
+        assert!(matches!(refused, Err(Failure::OutcomeUnknown { .. })), "{refused:?}");
+    }
+}

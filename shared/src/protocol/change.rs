@@ -1,0 +1,185 @@
+//! The one engine of changes: finds out what became of a refused attempt, and burns it if nothing less proves it.
+//!
+//! A write of one row is a change of one step, and a transaction one of several. What follows from a refusal is decided in
+//! `settle.rs`, by the verdict of `refusal.rs`, for both alike.
+
+use super::attempts::Attempts;
+use super::batch::read_rows;
+use super::condition::{self, ConditionalWrite};
+use super::deliver::{Delivery, WriteOutcome};
+use super::item::Attributes;
+use super::judge::{SentWrite, Verdict, judge};
+use super::memory::WriteId;
+use super::refusal::{RefusedStep, Shown, is_lease_lost, judge_after_loss, judge_refusal, steps_may_still_land};
+use super::row::{self, Row};
+use super::send::{Address, Send};
+use super::settle::{After, Facts, StepBurn, after, burn_of_step};
+use crate::error::{Failure, Source};
+use crate::layout::Layout;
+use crate::version::{ItemVersion, Version};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A row of a change.
+pub(crate) struct Site<'a> {
+    pub address: &'a Address,
+    pub layout: &'static Layout,
+    /// The row as it was seen last.
+    pub known: Option<&'a Row>,
+    /// How long a tombstone is kept.
+    pub retention: Duration,
+}
+
+/// What became of a refused attempt.
+pub(crate) enum Settled {
+    /// It was applied. If it has one step, that made this version.
+    Landed(Version),
+    /// An earlier attempt was applied, and made this version. This attempt was not, and never will be.
+    Earlier(WriteId, ItemVersion),
+    /// It was not applied.
+    NotApplied(NotApplied),
+}
+
+/// What is known of an attempt that was not applied.
+#[derive(Default)]
+pub(crate) struct NotApplied {
+    /// The row whose burn proved it, as it is now.
+    pub burned: Option<(usize, Option<Attributes>)>,
+    /// Rows that must be read, because they may tell that an earlier attempt was applied.
+    pub unseen: BTreeSet<usize>,
+    /// The id of the attempt, if a second copy of it may still be applied.
+    pub open: Option<WriteId>,
+}
+
+/// A burned write.
+pub(crate) struct Burned {
+    pub row: usize,
+    pub verdict: Verdict,
+    /// The row as it is now.
+    pub item: Option<Attributes>,
+}
+
+impl Delivery<'_> {
+    /// Finds out what became of the current attempt, which was refused for these reasons. `pending` says that another send
+    /// of it may have been applied, or may still be.
+    ///
+    /// # Errors
+    /// [`Failure::OutcomeUnknown`] if nothing proves it. [`Failure::CorruptItem`]: the version of a row went down.
+    pub(crate) async fn settle<'s>(
+        &mut self,
+        attempts: &mut Attempts,
+        steps: &[RefusedStep<'_>],
+        pending: Option<Source>,
+        site: &(dyn Fn(usize) -> Site<'s> + Sync),
+    ) -> Result<Settled, Failure> {
+        let now = self.sender.clock.now();
+        // An earlier attempt excludes this one, so what is pending of it is not applied either.
+        for (row, shown) in steps.iter().filter_map(|step| Some((step.row, step.shown()?))) {
+            attempts.judge(row, &shown, now);
+        }
+        if let Some((id, at)) = attempts.landed {
+            return Ok(Settled::Earlier(id, at));
+        }
+        let verdict = judge_refusal(steps, now).traced();
+        let is_lease_lost = is_lease_lost(steps);
+        let burnable: Vec<_> = steps.iter().filter(|step| step.burn_helps()).collect();
+        let is_pending = pending.is_some();
+        let mut burned = None;
+        let follows = match after(verdict, Facts { is_pending, is_lease_lost, can_burn: !burnable.is_empty() }) {
+            After::AskRows => {
+                // If the rows cannot be asked, nothing is proved.
+                let verdict = self.judge_after_loss(steps, site).await.unwrap_or(Verdict::Unproved);
+                after(verdict, Facts { is_pending, ..Facts::default() })
+            }
+            After::Burn => {
+                let writes: Vec<_> = burnable.iter().filter_map(|step| Some((step.row, step.write()?))).collect();
+                let burn = self.burn(attempts, &writes, site).await.ok().flatten();
+                if let Some((id, at)) = attempts.landed {
+                    return Ok(Settled::Earlier(id, at));
+                }
+                let verdict = burn.as_ref().map_or(Verdict::Unproved, |burn| burn.verdict);
+                burned = burn.map(|burn| (burn.row, burn.item));
+                after(verdict, Facts { is_pending, ..Facts::default() })
+            }
+            follows => follows,
+        };
+        match (follows, pending) {
+            (After::Landed(version), _) => return Ok(Settled::Landed(version)),
+            (After::NotApplied, _) => {}
+            (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
+            (_, None) => {
+                attempts.check_remembered()?;
+                return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
+            }
+        }
+        let is_shown = |row: usize| {
+            let is_burned = burned.as_ref().is_some_and(|(of, _)| *of == row);
+            is_burned || steps.iter().any(|step| step.row == row && step.shown().is_some())
+        };
+        let mut settled = NotApplied { unseen: attempts.unseen(is_shown), ..NotApplied::default() };
+        let is_excluded = burned.is_some() || is_lease_lost || verdict == Verdict::NeverApplied;
+        if !is_excluded && steps_may_still_land(steps, now) {
+            settled.open = Some(attempts.id);
+            attempts.leave_open(steps, self.sender.new_id())?;
+        }
+        settled.burned = burned;
+        Ok(Settled::NotApplied(settled))
+    }
+
+    /// Makes sure that no copy of an attempt is applied any more, by burning one of these writes of it. Goes on under another
+    /// id. Returns `None` if none of them can be burned.
+    pub(crate) async fn burn<'s>(
+        &mut self,
+        attempts: &mut Attempts,
+        writes: &[(usize, SentWrite)],
+        site: &(dyn Fn(usize) -> Site<'s> + Sync),
+    ) -> Result<Option<Burned>, Failure> {
+        let to_burn = writes.iter().find_map(|(row, sent)| Some((*row, sent, self.burn_of(sent, &site(*row))?)));
+        let Some((row, sent, burn)) = to_burn else { return Ok(None) };
+        let Site { address, layout, .. } = site(row);
+        let sender = self.sender;
+        let write = |send: Send| sender.write(&address.table, burn.clone(), send.timeout);
+        let (verdict, item) = match self.until_proved(write).await? {
+            WriteOutcome::Applied(new) => (Verdict::NeverApplied, burn.new_row(new)),
+            WriteOutcome::Refused(refusal) => {
+                let shown = Shown::by(layout, refusal.by.as_ref());
+                let verdict = match judge(sent, shown.seen.as_ref()) {
+                    Verdict::NeverApplied if shown.is_soon(sent, sender.clock.now()) => Verdict::Unproved,
+                    verdict => verdict,
+                };
+                (verdict.traced(), refusal.by)
+            }
+        };
+        attempts.judge(row, &Shown::by(layout, item.as_ref()), sender.clock.now());
+        // The row refuses a burned id, so what follows is a new write.
+        attempts.id = self.sender.new_id();
+        Ok(Some(Burned { row, verdict, item }))
+    }
+
+    /// The burn of a write. `None` if it has none.
+    fn burn_of(&self, sent: &SentWrite, site: &Site<'_>) -> Option<ConditionalWrite> {
+        let Site { address, layout, known, retention } = site;
+        match burn_of_step(sent)? {
+            StepBurn::Tombstone => {
+                let purge_at = self.sender.clock.now() + *retention;
+                let item = row::tombstone(layout, &address.key, self.sender.new_id(), purge_at);
+                Some(condition::put_if_absent(layout, item))
+            }
+            StepBurn::InRow => condition::burn(address.key.clone(), layout, sent, *known),
+        }
+    }
+
+    /// Judges an attempt whose lease is lost, by the rows that it would have written. No copy of it can be applied any more,
+    /// so these rows show whether an earlier copy was.
+    async fn judge_after_loss<'s>(
+        &self,
+        steps: &[RefusedStep<'_>],
+        site: &(dyn Fn(usize) -> Site<'s> + Sync),
+    ) -> Result<Verdict, Failure> {
+        let writes: Vec<_> = steps.iter().filter_map(|step| Some((step, step.write()?))).collect();
+        let addresses: Vec<_> = writes.iter().map(|(step, _)| site(step.row).address.clone()).collect();
+        let items = read_rows(self.sender, self.call, &addresses).await?;
+        let seen = items.iter().zip(&writes).map(|(item, (step, _))| row::seen(step.layout, item.as_ref()?));
+        Ok(judge_after_loss(writes.iter().map(|(_, sent)| *sent).zip(seen)))
+    }
+}

@@ -1,0 +1,122 @@
+//! What becomes of a refused write (pure): may a second copy of it still be applied, and what does a later row tell of it?
+
+use super::judge::{Base, SeenRow, SentWrite, Verdict, judge};
+use crate::version::Version;
+
+/// Whether a second copy of a refused write may still be applied, if no send of it is pending. `is_soon` says that TTL may
+/// remove the row that refused a create while such a copy can arrive.
+///
+/// It may, unless the condition cannot hold again: the version has passed, the row is another one, the key is taken, the
+/// token is too low.
+#[must_use]
+pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> bool {
+    match (judge(write, seen), write.on) {
+        (Verdict::Landed(_), _) => false,
+        (Verdict::NeverApplied, _) => is_soon,
+        (Verdict::Open | Verdict::Corrupt, _) | (Verdict::Unproved, Base::NoRow(_)) => true,
+        (Verdict::Unproved, Base::Row { version, window, incarnation }) => {
+            let is_below = |row: &SeenRow| row.version.get() < version.get() + window;
+            let is_there = |row: &SeenRow| {
+                if incarnation.is_foreign() {
+                    row.incarnation.is_foreign() && row.version == version
+                } else {
+                    row.incarnation == incarnation && is_below(row)
+                }
+            };
+            write.versions_may_repeat || seen.is_some_and(is_there)
+        }
+    }
+}
+
+/// What a later row tells about an open attempt: one that was refused, with nothing pending, and might still be applied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// A second copy of it was applied, and made this version.
+    Landed(Version),
+    /// It was not applied, and never will be.
+    Never,
+    /// It was not applied so far. Holds what is known of it by this row.
+    Open(SentWrite),
+    /// No copy of it can be applied any more, but one may have been, and the row would have forgotten it.
+    Forgotten,
+}
+
+/// Says what a row tells about an open attempt. `is_soon` is that of [`may_still_land`].
+#[must_use]
+pub fn fate(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Fate {
+    match judge(open, seen) {
+        Verdict::Landed(version) => Fate::Landed(version),
+        Verdict::NeverApplied if !is_soon => Fate::Never,
+        _ if may_still_land(open, seen, is_soon) => Fate::Open(open.not_applied_before(seen)),
+        _ => Fate::Forgotten,
+    }
+}
+
+impl SentWrite {
+    /// The same write, known not to be applied when this row was seen. A copy can only be applied at the version of that row
+    /// or later. So the row proves more about it, and for longer.
+    #[must_use]
+    pub fn not_applied_before(self, seen: Option<&SeenRow>) -> Self {
+        match (self.on, seen) {
+            (Base::Row { version, window, incarnation }, Some(row))
+                if row.incarnation == incarnation && row.version > version && !self.versions_may_repeat =>
+            {
+                let passed = row.version.get() - version.get();
+                let on = Base::Row { version: row.version, window: window.saturating_sub(passed), incarnation };
+                SentWrite { on, ..self }
+            }
+            _ => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::judge::tests::{R, ROW, W, adoption, create, foreign, id, row_at, version, write};
+
+    #[test]
+    fn a_copy_of_a_refused_write_may_still_land_until_its_condition_cannot_hold_again() {
+        let (add, seen) = (write(id(99), 40, W), |at| Some(row_at(at)));
+        let may = |write: &SentWrite, row: Option<SeenRow>| may_still_land(write, row.as_ref(), false);
+        let in_window: Vec<bool> = (39..=40 + W).map(|at| may(&add, seen(at))).collect();
+        assert_eq!(in_window, [true, true, true, true, true, false]);
+        assert!(!may(&add, seen(40 + 2 * R)), "the version has passed, although the memory proves nothing");
+        assert!(!may(&add, None) && !may(&add, Some(foreign(41, 1))), "a row that is gone does not come back");
+        assert!(!may(&write(id(41), 40, W), seen(41)), "it landed");
+        let fenced = SeenRow { fence: Some(8), ..row_at(41) };
+        assert!(!may(&SentWrite { fence: Some(7), ..add }, Some(fenced)));
+        // A create: a taken key refuses it as long as the row stays.
+        assert!(!may(&create(id(99)), seen(40)) && may(&create(id(99)), None));
+        assert!(may_still_land(&create(id(99)), seen(40).as_ref(), true));
+        assert!(may(&SentWrite { rows_may_vanish: true, ..create(id(99)) }, seen(40)));
+        // A row that lost its memory tells no ids, but its version still refuses.
+        let silent = |at| SeenRow { memory: None, ..row_at(at) };
+        assert!(may(&add, Some(silent(40 + W - 1))) && !may(&add, Some(silent(40 + W))));
+        // Where another program writes without a condition, a state may come back.
+        let any = SentWrite { versions_may_repeat: true, ..add };
+        assert!(may(&any, None) && may(&any, seen(40 + 2 * R)));
+        // An adoption demands the version and no incarnation. Elsewhere, no version comes twice.
+        let adopts = adoption(id(99), 40, 1);
+        assert!(may(&adopts, Some(foreign(40, 2))));
+        assert!(!may(&adopts, Some(foreign(41, 2))) && !may(&adopts, seen(41)) && !may(&adopts, None));
+    }
+
+    /// A copy of an open attempt is applied after the row that refused the attempt was seen. So the row would remember it
+    /// for R commits from then on, and not only from the version of the attempt.
+    #[test]
+    fn an_open_attempt_is_settled_by_a_row_that_remembers_enough_and_is_unknown_by_a_later_one() {
+        let refused_by = row_at(42);
+        let open = write(id(99), 40, W).not_applied_before(Some(&refused_by));
+        assert_eq!(open.on, Base::Row { version: version(42), window: 2, incarnation: ROW });
+        let fates: Vec<_> = (42..=42 + R).map(|at| fate(&open, Some(&row_at(at)), false)).collect();
+        assert!(matches!(fates[..2], [Fate::Open(_), Fate::Open(_)]), "{fates:?}");
+        assert!(fates[2..usize::try_from(R).expect("small")].iter().all(|fate| *fate == Fate::Never), "{fates:?}");
+        assert_eq!(fates.last(), Some(&Fate::Forgotten));
+        assert_eq!([None, Some(&foreign(43, 1))].map(|row| fate(&open, row, false)), [Fate::Forgotten; 2]);
+        let applied = SentWrite { id: id(43), ..open };
+        assert_eq!(fate(&applied, Some(&row_at(44)), false), Fate::Landed(version(43)));
+        assert!(matches!(fate(&create(id(99)), Some(&refused_by), true), Fate::Open(_)));
+        assert_eq!(fate(&create(id(99)), Some(&refused_by), false), Fate::Never);
+    }
+}
