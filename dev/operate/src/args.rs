@@ -1,52 +1,101 @@
 //! The command line of `fencepost`.
 
-use crate::failure::Failure;
+use clap::{Args, Parser, Subcommand};
 use fencepost::operate::Task;
 use fencepost::{Deletes, Names};
-use lexopt::{Arg, Parser, ValueExt};
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-/// The output of `fencepost --help`.
-pub const HELP: &str = "\
-For the operators of a DynamoDB table that programs change with Fencepost.
+#[derive(Parser)]
+#[command(name = "fencepost", version, about)]
+#[command(
+    after_help = "The region and the credentials come from the environment or from the profile, as for other tools \
+of AWS.\nRows go to the standard output, and progress to the standard error."
+)]
+struct Line {
+    #[command(subcommand)]
+    word: Word,
+}
 
-Usage: fencepost explain --table NAME --key NAME=VALUE [--key NAME=VALUE]
-                            says what one row tells about its past, and what is wrong with it
-       fencepost explain --table NAME [--problems]
-                            the same for each row, or for those with problems
-       fencepost adopt   --table NAME [--write]
-                            adopts the rows of other programs, which the first change of each would do otherwise
-       fencepost sweep   --table NAME [--write]
-                            removes tombstones whose time has passed, where TTL does not
-       fencepost restamp --table NAME [--write]
-                            gives each row of a restored table a new incarnation, so that old ETags answer 412.
-                            Stop all writers before. See \"Restore\" in docs/operations.md
+#[derive(Subcommand)]
+enum Word {
+    /// Say what rows tell about their past, and what is wrong with them
+    Explain {
+        /// Explain only rows with problems
+        #[arg(long)]
+        problems: bool,
+        /// Explain one row: give each part of its key
+        #[arg(long, value_name = "NAME=VALUE", value_parser = part_of_key, conflicts_with_all = ["problems", "rate", "state"])]
+        key: Vec<(String, String)>,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Adopt the rows of other programs, which the first change of each would do otherwise
+    Adopt(Writing),
+    /// Remove tombstones whose time has passed, where TTL does not
+    Sweep(Writing),
+    /// Give each row of a restored table a new incarnation, so that old entity tags answer 412
+    ///
+    /// Stop all writers before. See "Restore" in docs/operations.md.
+    Restamp(Writing),
+}
 
-Without --write, nothing is written: the run only counts what it would write.
+#[derive(Args)]
+struct Writing {
+    /// Write, and not only count. Each write is conditional, so it never overwrites a change
+    #[arg(long)]
+    write: bool,
+    #[command(flatten)]
+    options: Options,
+}
 
-  --write            write. Each write is conditional, so it never overwrites a change
-  --rate N           use at most N capacity units in a second, reads and writes together
-  --state FILE       keep the place of the run in FILE. The same command goes on there after an interruption
-  --json             one JSON object per line: rows, and at the end the counts
-  --problems         explain only rows with problems
-  --endpoint URL     another DynamoDB than that of the region
-  --version-attribute NAME, --incarnation-attribute NAME, --writes-attribute NAME, --purge-attribute NAME,
-  --buried-attribute NAME, --fence-attribute NAME
-                     the names of Fencepost's attributes, if the Record of the table changes them
-  --deletes HOW      expire, sweep, keep or remove, as in the Record. Without it, the marks in the rows tell
-  --help             print this
+#[derive(Args)]
+struct Options {
+    /// The name of the table
+    #[arg(long, value_name = "NAME")]
+    table: String,
+    /// Use at most N capacity units in a second, reads and writes together
+    #[arg(long, value_name = "N")]
+    rate: Option<NonZeroU32>,
+    /// Keep the place of the run in FILE. The same command goes on there after an interruption
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// One JSON object per line: rows, and at the end the counts
+    #[arg(long)]
+    json: bool,
+    /// Another DynamoDB than that of the region
+    #[arg(long, value_name = "URL", value_parser = address)]
+    endpoint: Option<String>,
+    /// How items are deleted, as in the Record: expire, sweep, keep or remove. Without it, the marks in the rows tell
+    #[arg(long, value_name = "HOW", value_parser = way_of_deletes)]
+    deletes: Option<Deletes>,
+    #[command(flatten)]
+    attributes: Attributes,
+}
 
-The region and the credentials come from the environment or from the profile, as for other tools of AWS. Rows go to the
-standard output, and progress to the standard error.
-";
+#[derive(Args)]
+#[command(next_help_heading = "Names of Fencepost's attributes, if the Record of the table changes them")]
+#[expect(clippy::struct_field_names, reason = "they are the names of the options")]
+struct Attributes {
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    version_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    incarnation_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    writes_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    purge_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    buried_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    fence_attribute: Option<&'static str>,
+}
 
 /// The command that the user asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Print [`HELP`].
-    Help,
     /// Explain one row.
     Row(Row),
     /// Run over a whole table.
@@ -105,106 +154,74 @@ pub fn name_of(task: Task) -> &'static str {
     }
 }
 
-/// Reads the arguments that follow the program's name.
+/// Reads the command line, which begins with the program's name.
 ///
 /// # Errors
-/// A usage failure if an argument is unknown, malformed or contradicts another.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
-    let mut parser = Parser::from_args(arguments);
-    let task = match parser.next().map_err(Failure::usage)? {
-        None | Some(Arg::Short('h') | Arg::Long("help")) => return Ok(Command::Help),
-        Some(Arg::Value(word)) => [Task::Explain, Task::Adopt, Task::Sweep, Task::Restamp]
-            .into_iter()
-            .find(|task| word == name_of(*task))
-            .ok_or_else(|| Failure::usage(format!("there is no command {}", word.to_string_lossy())))?,
-        Some(other) => return Err(Failure::usage(other.unexpected())),
+/// An argument is unknown, malformed or contradicts another, or help or the version is asked for.
+pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let (task, options, write, problems_only, key) = match Line::try_parse_from(line)?.word {
+        Word::Explain { problems, key, options } => (Task::Explain, options, false, problems, key),
+        Word::Adopt(Writing { write, options }) => (Task::Adopt, options, write, false, Vec::new()),
+        Word::Sweep(Writing { write, options }) => (Task::Sweep, options, write, false, Vec::new()),
+        Word::Restamp(Writing { write, options }) => (Task::Restamp, options, write, false, Vec::new()),
     };
-    let (mut table, mut endpoint, mut deletes, mut rate, mut state) = (None, None, None, None, None);
-    let (mut write, mut json, mut problems_only) = (false, false, false);
-    let (mut names, mut key) = (Names::DEFAULT, Vec::new());
-    while let Some(argument) = parser.next().map_err(Failure::usage)? {
-        match argument {
-            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
-            Arg::Long("table") => table = Some(text(&mut parser)?),
-            Arg::Long("endpoint") => endpoint = Some(address(&mut parser)?),
-            Arg::Long("key") => key.push(part_of_key(&mut parser)?),
-            Arg::Long("write") => write = true,
-            Arg::Long("json") => json = true,
-            Arg::Long("problems") => problems_only = true,
-            Arg::Long("rate") => rate = Some(units(&mut parser)?),
-            Arg::Long("state") => state = Some(PathBuf::from(parser.value().map_err(Failure::usage)?)),
-            Arg::Long("deletes") => deletes = Some(way_of_deletes(&mut parser)?),
-            Arg::Long("version-attribute") => names = names.version(kept(&mut parser)?),
-            Arg::Long("incarnation-attribute") => names = names.incarnation(kept(&mut parser)?),
-            Arg::Long("writes-attribute") => names = names.writes(kept(&mut parser)?),
-            Arg::Long("purge-attribute") => names = names.purge_at(kept(&mut parser)?),
-            Arg::Long("buried-attribute") => names = names.buried(kept(&mut parser)?),
-            Arg::Long("fence-attribute") => names = names.fence(kept(&mut parser)?),
-            unknown => return Err(Failure::usage(unknown.unexpected())),
-        }
-    }
-    let table = table.ok_or_else(|| Failure::usage(format!("{} needs --table NAME", name_of(task))))?;
-    let target = Target { table, endpoint, names, deletes, json };
-    if task != Task::Explain && (problems_only || !key.is_empty()) {
-        return Err(Failure::usage("--key and --problems belong to explain"));
-    }
-    if task == Task::Explain && write {
-        return Err(Failure::usage("explain writes nothing, so --write has no meaning beside it"));
-    }
-    if key.is_empty() {
-        return Ok(Command::Table(Whole { target, task, write, rate, state, problems_only }));
-    }
-    if problems_only || rate.is_some() || state.is_some() {
-        return Err(Failure::usage("--problems, --rate and --state are for a whole table, and --key names one row"));
-    }
-    Ok(Command::Row(Row { target, key }))
+    let Options { table, rate, state, json, endpoint, deletes, attributes } = options;
+    let target = Target { table, endpoint, names: attributes.names(), deletes, json };
+    Ok(if key.is_empty() {
+        Command::Table(Whole { target, task, write, rate, state, problems_only })
+    } else {
+        Command::Row(Row { target, key })
+    })
 }
 
-fn text(parser: &mut Parser) -> Result<String, Failure> {
-    parser.value().and_then(ValueExt::string).map_err(Failure::usage)
+impl Attributes {
+    fn names(&self) -> Names {
+        let names = Names::DEFAULT;
+        let names = self.version_attribute.map_or(names, |name| names.version(name));
+        let names = self.incarnation_attribute.map_or(names, |name| names.incarnation(name));
+        let names = self.writes_attribute.map_or(names, |name| names.writes(name));
+        let names = self.purge_attribute.map_or(names, |name| names.purge_at(name));
+        let names = self.buried_attribute.map_or(names, |name| names.buried(name));
+        self.fence_attribute.map_or(names, |name| names.fence(name))
+    }
 }
 
 /// A name for the rest of the program. There are at most six.
-fn kept(parser: &mut Parser) -> Result<&'static str, Failure> {
-    text(parser).map(|name| &*name.leak())
+#[expect(clippy::unnecessary_wraps, reason = "clap's parsers may fail")]
+fn kept(name: &str) -> Result<&'static str, Infallible> {
+    Ok(name.to_owned().leak())
 }
 
-fn part_of_key(parser: &mut Parser) -> Result<(String, String), Failure> {
-    let part = text(parser)?;
-    let (name, value) = part.split_once('=').ok_or_else(|| Failure::usage("--key takes NAME=VALUE"))?;
+fn part_of_key(part: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = part.split_once('=').ok_or("it takes NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
-fn units(parser: &mut Parser) -> Result<NonZeroU32, Failure> {
-    let not_a_number = || Failure::usage("--rate takes a whole number from 1 on");
-    text(parser)?.parse().map_err(|_| not_a_number())
-}
-
-fn way_of_deletes(parser: &mut Parser) -> Result<Deletes, Failure> {
-    match text(parser)?.as_str() {
+fn way_of_deletes(word: &str) -> Result<Deletes, &'static str> {
+    match word {
         "expire" => Ok(Deletes::Expire),
         "sweep" => Ok(Deletes::Sweep),
         "keep" => Ok(Deletes::Keep),
         "remove" => Ok(Deletes::Remove),
-        _ => Err(Failure::usage("--deletes takes expire, sweep, keep or remove")),
+        _ => Err("it takes expire, sweep, keep or remove"),
     }
 }
 
-fn address(parser: &mut Parser) -> Result<String, Failure> {
-    let url = text(parser)?;
+fn address(url: &str) -> Result<String, &'static str> {
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     match host {
-        Some(host) if !host.is_empty() => Ok(url),
-        _ => Err(Failure::usage("--endpoint takes a URL such as http://127.0.0.1:8000")),
+        Some(host) if !host.is_empty() => Ok(url.to_owned()),
+        _ => Err("it takes a URL such as http://127.0.0.1:8000"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::error::ErrorKind;
 
-    fn parsed(line: &str) -> Result<Command, Failure> {
-        parse(line.split_whitespace().map(OsString::from))
+    fn parsed(line: &str) -> Result<Command, clap::Error> {
+        parse(["fencepost"].into_iter().chain(line.split_whitespace()).map(OsString::from))
     }
 
     fn refused(line: &str) -> String {
@@ -229,7 +246,7 @@ mod tests {
             assert_eq!(parsed(&format!("{word} --table=T")).expect("parses"), whole(task, false));
             assert_eq!(parsed(&format!("{word} --write --table T")).expect("parses"), whole(task, true));
         }
-        assert!(refused("explain --table T --write").contains("explain writes nothing"));
+        assert!(refused("explain --table T --write").contains("--write"));
     }
 
     #[test]
@@ -257,10 +274,19 @@ mod tests {
     }
 
     #[test]
-    fn help_wins_over_what_follows() {
-        for line in ["", "--help", "-h", "adopt --help --nonsense", "explain -h"] {
-            assert_eq!(parsed(line).expect("parses"), Command::Help, "{line}");
+    fn each_command_has_help_and_the_program_its_version() {
+        let shown = |line: &str| parsed(line).expect_err("it is shown instead");
+        for (line, part) in [
+            ("--help", "restamp"),
+            ("-h", "restamp"),
+            ("adopt --help --nonsense", "--write"),
+            ("explain -h", "--problems"),
+            ("restamp --help", "Stop all writers"),
+        ] {
+            assert_eq!(shown(line).kind(), ErrorKind::DisplayHelp, "{line}");
+            assert!(shown(line).to_string().contains(part), "{line}: {}", shown(line));
         }
+        assert_eq!(shown("--version").to_string(), format!("fencepost {}\n", env!("CARGO_PKG_VERSION")));
     }
 
     #[test]
@@ -268,7 +294,7 @@ mod tests {
         for (line, part) in [
             ("explian --table T", "explian"),
             ("--table T", "--table"),
-            ("explain", "--table NAME"),
+            ("explain", "--table <NAME>"),
             ("adopt --table T --prot 1", "--prot"),
             ("adopt --table T --rate 0", "--rate"),
             ("adopt --table T --rate 1.5", "--rate"),

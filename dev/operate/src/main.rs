@@ -1,10 +1,6 @@
 //! The program `fencepost`.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this is a command-line tool: what it says goes to the terminal"
-)]
+#![allow(clippy::print_stderr, reason = "this is a command-line tool: what it says goes to the terminal")]
 
 use operate::args::{self, Command};
 use operate::run;
@@ -14,14 +10,9 @@ use std::process::ExitCode;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let mut out = io::stdout().lock();
-    let outcome = match args::parse(std::env::args_os().skip(1)) {
-        Ok(Command::Help) => {
-            print!("{}", args::HELP);
-            Ok(())
-        }
-        Ok(Command::Row(options)) => run::explain_row(&options, &mut out).await,
-        Ok(Command::Table(options)) => run::whole_table(&options, &mut out, |progress| eprintln!("  {progress}")).await,
-        Err(failure) => Err(failure),
+    let outcome = match args::parse(std::env::args_os()).unwrap_or_else(|shown| shown.exit()) {
+        Command::Row(options) => run::explain_row(&options, &mut out).await,
+        Command::Table(options) => run::whole_table(&options, &mut out, |progress| eprintln!("  {progress}")).await,
     };
     let outcome = outcome.and_then(|()| Ok(out.flush()?));
     match outcome {
