@@ -1,7 +1,7 @@
 //! The command line of `fencepost`.
 
 use clap::{Args, Parser, Subcommand};
-use fencepost::operate::Task;
+use fencepost::maintenance::Task;
 use fencepost::{Deletes, Names};
 use std::convert::Infallible;
 use std::ffi::OsString;

@@ -2,8 +2,8 @@
 
 #![allow(clippy::print_stderr, reason = "this is a command-line tool: what it says goes to the terminal")]
 
-use operate::args::{self, Command};
-use operate::run;
+use fencepost_cli::args::{self, Command};
+use fencepost_cli::run;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
