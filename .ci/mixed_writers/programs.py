@@ -71,7 +71,7 @@ def fencepost(*arguments):
 
 
 def operator(command, table, *options):
-    """The operator's tool on a table whose version is an attribute of PynamoDB."""
+    """The tool `fencepost` on a table whose version is an attribute of PynamoDB."""
     set_up = ["--table", table, "--version-attribute", "version", "--deletes", "sweep", "--json"]
     return Program(f"fencepost {command}", [BUILT / "fencepost", command, *set_up, *options])
 

@@ -11,7 +11,7 @@ from workspace import CHOSEN, OWN, Binary, digest, own_file
 
 LIMIT = 600.0  # seconds that one test may take without a mutant
 # The folders of tests that take longest. They are asked only of the mutants that no other test notices.
-SLOW = ("all histories::", "all operate::", "all repository::")
+SLOW = ("all histories::", "all maintenance::", "all repository::")
 
 
 def each(jobs, items, do):

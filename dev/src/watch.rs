@@ -74,7 +74,7 @@ impl Watch {
             .envs([METRICS_NAMESPACE])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
-        if ["AWS_LAMBDA_LOG_LEVEL", "RUST_LOG"].iter().all(|name| env::var_os(name).is_none()) {
+        if ["AWS_LAMBDA_LOG_LEVEL", "RUST_LOG", "POWERTOOLS_LOG_LEVEL"].iter().all(|name| env::var_os(name).is_none()) {
             command.env("AWS_LAMBDA_LOG_LEVEL", LOG_LEVEL);
         }
         for name in dynamodb.hidden_environment() {

@@ -53,7 +53,7 @@
 //! `Record`s. Only [`Record::ADD_WINDOW`] may differ, and a build may know fewer attributes than another one.
 //!
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see
-//! [`operate::Task::Restamp`] and the section "Restore" of `docs/operations.md`.
+//! [`maintenance::Task::Restamp`] and the section "Restore" of `docs/operations.md`.
 //!
 //! # Example
 //!
@@ -147,8 +147,8 @@ pub mod lambda;
 mod layout;
 pub mod lease;
 pub mod lww;
+pub mod maintenance;
 pub mod number;
-pub mod operate;
 mod protocol;
 pub mod retry;
 mod store;

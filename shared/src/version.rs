@@ -50,7 +50,7 @@ impl fmt::Display for Version {
 ///
 /// Versions alone are not enough. TTL may remove a row, and a new row under the same key may reach an old version
 /// number again. An old reader would take the new row for the one it knew. The incarnation tells them apart. A row of a
-/// restored table gets a new incarnation for the same reason ([`Task::Restamp`](crate::operate::Task::Restamp)).
+/// restored table gets a new incarnation for the same reason ([`Task::Restamp`](crate::maintenance::Task::Restamp)).
 ///
 /// A row that another program wrote has no incarnation. A digest of its value takes the place of one, so that a state of
 /// such a row is told from others as well. The first change by this crate adopts the row and gives it an incarnation.

@@ -3,7 +3,7 @@
 use crate::harness::engine::store;
 use crate::harness::off::BOUND;
 use fencepost::error::CreateError;
-use fencepost::operate::Task;
+use fencepost::maintenance::Task;
 use fencepost::{Call, Deadline, Deletes, Failure, Key, Record, Table};
 use fencepost_test::Dynamo;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ async fn play(ends_after: u64) -> (Told, bool) {
     sleep_until(began + Duration::from_secs(ends_after).saturating_sub(sooner)).await;
     let operator = db.wire().with_clock_ahead(|| BOUND).client();
     let operator = store(&operator, move || by_clock(service(), BOUND), || 8);
-    let mut sweep = operator.operate(Task::Sweep, TABLE, &["id"]);
+    let mut sweep = operator.maintain(Task::Sweep, TABLE, &["id"]);
     while sweep.next_page().await.expect("a page").is_some() {}
     db.settle().await;
     (told, db.row(TABLE, "i-1")["count"].is_object())

@@ -4,7 +4,7 @@
 use super::accounts::{Account, TABLE, call, engine};
 use crate::harness::clients::client_whose;
 use fencepost::error::{CreateError, UpdateError};
-use fencepost::operate::Task;
+use fencepost::maintenance::Task;
 use fencepost::{Add, Call, Deadline, Decision, Failure, Key, Plan, Reads, Store, Table};
 use fencepost_test::{Dynamo, Fault, Garbling, Planned};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -41,7 +41,7 @@ async fn an_answer_that_does_not_speak_of_the_rows_that_were_asked_for_is_none()
     let call = call();
     let page = table.query("a-1").pages(&call).next_page().await.expect("the second one is answered").expect("a page");
     assert_eq!(page.items.len(), 1);
-    let mut run = Store::new(&client).operate(Task::Explain, TABLE, &["accountId"]);
+    let mut run = Store::new(&client).maintain(Task::Explain, TABLE, &["accountId"]);
     let explained = run.next_page().await.expect("the second one is answered").expect("a page");
     assert_eq!(explained.len(), 1);
 }

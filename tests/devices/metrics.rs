@@ -93,3 +93,22 @@ async fn metrics_pass_every_level_and_an_empty_namespace_switches_them_off() {
         assert_eq!(log.iter().any(|line| line["_aws"] != Value::Null), !namespace.is_empty());
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_names_of_powertools_are_read_and_those_of_fencepost_win() {
+    let server = Server::start(TABLES).await;
+    let theirs = [
+        ("POWERTOOLS_SERVICE_NAME", "lamps"),
+        ("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE),
+        ("POWERTOOLS_LOG_LEVEL", "CRITICAL"),
+    ];
+    let ours = [("METRICS_NAMESPACE", "Ours"), ("AWS_LAMBDA_LOG_LEVEL", "WARN")];
+    for (more, namespace, level) in [(&[][..], NAMESPACE, "FATAL"), (&ours, "Ours", "WARN")] {
+        let process = process::start(&server, &[&theirs, more].concat()).await;
+        assert_eq!(process.answer(&Event::get().device("none")).await.status, 404);
+        let log = process.end().await;
+        let line = log.iter().find(|line| line["status"] == 404).expect("the line of the request");
+        assert_eq!((&line["service"], &line["level"]), (&json!("lamps"), &json!(level)));
+        assert_eq!(line["_aws"]["CloudWatchMetrics"][0]["Namespace"], namespace);
+    }
+}

@@ -3,9 +3,9 @@
 use super::clients::client_whose;
 use super::engine::{Engine, is_read, with_indexed_tables};
 use super::functions::LEASES;
-use super::operate::run_over;
+use super::maintenance::run_over;
 use aws_sdk_dynamodb::Client;
-use fencepost::operate::{Found, Task};
+use fencepost::maintenance::{Found, Task};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["table"],
     &["transact"],
     &["idempotency"],
-    &["lease", "lww", "operate"],
+    &["lease", "lww", "maintenance"],
     &["http"],
     &["lambda"],
     &["testing"],

@@ -2,7 +2,7 @@
 
 use super::files::{
     Complaints, all_rust, events, files, functions, has_queue, has_row, is_member, is_status, is_variable, production,
-    relative, root, router, routes_in_template, sources, strings, template, toml, words,
+    read, relative, root, router, routes_in_template, sources, strings, template, toml, words,
 };
 use crate::harness::routes::routes_in_code;
 use dev::template::{Function, TIMEOUT_VARIABLE};
@@ -355,6 +355,15 @@ fn every_banned_method_has_a_reason() {
         found.unless(reason.len() > 20, || format!("clippy.toml: say why {path} is banned and what to use instead"));
     }
     found.report();
+}
+
+#[test]
+fn the_pages_promise_the_oldest_rust_of_the_manifest() {
+    let manifest = toml("Cargo.toml");
+    let oldest = manifest["workspace"]["package"]["rust-version"].as_str().expect("a version");
+    for page in ["README.md", "shared/README.md", "shared/fencepost-test/README.md"] {
+        assert!(read(page).contains(&format!("Rust {oldest}")), "{page}");
+    }
 }
 
 #[test]

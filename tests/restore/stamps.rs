@@ -3,10 +3,10 @@
 use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
 use crate::harness::functions::LEASES;
-use crate::harness::operate::run_over;
+use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
 use fencepost::error::{CreateError, UpdateError};
-use fencepost::operate::{Found, RunError, Task};
+use fencepost::maintenance::{Found, RunError, Task};
 use fencepost::{Call, Deadline, Decision, Failure, Key, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ fn incarnations(engine: &Engine) -> BTreeMap<String, Value> {
 
 /// Runs to the end, whoever answers.
 async fn run(store: &Store) -> Result<Found, RunError> {
-    let mut run = store.operate(Task::Restamp, TABLE, &[KEY]);
+    let mut run = store.maintain(Task::Restamp, TABLE, &[KEY]);
     while run.next_page().await?.is_some() {}
     Ok(run.so_far())
 }

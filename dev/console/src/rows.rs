@@ -4,7 +4,7 @@ use crate::requests::Requests;
 use crate::watched::WatchedTable;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::json::from_attribute;
-use fencepost::operate::explain;
+use fencepost::maintenance::explain;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Attributes, Deletes, Names};
 use serde_json::{Map, Value, json};

@@ -56,10 +56,10 @@ impl Response {
         }
     }
 
-    /// 204: the item is deleted. `tombstone` is the version of its tombstone.
+    /// 204: the item is deleted. `version` is that of its tombstone.
     #[must_use]
-    pub fn deleted(tombstone: Version) -> Self {
-        Response { status: 204, outcome: "deleted", headers: Vec::new(), body: None, version: Some(tombstone.get()) }
+    pub fn deleted(version: Version) -> Self {
+        Response { status: 204, outcome: "deleted", headers: Vec::new(), body: None, version: Some(version.get()) }
     }
 
     /// 204: the request succeeded, in one of several ways. The header `Fencepost-Outcome` says which.

@@ -23,6 +23,11 @@ pub fn seconds_or(name: &str, default: u64) -> Result<Duration, Source> {
     }
 }
 
+/// The value of the first of these variables that is set, even if it is empty.
+pub(super) fn first_set(names: &[&str]) -> Option<String> {
+    names.iter().find_map(|name| env::var(name).ok())
+}
+
 fn parse_seconds(name: &str, text: &str) -> Result<Duration, Source> {
     let seconds = text.parse().map_err(|_| format!("{name} must be a whole number of seconds"))?;
     Ok(Duration::from_secs(seconds))

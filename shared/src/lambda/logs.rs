@@ -1,5 +1,6 @@
 //! Log lines as JSON, the level that filters them, and where traces go.
 
+use super::env::first_set;
 use super::xray::XRay;
 use crate::http::Problem;
 use std::error::Error;
@@ -28,9 +29,22 @@ pub(super) fn lines<S: Subscriber + for<'a> LookupSpan<'a>>() -> fmt::Layer<S, J
     fmt::layer().json().flatten_event(true).with_span_list(false).with_target(false)
 }
 
-/// The level of the log: `AWS_LAMBDA_LOG_LEVEL` (from the logging configuration of the function), or `RUST_LOG`.
+/// The level of the log: `AWS_LAMBDA_LOG_LEVEL` (from the logging configuration of the function), or `RUST_LOG`, or
+/// `POWERTOOLS_LOG_LEVEL`. Powertools too lets the logging configuration win.
 pub(super) fn level() -> Option<String> {
-    std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG")).ok()
+    first_set(&["AWS_LAMBDA_LOG_LEVEL", "RUST_LOG"])
+        .or_else(|| first_set(&["POWERTOOLS_LOG_LEVEL"]).map(|level| of_powertools(&level).to_owned()))
+}
+
+/// The level that Powertools means by this word, in Python, TypeScript, Java or .NET.
+fn of_powertools(level: &str) -> &str {
+    match level.to_ascii_lowercase().as_str() {
+        "information" => "INFO",
+        "warning" => "WARN",
+        "critical" => "FATAL",
+        "silent" | "none" => "OFF",
+        _ => level,
+    }
 }
 
 /// How severe a line is. The least severe comes first.
@@ -114,6 +128,22 @@ mod tests {
             assert_eq!(filter.would_enable("fencepost::lambda", &tracing::Level::INFO), info, "{said:?}");
             assert_eq!(filter.would_enable("fencepost::lambda", &tracing::Level::DEBUG), debug, "{said:?}");
         }
+    }
+
+    #[test]
+    fn the_words_of_powertools_are_levels() {
+        for (word, threshold) in [
+            ("Information", Severity::Info),
+            ("WARNING", Severity::Warn),
+            ("warn", Severity::Warn),
+            ("ERROR", Severity::Error),
+            ("CRITICAL", Severity::Fatal),
+            ("SILENT", Severity::Off),
+            ("None", Severity::Off),
+        ] {
+            assert_eq!(Severity::threshold(Some(of_powertools(word))), threshold, "{word}");
+        }
+        assert!(filter(Some(of_powertools("TRACE"))).would_enable("fencepost", &tracing::Level::TRACE));
     }
 
     #[test]

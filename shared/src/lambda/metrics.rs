@@ -4,6 +4,7 @@
 //! `CloudWatch` makes metrics of the numbers that the member `_aws` names. The function sends nothing itself. Source:
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
 
+use super::env::first_set;
 use super::logs::{Severity, level, millis};
 use crate::call::Tally;
 use crate::clock::Clock;
@@ -16,8 +17,12 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The environment variable with the namespace of the metrics. Without it, or if it is empty, the lines have no metrics.
-const NAMESPACE_VARIABLE: &str = "METRICS_NAMESPACE";
+/// The environment variables with the namespace of the metrics. The first that is set counts. Without one, or if it is
+/// empty, the lines have no metrics.
+const NAMESPACE_VARIABLES: [&str; 2] = ["METRICS_NAMESPACE", "POWERTOOLS_METRICS_NAMESPACE"];
+
+/// The environment variable with the name of the service that the function belongs to. It has no metrics of its own.
+const SERVICE_VARIABLE: &str = "POWERTOOLS_SERVICE_NAME";
 
 /// The metrics that are also kept for each route. They show where contention is. Each name and route costs money.
 const BY_ROUTE: [&str; 4] = ["requests", "attempts", "conflicts", DURATION];
@@ -27,6 +32,7 @@ const DURATION: &str = "duration_ms";
 /// Writes the lines of one process.
 pub(super) struct Reporter {
     namespace: Option<String>,
+    service: Option<String>,
     /// The least severe lines that are written. With metrics, every line is written.
     threshold: Severity,
     /// Whether the next line is the first of this process.
@@ -89,10 +95,11 @@ impl Outcomes {
 }
 
 impl Reporter {
-    /// Reads the namespace and the level from the environment.
+    /// Reads the namespace, the service and the level from the environment.
     pub(super) fn from_env() -> Self {
-        let namespace = std::env::var(NAMESPACE_VARIABLE).ok();
-        Self::new(namespace, Severity::threshold(level().as_deref()))
+        let service = first_set(&[SERVICE_VARIABLE]).filter(|service| !service.is_empty());
+        let threshold = Severity::threshold(level().as_deref());
+        Reporter { service, ..Self::new(first_set(&NAMESPACE_VARIABLES), threshold) }
     }
 
     /// Writes nothing.
@@ -102,7 +109,7 @@ impl Reporter {
 
     pub(super) fn new(namespace: Option<String>, threshold: Severity) -> Self {
         let namespace = namespace.filter(|namespace| !namespace.is_empty());
-        Reporter { namespace, threshold, is_cold: AtomicBool::new(true) }
+        Reporter { namespace, service: None, threshold, is_cold: AtomicBool::new(true) }
     }
 
     /// Writes the line.
@@ -131,6 +138,7 @@ impl Reporter {
             ("route", if report.route.is_empty() { "none" } else { report.route }),
         ];
         line.extend(texts.map(|(name, text)| (name.to_owned(), json!(text))));
+        line.extend(self.service.iter().map(|service| ("service".to_owned(), json!(service))));
         let (tally, outcomes) = (report.tally, report.outcomes);
         let metrics = [
             ("requests", json!(report.requests)),

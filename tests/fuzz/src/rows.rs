@@ -4,7 +4,7 @@
 //! written on top of a row reads back.
 
 use crate::input::Input;
-use fencepost::operate::{Kind, explain};
+use fencepost::maintenance::{Kind, explain};
 use fencepost::testing::{
     Base, ReadRow, SentWrite, Trace, Verdict, WriteId, advanced_row, first_row, judge, read_lease, read_mapping,
     read_row, seen_row,

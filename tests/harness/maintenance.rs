@@ -1,12 +1,12 @@
-//! Runs of the operator's tool, in process.
+//! Runs of the tool `fencepost`, in process.
 
 use aws_sdk_dynamodb::Client;
 use fencepost::Names;
-use fencepost::operate::{Found, Task};
-use operate::args::{Target, Whole};
-use operate::failure::Failure;
-use operate::run::run_on;
-use operate::table::Table;
+use fencepost::maintenance::{Found, Task};
+use fencepost_cli::args::{Target, Whole};
+use fencepost_cli::failure::Failure;
+use fencepost_cli::run::run_on;
+use fencepost_cli::table::Table;
 
 /// What the user says for this task on this table, and nothing else.
 pub fn options(table: &str, task: Task, write: bool) -> Whole {

@@ -17,7 +17,7 @@ impl Failure {
         Failure { sentence: sentence.into(), exit_code: 1 }
     }
 
-    /// A failure of the command line. The exit code is 2, as in shells and other tools.
+    /// The command line does not fit the table. The exit code is 2, as in shells and other tools.
     #[must_use]
     pub fn usage(problem: impl fmt::Display) -> Self {
         Failure { sentence: format!("{problem}; `fencepost --help` lists the options."), exit_code: 2 }

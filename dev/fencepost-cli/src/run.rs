@@ -6,7 +6,7 @@ use crate::json;
 use crate::say::{row_as_json, row_as_text, rows, summary, summary_as_json};
 use crate::state::State;
 use crate::table::Table;
-use fencepost::operate::{Explained, Found, Position, Run, RunError, Task, explain};
+use fencepost::maintenance::{Explained, Found, Position, Run, RunError, Task, explain};
 use fencepost::{Deletes, Store};
 use std::io::Write;
 
@@ -82,7 +82,7 @@ pub async fn run_on(
 
 fn prepared(table: &Table, options: &Whole) -> Run {
     let Whole { target, task, write, rate, .. } = options;
-    let mut run = Store::new(&table.client).operate(*task, &target.table, table.key).with_names(target.names);
+    let mut run = Store::new(&table.client).maintain(*task, &target.table, table.key).with_names(target.names);
     if let Some(deletes) = target.deletes {
         run = run.with_deletes(deletes);
     }

@@ -3,7 +3,7 @@
 use crate::args::{Whole, name_of};
 use crate::json;
 use crate::state::counts;
-use fencepost::operate::{Explained, Found, Task};
+use fencepost::maintenance::{Explained, Found, Task};
 use serde_json::{Value, json};
 
 /// A row as one line of JSON.

@@ -4,8 +4,8 @@
 //! rows, [`state`] keeps the place of the run in a file, and [`say`] writes what was found. [`json`] has the notation of
 //! keys. Every error is a [`failure::Failure`].
 //!
-//! It is a package of its own. So it can be installed where no workspace is (`cargo install --path dev/operate`), and
-//! `cargo dev` stays a tool for developers.
+//! It is a package of its own. So it can be installed alone (`cargo install --path dev/fencepost-cli`), and `cargo dev`
+//! stays a tool for developers.
 
 pub mod args;
 pub mod failure;

@@ -3,8 +3,8 @@
 use super::{TABLE, accounts, foreign_update, put, row};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
-use crate::harness::operate::run_over;
-use fencepost::operate::{Found, Task};
+use crate::harness::maintenance::run_over;
+use fencepost::maintenance::{Found, Task};
 use serde_json::{Value, json};
 
 /// A tombstone of version 7, but for its mark and its time.

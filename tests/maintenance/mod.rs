@@ -1,4 +1,4 @@
-//! The operator's tool: explains damaged tables, adopts while others write, sweeps, and goes on after an interruption.
+//! The tool `fencepost`: explains damaged tables, adopts while others write, sweeps, and goes on after an interruption.
 
 mod adopting;
 mod explaining;

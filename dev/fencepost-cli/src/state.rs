@@ -3,7 +3,7 @@
 use crate::args::{Whole, name_of};
 use crate::failure::Failure;
 use crate::json::{self, Key};
-use fencepost::operate::Found;
+use fencepost::maintenance::Found;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};

@@ -25,17 +25,17 @@ const IN_FLIGHT: usize = 16;
 /// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html>
 const UNIT: (usize, usize) = (4096, 1024);
 
-/// One task on all rows of a table. [`Store::operate`] makes it.
+/// One task on all rows of a table. [`Store::maintain`] makes it.
 ///
 /// It holds one page at a time, however large the table is. It may end early and go on later, also in another process
 /// ([`Run::continuing`]), and it may be made again from the start at any time.
 ///
 /// ```
 /// use fencepost::Store;
-/// use fencepost::operate::{Found, RunError, Task};
+/// use fencepost::maintenance::{Found, RunError, Task};
 ///
 /// async fn restamp(client: &aws_sdk_dynamodb::Client) -> Result<Found, RunError> {
-///     let mut run = Store::new(client).operate(Task::Restamp, "accounts-restored", &["accountId"]);
+///     let mut run = Store::new(client).maintain(Task::Restamp, "accounts-restored", &["accountId"]);
 ///     while let Some(damaged) = run.next_page().await? {
 ///         println!("{} rows so far", run.so_far().rows());
 ///         for row in damaged {
@@ -102,7 +102,7 @@ impl Store {
     ///
     /// # Panics
     /// If `key` has no name.
-    pub fn operate(&self, task: Task, table: impl Into<String>, key: &'static [&'static str]) -> Run {
+    pub fn maintain(&self, task: Task, table: impl Into<String>, key: &'static [&'static str]) -> Run {
         let partition_key = key.first().expect("a table has a partition key");
         Run {
             store: self.clone(),

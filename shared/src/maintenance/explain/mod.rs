@@ -26,7 +26,7 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 ///
 /// ```
 /// use aws_sdk_dynamodb::types::AttributeValue;
-/// use fencepost::operate::{Kind, explain};
+/// use fencepost::maintenance::{Kind, explain};
 /// use fencepost::timestamp::Timestamp;
 /// use fencepost::{Deletes, Names};
 /// use std::collections::HashMap;

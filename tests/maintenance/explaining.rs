@@ -2,9 +2,9 @@
 
 use super::{KEY, TABLE, accounts, put};
 use crate::harness::engine::Engine;
-use crate::harness::operate::{options, run_with};
+use crate::harness::maintenance::{options, run_with};
 use crate::harness::restore::rows;
-use fencepost::operate::Task;
+use fencepost::maintenance::Task;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

@@ -1,0 +1,308 @@
+//! The command line of `fencepost`.
+
+use clap::{Args, Parser, Subcommand};
+use fencepost::maintenance::Task;
+use fencepost::{Deletes, Names};
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(name = "fencepost", version, about)]
+#[command(
+    after_help = "The region and the credentials come from the environment or from the profile, as for other tools \
+of AWS.\nRows go to the standard output, and progress to the standard error."
+)]
+struct Line {
+    #[command(subcommand)]
+    word: Word,
+}
+
+#[derive(Subcommand)]
+enum Word {
+    /// Say what rows tell about their past, and what is wrong with them
+    Explain {
+        /// Explain only rows with problems
+        #[arg(long)]
+        problems: bool,
+        /// Explain one row: give each part of its key
+        #[arg(long, value_name = "NAME=VALUE", value_parser = part_of_key, conflicts_with_all = ["problems", "rate", "state"])]
+        key: Vec<(String, String)>,
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Adopt the rows of other programs, which the first change of each would do otherwise
+    Adopt(Writing),
+    /// Remove tombstones whose time has passed, where TTL does not
+    Sweep(Writing),
+    /// Give each row of a restored table a new incarnation, so that old entity tags answer 412
+    ///
+    /// Stop all writers before. See "Restore" in docs/operations.md.
+    Restamp(Writing),
+}
+
+#[derive(Args)]
+struct Writing {
+    /// Write, and not only count. Each write is conditional, so it never overwrites a change
+    #[arg(long)]
+    write: bool,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Args)]
+struct Options {
+    /// The name of the table
+    #[arg(long, value_name = "NAME")]
+    table: String,
+    /// Use at most N capacity units in a second, reads and writes together
+    #[arg(long, value_name = "N")]
+    rate: Option<NonZeroU32>,
+    /// Keep the place of the run in FILE. The same command goes on there after an interruption
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// One JSON object per line: rows, and at the end the counts
+    #[arg(long)]
+    json: bool,
+    /// Another DynamoDB than that of the region
+    #[arg(long, value_name = "URL", value_parser = address)]
+    endpoint: Option<String>,
+    /// How items are deleted, as in the Record: expire, sweep, keep or remove. Without it, the marks in the rows tell
+    #[arg(long, value_name = "HOW", value_parser = way_of_deletes)]
+    deletes: Option<Deletes>,
+    #[command(flatten)]
+    attributes: Attributes,
+}
+
+#[derive(Args)]
+#[command(next_help_heading = "Names of Fencepost's attributes, if the Record of the table changes them")]
+#[expect(clippy::struct_field_names, reason = "they are the names of the options")]
+struct Attributes {
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    version_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    incarnation_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    writes_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    purge_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    buried_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    fence_attribute: Option<&'static str>,
+}
+
+/// The command that the user asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Explain one row.
+    Row(Row),
+    /// Run over a whole table.
+    Table(Whole),
+}
+
+/// The table, and how it is set up.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The name of the table.
+    pub table: String,
+    /// The address of its DynamoDB. Without one, it is that of the region.
+    pub endpoint: Option<String>,
+    /// The names of Fencepost's attributes.
+    pub names: Names,
+    /// How its items are deleted, if the user says so.
+    pub deletes: Option<Deletes>,
+    /// Whether the output is JSON.
+    pub json: bool,
+}
+
+/// The options for one row.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The table.
+    pub target: Target,
+    /// The parts of the key: names and values.
+    pub key: Vec<(String, String)>,
+}
+
+/// The options for a whole table.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Whole {
+    /// The table.
+    pub target: Target,
+    /// What to do with each row.
+    pub task: Task,
+    /// Whether to write, and not only to count.
+    pub write: bool,
+    /// The capacity units per second.
+    pub rate: Option<NonZeroU32>,
+    /// The file for the place of the run.
+    pub state: Option<PathBuf>,
+    /// Whether rows without problems are left out.
+    pub problems_only: bool,
+}
+
+/// The word of a task on the command line.
+#[must_use]
+pub fn name_of(task: Task) -> &'static str {
+    match task {
+        Task::Adopt => "adopt",
+        Task::Sweep => "sweep",
+        Task::Restamp => "restamp",
+        _ => "explain",
+    }
+}
+
+/// Reads the command line, which begins with the program's name.
+///
+/// # Errors
+/// An argument is unknown, malformed or contradicts another, or help or the version is asked for.
+pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
+    let (task, options, write, problems_only, key) = match Line::try_parse_from(line)?.word {
+        Word::Explain { problems, key, options } => (Task::Explain, options, false, problems, key),
+        Word::Adopt(Writing { write, options }) => (Task::Adopt, options, write, false, Vec::new()),
+        Word::Sweep(Writing { write, options }) => (Task::Sweep, options, write, false, Vec::new()),
+        Word::Restamp(Writing { write, options }) => (Task::Restamp, options, write, false, Vec::new()),
+    };
+    let Options { table, rate, state, json, endpoint, deletes, attributes } = options;
+    let target = Target { table, endpoint, names: attributes.names(), deletes, json };
+    Ok(if key.is_empty() {
+        Command::Table(Whole { target, task, write, rate, state, problems_only })
+    } else {
+        Command::Row(Row { target, key })
+    })
+}
+
+impl Attributes {
+    fn names(&self) -> Names {
+        let names = Names::DEFAULT;
+        let names = self.version_attribute.map_or(names, |name| names.version(name));
+        let names = self.incarnation_attribute.map_or(names, |name| names.incarnation(name));
+        let names = self.writes_attribute.map_or(names, |name| names.writes(name));
+        let names = self.purge_attribute.map_or(names, |name| names.purge_at(name));
+        let names = self.buried_attribute.map_or(names, |name| names.buried(name));
+        self.fence_attribute.map_or(names, |name| names.fence(name))
+    }
+}
+
+/// A name for the rest of the program. There are at most six.
+#[expect(clippy::unnecessary_wraps, reason = "clap's parsers may fail")]
+fn kept(name: &str) -> Result<&'static str, Infallible> {
+    Ok(name.to_owned().leak())
+}
+
+fn part_of_key(part: &str) -> Result<(String, String), &'static str> {
+    let (name, value) = part.split_once('=').ok_or("it takes NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn way_of_deletes(word: &str) -> Result<Deletes, &'static str> {
+    match word {
+        "expire" => Ok(Deletes::Expire),
+        "sweep" => Ok(Deletes::Sweep),
+        "keep" => Ok(Deletes::Keep),
+        "remove" => Ok(Deletes::Remove),
+        _ => Err("it takes expire, sweep, keep or remove"),
+    }
+}
+
+fn address(url: &str) -> Result<String, &'static str> {
+    let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    match host {
+        Some(host) if !host.is_empty() => Ok(url.to_owned()),
+        _ => Err("it takes a URL such as http://127.0.0.1:8000"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::error::ErrorKind;
+
+    fn parsed(line: &str) -> Result<Command, clap::Error> {
+        parse(["fencepost"].into_iter().chain(line.split_whitespace()).map(OsString::from))
+    }
+
+    fn refused(line: &str) -> String {
+        let failure = parsed(line).expect_err("must be refused");
+        assert_eq!(failure.exit_code(), 2);
+        failure.to_string()
+    }
+
+    fn target(table: &str) -> Target {
+        let (endpoint, names, deletes, json) = (None, Names::DEFAULT, None, false);
+        Target { table: table.to_owned(), endpoint, names, deletes, json }
+    }
+
+    #[test]
+    fn a_run_writes_only_if_it_is_told_to() {
+        let whole = |task, write| {
+            let (rate, state, problems_only) = (None, None, false);
+            Command::Table(Whole { target: target("T"), task, write, rate, state, problems_only })
+        };
+        assert_eq!(parsed("explain --table T").expect("parses"), whole(Task::Explain, false));
+        for (word, task) in [("adopt", Task::Adopt), ("sweep", Task::Sweep), ("restamp", Task::Restamp)] {
+            assert_eq!(parsed(&format!("{word} --table=T")).expect("parses"), whole(task, false));
+            assert_eq!(parsed(&format!("{word} --write --table T")).expect("parses"), whole(task, true));
+        }
+        assert!(refused("explain --table T --write").contains("--write"));
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let line = "adopt --table T --endpoint http://db:8000 --rate 25 --state there --json --deletes sweep \
+                    --version-attribute version --incarnation-attribute i --writes-attribute w --purge-attribute ttl \
+                    --buried-attribute b --fence-attribute f";
+        let names =
+            Names::DEFAULT.version("version").incarnation("i").writes("w").purge_at("ttl").buried("b").fence("f");
+        let endpoint = Some("http://db:8000".to_owned());
+        let target = Target { endpoint, names, deletes: Some(Deletes::Sweep), json: true, ..target("T") };
+        let (rate, state) = (NonZeroU32::new(25), Some("there".into()));
+        let expected = Whole { target, task: Task::Adopt, write: false, rate, state, problems_only: false };
+        assert_eq!(parsed(line).expect("parses"), Command::Table(expected));
+    }
+
+    #[test]
+    fn a_key_names_one_row() {
+        let part = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let row = Row { target: target("T"), key: vec![part("book", "b=1"), part("page", "3")] };
+        assert_eq!(parsed("explain --table T --key book=b=1 --key page=3").expect("parses"), Command::Row(row));
+        for line in ["adopt --table T --key a=b", "explain --table T --key a=b --rate 1", "explain --table T --key a"] {
+            assert!(refused(line).contains("--key"), "{line}");
+        }
+    }
+
+    #[test]
+    fn each_command_has_help_and_the_program_its_version() {
+        let shown = |line: &str| parsed(line).expect_err("it is shown instead");
+        for (line, part) in [
+            ("--help", "restamp"),
+            ("-h", "restamp"),
+            ("adopt --help --nonsense", "--write"),
+            ("explain -h", "--problems"),
+            ("restamp --help", "Stop all writers"),
+        ] {
+            assert_eq!(shown(line).kind(), ErrorKind::DisplayHelp, "{line}");
+            assert!(shown(line).to_string().contains(part), "{line}: {}", shown(line));
+        }
+        assert_eq!(shown("--version").to_string(), format!("fencepost {}\n", env!("CARGO_PKG_VERSION")));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (line, part) in [
+            ("explian --table T", "explian"),
+            ("--table T", "--table"),
+            ("explain", "--table <NAME>"),
+            ("adopt --table T --prot 1", "--prot"),
+            ("adopt --table T --rate 0", "--rate"),
+            ("adopt --table T --rate 1.5", "--rate"),
+            ("sweep --table T --deletes no", "--deletes"),
+            ("sweep --table T --problems", "--problems"),
+            ("restamp --table T --endpoint db", "--endpoint"),
+        ] {
+            assert!(refused(line).contains(part), "{line}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Hands the spans of `fencepost` to OpenTelemetry. This program prints them, and shows the two sends of a write whose first
+//! answer is lost. A service gives the provider another exporter, such as that of `opentelemetry-otlp`, with
+//! `with_batch_exporter`.
+//!
+//! ```sh
+//! cargo run
+//! ```
+
+use fencepost::{Call, Deadline, Key, Record, Store};
+use fencepost_test::Dynamo;
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use serde::{Deserialize, Serialize};
+use std::error::Error;
+use std::time::Duration;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Account {
+    balance: u64,
+}
+
+impl Record for Account {
+    const PARTITION_KEY: &'static str = "accountId";
+    const ATTRIBUTES: &'static [&'static str] = &["balance"];
+}
+
+#[tokio::main(flavor = "current_thread", start_paused = true)]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let provider =
+        SdkTracerProvider::builder().with_simple_exporter(opentelemetry_stdout::SpanExporter::default()).build();
+    let spans = tracing_opentelemetry::layer().with_tracer(provider.tracer("accounts"));
+    let sends = Targets::new().with_target("fencepost::send", Level::DEBUG); // at each level of the log
+    tracing_subscriber::registry().with(spans.with_filter(sends)).init();
+
+    let db = Dynamo::new();
+    db.create_table("Accounts", "accountId");
+    db.lose_answer().of("PutItem").once();
+    let accounts = Store::new(&db.client()).table::<Account>("Accounts");
+    accounts
+        .create(&Key::from("a-1"), &Account { balance: 100 }, &Call::new(Deadline::within(Duration::from_secs(9))))
+        .await?;
+    Ok(provider.shutdown()?)
+}
