@@ -159,8 +159,10 @@ fn loses_the_answer(fault: Fault) -> bool {
 pub fn is_burn(applied: &Applied) -> bool {
     let [Touched { step, row }] = &applied.rows[..] else { return false };
     let version = row["_version"]["N"].as_str().and_then(|version| version.parse::<i64>().ok()).unwrap_or_default();
-    let burned = |trace: &Value| trace["N"].as_str() == Some(format!("-{}", version - 1).as_str());
-    let is_marked = row["_writes"]["M"].as_object().is_some_and(|memory| memory.values().any(burned));
+    // A write that was applied leaves its own trace, also if it burns earlier attempts.
+    let traces: Vec<_> = row["_writes"]["M"].as_object().into_iter().flat_map(|memory| memory.values()).collect();
+    let has = |trace: &str| traces.iter().any(|known| known["N"].as_str() == Some(trace));
+    let is_marked = has(&format!("-{}", version - 1)) && !has(&(version - 1).to_string());
     is_marked || (step.action == "PutItem" && version == 1 && row.get("_purgeAt").is_some())
 }
 
