@@ -4,7 +4,7 @@ use crate::harness::engine::store;
 use crate::harness::off::BOUND;
 use fencepost::error::CreateError;
 use fencepost::operate::Task;
-use fencepost::{Call, Deadline, Deletes, Failure, Key, Record, Table};
+use fencepost::{Call, Deadline, Failure, Key, Record, Settings, Table};
 use fencepost_test::Dynamo;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -22,7 +22,7 @@ struct Item {
 impl Record for Item {
     const PARTITION_KEY: &'static str = "id";
     const ATTRIBUTES: &'static [&'static str] = &["count"];
-    const DELETES: Deletes = Deletes::Sweep;
+    const SETTINGS: Settings = Settings::without_ttl().swept();
 }
 
 /// The time by a clock that is ahead by so many milliseconds.

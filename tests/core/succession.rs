@@ -6,7 +6,7 @@ use crate::harness::engine::{Engine, number};
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, TransactError, UpdateError};
-use fencepost::{Add, Decision, Deletes, Failure, Key, OtherWriters, Plan, Reads, Record, Store, Table, Versioned};
+use fencepost::{Add, Decision, Failure, Key, Plan, Reads, Record, Settings, Store, Table, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -249,8 +249,7 @@ struct Open {
 impl Record for Open {
     const PARTITION_KEY: &'static str = "accountId";
     const ATTRIBUTES: &'static [&'static str] = &["balance"];
-    const OTHER_WRITERS: OtherWriters = OtherWriters::Any;
-    const DELETES: Deletes = Deletes::Remove;
+    const SETTINGS: Settings = Settings::open_to_any();
 }
 
 /// Another program puts the account at version 1.

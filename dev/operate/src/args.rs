@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use fencepost::operate::Task;
-use fencepost::{Deletes, Names};
+use fencepost::{Names, Settings};
 use lexopt::{Arg, Parser, ValueExt};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -66,6 +66,33 @@ pub struct Target {
     pub deletes: Option<Deletes>,
     /// Whether the output is JSON.
     pub json: bool,
+}
+
+/// How items are deleted, as the `Record` of the table says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletes {
+    /// TTL removes tombstones.
+    Expire,
+    /// A sweep removes tombstones.
+    Sweep,
+    /// Tombstones stay.
+    Keep,
+    /// Deletes leave no tombstones.
+    Remove,
+}
+
+impl Target {
+    /// The settings of the table, as far as a run goes by them.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let settings = match self.deletes {
+            None | Some(Deletes::Expire) => Settings::own(),
+            Some(Deletes::Sweep) => Settings::without_ttl().swept(),
+            Some(Deletes::Keep) => Settings::without_ttl().kept(),
+            Some(Deletes::Remove) => Settings::without_ttl().removed(),
+        };
+        settings.names(self.names)
+    }
 }
 
 /// The options for one row.

@@ -2,7 +2,7 @@
 
 use fencepost::http::{Id, Problem, Resource};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Decision, ItemVersion, Record};
+use fencepost::{Add, Decision, ItemVersion, Record, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -41,8 +41,7 @@ impl Record for Product {
     const PARTITION_KEY: &'static str = "productId";
     const ATTRIBUTES: &'static [&'static str] = &["stock", "lowStockAt", "status", "createdAt", "updatedAt"];
     // `place-order` writes the same table, so it has the same numbers. A test compares the two.
-    const REMEMBERED_WRITES: u64 = 64;
-    const ADD_WINDOW: u64 = 32;
+    const SETTINGS: Settings = Settings::own().remembered_writes(64).add_window(32);
 }
 
 /// The status of a product with this stock. `place-order` has the same rule, and a test compares the two.

@@ -1,7 +1,7 @@
 //! The part of a product that orders need: its stock and its status.
 
 use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Record};
+use fencepost::{Add, Record, Settings};
 use serde::{Deserialize, Serialize};
 
 /// The largest stock of a product.
@@ -38,8 +38,7 @@ impl Record for Product {
     const PARTITION_KEY: &'static str = "productId";
     const ATTRIBUTES: &'static [&'static str] = &["stock", "lowStockAt", "status", "updatedAt"];
     // `inventory` writes the same table, so it has the same numbers. A test compares the two.
-    const REMEMBERED_WRITES: u64 = 64;
-    const ADD_WINDOW: u64 = 32;
+    const SETTINGS: Settings = Settings::own().remembered_writes(64).add_window(32);
 }
 
 /// The status of a product with this stock.

@@ -32,7 +32,7 @@ pub struct Table<T> {
 impl Store {
     /// The table with this name, whose items hold values of type `T`. Sends nothing.
     pub fn table<T: Record>(&self, name: impl Into<String>) -> Table<T> {
-        const { assert!(Table::<T>::LAYOUT.window >= 1) } // Evaluates the layout, and with it its checks.
+        const { assert!(Table::<T>::LAYOUT.settings.window >= 1) } // Evaluates the layout, and with it its checks.
         Table {
             store: self.clone(),
             name: name.into(),
@@ -45,19 +45,13 @@ impl Store {
 }
 
 impl<T: Record> Table<T> {
-    /// What the `Record` says of the table. Settings that cannot hold do not compile.
+    /// What the `Record` says of the table. What cannot hold does not compile.
     pub(crate) const LAYOUT: &'static Layout = &Layout {
         partition_key: T::PARTITION_KEY,
         sort_key: T::SORT_KEY,
         attributes: T::ATTRIBUTES,
         expires_at: T::EXPIRES_AT,
-        remembered: T::REMEMBERED_WRITES,
-        window: T::ADD_WINDOW,
-        names: T::NAMES,
-        first_version: T::FIRST_VERSION,
-        other_writers: T::OTHER_WRITERS,
-        deletes: T::DELETES,
-        regions: T::REGIONS,
+        settings: T::SETTINGS,
     }
     .checked();
 
@@ -82,7 +76,7 @@ impl<T: Record> Table<T> {
     /// write of 1 KB costs as much as a write, which is ten times the price of an eventually consistent read of 4 KB
     /// and five times that of a strongly consistent one.
     ///
-    /// It has no effect beside [`OtherWriters::Any`](crate::OtherWriters::Any): versions may fall there, and nothing tells
+    /// It has no effect beside [programs that write as they like](crate::Settings::open_to_any): versions may fall there, and nothing tells
     /// whether what was seen last is older.
     #[must_use]
     pub fn remembering_items(self) -> Self {
@@ -177,12 +171,7 @@ impl<T: Record> Table<T> {
         if let Some(name) = names.find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
             return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
         }
-        Self::check_record()
-    }
-
-    /// Checks what the `Record` says of itself.
-    pub(crate) fn check_record() -> Result<(), Failure> {
-        check_declared(Self::LAYOUT).map_err(invalid)
+        Ok(())
     }
 
     /// Decodes a row: a value, or `None` for a tombstone.
@@ -221,53 +210,6 @@ impl<T> fmt::Debug for Table<T> {
     }
 }
 
-/// Checks that declared attributes are not the key's or this crate's, and that the one that expires is declared.
-fn check_declared(layout: &Layout) -> Result<(), String> {
-    let Layout { attributes, partition_key, sort_key, expires_at, names, .. } = layout;
-    let ours = names.all();
-    if let Some(name) = ours.iter().find(|name| ours.iter().filter(|other| other == name).count() > 1) {
-        return Err(format!("its NAMES give {name} to two attributes"));
-    }
-    if let Some(name) = ours.iter().find(|name| *partition_key == **name || *sort_key == Some(**name)) {
-        return Err(format!("its NAMES give {name} to an attribute, which is a key of the table"));
-    }
-    let is_taken = |name: &&str| names.all().contains(name) || partition_key == name || *sort_key == Some(*name);
-    if let Some(name) = attributes.iter().find(|name| is_taken(name)) {
-        return Err(format!("its Record declares {name}, which is the key's or this crate's"));
-    }
-    match expires_at.filter(|name| !attributes.contains(name)) {
-        Some(name) => Err(format!("its Record lets {name} expire, which is not among its attributes")),
-        None => Ok(()),
-    }
-}
-
 fn invalid(reason: String) -> Failure {
     Failure::InvalidRecord { reason }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::layout::Names;
-
-    const LAYOUT: Layout =
-        Layout { attributes: &["total", "endsAt"], sort_key: Some("line"), ..Layout::of_key("orderId") };
-
-    #[test]
-    fn a_record_declares_only_attributes_of_its_own_and_each_name_once() {
-        assert_eq!(check_declared(&LAYOUT), Ok(()));
-        assert_eq!(check_declared(&Layout { expires_at: Some("endsAt"), ..LAYOUT }), Ok(()));
-        for (layout, complaint) in [
-            (Layout { expires_at: Some("end"), ..LAYOUT }, "lets end expire"),
-            (Layout { attributes: &["orderId"], ..LAYOUT }, "declares orderId"),
-            (Layout { attributes: &["total", "line"], ..LAYOUT }, "declares line"),
-            (Layout { attributes: &["_writes"], ..LAYOUT }, "declares _writes"),
-            (Layout { names: Names::DEFAULT.version("orderId"), ..LAYOUT }, "give orderId to an attribute"),
-            (Layout { names: Names::DEFAULT.version("line"), ..LAYOUT }, "give line to an attribute"),
-            (Layout { names: Names::DEFAULT.version("_fence"), ..LAYOUT }, "give _fence to two attributes"),
-        ] {
-            let refused = check_declared(&layout).expect_err(complaint);
-            assert!(refused.contains(complaint), "{refused}");
-        }
-    }
 }

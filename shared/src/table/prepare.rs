@@ -113,7 +113,6 @@ impl<T: Record> Write<'_, T> {
                 (change_row(layout, row, Table::<T>::diff(old, new)?, key, stamp)?, Demand::of(layout, row).base())
             }
             Write::Delete(at, row) => {
-                Table::<T>::check_record()?;
                 let demand = row.map(|row| Demand::of(layout, row)).or_else(|| Demand::at(layout, at));
                 let demand = demand.ok_or_else(too_long)?;
                 (delete(layout, &demand, row, key, stamp)?, demand.base())

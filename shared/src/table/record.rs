@@ -2,7 +2,7 @@
 
 use super::fields::check_fields;
 use crate::error::Source;
-use crate::layout::{Deletes, Names, OtherWriters, Regions};
+use crate::layout::Settings;
 use crate::protocol::item::{Attributes, Diff};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -44,31 +44,9 @@ pub trait Record: Serialize + DeserializeOwned {
     /// may still arrive and create it again. A create of such a value whose answer is lost is `OutcomeUnknown` unless its
     /// own row is there.
     const EXPIRES_AT: Option<&'static str> = None;
-
-    /// How many commits a row remembers the id of a write: R, between [`Record::ADD_WINDOW`] and 128. It is a constant of
-    /// the table: every program that writes the table must use the same number, or a change may be applied twice.
-    ///
-    /// After a lost answer, the resend finds out what became of the first send while the row remembers it. Later, the
-    /// answer is "unknown", never a guess. One id takes 16 bytes of the item. 16 is enough where writers decide on a
-    /// version. For adds on hot items, take 32 to 64.
-    const REMEMBERED_WRITES: u64 = 16;
-    /// How many versions an [`Add`](crate::Add) may be late: W. An add is refused, and sent again, if more than W - 1
-    /// other writes were committed since its writer saw the row.
-    ///
-    /// Take more than the commits per second times the age of what the writer saw, and at most
-    /// [`Record::REMEMBERED_WRITES`] less the commits in the time that a lost answer takes to be noticed.
-    const ADD_WINDOW: u64 = 8;
-
-    /// The names of this crate's attributes in the table.
-    const NAMES: Names = Names::DEFAULT;
-    /// The version that a create makes: at least 1. Take the one with which the other writers of the table begin.
-    const FIRST_VERSION: u64 = 1;
-    /// Which other programs write the table.
-    const OTHER_WRITERS: OtherWriters = OtherWriters::Nobody;
-    /// How items are deleted.
-    const DELETES: Deletes = Deletes::Expire;
-    /// In which Regions the table is written.
-    const REGIONS: Regions = Regions::One;
+    /// Who else writes the table, how items are deleted, in which Regions it is written, the names of this crate's
+    /// attributes, and how much a row remembers.
+    const SETTINGS: Settings = Settings::own();
 
     /// Encodes the value as attributes.
     ///
