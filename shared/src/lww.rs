@@ -185,12 +185,13 @@ impl<T: LwwRecord> LwwTable<T> {
     /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: register the instance again, at any time. For all
     /// others, see [`Failure`].
     pub async fn register(&self, key: &Key, instance: &T, call: &Call) -> Result<Registration<T>, Failure> {
+        let key = Table::<T>::key_attributes(key)?;
         let mut item = Table::<T>::encode(instance)?;
         let order_key = order_key_of::<T>(&item).filter(|order_key| order_key.name.is_some()).ok_or_else(|| {
             let reason = format!("an instance has a whole number {} and a text {}", T::ORDERED_BY, T::NAMED_BY);
             Failure::InvalidRecord { reason }
         })?;
-        item.extend(Table::<T>::key_attributes(key)?);
+        item.extend(key);
         check_size(&T::SETTINGS.names, &item)?;
         match self.put(condition::put_if_newer(ordering::<T>(), item), call).await? {
             Put::Applied(_) => Ok(Registration::New),

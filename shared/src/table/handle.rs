@@ -1,6 +1,5 @@
 //! [`Table`]: a typed handle to one table.
 
-use super::fields::Undeclared;
 use super::key::Key;
 use super::record::Record;
 use crate::call::Call;
@@ -149,8 +148,18 @@ impl<T: Record> Table<T> {
         seen.has_item.then_some(seen.row)
     }
 
+    /// The attributes of the key. Each operation on an item begins with them, so the fields of its type are checked here.
     pub(crate) fn key_attributes(key: &Key) -> Result<Attributes, Failure> {
+        Self::check_fields()?;
         key.attributes(T::PARTITION_KEY, T::SORT_KEY).map_err(invalid)
+    }
+
+    /// Checks that the `Record` declares every field that serde reads.
+    pub(crate) fn check_fields() -> Result<(), Failure> {
+        let Some(name) = T::fields().iter().find(|name| !T::ATTRIBUTES.contains(name)) else { return Ok(()) };
+        Err(invalid(format!(
+            "its type has the field {name}, which is not among the attributes that its Record declares"
+        )))
     }
 
     /// Encodes the value, and checks that it has only the attributes that its `Record` declares.
@@ -184,10 +193,7 @@ impl<T: Record> Table<T> {
 
     /// Decodes the value in these attributes. Ignores attributes that the `Record` does not declare.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
-        T::decode(attributes).map_err(|source| {
-            let reason = source.to_string();
-            if source.is::<Undeclared>() { invalid(reason) } else { Failure::CorruptItem { reason } }
-        })
+        T::decode(attributes).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
     }
 }
 

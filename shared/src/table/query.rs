@@ -194,6 +194,7 @@ impl<T: Record> Query<T> {
 
     /// The key condition.
     pub(super) fn range(&self) -> Result<KeyRange, Failure> {
+        Table::<T>::check_fields()?;
         let sort = match (&self.sort, self.place.sort_key) {
             (None, _) => None,
             (Some(Sort(bound)), Some(name)) => Some((name, bound)),

@@ -1,6 +1,6 @@
 //! [`Record`]: converts a value to an item and back.
 
-use super::fields::check_fields;
+use super::fields::fields_of;
 use crate::error::Source;
 use crate::layout::Settings;
 use crate::protocol::item::{Attributes, Diff};
@@ -33,8 +33,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The name of the sort key attribute, if the table has one.
     const SORT_KEY: Option<&'static str> = None;
     /// Every top-level attribute that a value may have. Changes leave other attributes of the item alone, and so does a
-    /// delete. A create on the tombstone of the item removes them. A field that serde reads and that is not here fails with
-    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
+    /// delete. A create on the tombstone of the item removes them.
     const ATTRIBUTES: &'static [&'static str];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
     /// after that time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
@@ -48,13 +47,20 @@ pub trait Record: Serialize + DeserializeOwned {
     /// attributes, and how much a row remembers.
     const SETTINGS: Settings = Settings::own();
 
+    /// The fields that serde reads. If `ATTRIBUTES` lacks one, every operation on the table fails with
+    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord) before it sends anything, because that field would always
+    /// be read as missing. A type that encodes and decodes itself under other names returns none.
+    #[must_use]
+    fn fields() -> &'static [&'static str] {
+        fields_of::<Self>()
+    }
+
     /// Encodes the value as attributes.
     ///
     /// # Errors
     /// The reason why the value cannot be encoded. The operation then fails with
     /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     fn encode(&self) -> Result<Attributes, Source> {
-        check_fields::<Self>(Self::ATTRIBUTES)?;
         Ok(serde_dynamo::to_item(self)?)
     }
 
@@ -73,7 +79,6 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the attributes cannot be decoded. The operation then fails with
     /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
     fn decode(attributes: &Attributes) -> Result<Self, Source> {
-        check_fields::<Self>(Self::ATTRIBUTES)?;
         Ok(serde_dynamo::from_item(Self::own_attributes(attributes, &[]))?)
     }
 
