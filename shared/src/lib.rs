@@ -165,6 +165,7 @@ pub use error::{
     AddError, CreateError, DeleteError, Failure, IdempotencyError, QueryError, Source, TransactError, UpdateError,
     VersionedUpdateError,
 };
+pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim};
 pub use layout::{Names, Settings, WithoutTtl};

@@ -7,24 +7,89 @@ use crate::protocol::item::{Attributes, Diff};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A type whose values are stored in a table, one value per item.
+/// A type whose values are stored in a table, one value per item. The key is not part of the value.
 ///
-/// The key is not part of the value. `ATTRIBUTES` lets a delete at a known version be one request: the delete removes
-/// these attributes without reading the item.
+/// A struct derives it beside the traits of serde:
 ///
 /// ```
+/// use fencepost::{Record, Settings};
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Serialize, Deserialize)]
-/// struct Account {
-///     balance: i64,
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "orderId", sort = "line", expires_at = "endsAt", settings = Settings::own().remembered_writes(64))]
+/// #[serde(rename_all = "camelCase")]
+/// struct Line {
+///     quantity: u64,
+///     ends_at: u64,
 ///     #[serde(skip_serializing_if = "Option::is_none")]
 ///     note: Option<String>,
 /// }
 ///
+/// assert_eq!(Line::ATTRIBUTES, ["quantity", "endsAt", "note"]);
+/// ```
+///
+/// | in `#[record(..)]` | sets | |
+/// |---|---|---|
+/// | `key = ".."` | [`PARTITION_KEY`](Record::PARTITION_KEY) | demanded |
+/// | `sort = ".."` | [`SORT_KEY`](Record::SORT_KEY) | if the table has one |
+/// | `expires_at = ".."` | [`EXPIRES_AT`](Record::EXPIRES_AT) | one of the attributes |
+/// | `settings = ..` | [`SETTINGS`](Record::SETTINGS) | any constant expression |
+///
+/// The attributes are the fields under the names that serde gives them (`rename`, `rename_all`), without those that it
+/// skips. A struct may be generic. Not compiled are:
+///
+/// - enums, unions, tuple structs and unit structs;
+/// - a field that is written under one name and read under another;
+/// - `flatten`, whose attributes are not known when the program is compiled, and `alias`, with which a row would keep two
+///   attributes of one field;
+/// - `transparent`, `tag`, `from`, `try_from`, `into` and `remote`, which store something other than the fields;
+/// - a field that is stored under the name of a key or of an attribute of this crate.
+///
+/// ```compile_fail
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Place { city: String }
+/// #[derive(Serialize, Deserialize, fencepost::Record)]
+/// #[record(key = "orderId")]
+/// struct Order {
+///     #[serde(flatten)]
+///     place: Place,
+/// }
+/// ```
+///
+/// ```compile_fail,E0080
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, fencepost::Record)]
+/// #[record(key = "orderId")]
+/// struct Order {
+///     _version: u64,
+/// }
+///
+/// fn orders(store: &fencepost::Store) -> fencepost::Table<Order> {
+///     store.table("orders")
+/// }
+/// # fn main() {
+/// #     let _: fn(&fencepost::Store) -> fencepost::Table<Order> = orders;
+/// # }
+/// ```
+///
+/// Other types implement the trait by hand. [`ATTRIBUTES`](Record::ATTRIBUTES) lets a delete at a known version be one
+/// request, which removes these attributes without reading the item:
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use std::collections::BTreeMap;
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Account {
+///     balance: i64,
+///     #[serde(flatten)]
+///     limits: BTreeMap<String, i64>,
+/// }
+///
 /// impl fencepost::Record for Account {
 ///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance", "note"];
+///     const ATTRIBUTES: &'static [&'static str] = &["balance", "daily", "monthly"];
 /// }
 /// ```
 pub trait Record: Serialize + DeserializeOwned {
