@@ -61,14 +61,10 @@
 //! use fencepost::{Call, Decision, Failure, Key, Record, Store, Table, UpdateError};
 //! use serde::{Deserialize, Serialize};
 //!
-//! #[derive(Serialize, Deserialize)]
+//! #[derive(Serialize, Deserialize, Record)]
+//! #[record(key = "accountId")]
 //! struct Account {
 //!     balance: u64,
-//! }
-//!
-//! impl Record for Account {
-//!     const PARTITION_KEY: &'static str = "accountId";
-//!     const ATTRIBUTES: &'static [&'static str] = &["balance"];
 //! }
 //!
 //! fn accounts(client: &aws_sdk_dynamodb::Client) -> Table<Account> {
@@ -118,8 +114,8 @@
 //!
 //! # Contents, in reading order
 //!
-//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`], `layout`: small files that
-//!    depend on no later part. `layout` is how a table is set up beside its values.
+//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`], `names`, `layout`: small files
+//!    that depend on no later part. `layout` is how a table is set up beside its values.
 //! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define what is stored, and `condition` has all
 //!    expression text. `send` sends one request and says what its answer proves. `judge` finds out what became of a
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
@@ -147,6 +143,7 @@ pub mod lambda;
 mod layout;
 pub mod lease;
 pub mod lww;
+mod names;
 pub mod number;
 pub mod operate;
 mod protocol;
@@ -168,9 +165,10 @@ pub use error::{
 pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim};
-pub use layout::{Names, Settings, WithoutTtl};
+pub use layout::{Settings, WithoutTtl};
 pub use lease::{Lease, LeaseTerms, Leases};
 pub use lww::{LwwRecord, LwwTable};
+pub use names::Names;
 pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};

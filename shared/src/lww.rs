@@ -31,16 +31,12 @@ use tracing::debug;
 /// ```
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(PartialEq, Serialize, Deserialize)]
+/// #[derive(PartialEq, Serialize, Deserialize, fencepost::Record)]
+/// #[record(key = "shard")]
 /// struct Leader {
 ///     term: u64,
 ///     node: String,
 ///     address: String,
-/// }
-///
-/// impl fencepost::Record for Leader {
-///     const PARTITION_KEY: &'static str = "shard";
-///     const ATTRIBUTES: &'static [&'static str] = &["term", "node", "address"];
 /// }
 ///
 /// impl fencepost::LwwRecord for Leader {

@@ -14,15 +14,10 @@ use tokio::time::{Instant, sleep_until};
 
 const TABLE: &str = "Items";
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "id", settings = Settings::without_ttl().swept())]
 struct Item {
     count: u64,
-}
-
-impl Record for Item {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["count"];
-    const SETTINGS: Settings = Settings::without_ttl().swept();
 }
 
 /// The time by a clock that is ahead by so many milliseconds.

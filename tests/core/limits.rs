@@ -12,14 +12,10 @@ use std::time::Duration;
 
 const TABLE: &str = "Notes";
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Note {
     text: String,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "noteId";
-    const ATTRIBUTES: &'static [&'static str] = &["text"];
 }
 
 /// What a transaction over so many notes, none of them read first, ends with; and that DynamoDB was not asked.
@@ -104,15 +100,11 @@ async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
     assert!(engine.take_log().iter().all(|asked| is_read(&asked.operation)), "nothing was written");
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Counted {
     text: String,
     count: u64,
-}
-
-impl Record for Counted {
-    const PARTITION_KEY: &'static str = "noteId";
-    const ATTRIBUTES: &'static [&'static str] = &["text", "count"];
 }
 
 #[tokio::test]

@@ -12,18 +12,13 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// A session, which TTL removes after its end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "sessionId", expires_at = "expiresAt")]
 #[serde(rename_all = "camelCase")]
 struct Session {
     user: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<u64>,
-}
-
-impl Record for Session {
-    const PARTITION_KEY: &'static str = "sessionId";
-    const ATTRIBUTES: &'static [&'static str] = &["user", "expiresAt"];
-    const EXPIRES_AT: Option<&'static str> = Some("expiresAt");
 }
 
 const TABLE: &str = "Sessions";

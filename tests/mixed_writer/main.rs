@@ -27,24 +27,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+/// The programs are fast, and an answer that is lost in silence is found out after 150 ms.
+const SETTINGS: Settings = Settings::without_ttl()
+    .shared_with_versioned_writers()
+    .swept()
+    .names(Names::DEFAULT.version("version"))
+    .remembered_writes(64);
+
 /// An item of the model of `PynamoDB` in `.ci/mixed_writers/items.py`.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "shopId", sort = "itemId", settings = SETTINGS)]
 struct Item {
     stock: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-}
-
-impl Record for Item {
-    const PARTITION_KEY: &'static str = "shopId";
-    const SORT_KEY: Option<&'static str> = Some("itemId");
-    const ATTRIBUTES: &'static [&'static str] = &["stock", "note"];
-    const SETTINGS: Settings = Settings::without_ttl()
-        .shared_with_versioned_writers()
-        .swept()
-        .names(Names::DEFAULT.version("version"))
-        .remembered_writes(64);
-    // The programs are fast, and an answer that is lost in silence is found out after 150 ms.
 }
 
 impl Item {

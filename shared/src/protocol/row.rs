@@ -1,7 +1,8 @@
 //! The attributes of this crate beside those of the caller, and [`Row`], which reads them.
 
 use crate::error::Failure;
-use crate::layout::{Layout, Names, Settings};
+use crate::layout::{Layout, Settings};
+use crate::names::Names;
 use crate::protocol::item::{Attributes, digest, size_of_attributes};
 use crate::protocol::judge::{SeenRow, is_fenced};
 use crate::protocol::memory::{Memory, Trace, WriteId};

@@ -1,7 +1,8 @@
 //! [`Index`]: describes a secondary index of a table, and what its rows can show.
 
 use super::record::Record;
-use crate::layout::{Deletes, Names, Settings, contains, is};
+use crate::layout::{Deletes, Settings, contains, is};
+use crate::names::Names;
 
 /// A secondary index of the table of a [`Record`]. Queries name it as a type.
 ///
@@ -19,17 +20,13 @@ use crate::layout::{Deletes, Names, Settings, contains, is};
 /// use fencepost::table::{Index, Projection};
 /// use fencepost::{Call, Record, Store, error::QueryError};
 ///
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "orderId")]
 /// # #[serde(rename_all = "camelCase")]
 /// struct Order {
 ///     user_id: String,
 ///     created_at: String,
 ///     total: u64,
-/// }
-///
-/// impl Record for Order {
-///     const PARTITION_KEY: &'static str = "orderId";
-///     const ATTRIBUTES: &'static [&'static str] = &["userId", "createdAt", "total"];
 /// }
 ///
 /// struct ByUser;
@@ -55,13 +52,10 @@ use crate::layout::{Deletes, Names, Settings, contains, is};
 /// # use serde::{Deserialize, Serialize};
 /// # use fencepost::table::{Index, Projection};
 /// # use fencepost::{Record, Store};
-/// # #[derive(Serialize, Deserialize)]
+/// # #[derive(Serialize, Deserialize, Record)]
+/// # #[record(key = "orderId")]
 /// # #[serde(rename_all = "camelCase")]
 /// # struct Order { user_id: String, created_at: String, total: u64 }
-/// # impl Record for Order {
-/// #     const PARTITION_KEY: &'static str = "orderId";
-/// #     const ATTRIBUTES: &'static [&'static str] = &["userId", "createdAt", "total"];
-/// # }
 /// # struct ByUser;
 /// impl Index for ByUser {
 ///     type Record = Order;

@@ -54,17 +54,12 @@ impl From<Today> for Ledger {
 ///
 /// Every change leaves the number of its operation, so that one applied twice is seen in the value itself. An add changes
 /// the stock alone. The level follows from the stock.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Record)]
+#[record(key = "id", settings = Settings::own().remembered_writes(REMEMBERED).add_window(REMEMBERED))]
 pub struct Ledger {
     pub operations: Vec<u64>,
     pub stock: i64,
     pub level: String,
-}
-
-impl Record for Ledger {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["operations", "stock", "level"];
-    const SETTINGS: Settings = Settings::own().remembered_writes(REMEMBERED).add_window(REMEMBERED);
 }
 
 impl Ledger {
@@ -108,14 +103,10 @@ impl Ledger {
 }
 
 /// The row beside the ledger that some transactions put.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id")]
 pub struct Note {
     pub by: i64,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["by"];
 }
 
 /// What the add of an operation adds: up to 6 either way, never nothing.

@@ -26,27 +26,18 @@ const TABLE: &str = "Things";
 const R: u64 = 3;
 const W: u8 = 2;
 
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id", settings = Settings::own().remembered_writes(R).add_window(W as u64))]
 struct Thing {
     stock: i8,
 }
 
-impl Record for Thing {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["stock"];
-    const SETTINGS: Settings = Settings::own().remembered_writes(R).add_window(W as u64);
-}
-
-#[derive(PartialEq, Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id")]
 struct Host {
     number: u8,
     name: String,
     value: u8,
-}
-
-impl Record for Host {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["number", "name", "value"];
 }
 
 impl LwwRecord for Host {

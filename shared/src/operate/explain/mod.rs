@@ -6,7 +6,8 @@ mod others;
 mod values;
 
 use crate::error::Failure;
-use crate::layout::{Deletes, Layout, Names, Settings};
+use crate::layout::{Deletes, Layout, Settings};
+use crate::names::Names;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
 use crate::timestamp::Timestamp;

@@ -1,7 +1,8 @@
 //! [`Demand`]: the state of a row that a write demands. [`Expression`]: the text that demands it.
 
 use super::write::{Action, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Remember};
-use crate::layout::{Layout, Names};
+use crate::layout::Layout;
+use crate::names::Names;
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::Base;
 use crate::protocol::memory::WriteId;
