@@ -20,15 +20,11 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 /// What is written: how often, and under which token last.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "itemId")]
 struct Count {
     writes: u64,
     by: u64,
-}
-
-impl Record for Count {
-    const PARTITION_KEY: &'static str = "itemId";
-    const ATTRIBUTES: &'static [&'static str] = &["writes", "by"];
 }
 
 impl Count {

@@ -13,14 +13,10 @@ use fencepost::{Call, Deadline, Key, Record, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Note {
     text: String,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "noteId";
-    const ATTRIBUTES: &'static [&'static str] = &["text"];
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -44,14 +44,10 @@ use tokio::signal::unix::{SignalKind, signal};
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often a room was visited.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "deviceId")]
 struct Visits {
     count: u64,
-}
-
-impl Record for Visits {
-    const PARTITION_KEY: &'static str = "deviceId";
-    const ATTRIBUTES: &'static [&'static str] = &["count"];
 }
 
 impl Resource for Visits {

@@ -33,15 +33,11 @@ const STEP: Duration = Duration::from_millis(500);
 const STEP_WITHIN: Duration = Duration::from_secs(3);
 
 /// The progress of the work. The next leader continues from this item, and not from the memory of the previous leader.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "childId")]
 struct Progress {
     steps: u64,
     by: String,
-}
-
-impl Record for Progress {
-    const PARTITION_KEY: &'static str = "childId";
-    const ATTRIBUTES: &'static [&'static str] = &["steps", "by"];
 }
 
 /// The end of a turn in which the lease was not lost.

@@ -32,26 +32,17 @@ const TABLE: &str = "Shop";
 const PK: &str = "pk";
 const SK: &str = "sk";
 
-/// Defines a kind of item of the table.
-macro_rules! kind {
-    ($name:ident, $($attribute:literal),+) => {
-        impl Record for $name {
-            const PARTITION_KEY: &'static str = PK;
-            const SORT_KEY: Option<&'static str> = Some(SK);
-            const ATTRIBUTES: &'static [&'static str] = &[$($attribute),+];
-        }
-    };
-}
-
 /// A customer, with the number of orders that are open.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "pk", sort = "sk")]
 struct Customer {
     name: String,
     open_orders: u64,
 }
 
 /// An order. While it is open, it has a place in the index of open orders.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "pk", sort = "sk")]
 struct Order {
     total: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,14 +57,11 @@ enum State {
     Open,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "pk", sort = "sk")]
 struct Note {
     text: String,
 }
-
-kind!(Customer, "name", "open_orders");
-kind!(Order, "total", "open_since", "state");
-kind!(Note, "text");
 
 /// Any item of a customer. It is only listed: a change goes through the table of its own kind.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -84,7 +72,12 @@ enum Anything {
     Note(Note),
 }
 
-kind!(Anything, "name", "open_orders", "total", "open_since", "state", "text");
+// An enum does not derive it.
+impl Record for Anything {
+    const PARTITION_KEY: &'static str = PK;
+    const SORT_KEY: Option<&'static str> = Some(SK);
+    const ATTRIBUTES: &'static [&'static str] = &["name", "open_orders", "total", "open_since", "state", "text"];
+}
 
 /// The open orders of all customers, by the day since when they are open. An order that is closed leaves it.
 enum OpenOrders {}

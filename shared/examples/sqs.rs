@@ -48,14 +48,10 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// The hour between is for clocks that differ and for the time in the queue of this process.
 const NOT_OLDER_THAN: Duration = Duration::from_hours(24);
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "accountId")]
 struct Account {
     balance: u64,
-}
-
-impl Record for Account {
-    const PARTITION_KEY: &'static str = "accountId";
-    const ATTRIBUTES: &'static [&'static str] = &["balance"];
 }
 
 /// The body of a message.

@@ -41,16 +41,12 @@ enum Way {
     DerivedKeyAndFence,
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "childId")]
 #[serde(rename_all = "camelCase")]
 struct Child {
     parent_id: String,
     made_by: String,
-}
-
-impl Record for Child {
-    const PARTITION_KEY: &'static str = "childId";
-    const ATTRIBUTES: &'static [&'static str] = &["parentId", "madeBy"];
 }
 
 #[tokio::main(flavor = "current_thread")]

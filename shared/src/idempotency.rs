@@ -64,14 +64,10 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 /// use fencepost::{Call, Key, Plan, Reads, Record, Table};
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "accountId")]
 /// struct Account {
 ///     balance: u64,
-/// }
-///
-/// impl Record for Account {
-///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
 /// }
 ///
 /// /// Pays a message's amount in, once, although the queue may deliver the message twice.

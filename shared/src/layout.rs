@@ -1,339 +1,124 @@
-//! How a table is set up beside the values in it: the names of this crate's attributes, who else writes, how deletes
-//! go, in which Regions it lives.
+//! [`Settings`]: how a table is set up beside the values in it. [`Layout`] is all of a table that the protocol needs.
 
-/// The names that the attributes of this crate have in one table.
+use crate::names::Names;
+use std::ops::Deref;
+
+/// The settings of a table beside its key and its attributes, as one value.
 ///
-/// A table that another program made may have a version attribute already, or a TTL attribute of another name. All
-/// programs that use this crate on one table must use the same names.
+/// They begin with one of three tables, which say who else writes and how deletes go. Methods change the rest. Settings
+/// that cannot hold together cannot be written.
 ///
 /// ```
-/// use fencepost::Names;
+/// use fencepost::{Names, Settings};
 ///
-/// /// A table of `PynamoDB`, whose version attribute is `version`.
-/// const NAMES: Names = Names::DEFAULT.version("version");
+/// /// Only this program writes, to hot items.
+/// const HOT: Settings = Settings::own().remembered_writes(64).add_window(32);
+/// /// Programs with `PynamoDB` write too.
+/// const SHARED: Settings =
+///     Settings::without_ttl().shared_with_versioned_writers().swept().names(Names::DEFAULT.version("version"));
 /// ```
+///
+/// `docs/adoption.md` says which settings a library needs, and what holds under each. All programs that use this crate on
+/// one table have the same settings. Only [`Settings::add_window`] may differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Names {
-    pub(crate) version: &'static str,
-    pub(crate) incarnation: &'static str,
-    pub(crate) writes: &'static str,
-    pub(crate) purge_at: &'static str,
-    pub(crate) buried: &'static str,
-    pub(crate) fence: &'static str,
-}
-
-impl Names {
-    /// `_version`, `_incarnation`, `_writes`, `_purgeAt`, `_buried` and `_fence`.
-    pub const DEFAULT: Names = Names {
-        version: "_version",
-        incarnation: "_incarnation",
-        writes: "_writes",
-        purge_at: "_purgeAt",
-        buried: "_buried",
-        fence: "_fence",
-    };
-
-    /// Renames the version: a whole number that rises with each write.
-    #[must_use]
-    pub const fn version(self, name: &'static str) -> Self {
-        Names { version: name, ..self }
-    }
-
-    /// Renames the incarnation: 8 bytes that say which row of its key this is.
-    #[must_use]
-    pub const fn incarnation(self, name: &'static str) -> Self {
-        Names { incarnation: name, ..self }
-    }
-
-    /// Renames the memory: a map with the ids of recent writes.
-    #[must_use]
-    pub const fn writes(self, name: &'static str) -> Self {
-        Names { writes: name, ..self }
-    }
-
-    /// Renames the end of a tombstone, in epoch seconds. With [`Deletes::Expire`], it is the TTL attribute of the
-    /// table. Values must not have this attribute: if they do, name it [`EXPIRES_AT`](crate::Record::EXPIRES_AT).
-    #[must_use]
-    pub const fn purge_at(self, name: &'static str) -> Self {
-        Names { purge_at: name, ..self }
-    }
-
-    /// Renames the mark of a tombstone: the version that the delete made.
-    #[must_use]
-    pub const fn buried(self, name: &'static str) -> Self {
-        Names { buried: name, ..self }
-    }
-
-    /// Renames the highest fencing token of all writes that had one.
-    #[must_use]
-    pub const fn fence(self, name: &'static str) -> Self {
-        Names { fence: name, ..self }
-    }
-
-    /// All of them. A value must not have these attributes.
-    pub(crate) const fn all(&self) -> [&'static str; 6] {
-        [self.version, self.incarnation, self.writes, self.purge_at, self.buried, self.fence]
-    }
-}
-
-impl Default for Names {
-    fn default() -> Self {
-        Names::DEFAULT
-    }
-}
-
-/// Which other programs write the rows of a table: programs that do not use this crate.
-///
-/// `docs/adoption.md` says which setting a library needs, and what holds under each.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum OtherWriters {
-    /// None. Rows of another program may be there, but it does not write any more.
-    Nobody,
-    /// Programs that demand the version in each write, and raise it. Their writes may drop the attributes of this crate.
-    Versioned,
-    /// Programs that do not always demand the version, that delete a row and create it again at the same version, or
-    /// that replace it without a condition. Each write of this crate then also demands every attribute of the value as
-    /// it was read, and goes as a transaction of one step, which costs twice as much. Needs [`Deletes::Remove`]: a program
-    /// that sets any version could make a live row look like a tombstone.
-    Any,
-}
-
-/// How the items of a table are deleted.
-///
-/// TTL could remove a row that another program changed after its delete. So a table with other writers has tombstones
-/// that a sweep removes:
-///
-/// ```
-/// use fencepost::{Record, Store, Deletes, OtherWriters};
-/// # use serde::{Deserialize, Serialize};
-/// # #[derive(Serialize, Deserialize)]
-/// # struct Account { balance: u64 }
-///
-/// impl Record for Account {
-///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
-///     const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
-///     const DELETES: Deletes = Deletes::Sweep;
-/// }
-///
-/// fn accounts(store: &Store) -> fencepost::Table<Account> {
-///     store.table("accounts")
-/// }
-/// # fn main() {
-/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
-/// # }
-/// ```
-///
-/// With [`Deletes::Expire`], which is the default, the same table does not compile:
-///
-/// ```compile_fail,E0080
-/// use fencepost::{Record, Store, Deletes, OtherWriters};
-/// # use serde::{Deserialize, Serialize};
-/// # #[derive(Serialize, Deserialize)]
-/// # struct Account { balance: u64 }
-///
-/// impl Record for Account {
-///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
-///     const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
-///     const DELETES: Deletes = Deletes::Expire;
-/// }
-///
-/// fn accounts(store: &Store) -> fencepost::Table<Account> {
-///     store.table("accounts")
-/// }
-/// # fn main() {
-/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
-/// # }
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Deletes {
-    /// A delete leaves a tombstone, which TTL removes. The TTL attribute of the table is that of [`Names::purge_at`], or
-    /// [`EXPIRES_AT`](crate::Record::EXPIRES_AT) if values have one. Only where nobody else writes: another program may
-    /// bring a tombstone back to life, and TTL would remove that row.
-    Expire,
-    /// A delete leaves a tombstone, which a sweep removes after its time.
-    Sweep,
-    /// A delete leaves a tombstone for ever.
-    Keep,
-    /// A delete removes the row. The version that it returns is that of no row, and versions start again with the next
-    /// create. A delete whose answer was lost is
-    /// unknown, and so is a create. A create whose second copy the network delivers after the delete, within 15 minutes
-    /// of the first, is applied again.
-    Remove,
-}
-
-/// The Regions in which a table is written.
-///
-/// A table that several Regions write has no TTL, so it needs other [`Deletes`] than [`Deletes::Expire`]:
-///
-/// ```
-/// use fencepost::{Record, Store, Deletes, Regions};
-/// # use serde::{Deserialize, Serialize};
-/// # #[derive(Serialize, Deserialize)]
-/// # struct Account { balance: u64 }
-///
-/// impl Record for Account {
-///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
-///     const REGIONS: Regions = Regions::Strong;
-///     const DELETES: Deletes = Deletes::Sweep;
-/// }
-///
-/// fn accounts(store: &Store) -> fencepost::Table<Account> {
-///     store.table("accounts")
-/// }
-/// # fn main() {
-/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
-/// # }
-/// ```
-///
-/// With [`Deletes::Expire`], which is the default, it does not compile:
-///
-/// ```compile_fail,E0080
-/// use fencepost::{Record, Store, Deletes, Regions};
-/// # use serde::{Deserialize, Serialize};
-/// # #[derive(Serialize, Deserialize)]
-/// # struct Account { balance: u64 }
-///
-/// impl Record for Account {
-///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
-///     const REGIONS: Regions = Regions::Strong;
-///     const DELETES: Deletes = Deletes::Expire;
-/// }
-///
-/// fn accounts(store: &Store) -> fencepost::Table<Account> {
-///     store.table("accounts")
-/// }
-/// # fn main() {
-/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
-/// # }
-/// ```
-///
-/// Neither does it with [`OtherWriters::Any`], which needs transactions. [`OtherWriters::Versioned`] needs none:
-///
-/// ```compile_fail,E0080
-/// use fencepost::{Record, Store, Deletes, OtherWriters, Regions};
-/// # use serde::{Deserialize, Serialize};
-/// # #[derive(Serialize, Deserialize)]
-/// # struct Account { balance: u64 }
-///
-/// impl Record for Account {
-///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
-///     const REGIONS: Regions = Regions::Strong;
-///     const DELETES: Deletes = Deletes::Remove;
-///     const OTHER_WRITERS: OtherWriters = OtherWriters::Any;
-/// }
-///
-/// fn accounts(store: &Store) -> fencepost::Table<Account> {
-///     store.table("accounts")
-/// }
-/// # fn main() {
-/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
-/// # }
-/// ```
-///
-/// ```
-/// use fencepost::{Record, Store, Deletes, OtherWriters, Regions};
-/// # use serde::{Deserialize, Serialize};
-/// # #[derive(Serialize, Deserialize)]
-/// # struct Account { balance: u64 }
-///
-/// impl Record for Account {
-///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
-///     const REGIONS: Regions = Regions::Strong;
-///     const DELETES: Deletes = Deletes::Remove;
-///     const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
-/// }
-///
-/// fn accounts(store: &Store) -> fencepost::Table<Account> {
-///     store.table("accounts")
-/// }
-/// # fn main() {
-/// #     let _: fn(&Store) -> fencepost::Table<Account> = accounts;
-/// # }
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Regions {
-    /// One Region writes. Replicas in other Regions are read only.
-    One,
-    /// A global table with multi-Region strong consistency (MRSC). Such a table has no transactions and no TTL.
-    Strong,
-}
-
-/// All that the protocol needs to know of a [`Record`](crate::Record).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
-    pub partition_key: &'static str,
-    pub sort_key: Option<&'static str>,
-    /// Every top-level attribute that a value may have.
-    pub attributes: &'static [&'static str],
-    pub expires_at: Option<&'static str>,
+pub struct Settings {
+    pub(crate) names: Names,
+    pub(crate) first_version: u64,
     /// How many commits a row remembers an id: R.
-    pub remembered: u64,
+    pub(crate) remembered: u64,
     /// How many versions an add may be late: W.
-    pub window: u64,
-    pub names: Names,
-    pub first_version: u64,
-    pub other_writers: OtherWriters,
-    pub deletes: Deletes,
-    pub regions: Regions,
+    pub(crate) window: u64,
+    pub(crate) other_writers: OtherWriters,
+    pub(crate) deletes: Deletes,
+    pub(crate) regions: Regions,
 }
 
-impl Layout {
-    /// A table of which only the partition key is known. Its names and all settings are the defaults.
-    pub(crate) const fn of_key(partition_key: &'static str) -> Self {
-        Layout {
-            partition_key,
-            sort_key: None,
-            attributes: &[],
-            expires_at: None,
-            remembered: 16,
-            window: 1,
-            names: Names::DEFAULT,
-            first_version: 1,
-            other_writers: OtherWriters::Nobody,
-            deletes: Deletes::Expire,
-            regions: Regions::One,
-        }
+impl Settings {
+    /// A table that no other program writes. A delete leaves a tombstone, which TTL removes. This is the default.
+    ///
+    /// Rows of another program may be there, but it does not write any more. The TTL attribute of the table is that of
+    /// [`Names::purge_at`], or [`EXPIRES_AT`](crate::Record::EXPIRES_AT) if values have one.
+    ///
+    /// Another program may bring a tombstone back to life, and TTL would remove that row. A table that several Regions
+    /// write has no TTL. So both need [`Settings::without_ttl`], and neither of these compiles:
+    ///
+    /// ```compile_fail,E0599
+    /// const SETTINGS: fencepost::Settings = fencepost::Settings::own().shared_with_versioned_writers();
+    /// ```
+    ///
+    /// ```compile_fail,E0599
+    /// const SETTINGS: fencepost::Settings = fencepost::Settings::own().in_regions();
+    /// ```
+    #[must_use]
+    pub const fn own() -> Self {
+        Settings::of(OtherWriters::Nobody, Deletes::Expire, Regions::One)
     }
 
-    /// Refuses settings that cannot hold, when the program is compiled.
-    pub(crate) const fn checked(self) -> Self {
-        assert!(1 <= self.window && self.window <= self.remembered, "ADD_WINDOW is 1 to REMEMBERED_WRITES");
-        assert!(self.remembered <= 128, "a row remembers at most 128 writes");
-        assert!(self.first_version >= 1, "FIRST_VERSION is at least 1");
-        assert!(self.first_version < 1 << 52, "FIRST_VERSION leaves no room for later versions");
-        let expires = matches!(self.deletes, Deletes::Expire);
-        assert!(
-            matches!(self.other_writers, OtherWriters::Nobody) || !expires,
-            "TTL could remove a row that another program changed after its delete: choose other DELETES than Expire"
-        );
-        assert!(
-            !self.demands_values() || matches!(self.deletes, Deletes::Remove),
-            "a program that sets any version could make a live row look like a tombstone: OtherWriters::Any needs Deletes::Remove"
-        );
-        if matches!(self.regions, Regions::Strong) {
-            assert!(
-                !expires,
-                "a table with multi-Region strong consistency has no TTL: choose other DELETES than Expire"
-            );
-            assert!(
-                !self.demands_values(),
-                "OtherWriters::Any needs transactions, which a table with multi-Region strong consistency has not"
-            );
-            assert!(
-                self.expires_at.is_none(),
-                "a table with multi-Region strong consistency has no TTL: drop EXPIRES_AT"
-            );
-        }
-        self
+    /// A table in which TTL removes no tombstones. [`WithoutTtl`] takes who else writes it and in which Regions, and then
+    /// how its deletes go.
+    pub const fn without_ttl() -> WithoutTtl {
+        WithoutTtl { other_writers: OtherWriters::Nobody, regions: Regions::One }
+    }
+
+    /// A table beside programs that do not always demand the version, that delete a row and create it again at the same
+    /// version, or that replace it without a condition.
+    ///
+    /// Each write of this crate then also demands every attribute of the value as it was read, and goes as a transaction
+    /// of one step, which costs twice as much. A delete removes the row, as with [`WithoutTtl::removed`], because a program
+    /// that sets any version could make a live row look like a tombstone.
+    ///
+    /// It needs transactions, which a table with multi-Region strong consistency has not. Neither of these compiles:
+    ///
+    /// ```compile_fail,E0599
+    /// const SETTINGS: fencepost::Settings = fencepost::Settings::open_to_any().swept();
+    /// ```
+    ///
+    /// ```compile_fail,E0599
+    /// const SETTINGS: fencepost::Settings = fencepost::Settings::open_to_any().in_regions();
+    /// ```
+    #[must_use]
+    pub const fn open_to_any() -> Self {
+        Settings::of(OtherWriters::Any, Deletes::Remove, Regions::One)
+    }
+
+    const fn of(other_writers: OtherWriters, deletes: Deletes, regions: Regions) -> Self {
+        let names = Names::DEFAULT;
+        Settings { names, first_version: 1, remembered: 16, window: 8, other_writers, deletes, regions }
+    }
+
+    /// Sets the names of this crate's attributes in the table.
+    #[must_use]
+    pub const fn names(self, names: Names) -> Self {
+        Settings { names, ..self }
+    }
+
+    /// Sets the version that a create makes: at least 1, which is the default. Take the one with which the other writers
+    /// of the table begin.
+    #[must_use]
+    pub const fn first_version(self, version: u64) -> Self {
+        Settings { first_version: version, ..self }
+    }
+
+    /// Sets how many commits a row remembers the id of a write: R, from the [add window](Settings::add_window) to 128, and
+    /// 16 by default. Every program that writes the table must use the same number, or a change may be applied twice.
+    ///
+    /// After a lost answer, the resend finds out what became of the first send while the row remembers it. Later, the
+    /// answer is "unknown", never a guess. One id takes 16 bytes of the item. 16 is enough where writers decide on a
+    /// version. For adds on hot items, take 32 to 64.
+    #[must_use]
+    pub const fn remembered_writes(self, commits: u64) -> Self {
+        Settings { remembered: commits, ..self }
+    }
+
+    /// Sets how many versions an [`Add`](crate::Add) may be late: W, at least 1, and 8 by default. An add is refused, and
+    /// sent again, if more than W - 1 other writes were committed since its writer saw the row.
+    ///
+    /// Take more than the commits per second times the age of what the writer saw, and at most the
+    /// [remembered writes](Settings::remembered_writes) less the commits in the time that a lost answer takes to be
+    /// noticed.
+    #[must_use]
+    pub const fn add_window(self, versions: u64) -> Self {
+        Settings { window: versions, ..self }
     }
 
     /// Whether a row may be removed at any time, by another program or by a delete of this crate. Then a row that
@@ -348,8 +133,8 @@ impl Layout {
         matches!(self.other_writers, OtherWriters::Any)
     }
 
-    /// Whether the version that a delete made marks its tombstone. With [`Deletes::Expire`], the time alone marks it, because
-    /// nobody else writes the row.
+    /// Whether the version that a delete made marks its tombstone. Where TTL removes tombstones, the time alone marks
+    /// them, because nobody else writes the row.
     pub(crate) fn marks_by_version(&self) -> bool {
         self.deletes != Deletes::Expire
     }
@@ -359,9 +144,256 @@ impl Layout {
     pub(crate) fn marks_by_time(&self) -> bool {
         !self.marks_by_version() || self.names.purge_at == Names::DEFAULT.purge_at
     }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::own()
+    }
+}
+
+/// A table in which TTL removes no tombstones, before it is said how deletes go. [`Settings::without_ttl`] makes it.
+///
+/// ```
+/// use fencepost::Settings;
+///
+/// const SWEPT: Settings = Settings::without_ttl().swept();
+/// const REGIONAL: Settings = Settings::without_ttl().shared_with_versioned_writers().in_regions().removed();
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use = "it says nothing of deletes yet: choose swept, kept or removed"]
+pub struct WithoutTtl {
+    other_writers: OtherWriters,
+    regions: Regions,
+}
+
+impl WithoutTtl {
+    /// Other programs write the table too. They demand the version in each write, and raise it. Their writes may drop the
+    /// attributes of this crate.
+    pub const fn shared_with_versioned_writers(self) -> Self {
+        WithoutTtl { other_writers: OtherWriters::Versioned, ..self }
+    }
+
+    /// Several Regions write the table, which is a global table with multi-Region strong consistency (MRSC). Such a table
+    /// has no transactions. It has no TTL either, so its `Record` has no [`EXPIRES_AT`](crate::Record::EXPIRES_AT):
+    ///
+    /// ```compile_fail,E0080
+    /// use fencepost::{Record, Settings, Store, Table};
+    /// # use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Record)]
+    /// #[record(key = "accountId", settings = Settings::without_ttl().in_regions().swept())]
+    /// #[record(expires_at = "end")] // It compiles without this line.
+    /// struct Account {
+    ///     balance: u64,
+    ///     end: u64,
+    /// }
+    ///
+    /// fn accounts(store: &Store) -> Table<Account> {
+    ///     store.table("accounts")
+    /// }
+    /// # fn main() {
+    /// #     let _: fn(&Store) -> Table<Account> = accounts;
+    /// # }
+    /// ```
+    pub const fn in_regions(self) -> Self {
+        WithoutTtl { regions: Regions::Strong, ..self }
+    }
+
+    /// A delete leaves a tombstone, which a [sweep](crate::operate::Task::Sweep) removes after its time.
+    #[must_use]
+    pub const fn swept(self) -> Settings {
+        Settings::of(self.other_writers, Deletes::Sweep, self.regions)
+    }
+
+    /// A delete leaves a tombstone for ever.
+    #[must_use]
+    pub const fn kept(self) -> Settings {
+        Settings::of(self.other_writers, Deletes::Keep, self.regions)
+    }
+
+    /// A delete removes the row. The version that it returns is that of no row, and versions start again with the next
+    /// create.
+    ///
+    /// A delete whose answer was lost is unknown, and so is a create. A create whose second copy the network delivers after
+    /// the delete, within 15 minutes of the first, is applied again.
+    #[must_use]
+    pub const fn removed(self) -> Settings {
+        Settings::of(self.other_writers, Deletes::Remove, self.regions)
+    }
+}
+
+/// Which other programs write the rows of a table: programs that do not use this crate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OtherWriters {
+    /// None.
+    Nobody,
+    /// [`WithoutTtl::shared_with_versioned_writers`].
+    Versioned,
+    /// [`Settings::open_to_any`].
+    Any,
+}
+
+/// How the items of a table are deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Deletes {
+    /// [`Settings::own`].
+    Expire,
+    /// [`WithoutTtl::swept`].
+    Sweep,
+    /// [`WithoutTtl::kept`].
+    Keep,
+    /// [`WithoutTtl::removed`].
+    Remove,
+}
+
+/// The Regions in which a table is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Regions {
+    /// One Region writes. Replicas in other Regions are read only.
+    One,
+    /// [`WithoutTtl::in_regions`].
+    Strong,
+}
+
+/// All that the protocol needs to know of a [`Record`](crate::Record).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout {
+    pub partition_key: &'static str,
+    pub sort_key: Option<&'static str>,
+    /// Every top-level attribute that a value may have.
+    pub attributes: &'static [&'static str],
+    pub expires_at: Option<&'static str>,
+    pub settings: Settings,
+}
+
+/// A layout has all settings of its table.
+impl Deref for Layout {
+    type Target = Settings;
+
+    fn deref(&self) -> &Settings {
+        &self.settings
+    }
+}
+
+impl Layout {
+    /// A table of which only the partition key is known. No add is late in it.
+    pub(crate) const fn of_key(partition_key: &'static str) -> Self {
+        let settings = Settings::own().add_window(1);
+        Layout { partition_key, sort_key: None, attributes: &[], expires_at: None, settings }
+    }
+
+    /// Refuses what cannot hold, when the program is compiled.
+    pub(crate) const fn checked(self) -> Self {
+        let Settings { names, first_version, remembered, window, regions, .. } = self.settings;
+        assert!(1 <= window && window <= remembered, "add_window is 1 to remembered_writes");
+        assert!(remembered <= 128, "remembered_writes is at most 128");
+        assert!(first_version >= 1, "first_version is at least 1");
+        assert!(first_version < 1 << 52, "first_version leaves no room for later versions");
+        assert!(
+            self.expires_at.is_none() || matches!(regions, Regions::One),
+            "a table with multi-Region strong consistency has no TTL: drop EXPIRES_AT"
+        );
+        let mut ours: &[&str] = &names.all();
+        while let [name, others @ ..] = ours {
+            assert!(!contains(others, name), "the names of the settings give one name to two attributes");
+            assert!(!self.is_key(name), "the names of the settings give an attribute the name of a key of the table");
+            ours = others;
+        }
+        let mut attributes = self.attributes;
+        while let [name, others @ ..] = attributes {
+            assert!(!self.is_key(name), "an attribute of the Record is a key of the table");
+            assert!(!contains(&names.all(), name), "an attribute of the Record has the name of one of this crate's");
+            attributes = others;
+        }
+        if let Some(name) = self.expires_at {
+            assert!(contains(self.attributes, name), "EXPIRES_AT is not among the attributes of the Record");
+        }
+        self
+    }
+
+    const fn is_key(&self, name: &str) -> bool {
+        is(Some(self.partition_key), name) || is(self.sort_key, name)
+    }
 
     /// The attribute at which TTL looks, beside the end of a tombstone.
     pub(crate) fn ttl_of_values(&self) -> Option<&'static str> {
         self.expires_at.filter(|_| self.deletes == Deletes::Expire)
+    }
+}
+
+pub(crate) const fn contains(mut names: &[&str], wanted: &str) -> bool {
+    while let [name, others @ ..] = names {
+        if is(Some(name), wanted) {
+            return true;
+        }
+        names = others;
+    }
+    false
+}
+
+/// Whether the name is the wanted one. Strings cannot be compared by `==` in a constant.
+pub(crate) const fn is(name: Option<&str>, wanted: &str) -> bool {
+    let Some(name) = name else { return false };
+    let (mut name, mut wanted) = (name.as_bytes(), wanted.as_bytes());
+    while let ([one, others @ ..], [other, rest @ ..]) = (name, wanted) {
+        if *one != *other {
+            return false;
+        }
+        (name, wanted) = (others, rest);
+    }
+    name.is_empty() && wanted.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_equal_only_as_a_whole() {
+        assert!(is(Some("userId"), "userId"));
+        for other in [None, Some(""), Some("user"), Some("userIds"), Some("userid")] {
+            assert!(!is(other, "userId"), "{other:?}");
+        }
+        assert!(contains(&["a", "b"], "b") && !contains(&["a", "b"], "c"));
+    }
+
+    /// In a program, each of these panics ends the build.
+    #[test]
+    fn a_layout_that_cannot_hold_is_refused() {
+        const LAYOUT: Layout =
+            Layout { attributes: &["total", "endsAt"], sort_key: Some("line"), ..Layout::of_key("orderId") };
+        let with = |settings| Layout { settings, ..LAYOUT };
+        let named = |names| with(Settings::own().names(names));
+        for layout in [
+            LAYOUT,
+            Layout { expires_at: Some("endsAt"), ..LAYOUT },
+            with(Settings::own().remembered_writes(128).add_window(128)),
+            with(Settings::own().remembered_writes(1).add_window(1)),
+            with(Settings::own().first_version((1 << 52) - 1)),
+            named(Names::DEFAULT.version("version")),
+        ] {
+            layout.checked();
+        }
+        for (layout, complaint) in [
+            (with(Settings::own().add_window(0)), "add_window is"),
+            (with(Settings::own().add_window(17)), "add_window is"),
+            (with(Settings::own().remembered_writes(129)), "at most 128"),
+            (with(Settings::own().first_version(0)), "at least 1"),
+            (with(Settings::own().first_version(1 << 52)), "no room"),
+            (Layout { expires_at: Some("endsAt"), ..with(Settings::without_ttl().in_regions().swept()) }, "has no TTL"),
+            (Layout { expires_at: Some("end"), ..LAYOUT }, "EXPIRES_AT is not"),
+            (Layout { attributes: &["orderId"], ..LAYOUT }, "is a key"),
+            (Layout { attributes: &["total", "line"], ..LAYOUT }, "is a key"),
+            (Layout { attributes: &["_writes"], ..LAYOUT }, "one of this crate's"),
+            (Layout { attributes: &["v"], ..named(Names::DEFAULT.version("v")) }, "one of this crate's"),
+            (named(Names::DEFAULT.version("orderId")), "the name of a key"),
+            (named(Names::DEFAULT.version("line")), "the name of a key"),
+            (named(Names::DEFAULT.version("_fence")), "to two attributes"),
+        ] {
+            let refused = std::panic::catch_unwind(|| layout.checked()).expect_err(complaint);
+            let reason = refused.downcast_ref::<&str>().expect("a reason");
+            assert!(reason.contains(complaint), "{reason}");
+        }
     }
 }

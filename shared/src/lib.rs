@@ -1,7 +1,7 @@
 //! Change shared state in `DynamoDB` exactly once, although callers race and answers get lost.
 //!
 //! An operation reads an item, decides, and writes on the condition that the item is unchanged. An [`Add`] changes
-//! numbers within bounds and demands no exact version: it conflicts only if the row moves on by [`Record::ADD_WINDOW`]
+//! numbers within bounds and demands no exact version: it conflicts only if the row moves on by [`Settings::add_window`]
 //! versions before it arrives. Each change leaves its id in the item. If an answer is lost, the same write is sent
 //! again. The id in a refusal tells whether the first send was applied. `DESIGN.md` argues why that is exact.
 //!
@@ -45,12 +45,12 @@
 //!
 //! # A table that is there already
 //!
-//! A table may have rows that another program wrote, its own names, and programs that go on writing. [`Record::NAMES`],
-//! [`Record::OTHER_WRITERS`] and [`Record::DELETES`] say so. Rows of other programs are read, tagged, and adopted by the
+//! A table may have rows that another program wrote, its own names, and programs that go on writing. [`Record::SETTINGS`]
+//! says so. Rows of other programs are read, tagged, and adopted by the
 //! first change. `docs/adoption.md` says which settings a library needs, and what holds beside it.
 //!
 //! Programs that use this crate on one table must have the same stored format (2) and the same settings in their
-//! `Record`s. Only [`Record::ADD_WINDOW`] may differ, and a build may know fewer attributes than another one.
+//! `Record`s. Only [`Settings::add_window`] may differ, and a build may know fewer attributes than another one.
 //!
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see
 //! [`maintenance::Task::Restamp`] and the section "Restore" of `docs/operations.md`.
@@ -61,14 +61,10 @@
 //! use fencepost::{Call, Decision, Failure, Key, Record, Store, Table, UpdateError};
 //! use serde::{Deserialize, Serialize};
 //!
-//! #[derive(Serialize, Deserialize)]
+//! #[derive(Serialize, Deserialize, Record)]
+//! #[record(key = "accountId")]
 //! struct Account {
 //!     balance: u64,
-//! }
-//!
-//! impl Record for Account {
-//!     const PARTITION_KEY: &'static str = "accountId";
-//!     const ATTRIBUTES: &'static [&'static str] = &["balance"];
 //! }
 //!
 //! fn accounts(client: &aws_sdk_dynamodb::Client) -> Table<Account> {
@@ -118,8 +114,8 @@
 //!
 //! # Contents, in reading order
 //!
-//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`], `layout`: small files that
-//!    depend on no later part. `layout` is how a table is set up beside its values.
+//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`], `names`, `layout`: small files
+//!    that depend on no later part. `layout` is how a table is set up beside its values.
 //! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define what is stored, and `condition` has all
 //!    expression text. `send` sends one request and says what its answer proves. `judge` finds out what became of a
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
@@ -148,6 +144,7 @@ mod layout;
 pub mod lease;
 pub mod lww;
 pub mod maintenance;
+mod names;
 pub mod number;
 mod protocol;
 pub mod retry;
@@ -165,11 +162,13 @@ pub use error::{
     AddError, CreateError, DeleteError, Failure, IdempotencyError, QueryError, Source, TransactError, UpdateError,
     VersionedUpdateError,
 };
+pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim};
-pub use layout::{Deletes, Names, OtherWriters, Regions};
+pub use layout::{Settings, WithoutTtl};
 pub use lease::{Lease, LeaseTerms, Leases};
 pub use lww::{LwwRecord, LwwTable};
+pub use names::Names;
 pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};

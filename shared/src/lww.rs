@@ -10,7 +10,7 @@
 
 use crate::call::Call;
 use crate::error::{Failure, Source};
-use crate::layout::{Deletes, OtherWriters};
+use crate::layout::Deletes;
 use crate::protocol::condition::{self, ConditionalWrite, Ordering as OrderedBy};
 use crate::protocol::deliver::{Delivery, WriteOutcome, until_read};
 use crate::protocol::item::Attributes;
@@ -31,16 +31,12 @@ use tracing::debug;
 /// ```
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(PartialEq, Serialize, Deserialize)]
+/// #[derive(PartialEq, Serialize, Deserialize, fencepost::Record)]
+/// #[record(key = "shard")]
 /// struct Leader {
 ///     term: u64,
 ///     node: String,
 ///     address: String,
-/// }
-///
-/// impl fencepost::Record for Leader {
-///     const PARTITION_KEY: &'static str = "shard";
-///     const ATTRIBUTES: &'static [&'static str] = &["term", "node", "address"];
 /// }
 ///
 /// impl fencepost::LwwRecord for Leader {
@@ -137,8 +133,8 @@ impl Store {
     pub fn lww_table<T: LwwRecord>(&self, name: impl Into<String>) -> LwwTable<T> {
         const {
             assert!(T::EXPIRES_AT.is_none(), "instances do not expire: an LwwTable has no EXPIRES_AT");
-            let is_alone = matches!((T::OTHER_WRITERS, T::DELETES), (OtherWriters::Nobody, Deletes::Expire));
-            assert!(is_alone, "an LwwTable has no other writers, and TTL removes its tombstones");
+            let is_alone = matches!(T::SETTINGS.deletes, Deletes::Expire);
+            assert!(is_alone, "an LwwTable has no other writers, and TTL removes its tombstones: Settings::own()");
         }
         LwwTable { table: self.table(name).with_tombstone_retention(LwwTable::<T>::TOMBSTONE_RETENTION) }
     }
@@ -185,13 +181,14 @@ impl<T: LwwRecord> LwwTable<T> {
     /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: register the instance again, at any time. For all
     /// others, see [`Failure`].
     pub async fn register(&self, key: &Key, instance: &T, call: &Call) -> Result<Registration<T>, Failure> {
+        let key = Table::<T>::key_attributes(key)?;
         let mut item = Table::<T>::encode(instance)?;
         let order_key = order_key_of::<T>(&item).filter(|order_key| order_key.name.is_some()).ok_or_else(|| {
             let reason = format!("an instance has a whole number {} and a text {}", T::ORDERED_BY, T::NAMED_BY);
             Failure::InvalidRecord { reason }
         })?;
-        item.extend(Table::<T>::key_attributes(key)?);
-        check_size(&T::NAMES, &item)?;
+        item.extend(key);
+        check_size(&T::SETTINGS.names, &item)?;
         match self.put(condition::put_if_newer(ordering::<T>(), item), call).await? {
             Put::Applied(_) => Ok(Registration::New),
             Put::Refused(stored, pending) => {
@@ -217,7 +214,7 @@ impl<T: LwwRecord> LwwTable<T> {
         let tombstone = tombstone::<T>(key, order_key, purge_at)?;
         match self.put(condition::put_unless_newer(ordering::<T>(), tombstone), call).await? {
             Put::Applied(replaced) => {
-                let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::NAMES.purge_at));
+                let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::SETTINGS.names.purge_at));
                 Ok(if was_live { Deletion::Deleted } else { Deletion::AlreadyGone })
             }
             Put::Refused(stored, _) => Ok(Deletion::Superseded { by: stored.order_key }),
@@ -253,7 +250,7 @@ pub(crate) fn ordering<T: LwwRecord>() -> OrderedBy {
 pub(crate) fn tombstone<T: LwwRecord>(key: &Key, order_key: &OrderKey, purge_at: u64) -> Result<Attributes, Failure> {
     let mut tombstone = Table::<T>::key_attributes(key)?;
     tombstone.insert(T::ORDERED_BY.to_owned(), row::number(order_key.order));
-    tombstone.insert(T::NAMES.purge_at.to_owned(), row::number(purge_at));
+    tombstone.insert(T::SETTINGS.names.purge_at.to_owned(), row::number(purge_at));
     if let Some(name) = &order_key.name {
         tombstone.insert(T::NAMED_BY.to_owned(), AttributeValue::S(name.clone()));
     }
@@ -281,7 +278,7 @@ impl<T: LwwRecord> Stored<T> {
     fn read(attributes: &Attributes) -> Result<Self, Failure> {
         let order_key = order_key_of::<T>(attributes)
             .ok_or_else(|| corrupt(&format!("{} or {} is missing or malformed", T::ORDERED_BY, T::NAMED_BY)))?;
-        let purge_at = row::purge_at(&T::NAMES, attributes)?;
+        let purge_at = row::purge_at(&T::SETTINGS.names, attributes)?;
         let live = if purge_at.is_none() { Some(Table::<T>::value_in(attributes)?) } else { None };
         Ok(Stored { order_key, live, purge_at })
     }

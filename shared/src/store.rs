@@ -18,14 +18,10 @@ use std::sync::Arc;
 /// use fencepost::{Record, Store, Table};
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "accountId")]
 /// struct Account {
 ///     balance: u64,
-/// }
-///
-/// impl Record for Account {
-///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
 /// }
 ///
 /// fn accounts(client: &aws_sdk_dynamodb::Client) -> Table<Account> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A counter per item: [`FIRST_VERSION`](crate::Record::FIRST_VERSION) on create, +1 with each committed write of this
+/// A counter per item: [the first](crate::Settings::first_version) on create, +1 with each committed write of this
 /// crate, deletion included. Other programs may raise it by more.
 ///
 /// The version of a key only rises while a delayed request can still arrive, also across delete and re-create. It is at

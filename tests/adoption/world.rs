@@ -5,8 +5,8 @@ use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::http::Resource;
 use fencepost::{
-    Call, Deadline, Decision, Deletes, ItemVersion, Key, Names, OtherWriters, Record, Regions, Store, Table,
-    UpdateError, Versioned,
+    Call, Deadline, Decision, ItemVersion, Key, Names, Record, Settings, Store, Table, UpdateError, Versioned,
+    WithoutTtl,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -19,57 +19,45 @@ pub const KEY: &str = "accountId";
 
 /// How a table of accounts is set up.
 pub trait Setup: Clone + Debug + PartialEq + Send + Sync + 'static {
-    const NAMES: Names = Names::DEFAULT.version("version");
-    const FIRST_VERSION: u64 = 1;
-    const OTHER_WRITERS: OtherWriters = OtherWriters::Nobody;
-    const DELETES: Deletes = Deletes::Sweep;
-    const REGIONS: Regions = Regions::One;
+    const SETTINGS: Settings;
 }
 
 macro_rules! setups {
-    ($($(#[$doc:meta])* $name:ident { $($setting:ident: $type:ty = $value:expr;)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $settings:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name;
 
         impl Setup for $name {
-            $(const $setting: $type = $value;)*
+            const SETTINGS: Settings = $settings;
         }
     )*};
 }
 
+const NAMES: Names = Names::DEFAULT.version("version");
+const SHARED: WithoutTtl = Settings::without_ttl().shared_with_versioned_writers();
+
 setups! {
     /// The other programs are gone. TTL removes tombstones.
-    Alone { DELETES: Deletes = Deletes::Expire; }
+    Alone: Settings::own().names(NAMES);
     /// The other programs are gone. A sweep removes tombstones.
-    Swept {}
+    Swept: Settings::without_ttl().swept().names(NAMES);
     /// The other programs are gone. Deletes are physical.
-    Removed { DELETES: Deletes = Deletes::Remove; }
+    Removed: Settings::without_ttl().removed().names(NAMES);
     /// The other programs demand the version and raise it.
-    Shared { OTHER_WRITERS: OtherWriters = OtherWriters::Versioned; }
+    Shared: SHARED.swept().names(NAMES);
     /// The same, and tombstones stay for ever.
-    Kept {
-        OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
-        DELETES: Deletes = Deletes::Keep;
-    }
+    Kept: SHARED.kept().names(NAMES);
     /// The same, and deletes are physical.
-    SharedRemoved {
-        OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
-        DELETES: Deletes = Deletes::Remove;
-    }
+    SharedRemoved: SHARED.removed().names(NAMES);
     /// The other programs write as they like.
-    Anybody {
-        OTHER_WRITERS: OtherWriters = OtherWriters::Any;
-        DELETES: Deletes = Deletes::Remove;
-    }
+    Anybody: Settings::open_to_any().names(NAMES);
     /// Every attribute of this crate has another name, and versions begin at 5.
-    Renamed {
-        NAMES: Names = Names::DEFAULT.version("v").incarnation("i").writes("w").purge_at("p").buried("b").fence("f");
-        FIRST_VERSION: u64 = 5;
-        OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
-    }
+    Renamed: SHARED.swept().first_version(5).names(
+        Names::DEFAULT.version("v").incarnation("i").writes("w").purge_at("p").buried("b").fence("f")
+    );
     /// Two Regions write the table.
-    Regional { REGIONS: Regions = Regions::Strong; }
+    Regional: Settings::without_ttl().in_regions().swept().names(NAMES);
 }
 
 /// An account in a table that is set up so.
@@ -86,11 +74,7 @@ pub struct Account<S> {
 impl<S: Setup> Record for Account<S> {
     const PARTITION_KEY: &'static str = KEY;
     const ATTRIBUTES: &'static [&'static str] = &["balance", "note"];
-    const NAMES: Names = S::NAMES;
-    const FIRST_VERSION: u64 = S::FIRST_VERSION;
-    const OTHER_WRITERS: OtherWriters = S::OTHER_WRITERS;
-    const DELETES: Deletes = S::DELETES;
-    const REGIONS: Regions = S::REGIONS;
+    const SETTINGS: Settings = S::SETTINGS;
 }
 
 pub fn account<S>(balance: i64) -> Account<S> {

@@ -4,7 +4,7 @@ use crate::harness::engine::store;
 use crate::harness::off::BOUND;
 use fencepost::error::CreateError;
 use fencepost::maintenance::Task;
-use fencepost::{Call, Deadline, Deletes, Failure, Key, Record, Table};
+use fencepost::{Call, Deadline, Failure, Key, Record, Settings, Table};
 use fencepost_test::Dynamo;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,15 +14,10 @@ use tokio::time::{Instant, sleep_until};
 
 const TABLE: &str = "Items";
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "id", settings = Settings::without_ttl().swept())]
 struct Item {
     count: u64,
-}
-
-impl Record for Item {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["count"];
-    const DELETES: Deletes = Deletes::Sweep;
 }
 
 /// The time by a clock that is ahead by so many milliseconds.

@@ -6,25 +6,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::Duration;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "accountId")]
 pub struct Account {
     pub balance: i64,
 }
 
-impl Record for Account {
-    const PARTITION_KEY: &'static str = "accountId";
-    const ATTRIBUTES: &'static [&'static str] = &["balance"];
-}
-
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "shard")]
 pub struct Leader {
     pub term: u64,
     pub node: String,
-}
-
-impl Record for Leader {
-    const PARTITION_KEY: &'static str = "shard";
-    const ATTRIBUTES: &'static [&'static str] = &["term", "node"];
 }
 
 impl LwwRecord for Leader {

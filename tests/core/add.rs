@@ -5,7 +5,8 @@ use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::Engine;
 use fencepost::error::AddError;
 use fencepost::{
-    Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Number, Record, RetryPolicy, Rng, Store, Table, Versioned,
+    Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Number, Record, RetryPolicy, Rng, Settings, Store, Table,
+    Versioned,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -27,8 +28,7 @@ pub struct Shelf {
 impl Record for Shelf {
     const PARTITION_KEY: &'static str = "shelfId";
     const ATTRIBUTES: &'static [&'static str] = &["stock", "status", "counts", "note"];
-    const REMEMBERED_WRITES: u64 = 8;
-    const ADD_WINDOW: u64 = 4;
+    const SETTINGS: Settings = Settings::own().remembered_writes(8).add_window(4);
 }
 
 /// Takes or gives stock. Below 10, the status is `low`.

@@ -13,14 +13,10 @@ use std::sync::{Arc, Mutex};
 const NOTES: &str = "Notes";
 
 /// A note beside accounts. Its create is the anchor.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Note {
     text: String,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "noteId";
-    const ATTRIBUTES: &'static [&'static str] = &["text"];
 }
 
 /// An engine with an account of 50.

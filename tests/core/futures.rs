@@ -71,14 +71,10 @@ fn of_http_items(
     is_send(items.delete("a", delete, call));
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "roomId")]
 struct Room {
     seats: u64,
-}
-
-impl Record for Room {
-    const PARTITION_KEY: &'static str = "roomId";
-    const ATTRIBUTES: &'static [&'static str] = &["seats"];
 }
 
 impl Resource for Room {

@@ -1,21 +1,21 @@
 //! The limits of a transaction: what cannot be sent is refused before anything is.
 
 use crate::harness::engine::{Engine, is_read};
+use fencepost::lww::OrderKey;
 use fencepost::transact::Item;
-use fencepost::{Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, RetryPolicy, Store, Table, TransactError};
+use fencepost::{
+    Add, Attempt, Call, Deadline, Decision, Failure, Incarnation, ItemVersion, Key, LwwRecord, Plan, Reads, Record,
+    RetryPolicy, Store, Table, TransactError, Version,
+};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 const TABLE: &str = "Notes";
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Note {
     text: String,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "noteId";
-    const ATTRIBUTES: &'static [&'static str] = &["text"];
 }
 
 /// What a transaction over so many notes, none of them read first, ends with; and that DynamoDB was not asked.
@@ -100,15 +100,11 @@ async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
     assert!(engine.take_log().iter().all(|asked| is_read(&asked.operation)), "nothing was written");
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Counted {
     text: String,
     count: u64,
-}
-
-impl Record for Counted {
-    const PARTITION_KEY: &'static str = "noteId";
-    const ATTRIBUTES: &'static [&'static str] = &["text", "count"];
 }
 
 #[tokio::test]
@@ -174,4 +170,58 @@ async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
     // A copy under another policy still has the client.
     put(&one.with_policy(RetryPolicy::default()), &one).await.expect("one store");
+}
+
+/// A record that forgets a field of its type.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Forgetful {
+    term: u64,
+    node: String,
+    last_seen: Option<String>,
+}
+
+impl Record for Forgetful {
+    const PARTITION_KEY: &'static str = "noteId";
+    const ATTRIBUTES: &'static [&'static str] = &["term", "node"];
+}
+
+impl LwwRecord for Forgetful {
+    const ORDERED_BY: &'static str = "term";
+    const NAMED_BY: &'static str = "node";
+}
+
+#[tokio::test]
+async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anything_is_sent() {
+    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
+    let store = Store::new(&engine.client());
+    let (table, newest) = (store.table::<Forgetful>(TABLE), store.lww_table::<Forgetful>(TABLE));
+    let (key, call) = (Key::from("n-1"), Call::new(Deadline::within(Duration::from_mins(1))));
+    let at = ItemVersion { version: Version::new(1).expect("small"), incarnation: Incarnation::from_bytes([1; 8]) };
+    let value = Forgetful { term: 1, node: "a".to_owned(), last_seen: None };
+    let decide = |value: &Forgetful| Decision::<Forgetful, ()>::Put(value.clone());
+    let mut reads = Reads::new();
+    reads.item("note", &table, &key);
+    let kept = |_: &mut Attempt| Ok(Plan::<(), ()>::Keep(()));
+    let order = OrderKey { order: 1, name: None };
+    let refusals = [
+        table.get(&key, &call).await.err().map(|error| error.to_string()),
+        table.get_many(std::slice::from_ref(&key), &call).await.err().map(|error| error.to_string()),
+        table.query("n-1").pages(&call).next_page().await.err().map(|error| error.to_string()),
+        table.create(&key, &value, &call).await.err().map(|error| error.to_string()),
+        table.update_with_retry(&key, &call, decide).await.err().map(|error| error.to_string()),
+        table.update_at_version(&key, at, &call, decide).await.err().map(|error| error.to_string()),
+        table.delete_at_version(&key, at, &call).await.err().map(|error| error.to_string()),
+        table.delete(&key, &call).await.err().map(|error| error.to_string()),
+        table.add(&key, &Add::to("term", 1), &call).await.err().map(|error| error.to_string()),
+        store.transactions().transact_with_retry(reads, &call, kept).await.err().map(|error| error.to_string()),
+        newest.get(&key, &call).await.err().map(|error| error.to_string()),
+        newest.register(&key, &value, &call).await.err().map(|error| error.to_string()),
+        newest.delete(&key, &order, &call).await.err().map(|error| error.to_string()),
+    ];
+    for (operation, refusal) in refusals.iter().enumerate() {
+        let refusal = refusal.as_ref().unwrap_or_else(|| panic!("operation {operation} went through"));
+        assert!(refusal.contains("the field lastSeen,"), "operation {operation}: {refusal}");
+    }
+    assert_eq!(engine.take_log().len(), 0, "nothing was sent");
 }

@@ -11,6 +11,7 @@ mod credentials;
 mod crowds;
 mod crowds_of_adds;
 mod deadlines;
+mod derived;
 mod futures;
 mod garbled;
 mod hedging;

@@ -192,8 +192,8 @@ async fn a_row_that_has_moved_on_or_gone_is_a_lost_race_and_an_add_that_is_refus
     let rivals = |times: u64| move |engine: &Engine| (0..times).for_each(|_| rival(engine, "a-1"));
     assert_eq!(conflicts(First::Updated, rivals(1)).await, 1);
     assert_eq!(conflicts(First::Updated, remove).await, 1, "it is at no later version, but gone");
-    assert_eq!(conflicts(First::AddedTo, rivals(Account::ADD_WINDOW - 1)).await, 0, "it is applied");
-    assert_eq!(conflicts(First::AddedTo, rivals(Account::ADD_WINDOW)).await, 1, "the row has left the window");
+    assert_eq!(conflicts(First::AddedTo, rivals(7)).await, 0, "it is applied");
+    assert_eq!(conflicts(First::AddedTo, rivals(8)).await, 1, "the row has left the window");
     let full = |engine: &Engine| set_balance(engine, "a-1", 990);
     assert_eq!(conflicts(First::AddedTo, full).await, 0, "it is within its window, and has no room");
 }

@@ -7,15 +7,10 @@ use fencepost::{Decision, Failure, Key, Plan, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "sensor", sort = "at")]
 struct Reading {
     degrees: i64,
-}
-
-impl Record for Reading {
-    const PARTITION_KEY: &'static str = "sensor";
-    const SORT_KEY: Option<&'static str> = Some("at");
-    const ATTRIBUTES: &'static [&'static str] = &["degrees"];
 }
 
 const READINGS: &str = "Readings";

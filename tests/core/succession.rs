@@ -6,23 +6,17 @@ use crate::harness::engine::{Engine, number};
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
-use fencepost::{
-    Add, Decision, Deletes, Failure, Key, OtherWriters, Plan, Reads, Record, Store, Table, Version, Versioned,
-};
+use fencepost::{Add, Decision, Failure, Key, Plan, Reads, Record, Settings, Store, Table, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 const NOTES: &str = "Notes";
 
 /// A note that a change leaves beside accounts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Note {
     amount: i64,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "noteId";
-    const ATTRIBUTES: &'static [&'static str] = &["amount"];
 }
 
 /// What the caller was told.
@@ -194,16 +188,12 @@ async fn an_attempt_whose_rows_the_next_one_leaves_alone_is_not_applied_beside_i
 }
 
 /// A shelf, and a note that only an update leaves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "accountId")]
 struct Shelf {
     stock: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-}
-
-impl Record for Shelf {
-    const PARTITION_KEY: &'static str = "accountId";
-    const ATTRIBUTES: &'static [&'static str] = &["stock", "note"];
 }
 
 fn stock(engine: &Engine, by: i64) {
@@ -243,16 +233,10 @@ async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
 }
 
 /// An account in a table that other programs write as they like.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "accountId", settings = Settings::open_to_any())]
 struct Open {
     balance: i64,
-}
-
-impl Record for Open {
-    const PARTITION_KEY: &'static str = "accountId";
-    const ATTRIBUTES: &'static [&'static str] = &["balance"];
-    const OTHER_WRITERS: OtherWriters = OtherWriters::Any;
-    const DELETES: Deletes = Deletes::Remove;
 }
 
 /// Another program puts the account at version 1.

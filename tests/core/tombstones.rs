@@ -12,18 +12,13 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// A session, which TTL removes after its end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "sessionId", expires_at = "expiresAt")]
 #[serde(rename_all = "camelCase")]
 struct Session {
     user: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<u64>,
-}
-
-impl Record for Session {
-    const PARTITION_KEY: &'static str = "sessionId";
-    const ATTRIBUTES: &'static [&'static str] = &["user", "expiresAt"];
-    const EXPIRES_AT: Option<&'static str> = Some("expiresAt");
 }
 
 const TABLE: &str = "Sessions";
@@ -204,25 +199,4 @@ async fn a_create_whose_value_ttl_may_have_removed_is_unknown_and_not_refused() 
     let table: Table<Session> = store(&client, now, || fastrand::u64(..)).table(TABLE);
     let created = table.create(&key, &session(Some(NOW + 3)), &call()).await;
     assert!(matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
-}
-
-/// A session that would expire by an attribute of this crate.
-#[derive(Clone, Serialize, Deserialize)]
-struct Wrong {
-    user: String,
-}
-
-impl Record for Wrong {
-    const PARTITION_KEY: &'static str = "sessionId";
-    const ATTRIBUTES: &'static [&'static str] = &["user"];
-    const EXPIRES_AT: Option<&'static str> = Some("_purgeAt");
-}
-
-#[tokio::test]
-async fn a_record_that_expires_by_an_attribute_that_it_does_not_declare_is_refused() {
-    let (engine, table, key) = sessions();
-    let table: Table<Wrong> = table.store().table(TABLE);
-    let created = table.create(&key, &Wrong { user: "ann".to_owned() }, &call()).await.err().expect("refused");
-    assert!(created.to_string().contains("lets _purgeAt expire"), "{created}");
-    assert_eq!(engine.take_counts(), (0, 0));
 }

@@ -17,25 +17,17 @@ const NOTES: &str = "Notes";
 const FATES: [Fate; 3] = [Fate::Delivered, Fate::Late, Fate::NeverDelivered];
 
 /// Who has written, in their order; and how much there is.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, Record)]
+#[record(key = "reportId")]
 struct Report {
     writers: Vec<String>,
     left: i64,
 }
 
-impl Record for Report {
-    const PARTITION_KEY: &'static str = "reportId";
-    const ATTRIBUTES: &'static [&'static str] = &["writers", "left"];
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Note {
     text: String,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "noteId";
-    const ATTRIBUTES: &'static [&'static str] = &["text"];
 }
 
 struct Scene {

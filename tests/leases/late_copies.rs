@@ -246,14 +246,10 @@ async fn a_child_that_somebody_creates_in_between_answers_before_the_fence_does(
     assert_eq!(found, created);
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "childId")]
 struct Count {
     n: u64,
-}
-
-impl Record for Count {
-    const PARTITION_KEY: &'static str = "childId";
-    const ATTRIBUTES: &'static [&'static str] = &["n"];
 }
 
 /// A decision that does without the lease after it was lost can still demand that all it saw is as it was.

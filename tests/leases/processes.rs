@@ -23,15 +23,11 @@ const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId"), (
 const LATER: Duration = Duration::from_hours(2);
 
 /// What `holder.rs` writes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "itemId")]
 struct Count {
     writes: u64,
     by: u64,
-}
-
-impl Record for Count {
-    const PARTITION_KEY: &'static str = "itemId";
-    const ATTRIBUTES: &'static [&'static str] = &["writes", "by"];
 }
 
 /// A holder in a process of its own, whose time of day is the machine's until the test sets it forward.

@@ -139,14 +139,9 @@ async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
     }
 }
 
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, Record)]
+#[record(key = "room", sort = "number")]
 struct Strange {}
-
-impl Record for Strange {
-    const PARTITION_KEY: &'static str = "room";
-    const SORT_KEY: Option<&'static str> = Some("number");
-    const ATTRIBUTES: &'static [&'static str] = &[];
-}
 
 /// A table of the same name whose sort key is text.
 fn other_engine() -> Engine {

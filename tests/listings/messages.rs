@@ -11,17 +11,12 @@ use std::time::Duration;
 pub const TABLE: &str = "Messages";
 
 /// A message. Its key is its room and its number.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, Record)]
+#[record(key = "room", sort = "number")]
 pub struct Message {
     pub author: String,
     pub rank: i64,
     pub text: String,
-}
-
-impl Record for Message {
-    const PARTITION_KEY: &'static str = "room";
-    const SORT_KEY: Option<&'static str> = Some("number");
-    const ATTRIBUTES: &'static [&'static str] = &["author", "rank", "text"];
 }
 
 pub fn message(author: &str, rank: i64) -> Message {
@@ -29,28 +24,18 @@ pub fn message(author: &str, rank: i64) -> Message {
 }
 
 /// A message without its text.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "room", sort = "number")]
 pub struct Headline {
     pub author: String,
     pub rank: i64,
 }
 
-impl Record for Headline {
-    const PARTITION_KEY: &'static str = "room";
-    const SORT_KEY: Option<&'static str> = Some("number");
-    const ATTRIBUTES: &'static [&'static str] = &["author", "rank"];
-}
-
 /// What an index of the keys alone can show.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "room", sort = "number")]
 pub struct Authored {
     pub author: String,
-}
-
-impl Record for Authored {
-    const PARTITION_KEY: &'static str = "room";
-    const SORT_KEY: Option<&'static str> = Some("number");
-    const ATTRIBUTES: &'static [&'static str] = &["author"];
 }
 
 /// Defines an index of the messages.
@@ -94,15 +79,10 @@ index!(
 );
 
 /// A message's rank alone.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "room", sort = "number")]
 pub struct Ranked {
     pub rank: i64,
-}
-
-impl Record for Ranked {
-    const PARTITION_KEY: &'static str = "room";
-    const SORT_KEY: Option<&'static str> = Some("number");
-    const ATTRIBUTES: &'static [&'static str] = &["rank"];
 }
 
 index!(

@@ -144,14 +144,10 @@ fn get(room: &str, number: i64) -> serde_json::Value {
     serde_json::json!({"TableName": super::messages::TABLE, "Key": key})
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Note {
     text: String,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "noteId";
-    const ATTRIBUTES: &'static [&'static str] = &["text"];
 }
 
 #[tokio::test]

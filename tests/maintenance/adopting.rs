@@ -7,7 +7,7 @@ use crate::harness::functions::LEASES;
 use crate::harness::maintenance::{options, run_over, run_with};
 use crate::harness::restore::rows;
 use fencepost::maintenance::{Found, Task};
-use fencepost::{Call, Deadline, Decision, Deletes, Key, Names, OtherWriters, Record, Store, Table};
+use fencepost::{Call, Deadline, Decision, Key, Names, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -21,8 +21,7 @@ struct Account {
 impl Record for Account {
     const PARTITION_KEY: &'static str = KEY;
     const ATTRIBUTES: &'static [&'static str] = &["balance"];
-    const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
-    const DELETES: Deletes = Deletes::Sweep;
+    const SETTINGS: Settings = Settings::without_ttl().shared_with_versioned_writers().swept();
 }
 
 fn call() -> Call {

@@ -16,9 +16,7 @@ use aws_sdk_dynamodb::Client;
 use fastrand::Rng;
 use fencepost::error::{AddError, UpdateError, VersionedUpdateError};
 use fencepost::lambda::{client_from_env, https_client};
-use fencepost::{
-    Add, Call, Deadline, Decision, Deletes, Failure, Key, Names, OtherWriters, Record, Source, Store, Table,
-};
+use fencepost::{Add, Call, Deadline, Decision, Failure, Key, Names, Record, Settings, Source, Store, Table};
 use losing::{Losses, losing};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -29,23 +27,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+/// The programs are fast, and an answer that is lost in silence is found out after 150 ms.
+const SETTINGS: Settings = Settings::without_ttl()
+    .shared_with_versioned_writers()
+    .swept()
+    .names(Names::DEFAULT.version("version"))
+    .remembered_writes(64);
+
 /// An item of the model of `PynamoDB` in `.ci/mixed_writers/items.py`.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "shopId", sort = "itemId", settings = SETTINGS)]
 struct Item {
     stock: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-}
-
-impl Record for Item {
-    const PARTITION_KEY: &'static str = "shopId";
-    const SORT_KEY: Option<&'static str> = Some("itemId");
-    const ATTRIBUTES: &'static [&'static str] = &["stock", "note"];
-    const NAMES: Names = Names::DEFAULT.version("version");
-    const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
-    const DELETES: Deletes = Deletes::Sweep;
-    // The programs are fast, and an answer that is lost in silence is found out after 150 ms.
-    const REMEMBERED_WRITES: u64 = 64;
 }
 
 impl Item {

@@ -12,12 +12,16 @@ fn tables_of<'a>(template: &'a Template, function: &Function) -> Vec<&'a dev::te
     template.tables.iter().filter(|table| named.contains(&table.name)).collect()
 }
 
-/// What a function's records say of this constant, such as the name of their partition key.
-fn constants(function: &str, name: &str) -> BTreeSet<String> {
-    let mark = format!("const {name}:");
+/// What a function's records and indexes name so, such as their partition keys: in a constant, or in a derived record.
+fn named(function: &str, constant: &str, derived: &str) -> BTreeSet<String> {
+    let (constant, derived) = (format!("const {constant}: "), format!("{derived} = \""));
     let sources = sources(&format!("functions/{function}/src"));
-    let lines = sources.iter().flat_map(|source| source.code.lines()).filter(|line| line.contains(&mark));
-    lines.flat_map(|line| strings(line).map(str::to_owned).collect::<Vec<_>>()).collect()
+    let lines = sources.iter().flat_map(|source| source.code.lines());
+    let said = lines.filter_map(|line| match line.split_once("#[record(") {
+        Some((_, options)) => options.split_once(&derived).map(|(_, rest)| rest.split('"').take(1).collect()),
+        None => line.contains(&constant).then(|| strings(line).collect::<Vec<_>>()),
+    });
+    said.flatten().map(str::to_owned).collect()
 }
 
 #[test]
@@ -26,11 +30,11 @@ fn a_record_has_the_keys_of_its_table() {
     let mut missing = Complaints::default();
     for function in &template.functions {
         let tables = tables_of(&template, function);
-        for (constant, role) in [("PARTITION_KEY", "HASH"), ("SORT_KEY", "RANGE")] {
+        for (constant, derived, role) in [("PARTITION_KEY", "key", "HASH"), ("SORT_KEY", "sort", "RANGE")] {
             let indexes = tables.iter().flat_map(|table| &table.indexes).flat_map(|index| &index.key);
             let keys = tables.iter().flat_map(|table| &table.key).chain(indexes);
             let keys: Vec<_> = keys.filter(|key| key.role == role).collect();
-            for named in constants(&function.name, constant) {
+            for named in named(&function.name, constant, derived) {
                 missing.unless(keys.iter().any(|key| key.name == named), || {
                     format!(
                         "functions/{}: {constant} is {named}, but no table or index of it has this key",

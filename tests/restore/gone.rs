@@ -13,14 +13,10 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "counterId")]
 struct Counter {
     count: i64,
-}
-
-impl Record for Counter {
-    const PARTITION_KEY: &'static str = "counterId";
-    const ATTRIBUTES: &'static [&'static str] = &["count"];
 }
 
 const FIRST: &str = "Counters";

@@ -101,14 +101,10 @@ async fn a_late_copy_of_a_fenced_child_is_refused_by_the_empty_leases() {
     }
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "reportId")]
 struct Report {
     by: String,
-}
-
-impl Record for Report {
-    const PARTITION_KEY: &'static str = "reportId";
-    const ATTRIBUTES: &'static [&'static str] = &["by"];
 }
 
 fn call() -> Call {

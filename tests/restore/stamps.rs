@@ -230,14 +230,10 @@ async fn a_table_that_is_not_there_is_named() {
 /// A table with a sort key: both parts of the key say which row.
 #[tokio::test]
 async fn rows_with_a_sort_key_are_told_apart() {
-    #[derive(Clone, Serialize, Deserialize)]
+    #[derive(Clone, Serialize, Deserialize, Record)]
+    #[record(key = "book", sort = "page")]
     struct Page {
         text: String,
-    }
-    impl Record for Page {
-        const PARTITION_KEY: &'static str = "book";
-        const SORT_KEY: Option<&'static str> = Some("page");
-        const ATTRIBUTES: &'static [&'static str] = &["text"];
     }
     let engine = Engine::with_tables(&[]);
     let attribute = |name: &str, kind: &str| json!({"AttributeName": name, "AttributeType": kind});

@@ -21,6 +21,5 @@ fn inventory_and_place_order_give_the_same_stock_the_same_status() {
 fn inventory_and_place_order_remember_the_same_number_of_writes_of_a_product() {
     type One = inventory::product::Product;
     type Other = place_order::stock::Product;
-    assert_eq!(One::REMEMBERED_WRITES, Other::REMEMBERED_WRITES);
-    assert_eq!(One::ADD_WINDOW, Other::ADD_WINDOW);
+    assert_eq!(One::SETTINGS, Other::SETTINGS);
 }

@@ -22,14 +22,10 @@ use std::sync::{Arc, Mutex};
 pub type Rows = BTreeMap<String, BTreeMap<String, Value>>;
 
 /// What a user of the crate protects by a lease. No function writes the token of a lease into a row.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "taskId")]
 pub struct Task {
     pub step: u64,
-}
-
-impl Record for Task {
-    const PARTITION_KEY: &'static str = "taskId";
-    const ATTRIBUTES: &'static [&'static str] = &["step"];
 }
 
 /// Every table, each with its partition key.

@@ -6,7 +6,7 @@
 use crate::crowd::Outcome;
 use crate::table::{self, KEY, NAME};
 use crate::wire::Wire;
-use fencepost::{Add, Clock, Key, Record, Rng, Store, Table};
+use fencepost::{Add, Clock, Key, Record, Rng, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,8 +24,7 @@ pub struct Hot<const R: u64> {
 impl<const R: u64> Record for Hot<R> {
     const PARTITION_KEY: &'static str = KEY;
     const ATTRIBUTES: &'static [&'static str] = &["count", "filler"];
-    const REMEMBERED_WRITES: u64 = R;
-    const ADD_WINDOW: u64 = R / 2;
+    const SETTINGS: Settings = Settings::own().remembered_writes(R).add_window(R / 2);
 }
 
 /// The processes in which the callers are.

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::json::from_attribute;
 use fencepost::maintenance::explain;
 use fencepost::timestamp::Timestamp;
-use fencepost::{Attributes, Deletes, Names};
+use fencepost::{Attributes, Settings};
 use serde_json::{Map, Value, json};
 
 /// A row, and when it was first seen as it is.
@@ -34,7 +34,7 @@ impl Row {
     /// What the page is told.
     pub fn to_json(&self, tables: &[WatchedTable], requests: &Requests, now: Timestamp) -> Value {
         let table = &tables[self.table];
-        let told = explain(&self.attributes, Names::DEFAULT, Deletes::Expire, now);
+        let told = explain(&self.attributes, Settings::own(), now);
         let number = |name: &str| self.attributes.get(name).and_then(|value| value.as_n().ok()?.parse::<u64>().ok());
         let key: Vec<_> = table.key.iter().filter_map(|name| Some(text_of(self.attributes.get(name)?))).collect();
         let key = key.join(", ");

@@ -1,8 +1,8 @@
 //! The command line of `fencepost`.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use fencepost::maintenance::Task;
-use fencepost::{Deletes, Names};
+use fencepost::{Names, Settings};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -69,7 +69,7 @@ struct Options {
     #[arg(long, value_name = "URL", value_parser = address)]
     endpoint: Option<String>,
     /// How items are deleted, as in the Record: expire, sweep, keep or remove. Without it, the marks in the rows tell
-    #[arg(long, value_name = "HOW", value_parser = way_of_deletes)]
+    #[arg(long, value_name = "HOW")]
     deletes: Option<Deletes>,
     #[command(flatten)]
     attributes: Attributes,
@@ -115,6 +115,33 @@ pub struct Target {
     pub deletes: Option<Deletes>,
     /// Whether the output is JSON.
     pub json: bool,
+}
+
+/// How items are deleted, as the `Record` of the table says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Deletes {
+    /// TTL removes tombstones
+    Expire,
+    /// A sweep removes tombstones
+    Sweep,
+    /// Tombstones stay
+    Keep,
+    /// Deletes leave no tombstones
+    Remove,
+}
+
+impl Target {
+    /// The settings of the table, as far as a run goes by them.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        let settings = match self.deletes {
+            None | Some(Deletes::Expire) => Settings::own(),
+            Some(Deletes::Sweep) => Settings::without_ttl().swept(),
+            Some(Deletes::Keep) => Settings::without_ttl().kept(),
+            Some(Deletes::Remove) => Settings::without_ttl().removed(),
+        };
+        settings.names(self.names)
+    }
 }
 
 /// The options for one row.
@@ -195,16 +222,6 @@ fn kept(name: &str) -> Result<&'static str, Infallible> {
 fn part_of_key(part: &str) -> Result<(String, String), &'static str> {
     let (name, value) = part.split_once('=').ok_or("it takes NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
-}
-
-fn way_of_deletes(word: &str) -> Result<Deletes, &'static str> {
-    match word {
-        "expire" => Ok(Deletes::Expire),
-        "sweep" => Ok(Deletes::Sweep),
-        "keep" => Ok(Deletes::Keep),
-        "remove" => Ok(Deletes::Remove),
-        _ => Err("it takes expire, sweep, keep or remove"),
-    }
 }
 
 fn address(url: &str) -> Result<String, &'static str> {

@@ -6,8 +6,8 @@ use crate::json;
 use crate::say::{row_as_json, row_as_text, rows, summary, summary_as_json};
 use crate::state::State;
 use crate::table::Table;
+use fencepost::Store;
 use fencepost::maintenance::{Explained, Found, Position, Run, RunError, Task, explain};
-use fencepost::{Deletes, Store};
 use std::io::Write;
 
 /// Explains one row.
@@ -15,7 +15,7 @@ use std::io::Write;
 /// # Errors
 /// The table is not there, it has no such row, or the output cannot be written.
 pub async fn explain_row(options: &Row, out: &mut impl Write) -> Result<(), Failure> {
-    let Target { table: name, names, deletes, json, .. } = &options.target;
+    let Target { table: name, json, .. } = &options.target;
     let table = Table::find(&options.target).await?;
     let key = table.key(&options.key)?;
     let read = table.client.get_item().table_name(name).set_key(Some(key.clone())).consistent_read(true).send().await;
@@ -27,7 +27,7 @@ pub async fn explain_row(options: &Row, out: &mut impl Write) -> Result<(), Fail
         ))
     })?;
     let now = Store::new(&table.client).now();
-    let explanation = explain(&attributes, *names, deletes.unwrap_or(Deletes::Expire), now);
+    let explanation = explain(&attributes, options.target.settings(), now);
     say_row(&Explained { key, explanation }, *json, out)
 }
 
@@ -82,10 +82,7 @@ pub async fn run_on(
 
 fn prepared(table: &Table, options: &Whole) -> Run {
     let Whole { target, task, write, rate, .. } = options;
-    let mut run = Store::new(&table.client).maintain(*task, &target.table, table.key).with_names(target.names);
-    if let Some(deletes) = target.deletes {
-        run = run.with_deletes(deletes);
-    }
+    let mut run = Store::new(&table.client).maintain(*task, &target.table, table.key).with_settings(target.settings());
     if let Some(rate) = rate {
         run = run.paced(*rate);
     }

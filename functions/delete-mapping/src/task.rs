@@ -9,18 +9,14 @@ use std::collections::BTreeMap;
 
 /// The part of a mapping that a delete needs: its instance. `host-mapping` has the whole mapping, and a test compares
 /// the two.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "hostIp")]
 #[serde(rename_all = "camelCase")]
 pub struct Mapping {
     /// The id of the instance.
     pub instance_id: String,
     /// The creation time of the instance, in milliseconds since 1970.
     pub creation_timestamp: u64,
-}
-
-impl Record for Mapping {
-    const PARTITION_KEY: &'static str = "hostIp";
-    const ATTRIBUTES: &'static [&'static str] = &["instanceId", "creationTimestamp"];
 }
 
 impl LwwRecord for Mapping {

@@ -3,7 +3,7 @@
 use fencepost::http::{Problem, Resource};
 use fencepost::json::{Decimal, MAX_VALUES, Object, value_of};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Attributes, Decision, Diff, ItemVersion, Number, Record, Source};
+use fencepost::{Add, Attributes, Decision, Diff, ItemVersion, Number, Record, Settings, Source};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -44,8 +44,7 @@ impl Record for Device {
     const ATTRIBUTES: &'static [&'static str] =
         &["status", "state", "config", "createdAt", "updatedAt", "configUpdatedAt", WIDE_NUMBERS];
     /// Many clients may adjust one device at once.
-    const REMEMBERED_WRITES: u64 = 64;
-    const ADD_WINDOW: u64 = 32;
+    const SETTINGS: Settings = Settings::own().remembered_writes(64).add_window(32);
 
     fn encode(&self) -> Result<Attributes, Source> {
         let mut attributes: Attributes = serde_dynamo::to_item(self)?;

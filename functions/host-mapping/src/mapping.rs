@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// The value of one address. The address is the key.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "hostIp")]
 #[serde(rename_all = "camelCase")]
 pub struct Mapping {
     /// The cell of the instance.
@@ -18,11 +19,6 @@ pub struct Mapping {
     pub instance_id: String,
     /// The creation time of the instance, in milliseconds since 1970. It decides which of two instances is newer.
     pub creation_timestamp: u64,
-}
-
-impl Record for Mapping {
-    const PARTITION_KEY: &'static str = "hostIp";
-    const ATTRIBUTES: &'static [&'static str] = &["cellId", "instanceId", "creationTimestamp"];
 }
 
 impl LwwRecord for Mapping {

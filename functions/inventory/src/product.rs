@@ -2,7 +2,7 @@
 
 use fencepost::http::{Id, Problem, Resource};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Decision, ItemVersion, Record};
+use fencepost::{Add, Decision, ItemVersion, Record, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -10,7 +10,9 @@ use serde_json::json;
 pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
 
 /// The value of one product. Its id is the key.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
+// `place-order` writes the same table, so it has the same numbers. A test compares the two.
+#[record(key = "productId", settings = Settings::own().remembered_writes(64).add_window(32))]
 #[serde(rename_all = "camelCase")]
 pub struct Product {
     /// The stock: 0 to [`MAX_STOCK`].
@@ -35,14 +37,6 @@ pub enum Status {
     LowStock,
     /// The stock is higher than `low_stock_at`.
     InStock,
-}
-
-impl Record for Product {
-    const PARTITION_KEY: &'static str = "productId";
-    const ATTRIBUTES: &'static [&'static str] = &["stock", "lowStockAt", "status", "createdAt", "updatedAt"];
-    // `place-order` writes the same table, so it has the same numbers. A test compares the two.
-    const REMEMBERED_WRITES: u64 = 64;
-    const ADD_WINDOW: u64 = 32;
 }
 
 /// The status of a product with this stock. `place-order` has the same rule, and a test compares the two.

@@ -10,7 +10,8 @@ use serde_json::json;
 /// One order. Its id is the key.
 ///
 /// User and lines never change, and a cancellation only adds to the rest. So the first answer can be made again.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "orderId")]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
     /// The id of the user who ordered.
@@ -47,12 +48,6 @@ pub enum Status {
     Pending,
     /// The order was cancelled, and its stock is back.
     Cancelled,
-}
-
-impl Record for Order {
-    const PARTITION_KEY: &'static str = "orderId";
-    const ATTRIBUTES: &'static [&'static str] =
-        &["userId", "lines", "status", "createdAt", "cancelledAt", "placedVersion"];
 }
 
 /// The orders of a user by the time at which they were placed. Both attributes never change.

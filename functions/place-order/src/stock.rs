@@ -1,7 +1,7 @@
 //! The part of a product that orders need: its stock and its status.
 
 use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Record};
+use fencepost::{Add, Record, Settings};
 use serde::{Deserialize, Serialize};
 
 /// The largest stock of a product.
@@ -9,7 +9,9 @@ pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
 
 /// The attributes of a product that orders use. A write sends only changed attributes, so the others, which `inventory`
 /// keeps there, stay.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
+// `inventory` writes the same table, so it has the same numbers. A test compares the two.
+#[record(key = "productId", settings = Settings::own().remembered_writes(64).add_window(32))]
 #[serde(rename_all = "camelCase")]
 pub struct Product {
     /// The stock: 0 to [`MAX_STOCK`].
@@ -32,14 +34,6 @@ pub enum Status {
     LowStock,
     /// The stock is higher than `low_stock_at`.
     InStock,
-}
-
-impl Record for Product {
-    const PARTITION_KEY: &'static str = "productId";
-    const ATTRIBUTES: &'static [&'static str] = &["stock", "lowStockAt", "status", "updatedAt"];
-    // `inventory` writes the same table, so it has the same numbers. A test compares the two.
-    const REMEMBERED_WRITES: u64 = 64;
-    const ADD_WINDOW: u64 = 32;
 }
 
 /// The status of a product with this stock.

@@ -42,14 +42,10 @@ async fn increment(client: &Client, id: &str) -> bool {
     }
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "id")]
 struct Counter {
     n: u64,
-}
-
-impl Record for Counter {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["n"];
 }
 
 /// A store whose time and chance are those of the test.

@@ -5,7 +5,7 @@ use super::found::Found;
 use super::write::{Task, Written};
 use crate::call::Call;
 use crate::error::{Failure, Source};
-use crate::layout::{Deletes, Layout, Names};
+use crate::layout::{Layout, Settings};
 use crate::protocol::deliver::until_read;
 use crate::protocol::item::{Attributes, size_of_attributes};
 use crate::retry::Deadline;
@@ -120,17 +120,11 @@ impl Store {
 }
 
 impl Run {
-    /// Sets the names that the attributes of this crate have in the table. Without this, they are the default names.
+    /// Sets how the table is set up. Without this, it has the default names. A row with a mark of a tombstone goes by it,
+    /// and a row without one is a tombstone if it has the time of one.
     #[must_use]
-    pub fn with_names(self, names: Names) -> Self {
-        Run { layout: Layout { names, ..self.layout }, ..self }
-    }
-
-    /// Sets how the items of the table are deleted. Without this, a row with a mark of a tombstone goes by it, and a row
-    /// without one is a tombstone if it has the time of one.
-    #[must_use]
-    pub fn with_deletes(self, deletes: Deletes) -> Self {
-        Run { layout: Layout { deletes, ..self.layout }, ..self }
+    pub fn with_settings(self, settings: Settings) -> Self {
+        Run { layout: Layout { settings, ..self.layout }, ..self }
     }
 
     /// Makes it a run that only counts what it would write.
@@ -194,7 +188,7 @@ impl Run {
             let (kind, row) = kind_of(&attributes, layout);
             found.count(kind);
             if self.task == Task::Explain || kind == Kind::Damaged {
-                let explanation = explain(&attributes, layout.names, layout.deletes, now);
+                let explanation = explain(&attributes, layout.settings, now);
                 explained.push(Explained { key: self.key_of(attributes), explanation });
                 continue;
             }

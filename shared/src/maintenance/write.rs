@@ -4,7 +4,7 @@ use super::explain::{Kind, kind_of};
 use super::found::Found;
 use crate::call::Call;
 use crate::error::Failure;
-use crate::layout::{Deletes, Layout};
+use crate::layout::{Deletes, Layout, Settings};
 use crate::protocol::condition::{self, ConditionalWrite, Remember};
 use crate::protocol::deliver::{Delivery, WriteOutcome};
 use crate::protocol::item::Attributes;
@@ -30,7 +30,8 @@ pub enum Task {
     /// Adopts the rows of other programs ahead of time: raises the version by one, and gives the row an incarnation and a
     /// memory. Without this, the first change of each row does it.
     Adopt,
-    /// Removes tombstones whose time has passed, in a table without TTL on that time ([`Deletes::Sweep`]).
+    /// Removes tombstones whose time has passed, in a table without TTL on that time
+    /// ([`WithoutTtl::swept`](crate::WithoutTtl::swept)).
     Sweep,
     /// Gives each item and each tombstone a new incarnation, after the table was restored to an earlier moment.
     ///
@@ -61,7 +62,8 @@ impl Written {
 impl Task {
     /// The table for this task. A sweep goes by marks, whatever is said of the table: a time alone may be that of a value.
     pub(super) fn layout(self, layout: Layout) -> Layout {
-        if self == Task::Sweep { Layout { deletes: Deletes::Sweep, ..layout } } else { layout }
+        let settings = Settings { deletes: Deletes::Sweep, ..layout.settings };
+        if self == Task::Sweep { Layout { settings, ..layout } } else { layout }
     }
 
     /// Whether the row needs the write of this task.

@@ -76,7 +76,7 @@ impl Trace {
 
 /// The recent writes that a row remembers.
 ///
-/// A row remembers each id for at least R commits. R is [`Record::REMEMBERED_WRITES`](crate::Record::REMEMBERED_WRITES),
+/// A row remembers each id for at least R commits. R is [`Settings::remembered_writes`](crate::Settings::remembered_writes),
 /// a constant of the table.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Memory(BTreeMap<WriteId, Trace>);

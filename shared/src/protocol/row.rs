@@ -1,7 +1,8 @@
 //! The attributes of this crate beside those of the caller, and [`Row`], which reads them.
 
 use crate::error::Failure;
-use crate::layout::{Deletes, Layout, Names};
+use crate::layout::{Deletes, Layout, Settings};
+use crate::names::Names;
 use crate::protocol::item::{Attributes, digest, size_of_attributes};
 use crate::protocol::judge::{SeenRow, is_fenced};
 use crate::protocol::memory::{Memory, Trace, WriteId};
@@ -228,7 +229,7 @@ pub(crate) fn first_memory(id: WriteId, before: u64) -> AttributeValue {
 
 /// The attributes of this crate in a row that the write `id` creates on a free key.
 pub(crate) fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
-    let Layout { names, first_version, .. } = layout;
+    let Settings { names, first_version, .. } = &layout.settings;
     HashMap::from([
         (names.version.to_owned(), number(*first_version)),
         (names.incarnation.to_owned(), bytes(id.as_bytes())),
@@ -278,12 +279,10 @@ pub(crate) fn check_size<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{Deletes, OtherWriters};
 
     const SHARED: Layout = Layout {
         attributes: &["a"],
-        other_writers: OtherWriters::Versioned,
-        deletes: Deletes::Sweep,
+        settings: Settings::without_ttl().shared_with_versioned_writers().swept(),
         ..Layout::of_key("id")
     };
 
@@ -322,15 +321,15 @@ mod tests {
             assert_eq!(with(&SHARED, marks), is_tombstone, "{marks:?}");
         }
         // Where TTL removes tombstones, their time is the mark. Under another name, a time was never one.
-        let expires = Layout { other_writers: OtherWriters::Nobody, deletes: Deletes::Expire, ..SHARED };
+        let expires = Layout { settings: Settings::own(), ..SHARED };
         assert!(with(&expires, &[("_purgeAt", 9)]) && !with(&expires, &[("_version", 5), ("_buried", 5)]));
-        let renamed = Layout { names: Names::DEFAULT.purge_at("ttl"), ..SHARED };
+        let renamed = Layout { settings: SHARED.settings.names(Names::DEFAULT.purge_at("ttl")), ..SHARED };
         assert!(!with(&renamed, &[("ttl", 9)]) && !with(&renamed, &[("_purgeAt", 9)]));
     }
 
     #[test]
     fn a_tombstone_without_an_incarnation_is_refused_by_the_name_of_its_mark() {
-        let by_time = Layout { other_writers: OtherWriters::Nobody, deletes: Deletes::Expire, ..SHARED };
+        let by_time = Layout { settings: Settings::own(), ..SHARED };
         for (layout, marks, named) in [
             (SHARED, &[("_version", 5), ("_buried", 5)][..], "_buried"),
             (SHARED, &[("_version", 5), ("_buried", 5), ("_purgeAt", 9)], "_buried"),
@@ -351,7 +350,7 @@ mod tests {
     fn a_new_row_remembers_that_its_create_was_applied_before_its_first_version() {
         let id = WriteId::from_bytes([7; 8]);
         for first_version in [1, 4] {
-            let layout = Layout { first_version, ..SHARED };
+            let layout = Layout { settings: SHARED.settings.first_version(first_version), ..SHARED };
             let row = Row::read(&layout, first_attributes(&layout, id)).expect("a row");
             assert_eq!(row.at.version.get(), first_version);
             let before = Version::new(first_version - 1).expect("a version");

@@ -23,13 +23,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl<T: Record> Table<T> {
-    /// Adds to numbers of the item, exactly once, at any version. An add conflicts only if [`Record::ADD_WINDOW`] or more
+    /// Adds to numbers of the item, exactly once, at any version. An add conflicts only if [`Settings::add_window`](crate::Settings::add_window) or more
     /// other writes are applied to the item between its look and its write. It is then sent again. A row that
     /// another program wrote has a window of one, and so has each row of a table with
-    /// [`OtherWriters::Any`](crate::OtherWriters::Any).
+    /// [programs that write as they like](crate::Settings::open_to_any).
     ///
     /// A warm add, of an item that this client has seen, sends one write. A cold one reads first. Each of these costs
-    /// one more write: more other writes since the item was seen than [`Record::ADD_WINDOW`] allows, a band that was
+    /// one more write: more other writes since the item was seen than [`Settings::add_window`](crate::Settings::add_window) allows, a band that was
     /// guessed wrong, a lost answer. If an answer is lost and the item then refuses the add, one more write burns the
     /// add: afterwards no copy of it can be applied, and the refusal is certain.
     ///

@@ -1,30 +1,12 @@
-//! [`check_fields`] (pure): finds a field of a type that its `Record` does not declare.
+//! [`fields_of`] (pure): the fields of a type, as serde names them.
 
 use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::error::Error;
 use std::fmt;
 
-/// A field that serde reads, and that `ATTRIBUTES` does not name. It would always be read as missing.
-#[derive(Debug)]
-pub(crate) struct Undeclared(&'static str);
-
-impl fmt::Display for Undeclared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "its type has the field {}, which is not among the attributes that its Record declares", self.0)
-    }
-}
-
-impl Error for Undeclared {}
-
-/// Checks that `attributes` has every field of `T` that serde reads. Checks nothing if serde does not list the fields, as
-/// with `flatten` or an enum.
-pub(super) fn check_fields<T: DeserializeOwned>(attributes: &[&str]) -> Result<(), Undeclared> {
-    let forgotten = fields_of::<T>().iter().find(|name| !attributes.contains(name));
-    forgotten.map_or(Ok(()), |name| Err(Undeclared(name)))
-}
-
-fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
+/// The names of the fields that serde reads. None if serde does not list them, as with `flatten` or an enum.
+pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut fields: &[&str] = &[];
     // Never a value: a `Fields` has none.
     let _ = T::deserialize(Fields(&mut fields));
@@ -81,90 +63,36 @@ impl<'de> Deserializer<'de> for Fields<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::error::{Failure, Source};
-    use crate::protocol::item::Attributes;
-    use crate::table::{Record, Table};
-    use aws_sdk_dynamodb::types::AttributeValue;
-    use serde::{Deserialize, Serialize};
+    use super::*;
+    use serde::Deserialize;
     use std::collections::BTreeMap;
 
-    #[derive(Serialize, Deserialize, Default)]
+    #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
+    #[expect(dead_code, reason = "only the names of the fields matter")]
     struct Account {
         total: i64,
-        #[serde(skip_serializing_if = "Option::is_none")]
         last_note: Option<String>,
+        #[serde(skip)]
+        cached: i64,
     }
 
-    #[derive(Serialize, Deserialize, Default)]
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only the names of the fields matter")]
     struct Wrapped(Account);
 
-    #[derive(Serialize, Deserialize, Default)]
-    struct Counter {
-        total: i64,
-        #[serde(skip)]
-        _cached: i64,
-    }
-
-    #[derive(Serialize, Deserialize, Default)]
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only the names of the fields matter")]
     struct Flat {
         total: i64,
         #[serde(flatten)]
         others: BTreeMap<String, i64>,
     }
 
-    #[derive(Serialize, Deserialize, Default)]
-    #[serde(transparent)]
-    struct ByHand(Account);
-
-    const ITS_OWN: &[&str] = &["total"];
-
-    macro_rules! records {
-        ($($name:ident)*) => {$(
-            impl Record for $name {
-                const PARTITION_KEY: &'static str = "id";
-                const ATTRIBUTES: &'static [&'static str] = ITS_OWN;
-            }
-        )*};
-    }
-    records!(Account Wrapped Counter Flat);
-
-    impl Record for ByHand {
-        const PARTITION_KEY: &'static str = "id";
-        const ATTRIBUTES: &'static [&'static str] = ITS_OWN;
-
-        fn encode(&self) -> Result<Attributes, Source> {
-            Ok(row())
-        }
-
-        fn decode(_: &Attributes) -> Result<Self, Source> {
-            Ok(ByHand::default())
-        }
-    }
-
-    fn row() -> Attributes {
-        [("total".to_owned(), AttributeValue::N("1".to_owned()))].into()
-    }
-
-    /// The failures to encode and to decode.
-    fn failures<T: Record + Default>() -> [Option<Failure>; 2] {
-        let mut row = row();
-        row.insert("lastNote".to_owned(), AttributeValue::S("by another program".to_owned()));
-        [Table::<T>::encode(&T::default()).err(), Table::<T>::value_in(&row).err()]
-    }
-
     #[test]
-    fn a_field_that_the_record_forgets_is_named_and_never_read_as_missing() {
-        for failure in failures::<Account>().into_iter().chain(failures::<Wrapped>()) {
-            let Some(Failure::InvalidRecord { reason }) = failure else { panic!("{failure:?}") };
-            assert!(reason.contains("the field lastNote,"), "{reason}");
-        }
-    }
-
-    #[test]
-    fn a_type_without_such_a_field_and_one_whose_fields_are_not_known_are_taken_as_they_are() {
-        for failures in [failures::<Counter>(), failures::<Flat>(), failures::<ByHand>()] {
-            assert!(failures.iter().all(Option::is_none), "{failures:?}");
-        }
+    fn fields_are_named_as_serde_names_them_and_are_not_known_of_every_type() {
+        assert_eq!(fields_of::<Account>(), ["total", "lastNote"]);
+        assert_eq!(fields_of::<Wrapped>(), ["total", "lastNote"]);
+        assert!(fields_of::<Flat>().is_empty() && fields_of::<BTreeMap<String, i64>>().is_empty());
     }
 }

@@ -1,8 +1,7 @@
 //! [`Table`]: a typed handle to one table.
 
-use super::fields::Undeclared;
 use super::key::Key;
-use super::raw::{RawTable, check_declared, invalid};
+use super::raw::{RawTable, invalid};
 use super::record::Record;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
@@ -25,7 +24,7 @@ pub struct Table<T> {
 impl Store {
     /// The table with this name, whose items hold values of type `T`. Sends nothing.
     pub fn table<T: Record>(&self, name: impl Into<String>) -> Table<T> {
-        const { assert!(Table::<T>::LAYOUT.window >= 1) } // Evaluates the layout, and with it its checks.
+        const { assert!(Table::<T>::LAYOUT.settings.window >= 1) } // Evaluates the layout, and with it its checks.
         let raw = RawTable {
             store: self.clone(),
             name: name.into(),
@@ -39,19 +38,13 @@ impl Store {
 }
 
 impl<T: Record> Table<T> {
-    /// What the `Record` says of the table. Settings that cannot hold do not compile.
+    /// What the `Record` says of the table. What cannot hold does not compile.
     pub(crate) const LAYOUT: &'static Layout = &Layout {
         partition_key: T::PARTITION_KEY,
         sort_key: T::SORT_KEY,
         attributes: T::ATTRIBUTES,
         expires_at: T::EXPIRES_AT,
-        remembered: T::REMEMBERED_WRITES,
-        window: T::ADD_WINDOW,
-        names: T::NAMES,
-        first_version: T::FIRST_VERSION,
-        other_writers: T::OTHER_WRITERS,
-        deletes: T::DELETES,
-        regions: T::REGIONS,
+        settings: T::SETTINGS,
     }
     .checked();
 
@@ -76,7 +69,7 @@ impl<T: Record> Table<T> {
     /// write of 1 KB costs as much as a write, which is ten times the price of an eventually consistent read of 4 KB
     /// and five times that of a strongly consistent one.
     ///
-    /// It has no effect beside [`OtherWriters::Any`](crate::OtherWriters::Any): versions may fall there, and nothing tells
+    /// It has no effect beside [programs that write as they like](crate::Settings::open_to_any): versions may fall there, and nothing tells
     /// whether what was seen last is older.
     #[must_use]
     pub fn remembering_items(self) -> Self {
@@ -114,8 +107,18 @@ impl<T: Record> Table<T> {
         self.raw.sender()
     }
 
+    /// The attributes of the key. Each operation on an item begins with them, so the fields of its type are checked here.
     pub(crate) fn key_attributes(key: &Key) -> Result<Attributes, Failure> {
+        Self::check_fields()?;
         key.attributes(T::PARTITION_KEY, T::SORT_KEY).map_err(invalid)
+    }
+
+    /// Checks that the `Record` declares every field that serde reads.
+    pub(crate) fn check_fields() -> Result<(), Failure> {
+        let Some(name) = T::fields().iter().find(|name| !T::ATTRIBUTES.contains(name)) else { return Ok(()) };
+        Err(invalid(format!(
+            "its type has the field {name}, which is not among the attributes that its Record declares"
+        )))
     }
 
     /// Encodes the value, and checks that it has only the attributes that its `Record` declares.
@@ -136,7 +139,7 @@ impl<T: Record> Table<T> {
         if let Some(name) = names.find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
             return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
         }
-        check_declared(Self::LAYOUT).map_err(invalid)
+        Ok(())
     }
 
     /// Decodes a row: a value, or `None` for a tombstone.
@@ -149,10 +152,7 @@ impl<T: Record> Table<T> {
 
     /// Decodes the value in these attributes. Ignores attributes that the `Record` does not declare.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
-        T::decode(attributes).map_err(|source| {
-            let reason = source.to_string();
-            if source.is::<Undeclared>() { invalid(reason) } else { Failure::CorruptItem { reason } }
-        })
+        T::decode(attributes).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
     }
 }
 

@@ -1,7 +1,8 @@
 //! [`Index`]: describes a secondary index of a table, and what its rows can show.
 
 use super::record::Record;
-use crate::layout::{Deletes, Names};
+use crate::layout::{Deletes, Settings, contains, is};
+use crate::names::Names;
 
 /// A secondary index of the table of a [`Record`]. Queries name it as a type.
 ///
@@ -11,7 +12,7 @@ use crate::layout::{Deletes, Names};
 ///   projects. If the index does not project the whole item, write a second `Record` with the attributes that it has.
 /// - Tombstones must be recognizable. They are if the index projects everything, or if one of its keys is an attribute
 ///   of the `Record`: a delete removes that attribute, so the row leaves the index. There are none if deletes
-///   [remove](crate::Deletes::Remove) the row. Otherwise the index must project the version, the end and the mark of a
+///   [remove](crate::WithoutTtl::removed) the row. Otherwise the index must project the version, the end and the mark of a
 ///   tombstone ([`Names`]).
 ///
 /// ```
@@ -19,17 +20,13 @@ use crate::layout::{Deletes, Names};
 /// use fencepost::table::{Index, Projection};
 /// use fencepost::{Call, Record, Store, error::QueryError};
 ///
-/// #[derive(Serialize, Deserialize)]
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "orderId")]
 /// # #[serde(rename_all = "camelCase")]
 /// struct Order {
 ///     user_id: String,
 ///     created_at: String,
 ///     total: u64,
-/// }
-///
-/// impl Record for Order {
-///     const PARTITION_KEY: &'static str = "orderId";
-///     const ATTRIBUTES: &'static [&'static str] = &["userId", "createdAt", "total"];
 /// }
 ///
 /// struct ByUser;
@@ -55,13 +52,10 @@ use crate::layout::{Deletes, Names};
 /// # use serde::{Deserialize, Serialize};
 /// # use fencepost::table::{Index, Projection};
 /// # use fencepost::{Record, Store};
-/// # #[derive(Serialize, Deserialize)]
+/// # #[derive(Serialize, Deserialize, Record)]
+/// # #[record(key = "orderId")]
 /// # #[serde(rename_all = "camelCase")]
 /// # struct Order { user_id: String, created_at: String, total: u64 }
-/// # impl Record for Order {
-/// #     const PARTITION_KEY: &'static str = "orderId";
-/// #     const ATTRIBUTES: &'static [&'static str] = &["userId", "createdAt", "total"];
-/// # }
 /// # struct ByUser;
 /// impl Index for ByUser {
 ///     type Record = Order;
@@ -141,10 +135,10 @@ pub(super) const fn shows_all<I: Index>() -> bool {
 /// Whether no tombstone can be taken for an item in the index.
 pub(super) const fn shows_tombstones<I: Index>() -> bool {
     let keys = [Some(I::PARTITION_KEY), I::SORT_KEY];
-    let Names { version, purge_at, buried, .. } = <I::Record as Record>::NAMES;
+    let Settings { names: Names { version, purge_at, buried, .. }, deletes, .. } = <I::Record as Record>::SETTINGS;
     let all_marks =
         I::PROJECTION.has(keys, version) && I::PROJECTION.has(keys, purge_at) && I::PROJECTION.has(keys, buried);
-    let leaves_none = matches!(<I::Record as Record>::DELETES, Deletes::Remove);
+    let leaves_none = matches!(deletes, Deletes::Remove);
     leaves_none || all_marks || leaves_on_delete::<I::Record>(keys[0]) || leaves_on_delete::<I::Record>(keys[1])
 }
 
@@ -167,41 +161,9 @@ pub(super) const fn has_the_keys_of_its_table<I: Index>() -> bool {
     same_sort && fits && is(Some(<I::Shown as Record>::PARTITION_KEY), table)
 }
 
-const fn contains(mut names: &[&str], wanted: &str) -> bool {
-    while let [name, others @ ..] = names {
-        if is(Some(name), wanted) {
-            return true;
-        }
-        names = others;
-    }
-    false
-}
-
-/// Whether the name is the wanted one. Strings cannot be compared by `==` in a constant.
-const fn is(name: Option<&str>, wanted: &str) -> bool {
-    let Some(name) = name else { return false };
-    let (mut name, mut wanted) = (name.as_bytes(), wanted.as_bytes());
-    while let ([one, others @ ..], [other, rest @ ..]) = (name, wanted) {
-        if *one != *other {
-            return false;
-        }
-        (name, wanted) = (others, rest);
-    }
-    name.is_empty() && wanted.is_empty()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_are_equal_only_as_a_whole() {
-        assert!(is(Some("userId"), "userId"));
-        for other in [None, Some(""), Some("user"), Some("userIds"), Some("userid")] {
-            assert!(!is(other, "userId"), "{other:?}");
-        }
-        assert!(contains(&["a", "b"], "b") && !contains(&["a", "b"], "c"));
-    }
 
     #[test]
     fn an_index_has_its_keys_and_what_it_projects() {
@@ -251,7 +213,7 @@ mod tests {
         const EXPIRES_AT: Option<&'static str> = Some("endsAt");
     });
     record!(Removed, "orderId", &["userId"], {
-        const DELETES: Deletes = Deletes::Remove;
+        const SETTINGS: Settings = Settings::without_ttl().removed();
     });
     record!(Total, "orderId", &["userId", "total"], {});
     record!(Elsewhere, "basketId", &["userId"], {});

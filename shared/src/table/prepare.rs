@@ -1,7 +1,6 @@
 //! Prepares a write: turns the observed state of a key and the intended change into a request.
 
 use super::handle::Table;
-use super::raw::{check_declared, invalid};
 use super::record::Record;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
@@ -105,7 +104,6 @@ impl Write<'_> {
                 (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
             Write::Delete(at, row) => {
-                check_declared(layout).map_err(invalid)?;
                 let demand = row.map(|row| Demand::of(layout, row)).or_else(|| Demand::at(layout, at));
                 let demand = demand.ok_or_else(too_long)?;
                 (delete(layout, &demand, row, key, stamp)?, demand.base())

@@ -65,13 +65,9 @@ impl Sort {
 /// use fencepost::table::{Page, Sort};
 /// use fencepost::{Call, Record, Table, error::QueryError};
 /// # use serde::{Deserialize, Serialize};
-/// # #[derive(Serialize, Deserialize)]
+/// # #[derive(Serialize, Deserialize, Record)]
+/// # #[record(key = "sensor", sort = "at")]
 /// # struct Reading { degrees: i64 }
-/// # impl Record for Reading {
-/// #     const PARTITION_KEY: &'static str = "sensor";
-/// #     const SORT_KEY: Option<&'static str> = Some("at");
-/// #     const ATTRIBUTES: &'static [&'static str] = &["degrees"];
-/// # }
 ///
 /// async fn warmest(readings: &Table<Reading>, call: &Call) -> Result<Option<i64>, QueryError> {
 ///     let mut warmest = None;
@@ -194,6 +190,7 @@ impl<T: Record> Query<T> {
 
     /// The key condition.
     pub(super) fn range(&self) -> Result<KeyRange, Failure> {
+        Table::<T>::check_fields()?;
         let sort = match (&self.sort, self.place.sort_key) {
             (None, _) => None,
             (Some(Sort(bound)), Some(name)) => Some((name, bound)),

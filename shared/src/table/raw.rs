@@ -79,53 +79,6 @@ impl RawTable {
     }
 }
 
-/// Checks that declared attributes are not the key's or this crate's, and that the one that expires is declared.
-pub(crate) fn check_declared(layout: &Layout) -> Result<(), String> {
-    let Layout { attributes, partition_key, sort_key, expires_at, names, .. } = layout;
-    let ours = names.all();
-    if let Some(name) = ours.iter().find(|name| ours.iter().filter(|other| other == name).count() > 1) {
-        return Err(format!("its NAMES give {name} to two attributes"));
-    }
-    if let Some(name) = ours.iter().find(|name| *partition_key == **name || *sort_key == Some(**name)) {
-        return Err(format!("its NAMES give {name} to an attribute, which is a key of the table"));
-    }
-    let is_taken = |name: &&str| names.all().contains(name) || partition_key == name || *sort_key == Some(*name);
-    if let Some(name) = attributes.iter().find(|name| is_taken(name)) {
-        return Err(format!("its Record declares {name}, which is the key's or this crate's"));
-    }
-    match expires_at.filter(|name| !attributes.contains(name)) {
-        Some(name) => Err(format!("its Record lets {name} expire, which is not among its attributes")),
-        None => Ok(()),
-    }
-}
-
 pub(crate) fn invalid(reason: String) -> Failure {
     Failure::InvalidRecord { reason }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::layout::Names;
-
-    const LAYOUT: Layout =
-        Layout { attributes: &["total", "endsAt"], sort_key: Some("line"), ..Layout::of_key("orderId") };
-
-    #[test]
-    fn a_record_declares_only_attributes_of_its_own_and_each_name_once() {
-        assert_eq!(check_declared(&LAYOUT), Ok(()));
-        assert_eq!(check_declared(&Layout { expires_at: Some("endsAt"), ..LAYOUT }), Ok(()));
-        for (layout, complaint) in [
-            (Layout { expires_at: Some("end"), ..LAYOUT }, "lets end expire"),
-            (Layout { attributes: &["orderId"], ..LAYOUT }, "declares orderId"),
-            (Layout { attributes: &["total", "line"], ..LAYOUT }, "declares line"),
-            (Layout { attributes: &["_writes"], ..LAYOUT }, "declares _writes"),
-            (Layout { names: Names::DEFAULT.version("orderId"), ..LAYOUT }, "give orderId to an attribute"),
-            (Layout { names: Names::DEFAULT.version("line"), ..LAYOUT }, "give line to an attribute"),
-            (Layout { names: Names::DEFAULT.version("_fence"), ..LAYOUT }, "give _fence to two attributes"),
-        ] {
-            let refused = check_declared(&layout).expect_err(complaint);
-            assert!(refused.contains(complaint), "{refused}");
-        }
-    }
 }

@@ -1,30 +1,95 @@
 //! [`Record`]: converts a value to an item and back.
 
-use super::fields::check_fields;
+use super::fields::fields_of;
 use crate::error::Source;
-use crate::layout::{Deletes, Names, OtherWriters, Regions};
+use crate::layout::Settings;
 use crate::protocol::item::{Attributes, Diff};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A type whose values are stored in a table, one value per item.
+/// A type whose values are stored in a table, one value per item. The key is not part of the value.
 ///
-/// The key is not part of the value. `ATTRIBUTES` lets a delete at a known version be one request: the delete removes
-/// these attributes without reading the item.
+/// A struct derives it beside the traits of serde:
 ///
 /// ```
+/// use fencepost::{Record, Settings};
 /// use serde::{Deserialize, Serialize};
 ///
-/// #[derive(Serialize, Deserialize)]
-/// struct Account {
-///     balance: i64,
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "orderId", sort = "line", expires_at = "endsAt", settings = Settings::own().remembered_writes(64))]
+/// #[serde(rename_all = "camelCase")]
+/// struct Line {
+///     quantity: u64,
+///     ends_at: u64,
 ///     #[serde(skip_serializing_if = "Option::is_none")]
 ///     note: Option<String>,
 /// }
 ///
+/// assert_eq!(Line::ATTRIBUTES, ["quantity", "endsAt", "note"]);
+/// ```
+///
+/// | in `#[record(..)]` | sets | |
+/// |---|---|---|
+/// | `key = ".."` | [`PARTITION_KEY`](Record::PARTITION_KEY) | demanded |
+/// | `sort = ".."` | [`SORT_KEY`](Record::SORT_KEY) | if the table has one |
+/// | `expires_at = ".."` | [`EXPIRES_AT`](Record::EXPIRES_AT) | one of the attributes |
+/// | `settings = ..` | [`SETTINGS`](Record::SETTINGS) | any constant expression |
+///
+/// The attributes are the fields under the names that serde gives them (`rename`, `rename_all`), without those that it
+/// skips. A struct may be generic. Not compiled are:
+///
+/// - enums, unions, tuple structs and unit structs;
+/// - a field that is written under one name and read under another;
+/// - `flatten`, whose attributes are not known when the program is compiled, and `alias`, with which a row would keep two
+///   attributes of one field;
+/// - `transparent`, `tag`, `from`, `try_from`, `into` and `remote`, which store something other than the fields;
+/// - a field that is stored under the name of a key or of an attribute of this crate.
+///
+/// ```compile_fail
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Place { city: String }
+/// #[derive(Serialize, Deserialize, fencepost::Record)]
+/// #[record(key = "orderId")]
+/// struct Order {
+///     #[serde(flatten)]
+///     place: Place,
+/// }
+/// ```
+///
+/// ```compile_fail,E0080
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, fencepost::Record)]
+/// #[record(key = "orderId")]
+/// struct Order {
+///     _version: u64,
+/// }
+///
+/// fn orders(store: &fencepost::Store) -> fencepost::Table<Order> {
+///     store.table("orders")
+/// }
+/// # fn main() {
+/// #     let _: fn(&fencepost::Store) -> fencepost::Table<Order> = orders;
+/// # }
+/// ```
+///
+/// Other types implement the trait by hand. [`ATTRIBUTES`](Record::ATTRIBUTES) lets a delete at a known version be one
+/// request, which removes these attributes without reading the item:
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// use std::collections::BTreeMap;
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Account {
+///     balance: i64,
+///     #[serde(flatten)]
+///     limits: BTreeMap<String, i64>,
+/// }
+///
 /// impl fencepost::Record for Account {
 ///     const PARTITION_KEY: &'static str = "accountId";
-///     const ATTRIBUTES: &'static [&'static str] = &["balance", "note"];
+///     const ATTRIBUTES: &'static [&'static str] = &["balance", "daily", "monthly"];
 /// }
 /// ```
 pub trait Record: Serialize + DeserializeOwned {
@@ -33,8 +98,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The name of the sort key attribute, if the table has one.
     const SORT_KEY: Option<&'static str> = None;
     /// Every top-level attribute that a value may have. Changes leave other attributes of the item alone, and so does a
-    /// delete. A create on the tombstone of the item removes them. A field that serde reads and that is not here fails with
-    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
+    /// delete. A create on the tombstone of the item removes them.
     const ATTRIBUTES: &'static [&'static str];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
     /// after that time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
@@ -44,31 +108,17 @@ pub trait Record: Serialize + DeserializeOwned {
     /// may still arrive and create it again. A create of such a value whose answer is lost is `OutcomeUnknown` unless its
     /// own row is there.
     const EXPIRES_AT: Option<&'static str> = None;
+    /// Who else writes the table, how items are deleted, in which Regions it is written, the names of this crate's
+    /// attributes, and how much a row remembers.
+    const SETTINGS: Settings = Settings::own();
 
-    /// How many commits a row remembers the id of a write: R, between [`Record::ADD_WINDOW`] and 128. It is a constant of
-    /// the table: every program that writes the table must use the same number, or a change may be applied twice.
-    ///
-    /// After a lost answer, the resend finds out what became of the first send while the row remembers it. Later, the
-    /// answer is "unknown", never a guess. One id takes 16 bytes of the item. 16 is enough where writers decide on a
-    /// version. For adds on hot items, take 32 to 64.
-    const REMEMBERED_WRITES: u64 = 16;
-    /// How many versions an [`Add`](crate::Add) may be late: W. An add is refused, and sent again, if more than W - 1
-    /// other writes were committed since its writer saw the row.
-    ///
-    /// Take more than the commits per second times the age of what the writer saw, and at most
-    /// [`Record::REMEMBERED_WRITES`] less the commits in the time that a lost answer takes to be noticed.
-    const ADD_WINDOW: u64 = 8;
-
-    /// The names of this crate's attributes in the table.
-    const NAMES: Names = Names::DEFAULT;
-    /// The version that a create makes: at least 1. Take the one with which the other writers of the table begin.
-    const FIRST_VERSION: u64 = 1;
-    /// Which other programs write the table.
-    const OTHER_WRITERS: OtherWriters = OtherWriters::Nobody;
-    /// How items are deleted.
-    const DELETES: Deletes = Deletes::Expire;
-    /// In which Regions the table is written.
-    const REGIONS: Regions = Regions::One;
+    /// The fields that serde reads. If `ATTRIBUTES` lacks one, every operation on the table fails with
+    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord) before it sends anything, because that field would always
+    /// be read as missing. A type that encodes and decodes itself under other names returns none.
+    #[must_use]
+    fn fields() -> &'static [&'static str] {
+        fields_of::<Self>()
+    }
 
     /// Encodes the value as attributes.
     ///
@@ -76,7 +126,6 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the value cannot be encoded. The operation then fails with
     /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     fn encode(&self) -> Result<Attributes, Source> {
-        check_fields::<Self>(Self::ATTRIBUTES)?;
         Ok(serde_dynamo::to_item(self)?)
     }
 
@@ -95,7 +144,6 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the attributes cannot be decoded. The operation then fails with
     /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
     fn decode(attributes: &Attributes) -> Result<Self, Source> {
-        check_fields::<Self>(Self::ATTRIBUTES)?;
         Ok(serde_dynamo::from_item(Self::own_attributes(attributes, &[]))?)
     }
 

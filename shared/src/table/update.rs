@@ -194,7 +194,7 @@ impl<T: Record> Table<T> {
 
     /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads first
     /// only if another program wrote the row, or if versions may repeat
-    /// ([`OtherWriters::Any`](crate::OtherWriters::Any)). Leaves what [`Record::DELETES`] says, and returns the version
+    /// ([`Settings::open_to_any`](crate::Settings::open_to_any)). Leaves what [`Record::SETTINGS`] says, and returns the version
     /// that the delete made.
     ///
     /// # Errors

@@ -183,7 +183,7 @@ impl Attempt {
     }
 
     /// The version that [`put_if_absent`](Attempt::put_if_absent) will make: the
-    /// [first](crate::Record::FIRST_VERSION) on a free key, more on a tombstone.
+    /// [first](crate::Settings::first_version) on a free key, more on a tombstone.
     #[must_use]
     pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Version {
         match &self.rows[item.row].known {

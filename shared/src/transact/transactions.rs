@@ -60,14 +60,10 @@ impl Transactions {
     /// use fencepost::{Call, Key, Plan, Reads, Record, Table, Transactions};
     /// use serde::{Deserialize, Serialize};
     ///
-    /// #[derive(Serialize, Deserialize)]
+    /// #[derive(Serialize, Deserialize, Record)]
+    /// #[record(key = "accountId")]
     /// struct Account {
     ///     balance: u64,
-    /// }
-    ///
-    /// impl Record for Account {
-    ///     const PARTITION_KEY: &'static str = "accountId";
-    ///     const ATTRIBUTES: &'static [&'static str] = &["balance"];
     /// }
     ///
     /// /// Moves money, or says what is wrong.

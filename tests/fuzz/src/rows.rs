@@ -10,12 +10,12 @@ use fencepost::testing::{
     read_row, seen_row,
 };
 use fencepost::timestamp::Timestamp;
-use fencepost::{Attributes, Deletes, Failure, Names, OtherWriters, Record};
+use fencepost::{Attributes, Failure, Names, Record, Settings};
 use inventory::product::Product;
 use serde::{Deserialize, Serialize};
 
 macro_rules! table {
-    ($(#[$doc:meta])* $name:ident { $($setting:tt)* }) => {
+    ($(#[$doc:meta])* $name:ident, $remembered:literal, $settings:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         pub struct $name {
@@ -27,10 +27,12 @@ macro_rules! table {
         impl Record for $name {
             const PARTITION_KEY: &'static str = "id";
             const ATTRIBUTES: &'static [&'static str] = &["a", "b"];
-            $($setting)*
+            const SETTINGS: Settings = $settings.remembered_writes($remembered);
         }
 
         impl Made for $name {
+            const REMEMBERED: u64 = $remembered;
+
             fn made(input: &mut Input) -> Self {
                 $name { a: input.text(), b: input.flag().then(|| input.number()) }
             }
@@ -40,30 +42,29 @@ macro_rules! table {
 
 table!(
     /// The defaults.
-    Plain {}
+    Plain, 16, Settings::own()
 );
 table!(
     /// Beside programs that raise the version.
-    Shared {
-        const OTHER_WRITERS: OtherWriters = OtherWriters::Versioned;
-        const DELETES: Deletes = Deletes::Sweep;
-    }
+    Shared, 16, Settings::without_ttl().shared_with_versioned_writers().swept()
 );
 table!(
     /// With other names, and tombstones that stay.
-    Renamed {
-        const NAMES: Names = Names::DEFAULT.version("version").purge_at("ttl").fence("f");
-        const DELETES: Deletes = Deletes::Keep;
-        const REMEMBERED_WRITES: u64 = 3;
-        const ADD_WINDOW: u64 = 2;
-    }
+    Renamed, 3, Settings::without_ttl()
+        .kept()
+        .names(Names::DEFAULT.version("version").purge_at("ttl").fence("f"))
+        .add_window(2)
 );
 
 pub trait Made: Record + Clone + PartialEq + std::fmt::Debug {
+    const REMEMBERED: u64;
+
     fn made(input: &mut Input) -> Self;
 }
 
 impl Made for Product {
+    const REMEMBERED: u64 = 64;
+
     fn made(input: &mut Input) -> Self {
         let now = Timestamp::from(crate::running::now());
         inventory::product::new_product(i64::from(input.byte()), i64::from(input.byte()), now)
@@ -147,7 +148,7 @@ fn memory(input: &mut Input) -> aws_sdk_dynamodb::types::AttributeValue {
 
 fn check<T: Made>(row: &Attributes, read: &Result<ReadRow<T>, Failure>, id: WriteId) {
     let seen = seen_row::<T>(row);
-    let explained = explain(row, T::NAMES, T::DELETES, Timestamp::from(crate::running::now()));
+    let explained = explain(row, T::SETTINGS, Timestamp::from(crate::running::now()));
     assert!(!explained.sentences.is_empty());
     let read = match read {
         Ok(read) => read,
@@ -166,7 +167,7 @@ fn check<T: Made>(row: &Attributes, read: &Result<ReadRow<T>, Failure>, id: Writ
     };
     // The operator is told about every mark of a delete, also where it means nothing, and about leases and mappings, which
     // are no rows of such a table.
-    let is_marked = T::DELETES == Deletes::Expire && row.contains_key("_buried");
+    let is_marked = T::SETTINGS.names(Names::DEFAULT) == Settings::own() && row.contains_key("_buried");
     let has = |name: &&str| row.contains_key(*name);
     let is_another = read.at.incarnation.is_foreign() && ["_purgeAt", "instanceId", "token"].iter().any(has);
     assert!(is_marked || is_another || expected.contains(&explained.kind), "{explained:?}: {read:?}");
@@ -178,11 +179,11 @@ fn check<T: Made>(row: &Attributes, read: &Result<ReadRow<T>, Failure>, id: Writ
 
 /// A row forgets only ids that no judge needs any more.
 fn check_pruning<T: Made>(read: &ReadRow<T>, by: WriteId) {
-    let removed = read.memory.prunable(read.at.version, T::REMEMBERED_WRITES, by, 0);
+    let removed = read.memory.prunable(read.at.version, T::REMEMBERED, by, 0);
     assert!(removed.len() <= 4);
     for id in removed {
         let trace = read.memory.get(id).expect("only what is there is removed");
-        assert!(trace.version().get() + T::REMEMBERED_WRITES <= read.at.version.get() + 1, "{trace:?} is too young");
+        assert!(trace.version().get() + T::REMEMBERED <= read.at.version.get() + 1, "{trace:?} is too young");
     }
 }
 
@@ -198,7 +199,7 @@ fn check_write<T: Made>(before: &ReadRow<T>, after: &ReadRow<T>, value: &T, by: 
     let sent = SentWrite {
         id: by,
         on,
-        remembered: T::REMEMBERED_WRITES,
+        remembered: T::REMEMBERED,
         fence: None,
         rows_may_vanish: false,
         versions_may_repeat: false,

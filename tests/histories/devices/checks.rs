@@ -1,8 +1,8 @@
 //! Every invariant of a history, from what the engine applied, what the writers were told and what is stored.
 
-use super::record::{Ended, Ledger, Operation, Told, is_live, state_of};
+use super::record::{Ended, Ledger, Operation, REMEMBERED, Told, is_live, state_of};
 use super::timeline::Timeline;
-use fencepost::{ItemVersion, Record};
+use fencepost::ItemVersion;
 
 pub const APPLIED_TWICE: &str = "a change was applied twice";
 pub const DENIED: &str = "told not applied, but it was";
@@ -12,7 +12,7 @@ pub const MADE_UP: &str = "told a state that it did not make";
 
 /// The most ids that the row remembers in these histories. A row forgets an id some commits after the R-th, because one
 /// write forgets four at most, and bare adds and burns none.
-const MOST_REMEMBERED: u64 = 3 * Ledger::REMEMBERED_WRITES;
+const MOST_REMEMBERED: u64 = 3 * REMEMBERED;
 
 /// Every invariant of a history, from what the engine applied, what the writers were told and what is stored.
 pub fn violations(ended: &Ended) -> Vec<String> {

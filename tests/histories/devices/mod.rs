@@ -10,7 +10,7 @@ use crate::harness::engine::{Asked, Engine, Step};
 use crate::harness::faults::{Applied, Broken, Rates, Touched, network_that_breaks};
 use crate::harness::off::OffClocks;
 use fencepost::Record;
-use record::{Ended, Ledger, NOTES, Note, TABLE, TTL};
+use record::{Ended, Ledger, NOTES, Note, REMEMBERED, TABLE, TTL};
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -179,7 +179,7 @@ fn a_row_that_forgets_ids_within_the_window_applies_changes_twice() {
 
 #[test]
 fn a_row_that_forgets_an_id_one_commit_too_early_applies_changes_twice() {
-    Devices::is_noticed(Broken::Forgets { after: Ledger::REMEMBERED_WRITES - 1 }, 7615..9616, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::Forgets { after: REMEMBERED - 1 }, 7615..9616, checks::APPLIED_TWICE);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The item that the writers race for, what they did, and what they were told.
 
 use crate::harness::faults::Applied;
-use fencepost::{Add, Failure, ItemVersion, Record, Versioned};
+use fencepost::{Add, Failure, ItemVersion, Record, Settings, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -12,6 +12,8 @@ pub const NOTES: &str = "Notes";
 pub const NOTED: &str = "noted";
 /// The highest stock. It is low, so that many adds are refused.
 pub const MOST: i64 = 10;
+/// How many writes a ledger remembers.
+pub const REMEMBERED: u64 = 12;
 /// Who removes rows that have ended.
 pub const TTL: u64 = u64::MAX;
 
@@ -33,8 +35,7 @@ pub struct Today {
 impl Record for Today {
     const PARTITION_KEY: &'static str = Ledger::PARTITION_KEY;
     const ATTRIBUTES: &'static [&'static str] = &["operations", "stock", "level", NOTED];
-    const REMEMBERED_WRITES: u64 = Ledger::REMEMBERED_WRITES;
-    const ADD_WINDOW: u64 = 4;
+    const SETTINGS: Settings = Ledger::SETTINGS.add_window(4);
 }
 
 impl From<Ledger> for Today {
@@ -53,18 +54,12 @@ impl From<Today> for Ledger {
 ///
 /// Every change leaves the number of its operation, so that one applied twice is seen in the value itself. An add changes
 /// the stock alone. The level follows from the stock.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Record)]
+#[record(key = "id", settings = Settings::own().remembered_writes(REMEMBERED).add_window(REMEMBERED))]
 pub struct Ledger {
     pub operations: Vec<u64>,
     pub stock: i64,
     pub level: String,
-}
-
-impl Record for Ledger {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["operations", "stock", "level"];
-    const REMEMBERED_WRITES: u64 = 12;
-    const ADD_WINDOW: u64 = 12;
 }
 
 impl Ledger {
@@ -108,14 +103,10 @@ impl Ledger {
 }
 
 /// The row beside the ledger that some transactions put.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id")]
 pub struct Note {
     pub by: i64,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["by"];
 }
 
 /// What the add of an operation adds: up to 6 either way, never nothing.

@@ -18,15 +18,11 @@ use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
 /// Every change leaves the number of its operation, or adds one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "reportId")]
 struct Report {
     operations: Vec<u64>,
     added: i64,
-}
-
-impl Record for Report {
-    const PARTITION_KEY: &'static str = "reportId";
-    const ATTRIBUTES: &'static [&'static str] = &["operations", "added"];
 }
 
 impl Report {

@@ -1,6 +1,6 @@
 //! The item that Fencepost and another program write together, and what is read from its stored rows.
 
-use fencepost::{Deletes, Names, OtherWriters, Record, Version};
+use fencepost::{Names, Record, Settings, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -30,15 +30,14 @@ pub struct Tally<const OTHERS: u8> {
 impl<const OTHERS: u8> Record for Tally<OTHERS> {
     const PARTITION_KEY: &'static str = KEY;
     const ATTRIBUTES: &'static [&'static str] = &["operations", "count"];
-    const REMEMBERED_WRITES: u64 = 12;
-    const ADD_WINDOW: u64 = 4;
-    const NAMES: Names = NAMES;
-    const OTHER_WRITERS: OtherWriters = match OTHERS {
-        NOBODY => OtherWriters::Nobody,
-        VERSIONED => OtherWriters::Versioned,
-        _ => OtherWriters::Any,
-    };
-    const DELETES: Deletes = if OTHERS == ANY { Deletes::Remove } else { Deletes::Sweep };
+    const SETTINGS: Settings = match OTHERS {
+        NOBODY => Settings::without_ttl().swept(),
+        VERSIONED => Settings::without_ttl().shared_with_versioned_writers().swept(),
+        _ => Settings::open_to_any(),
+    }
+    .names(NAMES)
+    .remembered_writes(12)
+    .add_window(4);
 }
 
 /// The row beside the tally that a transaction creates.

@@ -20,14 +20,10 @@ pub struct Wrong {
 }
 
 /// A record of its own making.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "recordId")]
 struct Note {
     answer: Response,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = "recordId";
-    const ATTRIBUTES: &'static [&'static str] = &["answer"];
 }
 
 impl Wrong {

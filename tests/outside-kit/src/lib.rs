@@ -24,14 +24,10 @@ pub async fn increment(client: &Client, id: &str) -> bool {
     }
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "id")]
 pub struct Counter {
     pub n: u64,
-}
-
-impl Record for Counter {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["n"];
 }
 
 fn call() -> Call {

@@ -29,14 +29,10 @@ mod tests {
         assert_eq!(tracing::level_filters::STATIC_MAX_LEVEL, tracing::level_filters::LevelFilter::TRACE);
     }
 
-    #[derive(Clone, Serialize, Deserialize)]
+    #[derive(Clone, Serialize, Deserialize, Record)]
+    #[record(key = "accountId")]
     struct Account {
         balance: u64,
-    }
-
-    impl Record for Account {
-        const PARTITION_KEY: &'static str = "accountId";
-        const ATTRIBUTES: &'static [&'static str] = &["balance"];
     }
 
     /// Each operation's error becomes the caller's by a question mark alone. It is compiled, not run.

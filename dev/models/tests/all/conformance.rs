@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use fastrand::Rng;
 use fencepost::lww::LwwRecord;
 use fencepost::testing::{LeaseTimes, LeaseWrite, RowWrite, WriteId, Writer, lease_request, newest_request};
-use fencepost::{Add, Attributes, Failure, ItemVersion, Key, Leases, Record};
+use fencepost::{Add, Attributes, Failure, ItemVersion, Key, Leases, Record, Settings};
 use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
 use models::leases::{LeaseModel, LeaseRow, Request as LeaseCall};
@@ -26,28 +26,18 @@ const TABLE: &str = "Things";
 const R: u64 = 3;
 const W: u8 = 2;
 
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id", settings = Settings::own().remembered_writes(R).add_window(W as u64))]
 struct Thing {
     stock: i8,
 }
 
-impl Record for Thing {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["stock"];
-    const REMEMBERED_WRITES: u64 = R;
-    const ADD_WINDOW: u64 = W as u64;
-}
-
-#[derive(PartialEq, Serialize, Deserialize)]
+#[derive(PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id")]
 struct Host {
     number: u8,
     name: String,
     value: u8,
-}
-
-impl Record for Host {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["number", "name", "value"];
 }
 
 impl LwwRecord for Host {

@@ -8,14 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::cell::Cell;
 use std::time::Duration;
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "id")]
 struct Counter {
     n: u64,
-}
-
-impl Record for Counter {
-    const PARTITION_KEY: &'static str = "id";
-    const ATTRIBUTES: &'static [&'static str] = &["n"];
 }
 
 const ID: &str = "a";

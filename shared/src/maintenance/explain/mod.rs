@@ -6,7 +6,8 @@ mod others;
 mod values;
 
 use crate::error::Failure;
-use crate::layout::{Deletes, Layout, Names};
+use crate::layout::{Deletes, Layout, Settings};
+use crate::names::Names;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
 use crate::timestamp::Timestamp;
@@ -28,23 +29,23 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// use aws_sdk_dynamodb::types::AttributeValue;
 /// use fencepost::maintenance::{Kind, explain};
 /// use fencepost::timestamp::Timestamp;
-/// use fencepost::{Deletes, Names};
+/// use fencepost::{Names, Settings};
 /// use std::collections::HashMap;
 ///
-/// let names = Names::DEFAULT.version("version");
+/// let settings = Settings::without_ttl().swept().names(Names::DEFAULT.version("version"));
 /// let row = HashMap::from([("version".to_owned(), AttributeValue::N("7".to_owned()))]);
-/// let told = explain(&row, names, Deletes::Sweep, Timestamp::from_rfc3339("2026-03-07T10:00:00Z")?);
+/// let told = explain(&row, settings, Timestamp::from_rfc3339("2026-03-07T10:00:00Z")?);
 /// assert_eq!(told.kind, Kind::Foreign);
 /// assert_eq!(told.sentences[0], "Another program wrote this row. Its version `version` is 7.");
 /// # Ok::<(), fencepost::timestamp::InvalidTimestamp>(())
 /// ```
 #[must_use]
-pub fn explain(attributes: &Attributes, names: Names, deletes: Deletes, now: Timestamp) -> Explanation {
-    let (kind, row) = kind_of(attributes, Layout { names, deletes, ..Layout::of_key("") });
+pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> Explanation {
+    let (kind, row) = kind_of(attributes, Layout { settings, ..Layout::of_key("") });
     match kind {
         Kind::Lease => explain_lease(attributes, now),
         Kind::Mapping => explain_mapping(attributes, now),
-        _ => explain_row(attributes, &names, kind, row, now),
+        _ => explain_row(attributes, &settings.names, kind, row, now),
     }
 }
 
@@ -55,7 +56,8 @@ pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<
     let Names { incarnation, buried, .. } = layout.names;
     // A mark counts wherever there is one. So the tables in which deletes leave marks need no setting.
     let deletes = if has(buried) && layout.deletes == Deletes::Expire { Deletes::Sweep } else { layout.deletes };
-    let row = Row::read(&Layout { deletes, ..layout }, attributes.clone());
+    let settings = Settings { deletes, ..layout.settings };
+    let row = Row::read(&Layout { settings, ..layout }, attributes.clone());
     let kind = match &row {
         _ if !has(incarnation) && is_lease(attributes) => Kind::Lease,
         _ if !has(incarnation) && is_mapping(attributes, &layout.names) => Kind::Mapping,

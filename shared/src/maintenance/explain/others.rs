@@ -2,7 +2,7 @@
 
 use super::explanation::{Explanation, Kind};
 use super::values::{Whole, in_words, plural, quoted, when, when_millis};
-use crate::layout::Names;
+use crate::names::Names;
 use crate::protocol::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN};
 use crate::protocol::item::Attributes;
 use crate::timestamp::Timestamp;

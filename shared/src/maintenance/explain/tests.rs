@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 
 const NAMES: Names = Names::DEFAULT;
+const SWEPT: Settings = Settings::without_ttl().swept();
 
 fn now() -> Timestamp {
     "2026-03-07T10:00:00.000Z".parse().expect("a moment")
@@ -51,7 +52,7 @@ fn live_but(changes: &[(&str, Option<Value>)]) -> Attributes {
 }
 
 fn told(row: &Attributes) -> Explanation {
-    explain(row, NAMES, Deletes::Expire, now())
+    explain(row, Settings::own(), now())
 }
 
 #[track_caller]
@@ -103,11 +104,11 @@ fn a_tombstone_tells_until_when() {
 
 #[test]
 fn a_row_of_another_program_tells_what_the_first_change_makes() {
-    let names = NAMES.version("version");
+    let settings = SWEPT.names(NAMES.version("version"));
     let row = |version: Option<Value>| {
         let mut row = HashMap::from([("accountId".to_owned(), text("a-1"))]);
         row.extend(version.map(|version| ("version".to_owned(), version)));
-        explain(&row, names, Deletes::Sweep, now())
+        explain(&row, settings, now())
     };
     let expected = "Another program wrote this row. Its version `version` is 7.\n\
                     The first change adopts it and makes version 8.\n";
@@ -261,7 +262,7 @@ proptest! {
             prop_assert!(sentence.ends_with('.') && sentence.chars().count() < 300, "{}", sentence);
         }
         prop_assert!(told.kind != Kind::Damaged || !told.problems.is_empty());
-        let read = Row::read(&Layout { deletes: Deletes::Sweep, ..Layout::of_key("") }, row.clone());
+        let read = Row::read(&Layout { settings: SWEPT, ..Layout::of_key("") }, row.clone());
         match told.kind {
             Kind::Damaged => prop_assert!(read.is_err() || !row.contains_key("_incarnation"), "{:?}\n{}", row, told),
             Kind::Lease | Kind::Mapping => prop_assert!(!row.contains_key("_incarnation")),

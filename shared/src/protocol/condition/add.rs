@@ -164,11 +164,12 @@ impl Expression {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Settings;
     use crate::protocol::memory::WriteId;
     use crate::protocol::row::first_attributes;
     use crate::version::Version;
 
-    const LAYOUT: Layout = Layout { window: 4, ..Layout::of_key("id") };
+    const LAYOUT: Layout = Layout { settings: Settings::own().add_window(4), ..Layout::of_key("id") };
 
     fn row(creator: u8, version: u64) -> Row {
         let mut attributes = first_attributes(&LAYOUT, WriteId::from_bytes([creator; 8]));

@@ -1,7 +1,8 @@
 //! [`Demand`]: the state of a row that a write demands. [`Expression`]: the text that demands it.
 
 use super::write::{Action, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Remember};
-use crate::layout::{Layout, Names};
+use crate::layout::Layout;
+use crate::names::Names;
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::Base;
 use crate::protocol::memory::WriteId;
@@ -269,14 +270,15 @@ impl Expression {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::{Deletes, OtherWriters};
+    use crate::layout::Settings;
     use crate::protocol::row::first_attributes;
 
     #[test]
     fn a_row_has_a_window_if_it_is_ours_and_its_version_says_all() {
-        let ours = Layout { window: 8, attributes: &["a"], ..Layout::of_key("id") };
-        let shared = Layout { other_writers: OtherWriters::Versioned, deletes: Deletes::Sweep, ..ours };
-        let any = Layout { other_writers: OtherWriters::Any, ..shared };
+        let ours = Layout { settings: Settings::own(), attributes: &["a"], ..Layout::of_key("id") };
+        let swept = Settings::without_ttl().shared_with_versioned_writers().swept();
+        let shared = Layout { settings: swept, ..ours };
+        let any = Layout { settings: Settings::open_to_any(), ..ours };
         let made = first_attributes(&ours, WriteId::from_bytes([7; 8]));
         let foreign = Attributes::from([("a".to_owned(), number(1)), ("_version".to_owned(), number(5))]);
         for (layout, row, expected) in

@@ -1,6 +1,6 @@
 //! [`ConditionalWrite`]: one write with its condition, and the fencing token that it may be under.
 
-use crate::layout::Names;
+use crate::names::Names;
 use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::number;

@@ -1,0 +1,132 @@
+//! The names that serde gives to fields.
+
+use syn::ext::IdentExt;
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, Expr, Field, LitStr, Result, Token, parenthesized};
+
+/// Attributes of serde that leave the names of the attributes alone.
+const OF_A_STRUCT: &[&str] = &["bound", "crate", "default", "deny_unknown_fields", "expecting", "rename"];
+const OF_A_FIELD: &[&str] = &[
+    "borrow",
+    "bound",
+    "default",
+    "deserialize_with",
+    "serialize_with",
+    "skip_deserializing",
+    "skip_serializing",
+    "skip_serializing_if",
+    "with",
+];
+
+/// The rules of `rename_all` on a struct: one for what is written, one for what is read.
+#[derive(Default)]
+pub(crate) struct Rules([Option<LitStr>; 2]);
+
+impl Rules {
+    pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
+        let mut rules = Rules::default();
+        each_of_serde(attributes, |meta| match &*name_of(meta) {
+            "rename_all" => two(meta, &mut rules.0),
+            name if OF_A_STRUCT.contains(&name) => skip_value(meta),
+            name => Err(by_hand(meta, name, "the struct")),
+        })?;
+        for rule in rules.0.iter().flatten() {
+            renamed("", &rule.value()).ok_or_else(|| syn::Error::new(rule.span(), "serde has no such rule"))?;
+        }
+        Ok(rules)
+    }
+
+    /// The attribute in which a field is stored. `None` if serde skips the field.
+    pub(crate) fn attribute_of(&self, field: &Field) -> Result<Option<String>> {
+        let Some(ident) = &field.ident else { return Ok(None) };
+        let ident = ident.unraw().to_string();
+        let (mut names, mut is_skipped, mut skips) = ([None, None], false, 0);
+        each_of_serde(&field.attrs, |meta| match &*name_of(meta) {
+            "rename" => two(meta, &mut names),
+            "skip" => {
+                is_skipped = true;
+                Ok(())
+            }
+            name if OF_A_FIELD.contains(&name) => {
+                skips += u8::from(matches!(name, "skip_serializing" | "skip_deserializing"));
+                skip_value(meta)
+            }
+            name => Err(by_hand(meta, name, &format!("the field `{ident}`"))),
+        })?;
+        if is_skipped || skips == 2 {
+            return Ok(None);
+        }
+        let [written, read] = [0, 1].map(|side| match (&names[side], &self.0[side]) {
+            (Some(name), _) => name.value(),
+            (None, Some(rule)) => renamed(&ident, &rule.value()).unwrap_or_default(),
+            (None, None) => ident.clone(),
+        });
+        if written != read {
+            let reason =
+                format!("the field `{ident}` is written as `{written}` and read as `{read}`: give it one name");
+            return Err(syn::Error::new_spanned(field, reason));
+        }
+        Ok(Some(written))
+    }
+}
+
+fn each_of_serde(attributes: &[Attribute], mut each: impl FnMut(&ParseNestedMeta<'_>) -> Result<()>) -> Result<()> {
+    let mut of_serde = attributes.iter().filter(|attribute| attribute.path().is_ident("serde"));
+    of_serde.try_for_each(|attribute| attribute.parse_nested_meta(|meta| each(&meta)))
+}
+
+fn name_of(meta: &ParseNestedMeta<'_>) -> String {
+    meta.path.get_ident().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Reads `= "name"`, or `(serialize = "name", deserialize = "name")`.
+fn two(meta: &ParseNestedMeta<'_>, [written, read]: &mut [Option<LitStr>; 2]) -> Result<()> {
+    if meta.input.peek(Token![=]) {
+        let name: LitStr = meta.value()?.parse()?;
+        (*written, *read) = (Some(name.clone()), Some(name));
+        return Ok(());
+    }
+    meta.parse_nested_meta(|meta| {
+        let side = if meta.path.is_ident("serialize") { &mut *written } else { &mut *read };
+        *side = Some(meta.value()?.parse()?);
+        Ok(())
+    })
+}
+
+fn skip_value(meta: &ParseNestedMeta<'_>) -> Result<()> {
+    if meta.input.peek(Token![=]) {
+        meta.value()?.parse::<Expr>()?;
+    } else if meta.input.peek(syn::token::Paren) {
+        let inner;
+        parenthesized!(inner in meta.input);
+        inner.parse::<proc_macro2::TokenStream>()?;
+    }
+    Ok(())
+}
+
+fn by_hand(meta: &ParseNestedMeta<'_>, name: &str, place: &str) -> syn::Error {
+    meta.error(format!("serde's `{name}` on {place} is not supported: implement `Record` by hand"))
+}
+
+/// The name of a field under a rule of serde. `None` if serde has no such rule.
+fn renamed(field: &str, rule: &str) -> Option<String> {
+    let pascal = || {
+        let words = field.split('_').map(|word| match word.split_at_checked(1) {
+            Some((first, rest)) => first.to_ascii_uppercase() + rest,
+            None => word.to_owned(),
+        });
+        words.collect::<String>()
+    };
+    Some(match rule {
+        "lowercase" | "snake_case" => field.to_owned(),
+        "UPPERCASE" | "SCREAMING_SNAKE_CASE" => field.to_ascii_uppercase(),
+        "PascalCase" => pascal(),
+        "camelCase" => match pascal().split_at_checked(1) {
+            Some((first, rest)) => first.to_ascii_lowercase() + rest,
+            None => pascal(),
+        },
+        "kebab-case" => field.replace('_', "-"),
+        "SCREAMING-KEBAB-CASE" => field.to_ascii_uppercase().replace('_', "-"),
+        _ => return None,
+    })
+}

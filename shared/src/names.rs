@@ -1,0 +1,81 @@
+//! [`Names`]: the names of this crate's attributes in a table.
+
+/// The names that the attributes of this crate have in one table.
+///
+/// A table that another program made may have a version attribute already, or a TTL attribute of another name. All
+/// programs that use this crate on one table must use the same names.
+///
+/// ```
+/// use fencepost::Names;
+///
+/// /// A table of `PynamoDB`, whose version attribute is `version`.
+/// const NAMES: Names = Names::DEFAULT.version("version");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Names {
+    pub(crate) version: &'static str,
+    pub(crate) incarnation: &'static str,
+    pub(crate) writes: &'static str,
+    pub(crate) purge_at: &'static str,
+    pub(crate) buried: &'static str,
+    pub(crate) fence: &'static str,
+}
+
+impl Names {
+    /// `_version`, `_incarnation`, `_writes`, `_purgeAt`, `_buried` and `_fence`.
+    pub const DEFAULT: Names = Names {
+        version: "_version",
+        incarnation: "_incarnation",
+        writes: "_writes",
+        purge_at: "_purgeAt",
+        buried: "_buried",
+        fence: "_fence",
+    };
+
+    /// Renames the version: a whole number that rises with each write.
+    #[must_use]
+    pub const fn version(self, name: &'static str) -> Self {
+        Names { version: name, ..self }
+    }
+
+    /// Renames the incarnation: 8 bytes that say which row of its key this is.
+    #[must_use]
+    pub const fn incarnation(self, name: &'static str) -> Self {
+        Names { incarnation: name, ..self }
+    }
+
+    /// Renames the memory: a map with the ids of recent writes.
+    #[must_use]
+    pub const fn writes(self, name: &'static str) -> Self {
+        Names { writes: name, ..self }
+    }
+
+    /// Renames the end of a tombstone, in epoch seconds. With [`Settings::own`](crate::Settings::own), it is the TTL attribute of the table. Values must not have this attribute: if they do, name it [`EXPIRES_AT`](crate::Record::EXPIRES_AT).
+    #[must_use]
+    pub const fn purge_at(self, name: &'static str) -> Self {
+        Names { purge_at: name, ..self }
+    }
+
+    /// Renames the mark of a tombstone: the version that the delete made.
+    #[must_use]
+    pub const fn buried(self, name: &'static str) -> Self {
+        Names { buried: name, ..self }
+    }
+
+    /// Renames the highest fencing token of all writes that had one.
+    #[must_use]
+    pub const fn fence(self, name: &'static str) -> Self {
+        Names { fence: name, ..self }
+    }
+
+    /// All of them. A value must not have these attributes.
+    pub(crate) const fn all(&self) -> [&'static str; 6] {
+        [self.version, self.incarnation, self.writes, self.purge_at, self.buried, self.fence]
+    }
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Names::DEFAULT
+    }
+}
