@@ -1,4 +1,4 @@
-//! Runs one of the functions by name, as its own `main.rs` does: `function device-state`.
+//! Runs one of the functions by name, as its own binary does: `function device-state`.
 //!
 //! The tests need the functions as processes, and cargo builds a binary for them only from their own package. One thing
 //! is different: the function waits ten minutes for each answer. A test then sees one request for each step, however
@@ -20,13 +20,23 @@ fn patient<A>(from_env: fn(&Store) -> Result<A, Source>) -> impl FnOnce(&Store) 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     match std::env::args().nth(1).as_deref() {
-        Some("device-state") => serve(patient(device_state::App::from_env), device_state::handle).await,
-        Some("delete-mapping") => serve_queue(patient(delete_mapping::App::from_env), delete_mapping::handle).await,
-        Some("ensure-child") => serve(patient(ensure_child::App::from_env), ensure_child::handle).await,
-        Some("host-mapping") => serve(patient(host_mapping::App::from_env), host_mapping::handle).await,
-        Some("inventory") => serve(patient(inventory::App::from_env), inventory::handle).await,
-        Some("lease") => serve(patient(lease::App::from_env), lease::handle).await,
-        Some("place-order") => serve(patient(place_order::App::from_env), place_order::handle).await,
+        Some("device-state") => {
+            serve(patient(functions::device_state::App::from_env), functions::device_state::handle).await
+        }
+        Some("delete-mapping") => {
+            serve_queue(patient(functions::delete_mapping::App::from_env), functions::delete_mapping::handle).await
+        }
+        Some("ensure-child") => {
+            serve(patient(functions::ensure_child::App::from_env), functions::ensure_child::handle).await
+        }
+        Some("host-mapping") => {
+            serve(patient(functions::host_mapping::App::from_env), functions::host_mapping::handle).await
+        }
+        Some("inventory") => serve(patient(functions::inventory::App::from_env), functions::inventory::handle).await,
+        Some("lease") => serve(patient(functions::lease::App::from_env), functions::lease::handle).await,
+        Some("place-order") => {
+            serve(patient(functions::place_order::App::from_env), functions::place_order::handle).await
+        }
         other => Err(format!("no function is called {other:?}").into()),
     }
 }

@@ -43,7 +43,7 @@ fn path(event: &Invocation) -> &str {
 }
 
 /// `device-state`. A config may change every 300 s.
-pub struct Devices(device_state::App);
+pub struct Devices(functions::device_state::App);
 
 impl Functions for Devices {
     const NAMES: &'static [&'static str] = &["device-state"];
@@ -51,18 +51,22 @@ impl Functions for Devices {
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
         let store = store_of("device-state");
-        Devices(device_state::App::new(store.table(DEVICES), store.idempotency(RECORDS), Duration::from_mins(5)))
+        Devices(functions::device_state::App::new(
+            store.table(DEVICES),
+            store.idempotency(RECORDS),
+            Duration::from_mins(5),
+        ))
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        Box::pin(respond(&self.0, &device_state::handle, event)).await
+        Box::pin(respond(&self.0, &functions::device_state::handle, event)).await
     }
 }
 
 /// `inventory` and `place-order`.
 pub struct Shop {
-    inventory: inventory::App,
-    orders: place_order::App,
+    inventory: functions::inventory::App,
+    orders: functions::place_order::App,
 }
 
 impl Functions for Shop {
@@ -73,8 +77,8 @@ impl Functions for Shop {
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
         let (products, orders) = (store_of("inventory"), store_of("place-order"));
         Shop {
-            inventory: inventory::App::new(products.table(PRODUCTS), products.idempotency(RECORDS)),
-            orders: place_order::App::new(orders.table(ORDERS), orders.table(PRODUCTS)),
+            inventory: functions::inventory::App::new(products.table(PRODUCTS), products.idempotency(RECORDS)),
+            orders: functions::place_order::App::new(orders.table(ORDERS), orders.table(PRODUCTS)),
         }
     }
 
@@ -84,17 +88,17 @@ impl Functions for Shop {
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
         if path(&event).starts_with("/products") {
-            Box::pin(respond(&self.inventory, &inventory::handle, event)).await
+            Box::pin(respond(&self.inventory, &functions::inventory::handle, event)).await
         } else {
-            Box::pin(respond(&self.orders, &place_order::handle, event)).await
+            Box::pin(respond(&self.orders, &functions::place_order::handle, event)).await
         }
     }
 }
 
 /// `host-mapping` and `delete-mapping`, which has a queue instead of a path.
 pub struct Mappings {
-    hosts: host_mapping::App,
-    pub deletes: delete_mapping::App,
+    hosts: functions::host_mapping::App,
+    pub deletes: functions::delete_mapping::App,
 }
 
 impl Functions for Mappings {
@@ -102,8 +106,8 @@ impl Functions for Mappings {
     const TABLES: &'static [(&'static str, &'static str)] = &[(MAPPINGS, "hostIp")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let hosts = host_mapping::App::new(store_of("host-mapping").lww_table(MAPPINGS));
-        let deletes = delete_mapping::App::new(store_of("delete-mapping").lww_table(MAPPINGS));
+        let hosts = functions::host_mapping::App::new(store_of("host-mapping").lww_table(MAPPINGS));
+        let deletes = functions::delete_mapping::App::new(store_of("delete-mapping").lww_table(MAPPINGS));
         Mappings { hosts, deletes }
     }
 
@@ -113,14 +117,14 @@ impl Functions for Mappings {
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        Box::pin(respond(&self.hosts, &host_mapping::handle, event)).await
+        Box::pin(respond(&self.hosts, &functions::host_mapping::handle, event)).await
     }
 }
 
 /// `lease` and `ensure-child`. They need paused time.
 pub struct Leasing {
-    lease: lease::App,
-    children: ensure_child::App,
+    lease: functions::lease::App,
+    children: functions::ensure_child::App,
     /// The same table of leases, for what has no route.
     pub leases: Leases,
 }
@@ -132,8 +136,8 @@ impl Functions for Leasing {
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
         let (leases, children) = (store_of("lease").leases(LEASES), store_of("ensure-child"));
         Leasing {
-            lease: lease::App::new(leases.clone()),
-            children: ensure_child::App::new(children.table(CHILDREN), children.leases(LEASES)),
+            lease: functions::lease::App::new(leases.clone()),
+            children: functions::ensure_child::App::new(children.table(CHILDREN), children.leases(LEASES)),
             leases,
         }
     }
@@ -144,9 +148,9 @@ impl Functions for Leasing {
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
         if path(&event).starts_with("/leases") {
-            Box::pin(respond(&self.lease, &lease::handle, event)).await
+            Box::pin(respond(&self.lease, &functions::lease::handle, event)).await
         } else {
-            Box::pin(respond(&self.children, &ensure_child::handle, event)).await
+            Box::pin(respond(&self.children, &functions::ensure_child::handle, event)).await
         }
     }
 }

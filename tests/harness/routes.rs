@@ -8,12 +8,12 @@ pub fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
         routes.iter().map(|(route, _)| (*route).to_owned()).collect()
     }
     BTreeMap::from([
-        ("device-state", routes(device_state::ROUTES)),
-        ("ensure-child", routes(ensure_child::ROUTES)),
-        ("host-mapping", routes(host_mapping::ROUTES)),
-        ("inventory", routes(inventory::ROUTES)),
-        ("lease", routes(lease::ROUTES)),
-        ("place-order", routes(place_order::ROUTES)),
+        ("device-state", routes(functions::device_state::ROUTES)),
+        ("ensure-child", routes(functions::ensure_child::ROUTES)),
+        ("host-mapping", routes(functions::host_mapping::ROUTES)),
+        ("inventory", routes(functions::inventory::ROUTES)),
+        ("lease", routes(functions::lease::ROUTES)),
+        ("place-order", routes(functions::place_order::ROUTES)),
     ])
 }
 

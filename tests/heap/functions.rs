@@ -28,13 +28,13 @@ pub enum Function {
 pub struct Functions {
     pub engine: Engine,
     runtime: Runtime,
-    devices: device_state::App,
-    inventory: inventory::App,
-    orders: place_order::App,
-    hosts: host_mapping::App,
-    deletes: delete_mapping::App,
-    leases: lease::App,
-    children: ensure_child::App,
+    devices: functions::device_state::App,
+    inventory: functions::inventory::App,
+    orders: functions::place_order::App,
+    hosts: functions::host_mapping::App,
+    deletes: functions::delete_mapping::App,
+    leases: functions::lease::App,
+    children: functions::ensure_child::App,
 }
 
 /// What an invocation took, and its answer.
@@ -54,13 +54,17 @@ impl Functions {
         Functions {
             engine,
             runtime: Builder::new_current_thread().enable_time().build().expect("a runtime"),
-            devices: device_state::App::new(store.table("Devices"), store.idempotency("Records"), Duration::ZERO),
-            inventory: inventory::App::new(products.table("Products"), products.idempotency("Records")),
-            orders: place_order::App::new(orders.table("Orders"), orders.table("Products")),
-            hosts: host_mapping::App::new(store.lww_table("Mappings")),
-            deletes: delete_mapping::App::new(store.lww_table("Mappings")),
-            leases: lease::App::new(store.leases("Leases")),
-            children: ensure_child::App::new(store.table("Children"), store.leases("Leases")),
+            devices: functions::device_state::App::new(
+                store.table("Devices"),
+                store.idempotency("Records"),
+                Duration::ZERO,
+            ),
+            inventory: functions::inventory::App::new(products.table("Products"), products.idempotency("Records")),
+            orders: functions::place_order::App::new(orders.table("Orders"), orders.table("Products")),
+            hosts: functions::host_mapping::App::new(store.lww_table("Mappings")),
+            deletes: functions::delete_mapping::App::new(store.lww_table("Mappings")),
+            leases: functions::lease::App::new(store.leases("Leases")),
+            children: functions::ensure_child::App::new(store.table("Children"), store.leases("Leases")),
         }
     }
 
@@ -76,15 +80,21 @@ impl Functions {
         let response = match function {
             Function::DeleteMapping => {
                 let batch = read::<SqsEvent>(event);
-                let answer = Box::pin(respond_batch(&self.deletes, &delete_mapping::handle, batch)).await;
+                let answer = Box::pin(respond_batch(&self.deletes, &functions::delete_mapping::handle, batch)).await;
                 return (200, serde_json::to_vec(&answer.expect("each message has an id")).expect("JSON"));
             }
-            Function::DeviceState => Box::pin(respond(&self.devices, &device_state::handle, read(event))).await,
-            Function::Inventory => Box::pin(respond(&self.inventory, &inventory::handle, read(event))).await,
-            Function::PlaceOrder => Box::pin(respond(&self.orders, &place_order::handle, read(event))).await,
-            Function::HostMapping => Box::pin(respond(&self.hosts, &host_mapping::handle, read(event))).await,
-            Function::Lease => Box::pin(respond(&self.leases, &lease::handle, read(event))).await,
-            Function::EnsureChild => Box::pin(respond(&self.children, &ensure_child::handle, read(event))).await,
+            Function::DeviceState => {
+                Box::pin(respond(&self.devices, &functions::device_state::handle, read(event))).await
+            }
+            Function::Inventory => Box::pin(respond(&self.inventory, &functions::inventory::handle, read(event))).await,
+            Function::PlaceOrder => Box::pin(respond(&self.orders, &functions::place_order::handle, read(event))).await,
+            Function::HostMapping => {
+                Box::pin(respond(&self.hosts, &functions::host_mapping::handle, read(event))).await
+            }
+            Function::Lease => Box::pin(respond(&self.leases, &functions::lease::handle, read(event))).await,
+            Function::EnsureChild => {
+                Box::pin(respond(&self.children, &functions::ensure_child::handle, read(event))).await
+            }
         };
         (response.status_code, serde_json::to_vec(&response).expect("JSON"))
     }

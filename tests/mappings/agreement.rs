@@ -2,10 +2,10 @@
 
 use super::world::{IP, T1, T1_MS, World, batch_of, task};
 use crate::harness::functions::MAPPINGS;
-use delete_mapping::task::Mapping as Part;
 use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{Call, Deadline, Key, Record, Store};
-use host_mapping::mapping::Mapping as Whole;
+use functions::delete_mapping::task::Mapping as Part;
+use functions::host_mapping::mapping::Mapping as Whole;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -150,7 +150,7 @@ async fn of_mappings() -> (Vec<String>, BTreeSet<String>) {
     let call = Call::new(Deadline::within(Duration::from_secs(5)));
     till.meter.take();
     let bodies = [message.as_str().expect("a body")];
-    assert!(delete_mapping::handle(&till.world.app.deletes, &bodies, &call).await.iter().all(Result::is_ok));
+    assert!(functions::delete_mapping::handle(&till.world.app.deletes, &bodies, &call).await.iter().all(Result::is_ok));
     till.rows.push(row_of("a message in `DeleteMappingQueue`", till.meter.take()));
     (till.rows, till.routes)
 }

@@ -1,8 +1,8 @@
 //! The rules of the repository. Each failure says what was forgotten, and where.
 
 use super::files::{
-    Complaints, all_rust, events, files, functions, has_queue, has_row, is_member, is_status, is_variable, production,
-    relative, root, router, routes_in_template, sources, strings, template, toml, words,
+    Complaints, Source, all_rust, events, files, folder_of, functions, has_queue, has_row, is_status, is_variable,
+    production, relative, root, router, routes_in_template, sources, strings, template, toml, words,
 };
 use crate::harness::routes::routes_in_code;
 use dev::template::{Function, TIMEOUT_VARIABLE};
@@ -18,24 +18,19 @@ const CONDITIONS: &str = "shared/src/protocol/condition/";
 fn every_function_is_wired_up_under_one_name() {
     let template = template();
     let mut missing = Complaints::default();
-    for folder in functions() {
-        let manifest = toml(&format!("functions/{folder}/Cargo.toml"));
-        let package = manifest["package"]["name"].as_str().expect("a package has a name").to_owned();
-        missing.unless(package == folder, || format!("functions/{folder}/Cargo.toml: name the package {folder}"));
-        let member = is_member(&format!("functions/{folder}"));
-        missing.unless(member, || format!("Cargo.toml: add functions/{folder} to the members of the workspace"));
-        let declared = template.functions.iter().filter(|function| function.name == folder).count();
+    for name in functions() {
+        let declared = template.functions.iter().filter(|function| function.name == name).count();
         missing.unless(declared == 1, || {
-            format!("template.yaml: {declared} functions have BuildProperties.Binary {folder}; there must be one")
+            format!("template.yaml: {declared} functions have BuildProperties.Binary {name}; there must be one")
         });
-        let wiring = format!("functions/{folder}/src/main.rs");
-        missing.unless(root().join(&wiring).exists(), || format!("{wiring} is missing"));
+        let folder = folder_of(&name);
+        missing.unless(root().join(&folder).exists(), || format!("{folder} is missing, the module of {name}"));
     }
     for function in &template.functions {
         let known = functions().contains(&function.name);
         missing.unless(known, || {
             format!(
-                "template.yaml: {} is built from {}, which is no folder of functions/",
+                "template.yaml: {} is built from {}, which is no binary in functions/src/bin",
                 function.logical_id, function.name
             )
         });
@@ -52,9 +47,9 @@ fn every_route_of_a_function_is_in_the_template_the_router_the_readme_and_one_ev
         let declared = routes_in_template(&template, &name);
         let none = BTreeSet::new();
         if !code.contains_key(name.as_str()) && !declared.is_empty() {
-            let package = name.replace('-', "_");
+            let module = name.replace('-', "_");
             missing.push(format!(
-                "tests/harness/routes.rs: add (\"{name}\", routes({package}::ROUTES)) to routes_in_code"
+                "tests/harness/routes.rs: add (\"{name}\", routes(functions::{module}::ROUTES)) to routes_in_code"
             ));
             continue;
         }
@@ -66,7 +61,7 @@ fn every_route_of_a_function_is_in_the_template_the_router_the_readme_and_one_ev
         missing
             .difference(routes, &declared, |route| format!("template.yaml: {name} has no HttpApi event for {route}"));
         missing.difference(&declared, routes, |route| {
-            format!("functions/{name}: template.yaml sends it {route}, which is not in ROUTES")
+            format!("{}: template.yaml sends it {route}, which is not in ROUTES", folder_of(&name))
         });
         missing.difference(routes, routed, |route| {
             format!("Cargo.toml: {route} of {name} is missing in [workspace.metadata.lambda.watch.router]")
@@ -153,16 +148,17 @@ fn a_function_and_the_template_agree_on_its_environment() {
     let of_all: BTreeSet<_> = strings(&crates).filter(|text| is_variable(text)).collect();
     for function in template().functions.iter().filter(|function| functions().contains(&function.name)) {
         let Function { name, environment, .. } = function;
-        let code: String = sources(&format!("functions/{name}/src")).iter().map(|source| source.code.clone()).collect();
+        let folder = folder_of(name);
+        let code: String = sources(&folder).iter().map(|source| source.code.clone()).collect();
         let named: BTreeSet<_> = strings(&code).filter(|text| is_variable(text)).collect();
         for variable in environment.keys().map(String::as_str) {
             missing.unless(named.contains(variable) || of_all.contains(variable), || {
-                format!("functions/{name}: template.yaml sets {variable}, which no file of the function names")
+                format!("{folder}: template.yaml sets {variable}, which no file of the function names")
             });
         }
         for variable in named {
             missing.unless(environment.contains_key(variable), || {
-                format!("template.yaml: functions/{name} names {variable}, which its Environment does not set")
+                format!("template.yaml: {folder} names {variable}, which its Environment does not set")
             });
         }
     }
@@ -227,7 +223,7 @@ fn only_the_folder_lambda_knows_lambda() {
     let mut found = Complaints::default();
     for source in production() {
         let is_lambda = source.path.starts_with("shared/src/lambda/");
-        let is_wiring = source.path.ends_with("/src/main.rs");
+        let is_wiring = source.module() == "bin";
         for (number, line) in source.lines().filter(|_| !is_lambda && !is_wiring) {
             let transport = words(line)
                 .find(|word| ["lambda_runtime", "aws_lambda_events", "lambda_http", "LambdaEvent"].contains(word));
@@ -241,16 +237,14 @@ fn only_the_folder_lambda_knows_lambda() {
 
 #[test]
 fn functions_and_the_crate_depend_in_one_direction() {
-    let names = functions();
     let mut found = Complaints::default();
-    let folders = names.iter().map(|name| format!("functions/{name}")).chain(["shared".to_owned()]);
-    for folder in folders {
+    for folder in ["functions", "shared"] {
         let manifest = toml(&format!("{folder}/Cargo.toml"));
         for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let Some(dependencies) = manifest.get(section).and_then(toml::Value::as_table) else { continue };
             for name in dependencies
                 .keys()
-                .filter(|name| names.contains(*name) || ["bench", "dev", "baseline", "tests"].contains(&name.as_str()))
+                .filter(|name| ["functions", "bench", "dev", "baseline", "tests"].contains(&name.as_str()))
             {
                 found.push(format!(
                     "{folder}/Cargo.toml: {folder} must not depend on {name}; what both need goes into shared/"
@@ -264,20 +258,19 @@ fn functions_and_the_crate_depend_in_one_direction() {
 #[test]
 fn decisions_are_pure() {
     let mut found = Complaints::default();
-    for name in functions() {
-        for source in
-            sources(&format!("functions/{name}/src")).iter().filter(|source| source.code.contains("fn decide"))
-        {
-            for (number, line) in source.lines() {
-                let impure = words(line).find(|word| {
-                    ["async", "await", "tokio", "Table", "Client", "Store", "Clock", "Rng", "SystemTime", "env"]
-                        .contains(word)
-                });
-                found.unless(impure.is_none(), || {
-                    let word = impure.unwrap_or_default();
-                    format!("{}:{number}: {word} in a file of decisions; hand in what it gives, so that deciding again is safe", source.path)
-                });
-            }
+    for source in sources("functions/src").iter().filter(|source| source.code.contains("fn decide")) {
+        for (number, line) in source.lines() {
+            let impure = words(line).find(|word| {
+                ["async", "await", "tokio", "Table", "Client", "Store", "Clock", "Rng", "SystemTime", "env"]
+                    .contains(word)
+            });
+            found.unless(impure.is_none(), || {
+                let word = impure.unwrap_or_default();
+                format!(
+                    "{}:{number}: {word} in a file of decisions; hand in what it gives, so that deciding again is safe",
+                    source.path
+                )
+            });
         }
     }
     found.report();
@@ -313,7 +306,8 @@ fn nothing_is_left_for_later_or_switched_off() {
 #[test]
 fn no_test_stands_where_none_is_built() {
     let mut found = Complaints::default();
-    for source in all_rust().iter().filter(|source| source.path.ends_with("src/main.rs")) {
+    let is_program = |source: &&Source| source.path.ends_with("src/main.rs") || source.module() == "bin";
+    for source in all_rust().iter().filter(is_program) {
         let is_tested = ["mod ", "#[test]", "#[cfg(test)]"].iter().any(|mark| source.text.contains(mark));
         found.unless(!is_tested, || format!("{}: put what has tests into the library beside it", source.path));
     }

@@ -1,7 +1,8 @@
 //! What a function needs outside its folder: its tables, its logical id, its events in CI, its pages.
 
 use super::files::{
-    Complaints, events, files, functions, has_row, read, relative, root, routes_in_template, sources, strings, template,
+    Complaints, events, files, folder_of, functions, has_row, read, relative, root, routes_in_template, sources,
+    strings, template,
 };
 use dev::template::{Function, Template};
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ fn tables_of<'a>(template: &'a Template, function: &Function) -> Vec<&'a dev::te
 /// What a function's records say of this constant, such as the name of their partition key.
 fn constants(function: &str, name: &str) -> BTreeSet<String> {
     let mark = format!("const {name}:");
-    let sources = sources(&format!("functions/{function}/src"));
+    let sources = sources(&folder_of(function));
     let lines = sources.iter().flat_map(|source| source.code.lines()).filter(|line| line.contains(&mark));
     lines.flat_map(|line| strings(line).map(str::to_owned).collect::<Vec<_>>()).collect()
 }
@@ -32,10 +33,8 @@ fn a_record_has_the_keys_of_its_table() {
             let keys: Vec<_> = keys.filter(|key| key.role == role).collect();
             for named in constants(&function.name, constant) {
                 missing.unless(keys.iter().any(|key| key.name == named), || {
-                    format!(
-                        "functions/{}: {constant} is {named}, but no table or index of it has this key",
-                        function.name
-                    )
+                    let folder = folder_of(&function.name);
+                    format!("{folder}: {constant} is {named}, but no table or index of it has this key")
                 });
             }
         }

@@ -29,13 +29,13 @@ pub fn context() -> Context {
 }
 
 pub struct Functions {
-    pub devices: device_state::App,
-    pub children: ensure_child::App,
-    pub mappings: host_mapping::App,
-    pub inventory: inventory::App,
-    pub leases: lease::App,
-    pub orders: place_order::App,
-    pub deletes: delete_mapping::App,
+    pub devices: functions::device_state::App,
+    pub children: functions::ensure_child::App,
+    pub mappings: functions::host_mapping::App,
+    pub inventory: functions::inventory::App,
+    pub leases: functions::lease::App,
+    pub orders: functions::place_order::App,
+    pub deletes: functions::delete_mapping::App,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -59,13 +59,17 @@ impl Functions {
         let store = Store::new(&aws_sdk_dynamodb::Client::from_conf(config)).with_clock(Clock::new(now));
         let leases = || store.leases("Leases");
         Functions {
-            devices: device_state::App::new(store.table("D"), store.idempotency("R"), Duration::from_mins(5)),
-            children: ensure_child::App::new(store.table("C"), leases()),
-            mappings: host_mapping::App::new(store.lww_table("M")),
-            inventory: inventory::App::new(store.table("P"), store.idempotency("R")),
-            leases: lease::App::new(leases()),
-            orders: place_order::App::new(store.table("O"), store.table("P")),
-            deletes: delete_mapping::App::new(store.lww_table("M")),
+            devices: functions::device_state::App::new(
+                store.table("D"),
+                store.idempotency("R"),
+                Duration::from_mins(5),
+            ),
+            children: functions::ensure_child::App::new(store.table("C"), leases()),
+            mappings: functions::host_mapping::App::new(store.lww_table("M")),
+            inventory: functions::inventory::App::new(store.table("P"), store.idempotency("R")),
+            leases: functions::lease::App::new(leases()),
+            orders: functions::place_order::App::new(store.table("O"), store.table("P")),
+            deletes: functions::delete_mapping::App::new(store.lww_table("M")),
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),
         }
     }
@@ -93,12 +97,12 @@ impl Functions {
             }};
         }
         vec![
-            ("device-state", answer!(&self.devices, device_state::handle)),
-            ("ensure-child", answer!(&self.children, ensure_child::handle)),
-            ("host-mapping", answer!(&self.mappings, host_mapping::handle)),
-            ("inventory", answer!(&self.inventory, inventory::handle)),
-            ("lease", answer!(&self.leases, lease::handle)),
-            ("place-order", answer!(&self.orders, place_order::handle)),
+            ("device-state", answer!(&self.devices, functions::device_state::handle)),
+            ("ensure-child", answer!(&self.children, functions::ensure_child::handle)),
+            ("host-mapping", answer!(&self.mappings, functions::host_mapping::handle)),
+            ("inventory", answer!(&self.inventory, functions::inventory::handle)),
+            ("lease", answer!(&self.leases, functions::lease::handle)),
+            ("place-order", answer!(&self.orders, functions::place_order::handle)),
         ]
     }
 }

@@ -5,8 +5,8 @@ use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::http::{Items, Problem, Response};
 use fencepost::{Call, Key, Reads, Record, Store, Table, Transactions, Versioned};
-use inventory::product::decide_adjust;
-use place_order::order::{Line, Order, Placement, decide_place};
+use functions::inventory::product::decide_adjust;
+use functions::place_order::order::{Line, Order, Placement, decide_place};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -15,8 +15,8 @@ pub struct Wrong {
     transactions: Transactions,
     notes: Table<Note>,
     orders: Table<Order>,
-    products: Table<inventory::product::Product>,
-    stock: Table<place_order::stock::Product>,
+    products: Table<functions::inventory::product::Product>,
+    stock: Table<functions::place_order::stock::Product>,
 }
 
 /// A record of its own making.
@@ -53,7 +53,7 @@ impl Wrong {
         let (product, by) = plan.restocks[restock];
         let now = || self.store.now();
         let product = Key::from(plan.products[product].as_str());
-        let decide = |product: &inventory::product::Product| decide_adjust(product, by, now());
+        let decide = |product: &functions::inventory::product::Product| decide_adjust(product, by, now());
         let answer = match self.products.update_with_retry(&product, call, decide).await {
             Ok(product) => Response::ok(product.at, &json!({"stock": product.value.stock})),
             Err(UpdateError::Failed(failure)) => return Err(Problem::from_keyed(failure)),

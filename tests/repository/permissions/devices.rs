@@ -32,7 +32,7 @@ pub async fn used() -> BTreeSet<Use> {
         }
     }
     drive_keyed_changes(&drive).await;
-    drive.assert_succeeded(routes(device_state::ROUTES));
+    drive.assert_succeeded(routes(functions::device_state::ROUTES));
     drive.uses_of("device-state")
 }
 

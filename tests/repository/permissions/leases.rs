@@ -65,6 +65,6 @@ pub async fn used() -> (BTreeSet<Use>, BTreeSet<Use>) {
     }
     world.send(404, &shown).await;
 
-    world.assert_succeeded(routes(lease::ROUTES).chain(routes(ensure_child::ROUTES)));
+    world.assert_succeeded(routes(functions::lease::ROUTES).chain(routes(functions::ensure_child::ROUTES)));
     (world.uses_of("lease"), world.uses_of("ensure-child"))
 }

@@ -55,6 +55,6 @@ pub async fn used() -> (BTreeSet<Use>, BTreeSet<Use>) {
     shop.send(200, &cancel(id)).await;
     shop.send(404, &cancel("another")).await;
 
-    shop.assert_succeeded(routes(inventory::ROUTES).chain(routes(place_order::ROUTES)));
+    shop.assert_succeeded(routes(functions::inventory::ROUTES).chain(routes(functions::place_order::ROUTES)));
     (shop.uses_of("inventory"), shop.uses_of("place-order"))
 }

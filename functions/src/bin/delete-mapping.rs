@@ -1,7 +1,7 @@
 //! The Lambda function `delete-mapping`: wiring only.
 
-use delete_mapping::{App, handle};
 use fencepost::lambda::{Error, serve_queue};
+use functions::delete_mapping::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -1,6 +1,6 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
-use crate::device::{Adjustment, Device, OnLimit, Status};
+use crate::device_state::device::{Adjustment, Device, OnLimit, Status};
 use fencepost::http::{Fields, Problem, Request};
 use fencepost::json::{Object, value_of};
 use fencepost::timestamp::Timestamp;

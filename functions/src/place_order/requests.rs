@@ -1,6 +1,6 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
-use crate::order::{Line, Placement};
+use crate::place_order::order::{Line, Placement};
 use fencepost::http::{Fields, Id, Problem, Request};
 use std::collections::HashSet;
 

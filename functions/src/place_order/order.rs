@@ -1,6 +1,6 @@
 //! An order and the pure decisions on it and its stock. Time is an argument.
 
-use crate::stock::{MAX_STOCK, Product};
+use crate::place_order::stock::{MAX_STOCK, Product};
 use fencepost::http::{Problem, Resource};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Decision, Index, ItemVersion, Record};

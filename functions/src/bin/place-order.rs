@@ -1,7 +1,7 @@
-//! The Lambda function `ensure-child`: wiring only.
+//! The Lambda function `place-order`: wiring only.
 
-use ensure_child::{App, handle};
 use fencepost::lambda::{Error, serve};
+use functions::place_order::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -1,7 +1,7 @@
-//! The Lambda function `device-state`: wiring only.
+//! The Lambda function `inventory`: wiring only.
 
-use device_state::{App, handle};
 use fencepost::lambda::{Error, serve};
+use functions::inventory::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -1,7 +1,7 @@
-//! The Lambda function `place-order`: wiring only.
+//! The Lambda function `host-mapping`: wiring only.
 
 use fencepost::lambda::{Error, serve};
-use place_order::{App, handle};
+use functions::host_mapping::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -1,7 +1,7 @@
-//! The Lambda function `inventory`: wiring only.
+//! The Lambda function `ensure-child`: wiring only.
 
 use fencepost::lambda::{Error, serve};
-use inventory::{App, handle};
+use functions::ensure_child::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

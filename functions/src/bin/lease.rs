@@ -1,7 +1,7 @@
 //! The Lambda function `lease`: wiring only.
 
 use fencepost::lambda::{Error, serve};
-use lease::{App, handle};
+use functions::lease::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

@@ -1,7 +1,7 @@
-//! The Lambda function `host-mapping`: wiring only.
+//! The Lambda function `device-state`: wiring only.
 
 use fencepost::lambda::{Error, serve};
-use host_mapping::{App, handle};
+use functions::device_state::{App, handle};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {

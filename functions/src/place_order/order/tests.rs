@@ -1,5 +1,5 @@
 use super::*;
-use crate::stock::{self, status_of};
+use crate::place_order::stock::{self, status_of};
 use fencepost::{Incarnation, Version};
 use serde_json::Value;
 use std::time::{Duration, SystemTime};

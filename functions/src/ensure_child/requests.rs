@@ -1,6 +1,6 @@
 //! Parses bodies and queries to typed requests. All 400s about them come from here.
 
-use crate::child::Child;
+use crate::ensure_child::child::Child;
 use fencepost::FencingToken;
 use fencepost::http::{Id, Problem, Request};
 use fencepost::json::Object;
