@@ -6,13 +6,14 @@
 
 pub mod task;
 
+use crate::mapping::Mapping;
 use fencepost::http::{Ip, Problem};
 use fencepost::lambda::{Done, Outcome, env};
 use fencepost::lww::Deletion;
 use fencepost::{Call, Failure, Key, LwwTable, Source, Store};
 use futures_util::stream::{StreamExt, iter};
 use std::collections::{BTreeMap, BTreeSet};
-use task::{Mapping, Task, newest_of_each, parse_task};
+use task::{Task, newest_of_each, parse_task};
 
 /// The number of writes of a batch that are in flight at once. It handles a batch of 10 in three round trips, and does
 /// not throttle the table for other callers when many batches arrive at once.

@@ -1,32 +1,9 @@
 //! The task in a message, and the folding of tasks for one address. No I/O.
 
-use fencepost::Record;
 use fencepost::http::{Fields, Ip, Problem};
-use fencepost::lww::{LwwRecord, OrderKey};
+use fencepost::lww::OrderKey;
 use fencepost::timestamp::Timestamp;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// The part of a mapping that a delete needs: its instance. `host-mapping` has the whole mapping, and a test compares
-/// the two.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Mapping {
-    /// The id of the instance.
-    pub instance_id: String,
-    /// The creation time of the instance, in milliseconds since 1970.
-    pub creation_timestamp: u64,
-}
-
-impl Record for Mapping {
-    const PARTITION_KEY: &'static str = "hostIp";
-    const ATTRIBUTES: &'static [&'static str] = &["instanceId", "creationTimestamp"];
-}
-
-impl LwwRecord for Mapping {
-    const ORDERED_BY: &'static str = "creationTimestamp";
-    const NAMED_BY: &'static str = "instanceId";
-}
 
 /// One message: delete this instance and all older ones behind this address.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -4,16 +4,17 @@
 //! wins: a late register never replaces a newer instance and never revives a deleted one. A late delete never removes
 //! the new owner. The function `delete-mapping` handles delayed deletes from a queue.
 
-pub mod mapping;
 pub mod requests;
+pub mod shown;
 
+use crate::mapping::Mapping;
 use fencepost::http::{Ip, Preconditions, Problem, Request, Response, Routes};
 use fencepost::lambda::env;
 use fencepost::lww::{OrderKey, Registration};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Key, LwwTable, Source, Store};
-use mapping::{Mapping, MappingTag, order_key_to_json, to_json};
 use requests::{parse_deletion, parse_mapping};
+use shown::{MappingTag, order_key_to_json, to_json};
 
 /// The state of the function between requests.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Parses bodies and queries to typed requests. All 400s about them come from here.
 
-use crate::host_mapping::mapping::Mapping;
+use crate::mapping::Mapping;
 use fencepost::http::{Problem, Request};
 use fencepost::lww::OrderKey;
 use fencepost::timestamp::Timestamp;

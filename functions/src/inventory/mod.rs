@@ -1,15 +1,16 @@
 //! The function `inventory`: creates, reads and adjusts the stock of products exactly once.
 //!
-//! Reading order: [`ROUTES`], [`handle`], then the decision in [`product`].
+//! Reading order: [`ROUTES`], [`handle`], then the decision in [`adjustment`].
 
-pub mod product;
+pub mod adjustment;
 pub mod requests;
 
+use crate::product::Product;
+use adjustment::decide_adjust;
 use fencepost::http::{AddPlan, Items, Problem, Request, Response, Routes};
 use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
-use product::{Product, adjustment_as_add, decide_adjust};
 use requests::{parse_adjustment, parse_product};
 use serde_json::json;
 
@@ -80,7 +81,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
             let change = request.change_request(&matched, &json!({ "by": by }))?;
             let decide =
                 |product: &Product| decide_adjust(product, by, app.now()).map_refusal(|refusal| refusal.problem(&id));
-            let add = |product: &Product| adjustment_as_add(product, by, app.now());
+            let add = |product: &Product| product.add(by, app.now());
             let plan = if by == 0 { AddPlan::Decide } else { AddPlan::FromItem(&add) };
             app.products.add_or_change(&id, &change, call, plan, decide).await
         }

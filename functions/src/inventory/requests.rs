@@ -1,6 +1,6 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
-use crate::inventory::product::{MAX_STOCK, Product, new_product};
+use crate::product::{MAX_STOCK, Product, new_product};
 use fencepost::http::{Problem, Request};
 use fencepost::timestamp::Timestamp;
 
@@ -30,7 +30,7 @@ pub fn parse_adjustment(request: &Request) -> Result<i64, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inventory::product::Status;
+    use crate::product::Status;
     use fencepost::http::Body;
     use std::time::SystemTime;
 

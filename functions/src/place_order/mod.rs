@@ -4,8 +4,8 @@
 
 pub mod order;
 pub mod requests;
-pub mod stock;
 
+use crate::product::Product;
 use fencepost::error::TransactError;
 use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response, Routes};
 use fencepost::idempotency::derived_id;
@@ -15,7 +15,6 @@ use fencepost::transact::{Attempt, Item, Plan, Reads, Transactions};
 use fencepost::{Call, Decision, Failure, ItemVersion, Key, Source, Store, Table, Version, Versioned};
 use order::{ByUser, Effect, Line, Order, Placement, decide_cancel, decide_place};
 use requests::{Listing, parse_cancellation, parse_listing, parse_placement};
-use stock::Product;
 
 /// The state of the function between requests.
 #[derive(Debug)]
@@ -213,7 +212,8 @@ fn values(attempt: &Attempt, products: &[Item<Product>]) -> Result<Vec<Option<Pr
 fn add_all(attempt: &mut Attempt, items: &[Item<Product>], products: &[Product]) -> Result<(), Failure> {
     for (item, next) in items.iter().zip(products) {
         if let Some(current) = attempt.get(*item)? {
-            attempt.add(*item, &current.value.add_up_to(next))?;
+            let by = next.stock - current.value.stock;
+            attempt.add(*item, &current.value.add(by, next.updated_at))?;
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! An order and the pure decisions on it and its stock. Time is an argument.
 
-use crate::place_order::stock::{MAX_STOCK, Product};
+use crate::product::{MAX_STOCK, Product};
 use fencepost::http::{Problem, Resource};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Decision, Index, ItemVersion, Record};
@@ -175,7 +175,7 @@ pub fn decide_place(placement: &Placement, products: &[Option<Product>], now: Ti
         requested: line.quantity,
         available: product.stock,
     };
-    let products = change_all(&lines, |line, product| product.take(line.quantity, now))
+    let products = change_all(&lines, |line, product| product.with_more(-line.quantity, now))
         .map_err(|failed| Refusal::InsufficientStock(failed.iter().map(short).collect()))?;
     let Placement { user_id, lines } = placement.clone();
     let order =
@@ -194,7 +194,7 @@ pub fn decide_cancel(order: &Order, products: &[Option<Product>], now: Timestamp
         Ok(lines) => lines,
         Err(refusal) => return Decision::Refuse(refusal),
     };
-    match change_all(&lines, |line, product| product.put_back(line.quantity, now)) {
+    match change_all(&lines, |line, product| product.with_more(line.quantity, now)) {
         Ok(products) => {
             let order = Order { status: Status::Cancelled, cancelled_at: Some(now), ..order.clone() };
             Decision::Put(Effect { order, products })

@@ -7,7 +7,7 @@ use crate::harness::faults::{Applied, Network, Touched};
 use crate::harness::functions::MAPPINGS;
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{Call, Deadline, Key};
-use functions::delete_mapping::task::Mapping;
+use functions::mapping::Mapping;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

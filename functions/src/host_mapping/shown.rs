@@ -1,34 +1,11 @@
-//! A mapping: the instance behind an address, and its cell.
+//! A mapping as clients see it: its tag and its JSON.
 
-use fencepost::Record;
+use crate::mapping::Mapping;
 use fencepost::http::{Ip, Validator};
 use fencepost::idempotency::derived_id;
-use fencepost::lww::{LwwRecord, OrderKey};
+use fencepost::lww::OrderKey;
 use fencepost::timestamp::Timestamp;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-
-/// The value of one address. The address is the key.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Mapping {
-    /// The cell of the instance.
-    pub cell_id: String,
-    /// The id of the instance.
-    pub instance_id: String,
-    /// The creation time of the instance, in milliseconds since 1970. It decides which of two instances is newer.
-    pub creation_timestamp: u64,
-}
-
-impl Record for Mapping {
-    const PARTITION_KEY: &'static str = "hostIp";
-    const ATTRIBUTES: &'static [&'static str] = &["cellId", "instanceId", "creationTimestamp"];
-}
-
-impl LwwRecord for Mapping {
-    const ORDERED_BY: &'static str = "creationTimestamp";
-    const NAMED_BY: &'static str = "instanceId";
-}
 
 impl Mapping {
     /// The state of the address, for its `ETag`.

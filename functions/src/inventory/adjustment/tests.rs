@@ -1,4 +1,6 @@
 use super::*;
+use crate::product::{Status, new_product};
+use fencepost::Record;
 use std::time::{Duration, SystemTime};
 
 fn at(seconds: u64) -> Timestamp {
@@ -9,21 +11,6 @@ fn adjusted(stock: i64, by: i64) -> Product {
     match decide_adjust(&new_product(stock, 5, at(0)), by, at(9)) {
         Decision::Put(product) => product,
         other => panic!("expected a write, not {other:?}"),
-    }
-}
-
-#[test]
-fn a_product_is_out_of_stock_at_0_and_low_up_to_its_own_threshold() {
-    for (stock, low_stock_at, status) in [
-        (0, 0, Status::OutOfStock),
-        (0, 5, Status::OutOfStock),
-        (1, 0, Status::InStock),
-        (1, 1, Status::LowStock),
-        (5, 5, Status::LowStock),
-        (6, 5, Status::InStock),
-        (MAX_STOCK, MAX_STOCK, Status::LowStock),
-    ] {
-        assert_eq!(status_of(stock, low_stock_at), status, "{stock} of {low_stock_at}");
     }
 }
 
