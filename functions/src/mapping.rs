@@ -1,8 +1,12 @@
 //! A mapping, which `host-mapping` and `delete-mapping` change: the instance behind an address, and its cell.
 
+use crate::function::Variable;
 use fencepost::Record;
 use fencepost::lww::LwwRecord;
 use serde::{Deserialize, Serialize};
+
+/// The table of mappings.
+pub const MAPPINGS_TABLE: Variable = Variable::table("MAPPINGS_TABLE", "the table of host mappings");
 
 /// The value of one address. The address is the key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -1,8 +1,12 @@
 //! A product, which `inventory` and `place-order` change. Time is an argument.
 
+use crate::function::Variable;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Add, Record};
 use serde::{Deserialize, Serialize};
+
+/// The table of products.
+pub const PRODUCTS_TABLE: Variable = Variable::table("PRODUCTS_TABLE", "the table of products");
 
 /// The largest stock of a product. It is far below 2^53, which JSON readers keep exactly, and the sum of two fits too.
 pub const MAX_STOCK: i64 = 1_000_000_000_000_000;

@@ -1,10 +1,13 @@
 //! The functions as the tests set them up: those that share tables stand together.
 
 use super::clock::{Clock, TEN_O_CLOCK};
+use super::permissions::TEMPLATE;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use fencepost::lambda::respond;
 use fencepost::{Leases, Store};
+use functions::function::{Environment, Event, Function, Http};
 use lambda_runtime::LambdaEvent;
+use std::cell::Cell;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -17,6 +20,14 @@ pub trait Functions: Sized {
     const NAMES: &'static [&'static str];
     /// Their tables, each with its partition key.
     const TABLES: &'static [(&'static str, &'static str)];
+
+    fn names() -> &'static [&'static str] {
+        Self::NAMES
+    }
+
+    fn tables() -> &'static [(&'static str, &'static str)] {
+        Self::TABLES
+    }
 
     /// Newly started, each on the store of its name.
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self;
@@ -152,5 +163,64 @@ impl Functions for Leasing {
         } else {
             Box::pin(respond(&self.children, &functions::ensure_child::handle, event)).await
         }
+    }
+}
+
+/// One function with routes, as it says itself that it starts, on the tables of template.yaml.
+pub struct Alone(Box<dyn Http>);
+
+thread_local! {
+    static ALONE: Cell<Option<&'static Function>> = const { Cell::new(None) };
+}
+
+impl Alone {
+    /// The function that this thread means by `Alone` from now on.
+    pub fn is(function: &'static Function) {
+        ALONE.set(Some(function));
+    }
+
+    fn function() -> &'static Function {
+        ALONE.get().expect("Alone::is was called")
+    }
+}
+
+/// Those that no other group of this file has.
+pub fn alone() -> impl Iterator<Item = &'static Function> {
+    let grouped = [Devices::NAMES, Shop::NAMES, Mappings::NAMES, Leasing::NAMES].concat();
+    functions::ALL.iter().filter(move |function| !grouped.contains(&function.name))
+}
+
+/// The environment of a function in template.yaml.
+pub fn environment_of(function: &'static str) -> Box<Environment> {
+    let declared = TEMPLATE.functions.iter().find(|declared| declared.name == function);
+    let variables = &declared.unwrap_or_else(|| panic!("template.yaml has no {function}")).environment;
+    Box::new(|name| variables.get(name).cloned())
+}
+
+impl Functions for Alone {
+    const NAMES: &'static [&'static str] = &[];
+    const TABLES: &'static [(&'static str, &'static str)] = &[];
+
+    fn names() -> &'static [&'static str] {
+        std::slice::from_ref(&Self::function().name)
+    }
+
+    fn tables() -> &'static [(&'static str, &'static str)] {
+        let environment = environment_of(Self::function().name);
+        let named: Vec<_> =
+            Self::function().variables.iter().filter_map(|variable| environment(variable.name)).collect();
+        let tables = TEMPLATE.tables.iter().filter(|table| named.contains(&table.name));
+        tables.map(|table| (table.name.as_str(), table.key[0].name.as_str())).collect::<Vec<_>>().leak()
+    }
+
+    fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
+        let function = Self::function();
+        let Event::Http { start, .. } = &function.event else { panic!("{} has no routes", function.name) };
+        Alone(start(&store_of(function.name), &environment_of(function.name)).expect("what template.yaml says of it"))
+    }
+
+    async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
+        let app: &dyn Http = &*self.0;
+        respond(&app, &async |app: &&dyn Http, request, call| app.answer(request, call).await, event).await
     }
 }

@@ -76,7 +76,7 @@ pub fn relative(path: &Path) -> String {
 }
 
 /// The binaries of `functions/`.
-pub fn functions() -> BTreeSet<String> {
+pub fn binaries() -> BTreeSet<String> {
     let files = sources("functions/src/bin").into_iter().map(|source| source.path);
     files.map(|path| path.trim_start_matches("functions/src/bin/").trim_end_matches(".rs").to_owned()).collect()
 }
@@ -94,26 +94,6 @@ pub fn routes_in_template(template: &Template, name: &str) -> BTreeSet<String> {
 /// Whether the function is given the messages of a queue.
 pub fn has_queue(template: &Template, name: &str) -> bool {
     template.functions.iter().any(|function| function.name == name && !function.queues.is_empty())
-}
-
-/// The routes that `cargo lambda watch` sends to each function.
-pub fn router() -> BTreeMap<String, BTreeSet<String>> {
-    let manifest = toml("Cargo.toml");
-    let router = &manifest["workspace"]["metadata"]["lambda"]["watch"]["router"];
-    let mut routes = BTreeMap::<String, BTreeSet<String>>::new();
-    for (path, targets) in router.as_table().expect("a table of routes") {
-        let targets = targets
-            .as_array()
-            .unwrap_or_else(|| panic!("Cargo.toml: {path} in the router takes a list with a method each"));
-        for target in targets {
-            let text = |name: &str| target.get(name).and_then(toml::Value::as_str);
-            let (Some(function), Some(method)) = (text("function"), text("method")) else {
-                panic!("Cargo.toml: {path} in the router needs `function` and `method` (singular): {target:?}")
-            };
-            routes.entry(function.to_owned()).or_default().insert(format!("{method} {path}"));
-        }
-    }
-    routes
 }
 
 /// Every file of `events/`.

@@ -6,14 +6,25 @@
 
 pub mod task;
 
-use crate::mapping::Mapping;
+use crate::function::{Environment, Event, Function, queue};
+use crate::mapping::{MAPPINGS_TABLE, Mapping};
 use fencepost::http::{Ip, Problem};
-use fencepost::lambda::{Done, Outcome, env};
+use fencepost::lambda::{Done, Outcome};
 use fencepost::lww::Deletion;
 use fencepost::{Call, Failure, Key, LwwTable, Source, Store};
 use futures_util::stream::{StreamExt, iter};
 use std::collections::{BTreeMap, BTreeSet};
 use task::{Task, newest_of_each, parse_task};
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "delete-mapping",
+    event: Event::Sqs {
+        message: "Deletes the instance behind an address, also late, twice or out of order.",
+        start: |store, environment| Ok(queue(App::from_env(store, environment)?, handle)),
+    },
+    variables: &[MAPPINGS_TABLE],
+};
 
 /// The number of writes of a batch that are in flight at once. It handles a batch of 10 in three round trips, and does
 /// not throttle the table for other callers when many batches arrive at once.
@@ -32,12 +43,12 @@ impl App {
         App { mappings }
     }
 
-    /// Creates the function from the environment: `MAPPINGS_TABLE`.
+    /// Creates the function from its environment.
     ///
     /// # Errors
     /// A sentence that names the missing variable.
-    pub fn from_env(store: &Store) -> Result<Self, Source> {
-        Ok(App::new(store.lww_table(env::required("MAPPINGS_TABLE")?)))
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
+        Ok(App::new(store.lww_table(MAPPINGS_TABLE.required(environment)?)))
     }
 }
 

@@ -1,17 +1,37 @@
 //! The function `device-state`: creates, reads, patches, adjusts, configures and deletes devices exactly once.
 //!
-//! Reading order: [`ROUTES`], [`handle`], then the decisions in [`device`].
+//! Reading order: [`FUNCTION`], [`handle`], then the decisions in [`device`].
 
 pub mod device;
 pub mod requests;
 
+use crate::function::{
+    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Operation, Variable, honours_key, http, listed, reads,
+    refuses_key,
+};
 use device::{Device, adjustment_as_add, decide_adjust, decide_config, decide_patch, decide_status};
 use fencepost::http::{AddPlan, Items, Problem, Request, Response, Routes};
-use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
 use requests::{parse_adjustment, parse_device, parse_status, payload_of_adjustment, payload_of_device};
 use std::time::Duration;
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "device-state",
+    event: Event::Http {
+        routes: || listed(ROUTES),
+        start: |store, environment| Ok(http(App::from_env(store, environment)?, handle)),
+    },
+    variables: &[DEVICES_TABLE, IDEMPOTENCY_RECORDS_TABLE, CONFIG_MIN_INTERVAL_SECONDS],
+};
+
+/// The table of devices.
+const DEVICES_TABLE: Variable = Variable::table("DEVICES_TABLE", "the table of devices");
+
+/// The least time between two changes of the configuration of a device.
+const CONFIG_MIN_INTERVAL_SECONDS: Variable =
+    Variable::seconds("CONFIG_MIN_INTERVAL_SECONDS", 300, "seconds between two changes of one device's config");
 
 /// The state of the function between requests.
 #[derive(Debug)]
@@ -27,16 +47,15 @@ impl App {
         App { devices: Items::with_idempotency(devices, records), config_min_interval }
     }
 
-    /// Creates the function from the environment: `DEVICES_TABLE`, `IDEMPOTENCY_RECORDS_TABLE` and
-    /// `CONFIG_MIN_INTERVAL_SECONDS` (default 300).
+    /// Creates the function from its environment.
     ///
     /// # Errors
     /// A sentence that names the variable that is missing or wrong.
-    pub fn from_env(store: &Store) -> Result<Self, Source> {
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
         Ok(App::new(
-            store.table(env::required("DEVICES_TABLE")?),
-            store.idempotency(env::required("IDEMPOTENCY_RECORDS_TABLE")?),
-            env::seconds_or("CONFIG_MIN_INTERVAL_SECONDS", 300)?,
+            store.table(DEVICES_TABLE.required(environment)?),
+            store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?),
+            CONFIG_MIN_INTERVAL_SECONDS.read_seconds(environment)?,
         ))
     }
 
@@ -64,15 +83,14 @@ pub enum Route {
     SetConfig,
 }
 
-/// The function's routes, as in `template.yaml`.
-pub const ROUTES: &Routes<Route> = &[
-    ("PUT /devices/{deviceId}", Route::Create),
-    ("GET /devices/{deviceId}", Route::Get),
-    ("DELETE /devices/{deviceId}", Route::Delete),
-    ("PATCH /devices/{deviceId}/state", Route::PatchState),
-    ("POST /devices/{deviceId}/adjustments", Route::Adjust),
-    ("PUT /devices/{deviceId}/status", Route::SetStatus),
-    ("PUT /devices/{deviceId}/config", Route::SetConfig),
+const ROUTES: &Routes<Operation<Route>> = &[
+    ("PUT /devices/{deviceId}", honours_key(Route::Create)),
+    ("GET /devices/{deviceId}", reads(Route::Get)),
+    ("DELETE /devices/{deviceId}", refuses_key(Route::Delete)),
+    ("PATCH /devices/{deviceId}/state", honours_key(Route::PatchState)),
+    ("POST /devices/{deviceId}/adjustments", honours_key(Route::Adjust)),
+    ("PUT /devices/{deviceId}/status", honours_key(Route::SetStatus)),
+    ("PUT /devices/{deviceId}/config", honours_key(Route::SetConfig)),
 ];
 
 /// Answers one request.
@@ -80,9 +98,9 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, matched) = request.route(ROUTES)?;
+    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
     let id = matched.id("deviceId")?;
-    match route {
+    match operation {
         Route::Create => {
             let device = parse_device(request, app.now())?;
             let create = request.create_request(&matched, &payload_of_device(&device))?;

@@ -7,14 +7,29 @@
 pub mod child;
 pub mod requests;
 
+use crate::function::{
+    Environment, Event, Function, LEASES_TABLE, Operation, Variable, http, listed, reads, refuses_key,
+};
 use child::{Child, child_id, same_spec};
 use fencepost::error::TransactError;
 use fencepost::http::{Items, Problem, Request, Response, Routes};
-use fencepost::lambda::env;
 use fencepost::{
     Call, CreateError, Failure, FencingToken, Key, Leases, Plan, Reads, Source, Store, Table, Transactions, Versioned,
 };
 use requests::{Held, parse_uid, parse_wanted};
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "ensure-child",
+    event: Event::Http {
+        routes: || listed(ROUTES),
+        start: |store, environment| Ok(http(App::from_env(store, environment)?, handle)),
+    },
+    variables: &[CHILDREN_TABLE, LEASES_TABLE],
+};
+
+/// The table of children.
+const CHILDREN_TABLE: Variable = Variable::table("CHILDREN_TABLE", "the table of children");
 
 /// The state of the function between requests.
 #[derive(Debug)]
@@ -32,12 +47,15 @@ impl App {
         App { children: Items::new(children), leases, transactions }
     }
 
-    /// Creates the function from the environment: `CHILDREN_TABLE` and `LEASES_TABLE`.
+    /// Creates the function from its environment.
     ///
     /// # Errors
     /// A sentence that names the missing variable.
-    pub fn from_env(store: &Store) -> Result<Self, Source> {
-        Ok(App::new(store.table(env::required("CHILDREN_TABLE")?), store.leases(env::required("LEASES_TABLE")?)))
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
+        Ok(App::new(
+            store.table(CHILDREN_TABLE.required(environment)?),
+            store.leases(LEASES_TABLE.required(environment)?),
+        ))
     }
 }
 
@@ -50,18 +68,19 @@ pub enum Route {
     Get,
 }
 
-/// The function's routes, as in `template.yaml`.
-pub const ROUTES: &Routes<Route> =
-    &[("PUT /parents/{parentId}/child", Route::Ensure), ("GET /parents/{parentId}/child", Route::Get)];
+const ROUTES: &Routes<Operation<Route>> = &[
+    ("PUT /parents/{parentId}/child", refuses_key(Route::Ensure)),
+    ("GET /parents/{parentId}/child", reads(Route::Get)),
+];
 
 /// Answers one request.
 ///
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, matched) = request.route(ROUTES)?;
+    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
     let parent = matched.id("parentId")?;
-    match route {
+    match operation {
         Route::Ensure => {
             request.refuse_idempotency_key()?; // a second request gets the existing child
             let if_absent = request.if_absent()?;

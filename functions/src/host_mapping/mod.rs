@@ -7,14 +7,24 @@
 pub mod requests;
 pub mod shown;
 
-use crate::mapping::Mapping;
+use crate::function::{Environment, Event, Function, Operation, http, listed, reads, refuses_key};
+use crate::mapping::{MAPPINGS_TABLE, Mapping};
 use fencepost::http::{Ip, Preconditions, Problem, Request, Response, Routes};
-use fencepost::lambda::env;
 use fencepost::lww::{OrderKey, Registration};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Key, LwwTable, Source, Store};
 use requests::{parse_deletion, parse_mapping};
 use shown::{MappingTag, order_key_to_json, to_json};
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "host-mapping",
+    event: Event::Http {
+        routes: || listed(ROUTES),
+        start: |store, environment| Ok(http(App::from_env(store, environment)?, handle)),
+    },
+    variables: &[MAPPINGS_TABLE],
+};
 
 /// The state of the function between requests.
 #[derive(Debug)]
@@ -29,12 +39,12 @@ impl App {
         App { mappings }
     }
 
-    /// Creates the function from the environment: `MAPPINGS_TABLE`.
+    /// Creates the function from its environment.
     ///
     /// # Errors
     /// A sentence that names the missing variable.
-    pub fn from_env(store: &Store) -> Result<Self, Source> {
-        Ok(App::new(store.lww_table(env::required("MAPPINGS_TABLE")?)))
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
+        Ok(App::new(store.lww_table(MAPPINGS_TABLE.required(environment)?)))
     }
 
     fn now(&self) -> Timestamp {
@@ -53,11 +63,10 @@ pub enum Route {
     Delete,
 }
 
-/// The function's routes, as in `template.yaml`.
-pub const ROUTES: &Routes<Route> = &[
-    ("PUT /mappings/{hostIp}", Route::Register),
-    ("GET /mappings/{hostIp}", Route::Get),
-    ("DELETE /mappings/{hostIp}", Route::Delete),
+const ROUTES: &Routes<Operation<Route>> = &[
+    ("PUT /mappings/{hostIp}", refuses_key(Route::Register)),
+    ("GET /mappings/{hostIp}", reads(Route::Get)),
+    ("DELETE /mappings/{hostIp}", refuses_key(Route::Delete)),
 ];
 
 /// Answers one request.
@@ -65,9 +74,9 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, matched) = request.route(ROUTES)?;
+    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
     let ip = matched.ip("hostIp")?;
-    match route {
+    match operation {
         Route::Register => {
             refuse_headers(request)?;
             register(app, ip, &parse_mapping(request, app.now())?, call).await

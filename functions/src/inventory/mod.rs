@@ -1,18 +1,30 @@
 //! The function `inventory`: creates, reads and adjusts the stock of products exactly once.
 //!
-//! Reading order: [`ROUTES`], [`handle`], then the decision in [`adjustment`].
+//! Reading order: [`FUNCTION`], [`handle`], then the decision in [`adjustment`].
 
 pub mod adjustment;
 pub mod requests;
 
-use crate::product::Product;
+use crate::function::{
+    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Operation, honours_key, http, listed, reads, refuses_key,
+};
+use crate::product::{PRODUCTS_TABLE, Product};
 use adjustment::decide_adjust;
 use fencepost::http::{AddPlan, Items, Problem, Request, Response, Routes};
-use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
 use requests::{parse_adjustment, parse_product};
 use serde_json::json;
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "inventory",
+    event: Event::Http {
+        routes: || listed(ROUTES),
+        start: |store, environment| Ok(http(App::from_env(store, environment)?, handle)),
+    },
+    variables: &[PRODUCTS_TABLE, IDEMPOTENCY_RECORDS_TABLE],
+};
 
 /// The state of the function between requests.
 #[derive(Debug)]
@@ -27,14 +39,14 @@ impl App {
         App { products: Items::with_idempotency(products.remembering_items(), records) }
     }
 
-    /// Creates the function from the environment: `PRODUCTS_TABLE` and `IDEMPOTENCY_RECORDS_TABLE`.
+    /// Creates the function from its environment.
     ///
     /// # Errors
     /// A sentence that names the missing variable.
-    pub fn from_env(store: &Store) -> Result<Self, Source> {
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
         Ok(App::new(
-            store.table(env::required("PRODUCTS_TABLE")?),
-            store.idempotency(env::required("IDEMPOTENCY_RECORDS_TABLE")?),
+            store.table(PRODUCTS_TABLE.required(environment)?),
+            store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?),
         ))
     }
 
@@ -54,11 +66,10 @@ pub enum Route {
     Adjust,
 }
 
-/// The function's routes, as in `template.yaml`.
-pub const ROUTES: &Routes<Route> = &[
-    ("PUT /products/{productId}", Route::Create),
-    ("GET /products/{productId}", Route::Get),
-    ("POST /products/{productId}/adjustments", Route::Adjust),
+const ROUTES: &Routes<Operation<Route>> = &[
+    ("PUT /products/{productId}", refuses_key(Route::Create)),
+    ("GET /products/{productId}", reads(Route::Get)),
+    ("POST /products/{productId}/adjustments", honours_key(Route::Adjust)),
 ];
 
 /// Answers one request.
@@ -66,9 +77,9 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, matched) = request.route(ROUTES)?;
+    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
     let id = matched.id("productId")?;
-    match route {
+    match operation {
         Route::Create => {
             // A second creation gets a 409, so a key would add nothing. `device-state` honours one.
             let create = request.unkeyed_create_request()?;

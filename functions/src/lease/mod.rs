@@ -5,14 +5,33 @@
 
 pub mod requests;
 
+use crate::function::{
+    Environment, Event, Function, LEASES_TABLE, Operation, Variable, honours_key, http, listed, reads, refuses_key,
+};
 use fencepost::http::{Id, IfMatch, Preconditions, Problem, Request, Response, Routes};
-use fencepost::lambda::env;
 use fencepost::lease::{AcquireError, Acquired, LeaseError, LeaseVersion};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, IdempotencyClaim, Lease, LeaseTerms, Leases, Source, Store};
 use requests::{Wanted, parse_acquire, parse_release, parse_renewal};
 use serde_json::{Value, json};
 use std::time::Duration;
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "lease",
+    event: Event::Http {
+        routes: || listed(ROUTES),
+        start: |store, environment| Ok(http(App::from_env(store, environment)?, handle)),
+    },
+    variables: &[LEASES_TABLE, LEASE_CLOCK_SKEW_SECONDS],
+};
+
+/// The time by which the clocks of functions may differ.
+const LEASE_CLOCK_SKEW_SECONDS: Variable = Variable::seconds(
+    "LEASE_CLOCK_SKEW_SECONDS",
+    Leases::CLOCK_SKEW.as_secs(),
+    "seconds by which the clocks of functions may differ",
+);
 
 /// The state of the function between requests.
 #[derive(Debug)]
@@ -27,13 +46,13 @@ impl App {
         App { leases }
     }
 
-    /// Creates the function from the environment: `LEASES_TABLE` and `LEASE_CLOCK_SKEW_SECONDS` (default 1).
+    /// Creates the function from its environment.
     ///
     /// # Errors
     /// A sentence that names the variable that is missing or wrong.
-    pub fn from_env(store: &Store) -> Result<Self, Source> {
-        let clock_skew = env::seconds_or("LEASE_CLOCK_SKEW_SECONDS", Leases::CLOCK_SKEW.as_secs())?;
-        Ok(App::new(store.leases(env::required("LEASES_TABLE")?).with_clock_skew(clock_skew)))
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
+        let clock_skew = LEASE_CLOCK_SKEW_SECONDS.read_seconds(environment)?;
+        Ok(App::new(store.leases(LEASES_TABLE.required(environment)?).with_clock_skew(clock_skew)))
     }
 }
 
@@ -50,12 +69,11 @@ pub enum Route {
     Release,
 }
 
-/// The function's routes, as in `template.yaml`.
-pub const ROUTES: &Routes<Route> = &[
-    ("PUT /leases/{leaseKey}", Route::Acquire),
-    ("GET /leases/{leaseKey}", Route::Get),
-    ("PATCH /leases/{leaseKey}", Route::Renew),
-    ("DELETE /leases/{leaseKey}", Route::Release),
+const ROUTES: &Routes<Operation<Route>> = &[
+    ("PUT /leases/{leaseKey}", honours_key(Route::Acquire)),
+    ("GET /leases/{leaseKey}", reads(Route::Get)),
+    ("PATCH /leases/{leaseKey}", refuses_key(Route::Renew)),
+    ("DELETE /leases/{leaseKey}", refuses_key(Route::Release)),
 ];
 
 /// Answers one request.
@@ -63,9 +81,9 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, matched) = request.route(ROUTES)?;
+    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
     let key = matched.id("leaseKey")?;
-    match route {
+    match operation {
         Route::Acquire => {
             request.refuse_preconditions("a lease is acquired if it is free")?;
             let wanted = parse_acquire(request)?;

@@ -1,20 +1,35 @@
 //! The function `place-order`: places and cancels orders together with their stock exactly once, shows and lists them.
 //!
-//! Reading order: [`ROUTES`], [`handle`], the function of one route, then its decision in [`order`].
+//! Reading order: [`FUNCTION`], [`handle`], the function of one route, then its decision in [`order`].
 
 pub mod order;
 pub mod requests;
 
-use crate::product::Product;
+use crate::function::{
+    Environment, Event, Function, Operation, Variable, honours_key, http, listed, reads, refuses_key,
+};
+use crate::product::{PRODUCTS_TABLE, Product};
 use fencepost::error::TransactError;
 use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response, Routes};
 use fencepost::idempotency::derived_id;
-use fencepost::lambda::env;
 use fencepost::timestamp::Timestamp;
 use fencepost::transact::{Attempt, Item, Plan, Reads, Transactions};
 use fencepost::{Call, Decision, Failure, ItemVersion, Key, Source, Store, Table, Version, Versioned};
 use order::{ByUser, Effect, Line, Order, Placement, decide_cancel, decide_place};
 use requests::{Listing, parse_cancellation, parse_listing, parse_placement};
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "place-order",
+    event: Event::Http {
+        routes: || listed(ROUTES),
+        start: |store, environment| Ok(http(App::from_env(store, environment)?, handle)),
+    },
+    variables: &[ORDERS_TABLE, PRODUCTS_TABLE],
+};
+
+/// The table of orders.
+const ORDERS_TABLE: Variable = Variable::table("ORDERS_TABLE", "the table of orders, with the index `byUser`");
 
 /// The state of the function between requests.
 #[derive(Debug)]
@@ -32,12 +47,15 @@ impl App {
         App { orders: Items::new(orders), products: products.remembering_items(), transactions }
     }
 
-    /// Creates the function from the environment: `ORDERS_TABLE` and `PRODUCTS_TABLE`.
+    /// Creates the function from its environment.
     ///
     /// # Errors
     /// A sentence that names the missing variable.
-    pub fn from_env(store: &Store) -> Result<Self, Source> {
-        Ok(App::new(store.table(env::required("ORDERS_TABLE")?), store.table(env::required("PRODUCTS_TABLE")?)))
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
+        Ok(App::new(
+            store.table(ORDERS_TABLE.required(environment)?),
+            store.table(PRODUCTS_TABLE.required(environment)?),
+        ))
     }
 
     fn now(&self) -> Timestamp {
@@ -70,12 +88,11 @@ pub enum Route {
     Cancel,
 }
 
-/// The function's routes, as in `template.yaml`.
-pub const ROUTES: &Routes<Route> = &[
-    ("POST /orders", Route::Place),
-    ("GET /orders", Route::List),
-    ("GET /orders/{orderId}", Route::Get),
-    ("POST /orders/{orderId}/cancellation", Route::Cancel),
+const ROUTES: &Routes<Operation<Route>> = &[
+    ("POST /orders", honours_key(Route::Place)),
+    ("GET /orders", reads(Route::List)),
+    ("GET /orders/{orderId}", reads(Route::Get)),
+    ("POST /orders/{orderId}/cancellation", refuses_key(Route::Cancel)),
 ];
 
 /// Answers one request.
@@ -83,8 +100,8 @@ pub const ROUTES: &Routes<Route> = &[
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (route, matched) = request.route(ROUTES)?;
-    match route {
+    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
+    match operation {
         Route::Place => {
             let key = request.required_idempotency_key()?;
             request.if_absent()?; // `*` has no effect: a repeat of the key gets its first answer
