@@ -148,11 +148,11 @@ pub const IDEMPOTENCY_RECORDS_TABLE: Variable =
 /// The table of leases.
 pub const LEASES_TABLE: Variable = Variable::table("LEASES_TABLE", "the table of leases");
 
-/// A future of a started function.
-pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+/// The answer of a started function. Other threads may wait for it.
+pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A function that was started without Lambda, to answer requests.
-pub trait Http {
+pub trait Http: Send + Sync {
     /// Answers one request.
     fn answer<'a>(&'a self, request: &'a Request, call: &'a Call) -> Answering<'a, Result<Response, Problem>>;
 }
@@ -160,28 +160,34 @@ pub trait Http {
 /// A function that was started without Lambda, to take batches.
 pub trait Queue {
     /// Takes one batch. Gives one outcome for each message.
-    fn take<'a>(&'a self, bodies: &'a [&'a str], call: &'a Call) -> Answering<'a, Vec<Outcome>>;
+    fn take<'a>(&'a self, bodies: &'a [&'a str], call: &'a Call) -> Pin<Box<dyn Future<Output = Vec<Outcome>> + 'a>>;
 }
 
-/// The state of a function, and the function that answers.
+/// The state of a function, and what it does.
 struct Running<A, H>(A, H);
 
-impl<A, H: AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>> Http for Running<A, H> {
+impl<A: Send + Sync, H> Http for Running<A, H>
+where
+    H: for<'a> Fn(&'a A, &'a Request, &'a Call) -> Answering<'a, Result<Response, Problem>> + Send + Sync,
+{
     fn answer<'a>(&'a self, request: &'a Request, call: &'a Call) -> Answering<'a, Result<Response, Problem>> {
-        Box::pin((self.1)(&self.0, request, call))
+        (self.1)(&self.0, request, call)
     }
 }
 
 impl<A, H: AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>> Queue for Running<A, H> {
-    fn take<'a>(&'a self, bodies: &'a [&'a str], call: &'a Call) -> Answering<'a, Vec<Outcome>> {
+    fn take<'a>(&'a self, bodies: &'a [&'a str], call: &'a Call) -> Pin<Box<dyn Future<Output = Vec<Outcome>> + 'a>> {
         Box::pin((self.1)(&self.0, bodies, call))
     }
 }
 
 /// A started function that answers requests.
-pub fn http<A: 'static>(
+pub fn http<A: Send + Sync + 'static>(
     app: A,
-    handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem> + 'static,
+    handle: impl for<'a> Fn(&'a A, &'a Request, &'a Call) -> Answering<'a, Result<Response, Problem>>
+    + Send
+    + Sync
+    + 'static,
 ) -> Box<dyn Http> {
     Box::new(Running(app, handle))
 }

@@ -5,9 +5,9 @@ use super::death::Fate;
 use super::devices::asked;
 use super::matrix::{Undisturbed, on_paused_time, play};
 use super::row::{Given, How, Killed, Promise, Row};
-use super::tombstone::bury;
 use crate::harness::events::{Event, sample};
 use crate::harness::functions::{Alone, Functions, alone};
+use crate::harness::tombstone::bury_all;
 use crate::harness::world::World;
 use functions::function::{IdempotencyKey, Route};
 
@@ -24,11 +24,7 @@ impl Killed for Alone {
             assert!(created.status < 300, "{created:?}");
         }
         if row.given == Given::Tombstone {
-            Self::tables().iter().filter(|(table, _)| *table != crate::harness::functions::RECORDS).for_each(
-                |(table, _)| {
-                    bury(&world.engine, table, ID);
-                },
-            );
+            bury_all(&world.engine, Self::tables(), ID);
         }
         asked(sample(row.route, ID), row.how, "")
     }

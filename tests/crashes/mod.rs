@@ -14,7 +14,6 @@ mod noticed;
 mod row;
 mod scene;
 mod shop;
-mod tombstone;
 
 use crate::harness::functions::{Devices, Leasing, Mappings, Shop};
 

@@ -3,12 +3,12 @@
 use super::clock::{Clock, TEN_O_CLOCK};
 use super::permissions::TEMPLATE;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use fencepost::http::{Problem, Request, Response};
 use fencepost::lambda::respond;
-use fencepost::{Leases, Store};
+use fencepost::{Call, Leases, Store};
 use functions::function::{Environment, Event, Function, Http};
 use lambda_runtime::LambdaEvent;
 use std::cell::Cell;
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// An event of API Gateway with what Lambda says of its invocation.
@@ -49,36 +49,65 @@ pub const MAPPINGS: &str = "HostToCellMapping";
 pub const LEASES: &str = "Leases";
 pub const CHILDREN: &str = "Children";
 
-fn path(event: &Invocation) -> &str {
-    event.payload.raw_path.as_deref().unwrap_or_default()
+/// Functions with routes, each with the environment of template.yaml.
+struct Together(Vec<One>);
+
+struct One(&'static Function, Box<dyn Http>);
+
+async fn handle(one: &One, request: &Request, call: &Call) -> Result<Response, Problem> {
+    one.1.answer(request, call).await
+}
+
+impl Together {
+    /// Those of these names that have routes.
+    fn of(names: &[&'static str], store_of: impl Fn(&'static str) -> Store) -> Self {
+        let named = functions::ALL.iter().filter(|function| names.contains(&function.name));
+        let start = |function: &'static Function| {
+            let Event::Http { start, .. } = &function.event else { return None };
+            let started = start(&store_of(function.name), &environment_of(function.name));
+            Some(One(function, started.expect("what template.yaml sets is what it reads")))
+        };
+        Together(named.filter_map(start).collect())
+    }
+
+    /// What the function answers whose paths begin like that of the event. The last one has all others.
+    async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
+        let begin = |path: &str| path.split('/').nth(1).unwrap_or_default().to_owned();
+        let path = begin(event.payload.raw_path.as_deref().unwrap_or_default());
+        let begins_so = |function: &Function| {
+            let paths = function.routes().into_iter().filter_map(|route| route.at.split_once(' '));
+            paths.into_iter().any(|(_, own)| begin(own) == path)
+        };
+        let meant = self.0.iter().find(|one| begins_so(one.0)).or(self.0.last());
+        Box::pin(respond(meant.expect("a function"), &handle, event)).await
+    }
+}
+
+/// The environment of a function in template.yaml.
+pub fn environment_of(function: &'static str) -> Box<Environment> {
+    let declared = TEMPLATE.functions.iter().find(|declared| declared.name == function);
+    let variables = &declared.unwrap_or_else(|| panic!("template.yaml has no {function}")).environment;
+    Box::new(|name| variables.get(name).cloned())
 }
 
 /// `device-state`. A config may change every 300 s.
-pub struct Devices(functions::device_state::App);
+pub struct Devices(Together);
 
 impl Functions for Devices {
     const NAMES: &'static [&'static str] = &["device-state"];
     const TABLES: &'static [(&'static str, &'static str)] = &[(DEVICES, "deviceId"), (RECORDS, "recordId")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let store = store_of("device-state");
-        Devices(functions::device_state::App::new(
-            store.table(DEVICES),
-            store.idempotency(RECORDS),
-            Duration::from_mins(5),
-        ))
+        Devices(Together::of(Self::NAMES, store_of))
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        Box::pin(respond(&self.0, &functions::device_state::handle, event)).await
+        self.0.answer(event).await
     }
 }
 
 /// `inventory` and `place-order`.
-pub struct Shop {
-    inventory: functions::inventory::App,
-    orders: functions::place_order::App,
-}
+pub struct Shop(Together);
 
 impl Functions for Shop {
     const NAMES: &'static [&'static str] = &["inventory", "place-order"];
@@ -86,11 +115,7 @@ impl Functions for Shop {
         &[(PRODUCTS, "productId"), (ORDERS, "orderId"), (RECORDS, "recordId")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let (products, orders) = (store_of("inventory"), store_of("place-order"));
-        Shop {
-            inventory: functions::inventory::App::new(products.table(PRODUCTS), products.idempotency(RECORDS)),
-            orders: functions::place_order::App::new(orders.table(ORDERS), orders.table(PRODUCTS)),
-        }
+        Shop(Together::of(Self::NAMES, store_of))
     }
 
     fn clock() -> Clock {
@@ -98,17 +123,13 @@ impl Functions for Shop {
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        if path(&event).starts_with("/products") {
-            Box::pin(respond(&self.inventory, &functions::inventory::handle, event)).await
-        } else {
-            Box::pin(respond(&self.orders, &functions::place_order::handle, event)).await
-        }
+        self.0.answer(event).await
     }
 }
 
 /// `host-mapping` and `delete-mapping`, which has a queue instead of a path.
 pub struct Mappings {
-    hosts: functions::host_mapping::App,
+    hosts: Together,
     pub deletes: functions::delete_mapping::App,
 }
 
@@ -117,9 +138,8 @@ impl Functions for Mappings {
     const TABLES: &'static [(&'static str, &'static str)] = &[(MAPPINGS, "hostIp")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let hosts = functions::host_mapping::App::new(store_of("host-mapping").lww_table(MAPPINGS));
         let deletes = functions::delete_mapping::App::new(store_of("delete-mapping").lww_table(MAPPINGS));
-        Mappings { hosts, deletes }
+        Mappings { hosts: Together::of(Self::NAMES, store_of), deletes }
     }
 
     /// 11:00.
@@ -128,14 +148,13 @@ impl Functions for Mappings {
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        Box::pin(respond(&self.hosts, &functions::host_mapping::handle, event)).await
+        self.hosts.answer(event).await
     }
 }
 
 /// `lease` and `ensure-child`. They need paused time.
 pub struct Leasing {
-    lease: functions::lease::App,
-    children: functions::ensure_child::App,
+    functions: Together,
     /// The same table of leases, for what has no route.
     pub leases: Leases,
 }
@@ -145,12 +164,8 @@ impl Functions for Leasing {
     const TABLES: &'static [(&'static str, &'static str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let (leases, children) = (store_of("lease").leases(LEASES), store_of("ensure-child"));
-        Leasing {
-            lease: functions::lease::App::new(leases.clone()),
-            children: functions::ensure_child::App::new(children.table(CHILDREN), children.leases(LEASES)),
-            leases,
-        }
+        let leases = store_of("lease").leases(LEASES);
+        Leasing { functions: Together::of(Self::NAMES, store_of), leases }
     }
 
     fn clock() -> Clock {
@@ -158,16 +173,12 @@ impl Functions for Leasing {
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        if path(&event).starts_with("/leases") {
-            Box::pin(respond(&self.lease, &functions::lease::handle, event)).await
-        } else {
-            Box::pin(respond(&self.children, &functions::ensure_child::handle, event)).await
-        }
+        self.functions.answer(event).await
     }
 }
 
-/// One function with routes, as it says itself that it starts, on the tables of template.yaml.
-pub struct Alone(Box<dyn Http>);
+/// One function with routes by itself.
+pub struct Alone(Together);
 
 thread_local! {
     static ALONE: Cell<Option<&'static Function>> = const { Cell::new(None) };
@@ -190,13 +201,6 @@ pub fn alone() -> impl Iterator<Item = &'static Function> {
     functions::ALL.iter().filter(move |function| !grouped.contains(&function.name))
 }
 
-/// The environment of a function in template.yaml.
-pub fn environment_of(function: &'static str) -> Box<Environment> {
-    let declared = TEMPLATE.functions.iter().find(|declared| declared.name == function);
-    let variables = &declared.unwrap_or_else(|| panic!("template.yaml has no {function}")).environment;
-    Box::new(|name| variables.get(name).cloned())
-}
-
 impl Functions for Alone {
     const NAMES: &'static [&'static str] = &[];
     const TABLES: &'static [(&'static str, &'static str)] = &[];
@@ -214,13 +218,10 @@ impl Functions for Alone {
     }
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let function = Self::function();
-        let Event::Http { start, .. } = &function.event else { panic!("{} has no routes", function.name) };
-        Alone(start(&store_of(function.name), &environment_of(function.name)).expect("what template.yaml says of it"))
+        Alone(Together::of(Self::names(), store_of))
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        let app: &dyn Http = &*self.0;
-        respond(&app, &async |app: &&dyn Http, request, call| app.answer(request, call).await, event).await
+        self.0.answer(event).await
     }
 }

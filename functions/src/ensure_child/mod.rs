@@ -23,7 +23,9 @@ pub const FUNCTION: Function = Function {
     name: "ensure-child",
     event: Event::Http {
         routes: || listed(ROUTES),
-        start: |store, environment| Ok(http(App::from_env(store, environment)?, handle)),
+        start: |store, environment| {
+            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
+        },
     },
     variables: &[CHILDREN_TABLE, LEASES_TABLE],
 };

@@ -21,7 +21,9 @@ pub const FUNCTION: Function = Function {
     name: "inventory",
     event: Event::Http {
         routes: || listed(ROUTES),
-        start: |store, environment| Ok(http(App::from_env(store, environment)?, handle)),
+        start: |store, environment| {
+            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
+        },
     },
     variables: &[PRODUCTS_TABLE, IDEMPOTENCY_RECORDS_TABLE],
 };

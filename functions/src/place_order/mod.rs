@@ -23,7 +23,9 @@ pub const FUNCTION: Function = Function {
     name: "place-order",
     event: Event::Http {
         routes: || listed(ROUTES),
-        start: |store, environment| Ok(http(App::from_env(store, environment)?, handle)),
+        start: |store, environment| {
+            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
+        },
     },
     variables: &[ORDERS_TABLE, PRODUCTS_TABLE],
 };

@@ -4,7 +4,8 @@
 use super::drive::Drive;
 use crate::harness::engine::Use;
 use crate::harness::events::{Event, sample};
-use crate::harness::functions::Alone;
+use crate::harness::functions::{Alone, Functions};
+use crate::harness::tombstone::bury_all;
 use functions::function::{Function, IdempotencyKey};
 use std::collections::BTreeSet;
 
@@ -26,8 +27,11 @@ pub async fn used(function: &'static Function) -> BTreeSet<Use> {
             if let Some(create) = create.filter(|_| state != "absent") {
                 note(&mut drive, &event(create, &id)).await;
             }
-            if let Some(delete) = delete.filter(|_| state == "deleted") {
-                note(&mut drive, &event(delete, &id).header("if-match", "*")).await;
+            match delete.filter(|_| state == "deleted") {
+                Some(delete) => note(&mut drive, &event(delete, &id).header("if-match", "*")).await,
+                // As a create leaves it that was burned.
+                None if state == "deleted" => bury_all(&drive.world.engine, Alone::tables(), &id),
+                None => {}
             }
             for condition in [None, Some("*"), Some("\"9.AAAAAAAAAAA\"")] {
                 let event = event(route.at, &id);
