@@ -1,32 +1,35 @@
-//! Runs one of the functions by name, as its own `main.rs` does: `function device-state`.
+//! Runs one of the functions by name, as its own binary does: `function device-state`.
 //!
 //! The tests need the functions as processes, and cargo builds a binary for them only from their own package. One thing
 //! is different: the function waits ten minutes for each answer. A test then sees one request for each step, however
 //! slow the machine is.
 
 use fencepost::lambda::{Error, serve, serve_queue};
-use fencepost::{RetryPolicy, Source, Store};
+use fencepost::{RetryPolicy, Store};
+use functions::function::{Event, PROCESS};
 use std::time::Duration;
 
-/// The same set-up with a store that waits for its answers.
-fn patient<A>(from_env: fn(&Store) -> Result<A, Source>) -> impl FnOnce(&Store) -> Result<A, Source> {
+/// The same store, which waits for its answers.
+fn patient(store: &Store) -> Store {
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(10);
     (policy.hedge_after, policy.min_send_limit) = (long, long);
     (policy.send_limit, policy.max_send_limit) = (long, long);
-    move |store| from_env(&store.with_policy(policy))
+    store.with_policy(policy)
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    match std::env::args().nth(1).as_deref() {
-        Some("device-state") => serve(patient(device_state::App::from_env), device_state::handle).await,
-        Some("delete-mapping") => serve_queue(patient(delete_mapping::App::from_env), delete_mapping::handle).await,
-        Some("ensure-child") => serve(patient(ensure_child::App::from_env), ensure_child::handle).await,
-        Some("host-mapping") => serve(patient(host_mapping::App::from_env), host_mapping::handle).await,
-        Some("inventory") => serve(patient(inventory::App::from_env), inventory::handle).await,
-        Some("lease") => serve(patient(lease::App::from_env), lease::handle).await,
-        Some("place-order") => serve(patient(place_order::App::from_env), place_order::handle).await,
-        other => Err(format!("no function is called {other:?}").into()),
+    let name = std::env::args().nth(1).unwrap_or_default();
+    let function = functions::ALL.iter().find(|function| function.name == name);
+    match &function.ok_or_else(|| format!("no function is called {name}"))?.event {
+        Event::Http { start, .. } => {
+            serve(|store| start(&patient(store), PROCESS), async |app, request, call| app.answer(request, call).await)
+                .await
+        }
+        Event::Sqs { start, .. } => {
+            serve_queue(|store| start(&patient(store), PROCESS), async |app, bodies, call| app.take(bodies, call).await)
+                .await
+        }
     }
 }

@@ -24,8 +24,9 @@ use crate::{failure::Failure, process::Group};
 pub async fn run(workspace: &Path, report: Option<&Path>) -> Result<(), Failure> {
     let target = target_directory();
     let mut built = Ok(());
-    for package in ["device-state", "baseline"] {
-        built = built.and(cargo(workspace, &["build", "--release", "-p", package], &target, &[]).await);
+    for (package, binary) in [("functions", "device-state"), ("baseline", "baseline")] {
+        let build = ["build", "--release", "-p", package, "--bin", binary];
+        built = built.and(cargo(workspace, &build, &target, &[]).await);
     }
     let mut arguments = report_argument(report)?;
     // An older program may be there, but its figures would not be those of this code.

@@ -4,9 +4,9 @@ use super::row::Given::{Absent, Present, Seen, Tombstone};
 use super::row::How::{Clamped, IfAny, IfMatch, IfNone, Keyed, Plain};
 use super::row::Promise::{Each, Nothing, Once};
 use super::row::{Given, How, Killed, Row, row};
-use super::tombstone::bury;
 use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::{DEVICES, Devices};
+use crate::harness::tombstone::bury;
 use crate::harness::world::World;
 use serde_json::json;
 

@@ -5,10 +5,10 @@ use super::row::Given::{Absent, Expired, Present, Released, Tombstone};
 use super::row::How::{Fenced, IfMatch, IfNone, Keyed, Leased, Plain};
 use super::row::Promise::{Each, Nothing, Once};
 use super::row::{Given, How, Killed, Row, Said, answered, row};
-use super::tombstone::bury;
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::{CHILDREN, Leasing};
+use crate::harness::tombstone::bury;
 use crate::harness::world::World;
 use serde_json::json;
 

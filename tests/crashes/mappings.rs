@@ -76,7 +76,7 @@ impl Killed for Mappings {
         }
         let payload: SqsEvent = serde_json::from_str(&event.0.to_string()).expect("a batch");
         let event = LambdaEvent::new(payload, context(ALLOWED));
-        let told = Box::pin(respond_batch(&world.app.deletes, &delete_mapping::handle, event)).await;
+        let told = Box::pin(respond_batch(&world.app.deletes, &functions::delete_mapping::handle, event)).await;
         let failed = told.expect("an answer to the batch").batch_item_failures;
         world.assert_permissions();
         let text = if failed.is_empty() { "all done".to_owned() } else { format!("{} failed", failed.len()) };

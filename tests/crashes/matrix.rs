@@ -79,13 +79,18 @@ impl Undisturbed {
         let said: Vec<_> = self.said.iter().map(|said| said.text.as_str()).collect();
         let [first, then] = row.answers;
         assert_eq!(said, [first, then, then], "{row}");
+        assert_eq!(self.promise(row), row.promise, "{row}: which invocations change something");
+    }
+
+    /// What it comes to.
+    pub fn promise(&self, row: &Row) -> Promise {
         let effects: Vec<_> = self.dumps.windows(2).map(|pair| pair[0] != pair[1]).collect();
-        let promised = match row.promise {
-            Promise::Once => [true, false, false],
-            Promise::Each => [true, true, true],
-            Promise::Nothing => [false, false, false],
-        };
-        assert_eq!(effects, promised, "{row}: which invocations change something");
+        match effects.as_slice() {
+            [true, false, false] => Promise::Once,
+            [true, true, true] => Promise::Each,
+            [false, false, false] => Promise::Nothing,
+            _ => panic!("{row}: the invocations change something: {effects:?}"),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! A function is a future. It is dropped at its first, second, third … `Pending`, until it completes. Each row of the
 //! matrix is one route with one way to ask, on an item in one state.
 
+mod alone;
 mod death;
 mod devices;
 mod leases;
@@ -13,7 +14,6 @@ mod noticed;
 mod row;
 mod scene;
 mod shop;
-mod tombstone;
 
 use crate::harness::functions::{Devices, Leasing, Mappings, Shop};
 

@@ -25,7 +25,7 @@ pub struct Scene {
 
 impl Scene {
     pub async fn set<F: Killed>(row: &Row, fate: Fate, breaks: Breaks) -> (Self, Event) {
-        let engine = embedded_with_indexed_tables(F::TABLES);
+        let engine = embedded_with_indexed_tables(F::tables());
         let estate = Arc::new(Estate::new(fate, breaks));
         let rng = fastrand::Rng::with_seed(1);
         let network = Network::through(&engine, Rates::default(), rng, Seen(estate.clone()));

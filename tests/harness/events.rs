@@ -1,6 +1,7 @@
 //! The events of API Gateway: files of `events/`, varied.
 
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// An event as API Gateway sends it. One for a queue is a batch instead, and nothing here but `load` fits it.
@@ -146,16 +147,37 @@ pub fn authorizers_that_name_nobody() -> [Value; 4] {
     ]
 }
 
-/// The event of `events/` for this route, about this id, without its body, its query and the headers of preconditions.
-pub fn event_of(route: &str, id: &str) -> Event {
+/// The events of `events/` that have a route, by that route.
+fn routed() -> BTreeMap<String, Event> {
     let folder = std::fs::read_dir(dev::workspace().join("events")).expect("a folder");
-    let mut names = folder.map(|file| file.expect("a file").file_name().into_string().expect("a name"));
-    let event =
-        names.find_map(|name| Some(load(name.strip_suffix(".json")?)).filter(|event| event.0["routeKey"] == route));
-    let mut event = event.unwrap_or_else(|| panic!("no event has the route {route}"));
-    if let Some(parameter) = event.0["pathParameters"].as_object().and_then(|all| all.keys().next().cloned()) {
-        event = event.of(&parameter, id);
+    let names = folder.map(|file| file.expect("a file").file_name().into_string().expect("a name"));
+    let events = names.filter_map(|name| Some(load(name.strip_suffix(".json")?)));
+    events.filter_map(|event| Some((event.0["routeKey"].as_str()?.to_owned(), event))).collect()
+}
+
+/// The event of `events/` for this route, about this id. A GET and a DELETE need no file: then it is made of the event of another
+/// method of the same path.
+pub fn sample(route: &str, id: &str) -> Event {
+    let (mut events, (method, path)) = (routed(), route.split_once(' ').expect("a method and a path"));
+    let event = events.remove(route).or_else(|| {
+        let is_sibling = |other: &str| other.split_once(' ').is_some_and(|(_, other)| other == path);
+        let (_, mut event) = events.into_iter().find(|(other, _)| is_sibling(other))?;
+        event.0["routeKey"] = json!(route);
+        event.0["requestContext"]["routeKey"] = json!(route);
+        event.0["requestContext"]["http"]["method"] = json!(method);
+        event.0.as_object_mut().expect("an event").remove("body");
+        ["GET", "DELETE"].contains(&method).then_some(event)
+    });
+    let event = event.unwrap_or_else(|| panic!("no event has the route {route}"));
+    match event.0["pathParameters"].as_object().and_then(|all| all.keys().next().cloned()) {
+        Some(parameter) => event.of(&parameter, id),
+        None => event,
     }
+}
+
+/// The same without its body, its query and the headers of preconditions.
+pub fn event_of(route: &str, id: &str) -> Event {
+    let mut event = sample(route, id);
     for header in ["if-match", "if-none-match", "idempotency-key"] {
         event = event.without_header(header);
     }

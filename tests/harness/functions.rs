@@ -1,11 +1,14 @@
 //! The functions as the tests set them up: those that share tables stand together.
 
 use super::clock::{Clock, TEN_O_CLOCK};
+use super::permissions::TEMPLATE;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use fencepost::http::{Problem, Request, Response};
 use fencepost::lambda::respond;
-use fencepost::{Leases, Store};
+use fencepost::{Call, Leases, Store};
+use functions::function::{Environment, Event, Function, Http};
 use lambda_runtime::LambdaEvent;
-use std::time::Duration;
+use std::cell::Cell;
 use tokio::time::Instant;
 
 /// An event of API Gateway with what Lambda says of its invocation.
@@ -17,6 +20,14 @@ pub trait Functions: Sized {
     const NAMES: &'static [&'static str];
     /// Their tables, each with its partition key.
     const TABLES: &'static [(&'static str, &'static str)];
+
+    fn names() -> &'static [&'static str] {
+        Self::NAMES
+    }
+
+    fn tables() -> &'static [(&'static str, &'static str)] {
+        Self::TABLES
+    }
 
     /// Newly started, each on the store of its name.
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self;
@@ -38,32 +49,65 @@ pub const MAPPINGS: &str = "HostToCellMapping";
 pub const LEASES: &str = "Leases";
 pub const CHILDREN: &str = "Children";
 
-fn path(event: &Invocation) -> &str {
-    event.payload.raw_path.as_deref().unwrap_or_default()
+/// Functions with routes, each with the environment of template.yaml.
+struct Together(Vec<One>);
+
+struct One(&'static Function, Box<dyn Http>);
+
+async fn handle(one: &One, request: &Request, call: &Call) -> Result<Response, Problem> {
+    one.1.answer(request, call).await
+}
+
+impl Together {
+    /// Those of these names that have routes.
+    fn of(names: &[&'static str], store_of: impl Fn(&'static str) -> Store) -> Self {
+        let named = functions::ALL.iter().filter(|function| names.contains(&function.name));
+        let start = |function: &'static Function| {
+            let Event::Http { start, .. } = &function.event else { return None };
+            let started = start(&store_of(function.name), &environment_of(function.name));
+            Some(One(function, started.expect("what template.yaml sets is what it reads")))
+        };
+        Together(named.filter_map(start).collect())
+    }
+
+    /// What the function answers whose paths begin like that of the event. The last one has all others.
+    async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
+        let begin = |path: &str| path.split('/').nth(1).unwrap_or_default().to_owned();
+        let path = begin(event.payload.raw_path.as_deref().unwrap_or_default());
+        let begins_so = |function: &Function| {
+            let paths = function.routes().into_iter().filter_map(|route| route.at.split_once(' '));
+            paths.into_iter().any(|(_, own)| begin(own) == path)
+        };
+        let meant = self.0.iter().find(|one| begins_so(one.0)).or(self.0.last());
+        Box::pin(respond(meant.expect("a function"), &handle, event)).await
+    }
+}
+
+/// The environment of a function in template.yaml.
+pub fn environment_of(function: &'static str) -> Box<Environment> {
+    let declared = TEMPLATE.functions.iter().find(|declared| declared.name == function);
+    let variables = &declared.unwrap_or_else(|| panic!("template.yaml has no {function}")).environment;
+    Box::new(|name| variables.get(name).cloned())
 }
 
 /// `device-state`. A config may change every 300 s.
-pub struct Devices(device_state::App);
+pub struct Devices(Together);
 
 impl Functions for Devices {
     const NAMES: &'static [&'static str] = &["device-state"];
     const TABLES: &'static [(&'static str, &'static str)] = &[(DEVICES, "deviceId"), (RECORDS, "recordId")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let store = store_of("device-state");
-        Devices(device_state::App::new(store.table(DEVICES), store.idempotency(RECORDS), Duration::from_mins(5)))
+        Devices(Together::of(Self::NAMES, store_of))
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        Box::pin(respond(&self.0, &device_state::handle, event)).await
+        self.0.answer(event).await
     }
 }
 
 /// `inventory` and `place-order`.
-pub struct Shop {
-    inventory: inventory::App,
-    orders: place_order::App,
-}
+pub struct Shop(Together);
 
 impl Functions for Shop {
     const NAMES: &'static [&'static str] = &["inventory", "place-order"];
@@ -71,11 +115,7 @@ impl Functions for Shop {
         &[(PRODUCTS, "productId"), (ORDERS, "orderId"), (RECORDS, "recordId")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let (products, orders) = (store_of("inventory"), store_of("place-order"));
-        Shop {
-            inventory: inventory::App::new(products.table(PRODUCTS), products.idempotency(RECORDS)),
-            orders: place_order::App::new(orders.table(ORDERS), orders.table(PRODUCTS)),
-        }
+        Shop(Together::of(Self::NAMES, store_of))
     }
 
     fn clock() -> Clock {
@@ -83,18 +123,14 @@ impl Functions for Shop {
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        if path(&event).starts_with("/products") {
-            Box::pin(respond(&self.inventory, &inventory::handle, event)).await
-        } else {
-            Box::pin(respond(&self.orders, &place_order::handle, event)).await
-        }
+        self.0.answer(event).await
     }
 }
 
 /// `host-mapping` and `delete-mapping`, which has a queue instead of a path.
 pub struct Mappings {
-    hosts: host_mapping::App,
-    pub deletes: delete_mapping::App,
+    hosts: Together,
+    pub deletes: functions::delete_mapping::App,
 }
 
 impl Functions for Mappings {
@@ -102,9 +138,8 @@ impl Functions for Mappings {
     const TABLES: &'static [(&'static str, &'static str)] = &[(MAPPINGS, "hostIp")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let hosts = host_mapping::App::new(store_of("host-mapping").lww_table(MAPPINGS));
-        let deletes = delete_mapping::App::new(store_of("delete-mapping").lww_table(MAPPINGS));
-        Mappings { hosts, deletes }
+        let deletes = functions::delete_mapping::App::new(store_of("delete-mapping").lww_table(MAPPINGS));
+        Mappings { hosts: Together::of(Self::NAMES, store_of), deletes }
     }
 
     /// 11:00.
@@ -113,14 +148,13 @@ impl Functions for Mappings {
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        Box::pin(respond(&self.hosts, &host_mapping::handle, event)).await
+        self.hosts.answer(event).await
     }
 }
 
 /// `lease` and `ensure-child`. They need paused time.
 pub struct Leasing {
-    lease: lease::App,
-    children: ensure_child::App,
+    functions: Together,
     /// The same table of leases, for what has no route.
     pub leases: Leases,
 }
@@ -130,12 +164,8 @@ impl Functions for Leasing {
     const TABLES: &'static [(&'static str, &'static str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        let (leases, children) = (store_of("lease").leases(LEASES), store_of("ensure-child"));
-        Leasing {
-            lease: lease::App::new(leases.clone()),
-            children: ensure_child::App::new(children.table(CHILDREN), children.leases(LEASES)),
-            leases,
-        }
+        let leases = store_of("lease").leases(LEASES);
+        Leasing { functions: Together::of(Self::NAMES, store_of), leases }
     }
 
     fn clock() -> Clock {
@@ -143,10 +173,55 @@ impl Functions for Leasing {
     }
 
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        if path(&event).starts_with("/leases") {
-            Box::pin(respond(&self.lease, &lease::handle, event)).await
-        } else {
-            Box::pin(respond(&self.children, &ensure_child::handle, event)).await
-        }
+        self.functions.answer(event).await
+    }
+}
+
+/// One function with routes by itself.
+pub struct Alone(Together);
+
+thread_local! {
+    static ALONE: Cell<Option<&'static Function>> = const { Cell::new(None) };
+}
+
+impl Alone {
+    /// The function that this thread means by `Alone` from now on.
+    pub fn is(function: &'static Function) {
+        ALONE.set(Some(function));
+    }
+
+    fn function() -> &'static Function {
+        ALONE.get().expect("Alone::is was called")
+    }
+}
+
+/// Those that no other group of this file has.
+pub fn alone() -> impl Iterator<Item = &'static Function> {
+    let grouped = [Devices::NAMES, Shop::NAMES, Mappings::NAMES, Leasing::NAMES].concat();
+    functions::ALL.iter().filter(move |function| !grouped.contains(&function.name))
+}
+
+impl Functions for Alone {
+    const NAMES: &'static [&'static str] = &[];
+    const TABLES: &'static [(&'static str, &'static str)] = &[];
+
+    fn names() -> &'static [&'static str] {
+        std::slice::from_ref(&Self::function().name)
+    }
+
+    fn tables() -> &'static [(&'static str, &'static str)] {
+        let environment = environment_of(Self::function().name);
+        let named: Vec<_> =
+            Self::function().variables.iter().filter_map(|variable| environment(variable.name)).collect();
+        let tables = TEMPLATE.tables.iter().filter(|table| named.contains(&table.name));
+        tables.map(|table| (table.name.as_str(), table.key[0].name.as_str())).collect::<Vec<_>>().leak()
+    }
+
+    fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
+        Alone(Together::of(Self::names(), store_of))
+    }
+
+    async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
+        self.0.answer(event).await
     }
 }

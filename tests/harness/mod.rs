@@ -19,6 +19,7 @@ pub mod routes;
 pub mod runtime_api;
 pub mod server;
 pub mod states;
+pub mod tombstone;
 pub mod unruly;
 pub mod world;
 

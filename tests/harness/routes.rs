@@ -1,30 +1,23 @@
 //! The routes of the functions, for what must say something of each.
 
+use functions::function::{IdempotencyKey, Route};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The routes that each HTTP function says it answers. A function without HTTP routes is not listed.
 pub fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
-    fn routes<R>(routes: &[(&'static str, R)]) -> BTreeSet<String> {
-        routes.iter().map(|(route, _)| (*route).to_owned()).collect()
-    }
-    BTreeMap::from([
-        ("device-state", routes(device_state::ROUTES)),
-        ("ensure-child", routes(ensure_child::ROUTES)),
-        ("host-mapping", routes(host_mapping::ROUTES)),
-        ("inventory", routes(inventory::ROUTES)),
-        ("lease", routes(lease::ROUTES)),
-        ("place-order", routes(place_order::ROUTES)),
-    ])
+    let of = |function: &functions::function::Function| -> BTreeSet<String> {
+        function.routes().iter().map(|route| route.at.to_owned()).collect()
+    };
+    let all = functions::ALL.iter().map(|function| (function.name, of(function)));
+    all.filter(|(_, routes)| !routes.is_empty()).collect()
 }
 
-/// The routes that honour an idempotency key. All other changing routes refuse it.
-pub const HONOURED: &[&str] = &[
-    "PATCH /devices/{deviceId}/state",
-    "POST /devices/{deviceId}/adjustments",
-    "POST /orders",
-    "POST /products/{productId}/adjustments",
-    "PUT /devices/{deviceId}",
-    "PUT /devices/{deviceId}/config",
-    "PUT /devices/{deviceId}/status",
-    "PUT /leases/{leaseKey}",
-];
+/// Every route of every function.
+pub fn all_routes() -> impl Iterator<Item = Route> {
+    functions::ALL.iter().flat_map(functions::function::Function::routes)
+}
+
+/// Whether a route honours an idempotency key. All other changing routes refuse it.
+pub fn honours_key(route: &str) -> bool {
+    all_routes().any(|known| known.at == route && known.key == IdempotencyKey::Honoured)
+}

@@ -32,13 +32,13 @@ pub struct World<F> {
 impl<F: Functions> World<F> {
     /// Nothing is stored.
     pub fn new() -> Self {
-        Self::on(&with_indexed_tables(F::TABLES))
+        Self::on(&with_indexed_tables(F::tables()))
     }
 
     /// Newly started on this engine, under a clock of its own.
     pub fn on(engine: &Engine) -> Self {
         let clock = F::clock();
-        let seen_by: Vec<_> = F::NAMES.iter().map(|name| (*name, engine.with_own_uses())).collect();
+        let seen_by: Vec<_> = F::names().iter().map(|name| (*name, engine.with_own_uses())).collect();
         let store_of = |name| {
             let (_, engine) = seen_by.iter().find(|(own, _)| *own == name).expect("a name of these functions");
             clock.store(&engine.client())
@@ -87,7 +87,7 @@ impl<F: Functions> World<F> {
         for (name, engine) in &self.seen_by {
             assert_allowed(&[name], &engine.uses());
         }
-        assert_allowed(F::NAMES, &self.engine.uses());
+        assert_allowed(F::names(), &self.engine.uses());
     }
 
     /// What a function of a world that was made by `new` or `on` used so far.

@@ -1,7 +1,7 @@
 //! The routes of each function: which events and which stored items a search may make for them.
 
 use super::engine::{KEY, Rows};
-use super::functions::{Function, Functions};
+use super::functions::Functions;
 use super::shape::{Shape, any_magnitude, near};
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ impl Input {
 
 /// One kind of request to one route.
 pub struct Case {
-    pub function: Function,
+    pub function: &'static str,
     pub name: &'static str,
     /// The most heap at one moment of an invocation, in bytes.
     pub most: u64,
@@ -141,16 +141,16 @@ impl Base {
         let plain = || (None, Rows::default());
         let device = json!({"state": {}, "config": {}, "status": "online"});
         let product = json!({"stock": 1_000_000});
-        let product = made(Function::Inventory, "PUT /products/p", "productId", &product, plain());
+        let product = made("inventory", "PUT /products/p", "productId", &product, plain());
         let order = json!({"userId": "u", "lines": [{"productId": "p", "quantity": 1}]});
         let products = (Some("k"), Rows::from([("Products", product.to_string())]));
         let mapping = json!({"cellId": "c", "instanceId": "i", "creationTimestamp": "2020-01-01T00:00:00Z"});
         let child = json!({"parentUid": "u", "spec": {}});
         Base {
-            device: made(Function::DeviceState, "PUT /devices/d", "deviceId", &device, plain()),
-            order: made(Function::PlaceOrder, "POST /orders", "orderId", &order, products),
-            mapping: made(Function::HostMapping, "PUT /mappings/192.0.2.1", "hostIp", &mapping, plain()),
-            child: made(Function::EnsureChild, "PUT /parents/p/child", "childId", &child, plain()),
+            device: made("device-state", "PUT /devices/d", "deviceId", &device, plain()),
+            order: made("place-order", "POST /orders", "orderId", &order, products),
+            mapping: made("host-mapping", "PUT /mappings/192.0.2.1", "hostIp", &mapping, plain()),
+            child: made("ensure-child", "PUT /parents/p/child", "childId", &child, plain()),
             product,
         }
     }
@@ -293,63 +293,63 @@ const PEAK: u64 = 48 * 1024 * 1024;
 const TWO_ROWS: u64 = 80 * 1024 * 1024;
 
 macro_rules! case {
-    ($function:ident, $name:literal, $make:expr) => {
+    ($function:literal, $name:literal, $make:expr) => {
         case!($function, $name, PEAK, $make)
     };
-    ($function:ident, $name:literal, $most:expr, $make:expr) => {
-        Case { function: Function::$function, name: $name, most: $most, make: $make }
+    ($function:literal, $name:literal, $most:expr, $make:expr) => {
+        Case { function: $function, name: $name, most: $most, make: $make }
     };
 }
 
 pub const CASES: &[Case] = &[
-    case!(DeviceState, "create", |input, _| create_device(input, PLAIN)),
-    case!(DeviceState, "create with a key", |input, _| create_device(input, KEYED)),
-    case!(DeviceState, "create where one is", |input, base| Made {
+    case!("device-state", "create", |input, _| create_device(input, PLAIN)),
+    case!("device-state", "create with a key", |input, _| create_device(input, KEYED)),
+    case!("device-state", "create where one is", |input, base| Made {
         rows: on_device(input, base, "GET /devices/d", "", PLAIN).rows,
         ..create_device(input, REFUSED)
     }),
-    case!(DeviceState, "get", |input, base| on_device(input, base, "GET /devices/d", "", PLAIN)),
-    case!(DeviceState, "patch", |input, base| patch_device(input, base, PLAIN)),
-    case!(DeviceState, "patch with a key", |input, base| patch_device(input, base, KEYED)),
-    case!(DeviceState, "patch after a lost race", |input, base| patch_device(&input.of_ours(), base, REFUSED)),
-    case!(DeviceState, "patch with a key after a lost race", |input, base| {
+    case!("device-state", "get", |input, base| on_device(input, base, "GET /devices/d", "", PLAIN)),
+    case!("device-state", "patch", |input, base| patch_device(input, base, PLAIN)),
+    case!("device-state", "patch with a key", |input, base| patch_device(input, base, KEYED)),
+    case!("device-state", "patch after a lost race", |input, base| patch_device(&input.of_ours(), base, REFUSED)),
+    case!("device-state", "patch with a key after a lost race", |input, base| {
         patch_device(&input.of_ours(), base, KEYED_AND_REFUSED)
     }),
-    case!(DeviceState, "patch of an item of others after a lost race", TWO_ROWS, |input, base| {
+    case!("device-state", "patch of an item of others after a lost race", TWO_ROWS, |input, base| {
         patch_device(input, base, if input.is_twice { REFUSED } else { KEYED_AND_REFUSED })
     }),
-    case!(DeviceState, "configure", |input, base| {
+    case!("device-state", "configure", |input, base| {
         on_device(input, base, "PUT /devices/d/config", &input.free_form(), PLAIN)
     }),
-    case!(DeviceState, "configure with a key", |input, base| {
+    case!("device-state", "configure with a key", |input, base| {
         on_device(input, base, "PUT /devices/d/config", &input.free_form(), KEYED)
     }),
-    case!(DeviceState, "adjust", |input, base| {
+    case!("device-state", "adjust", |input, base| {
         let body = r#"{"attribute":"x","by":1,"max":100,"onLimit":"clamp"}"#;
         on_device(input, base, "POST /devices/d/adjustments", body, if input.is_deep { KEYED } else { PLAIN })
     }),
-    case!(DeviceState, "set the status", |input, base| {
+    case!("device-state", "set the status", |input, base| {
         let with = if input.is_deep { KEYED } else { PLAIN };
         on_device(input, base, "PUT /devices/d/status", r#"{"status":"offline"}"#, with)
     }),
-    case!(Inventory, "create", |input, base| {
+    case!("inventory", "create", |input, base| {
         of_small_row(input, "PUT /products/p", r#""stock":1"#, ("Products", &base.product), REFUSED)
     }),
-    case!(Inventory, "adjust", |input, base| {
+    case!("inventory", "adjust", |input, base| {
         of_small_row(input, "POST /products/p/adjustments", r#""by":1"#, ("Products", &base.product), PLAIN)
     }),
-    case!(PlaceOrder, "place", |input, base| order(input, base, 0)),
-    case!(PlaceOrder, "place after a lost race", TWO_ROWS, |input, base| order(input, base, 1)),
-    case!(PlaceOrder, "cancel", |input, base| stored_order(input, base, "POST /orders/o/cancellation", 0)),
-    case!(PlaceOrder, "list", |input, base| stored_order(input, base, "GET /orders?userId=u&limit=100", 0)),
-    case!(HostMapping, "register", |input, base| {
+    case!("place-order", "place", |input, base| order(input, base, 0)),
+    case!("place-order", "place after a lost race", TWO_ROWS, |input, base| order(input, base, 1)),
+    case!("place-order", "cancel", |input, base| stored_order(input, base, "POST /orders/o/cancellation", 0)),
+    case!("place-order", "list", |input, base| stored_order(input, base, "GET /orders?userId=u&limit=100", 0)),
+    case!("host-mapping", "register", |input, base| {
         let members = r#""cellId":"c","instanceId":"i","creationTimestamp":"2020-01-01T00:00:00Z""#;
         of_small_row(input, "PUT /mappings/192.0.2.1", members, ("Mappings", &base.mapping), REFUSED)
     }),
-    case!(DeleteMapping, "batch", |input, _| batch(input)),
-    case!(Lease, "acquire", |input, base| {
+    case!("delete-mapping", "batch", |input, _| batch(input)),
+    case!("lease", "acquire", |input, base| {
         of_small_row(input, "PUT /leases/l", r#""holder":"h","ttlSeconds":9"#, ("Leases", &base.mapping), KEYED)
     }),
-    case!(EnsureChild, "ensure", |input, base| child(input, base, false)),
-    case!(EnsureChild, "ensure where one is", |input, base| child(input, base, true)),
+    case!("ensure-child", "ensure", |input, base| child(input, base, false)),
+    case!("ensure-child", "ensure where one is", |input, base| child(input, base, true)),
 ];

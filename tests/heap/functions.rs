@@ -3,38 +3,31 @@
 use super::engine::Engine;
 use allocation_counter::AllocationInfo;
 use aws_lambda_events::sqs::SqsEvent;
-use fencepost::Store;
+use fencepost::http::Request;
 use fencepost::lambda::{respond, respond_batch};
+use fencepost::{Call, Store};
 use fencepost_test::client_over;
+use functions::function::{Environment, Event, Http, Queue};
 use lambda_runtime::{Context, LambdaEvent};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// The function that an event is for.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Function {
-    DeviceState,
-    Inventory,
-    PlaceOrder,
-    HostMapping,
-    DeleteMapping,
-    Lease,
-    EnsureChild,
-}
+/// Each table has the name that the cases call it by.
+const ENVIRONMENT: &Environment = &|name| match name.strip_suffix("_TABLE") {
+    Some(table) => Some(table[..1].to_owned() + &table[1..].to_lowercase()),
+    None => (name == "CONFIG_MIN_INTERVAL_SECONDS").then(|| "0".to_owned()),
+};
 
 /// All functions on one engine.
 pub struct Functions {
     pub engine: Engine,
     runtime: Runtime,
-    devices: device_state::App,
-    inventory: inventory::App,
-    orders: place_order::App,
-    hosts: host_mapping::App,
-    deletes: delete_mapping::App,
-    leases: lease::App,
-    children: ensure_child::App,
+    /// Those with routes, by their names.
+    with_routes: BTreeMap<&'static str, Box<dyn Http>>,
+    with_queues: BTreeMap<&'static str, Box<dyn Queue>>,
 }
 
 /// What an invocation took, and its answer.
@@ -50,42 +43,37 @@ impl Functions {
     pub fn new() -> Self {
         let engine = Engine::default();
         let store = Store::new(&client_over(engine.clone()));
-        let (products, orders) = (store.clone(), store.clone());
-        Functions {
-            engine,
-            runtime: Builder::new_current_thread().enable_time().build().expect("a runtime"),
-            devices: device_state::App::new(store.table("Devices"), store.idempotency("Records"), Duration::ZERO),
-            inventory: inventory::App::new(products.table("Products"), products.idempotency("Records")),
-            orders: place_order::App::new(orders.table("Orders"), orders.table("Products")),
-            hosts: host_mapping::App::new(store.lww_table("Mappings")),
-            deletes: delete_mapping::App::new(store.lww_table("Mappings")),
-            leases: lease::App::new(store.leases("Leases")),
-            children: ensure_child::App::new(store.table("Children"), store.leases("Leases")),
+        let (mut with_routes, mut with_queues) = (BTreeMap::new(), BTreeMap::new());
+        for function in functions::ALL {
+            match &function.event {
+                Event::Http { start, .. } => {
+                    with_routes.insert(function.name, start(&store, ENVIRONMENT).expect("what it reads"));
+                }
+                Event::Sqs { start, .. } => {
+                    with_queues.insert(function.name, start(&store, ENVIRONMENT).expect("what it reads"));
+                }
+            }
         }
+        let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
+        Functions { engine, runtime, with_routes, with_queues }
     }
 
     /// Answers one event: from the bytes that the runtime receives to the bytes that it sends.
-    pub fn answer(&self, function: Function, event: &str) -> Took {
+    pub fn answer(&self, function: &str, event: &str) -> Took {
         let mut told = (0, Vec::new());
         let began = processor_time();
         let heap = allocation_counter::measure(|| told = self.runtime.block_on(self.told(function, event)));
         Took { heap, time: processor_time().saturating_sub(began), status: told.0, answer: told.1 }
     }
 
-    async fn told(&self, function: Function, event: &str) -> (i64, Vec<u8>) {
-        let response = match function {
-            Function::DeleteMapping => {
-                let batch = read::<SqsEvent>(event);
-                let answer = Box::pin(respond_batch(&self.deletes, &delete_mapping::handle, batch)).await;
-                return (200, serde_json::to_vec(&answer.expect("each message has an id")).expect("JSON"));
-            }
-            Function::DeviceState => Box::pin(respond(&self.devices, &device_state::handle, read(event))).await,
-            Function::Inventory => Box::pin(respond(&self.inventory, &inventory::handle, read(event))).await,
-            Function::PlaceOrder => Box::pin(respond(&self.orders, &place_order::handle, read(event))).await,
-            Function::HostMapping => Box::pin(respond(&self.hosts, &host_mapping::handle, read(event))).await,
-            Function::Lease => Box::pin(respond(&self.leases, &lease::handle, read(event))).await,
-            Function::EnsureChild => Box::pin(respond(&self.children, &ensure_child::handle, read(event))).await,
-        };
+    async fn told(&self, function: &str, event: &str) -> (i64, Vec<u8>) {
+        if let Some(app) = self.with_queues.get(function) {
+            let take = async |app: &&dyn Queue, bodies: &[&str], call: &Call| app.take(bodies, call).await;
+            let answer = Box::pin(respond_batch(&&**app, &take, read::<SqsEvent>(event))).await;
+            return (200, serde_json::to_vec(&answer.expect("each message has an id")).expect("JSON"));
+        }
+        let handle = async |app: &&dyn Http, request: &Request, call: &Call| app.answer(request, call).await;
+        let response = Box::pin(respond(&&*self.with_routes[function], &handle, read(event))).await;
         (response.status_code, serde_json::to_vec(&response).expect("JSON"))
     }
 }

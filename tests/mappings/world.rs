@@ -97,7 +97,7 @@ impl World {
     pub async fn invoke(&self, time: Duration, batch: &Value) -> Result<Value, Error> {
         let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
         let event = LambdaEvent::new(payload, context(time));
-        let answer = Box::pin(respond_batch(&self.app.deletes, &delete_mapping::handle, event)).await?;
+        let answer = Box::pin(respond_batch(&self.app.deletes, &functions::delete_mapping::handle, event)).await?;
         self.assert_permissions();
         Ok(serde_json::to_value(answer).expect("JSON"))
     }
@@ -114,7 +114,7 @@ impl World {
         bodies: &[&str],
     ) -> Vec<Result<&'static str, (&'static str, String)>> {
         let call = Call::new(Deadline::within(time));
-        let outcomes = delete_mapping::handle(&self.app.deletes, bodies, &call).await;
+        let outcomes = functions::delete_mapping::handle(&self.app.deletes, bodies, &call).await;
         let told = |problem: fencepost::http::Problem| (problem.code(), problem.field().unwrap_or_default().to_owned());
         outcomes.into_iter().map(|outcome| outcome.map(|done| done.outcome).map_err(told)).collect()
     }

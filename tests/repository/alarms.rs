@@ -296,7 +296,6 @@ async fn every_widget_draws_metrics_that_are_written_with_its_dimensions() {
 #[test]
 fn the_write_and_read_units_of_every_table_are_drawn() {
     let tables: BTreeSet<_> = template().tables.into_iter().map(|table| table.name).collect();
-    assert_eq!(tables.len(), 7);
     let mut units = Vec::new();
     for widget in widgets() {
         let rows = widget["properties"]["metrics"].as_array().expect("metrics").clone();

@@ -75,20 +75,15 @@ pub fn relative(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }
 
-/// The folders of `functions/`.
-pub fn functions() -> BTreeSet<String> {
-    let entries = fs::read_dir(root().join("functions")).expect("functions/ is a folder");
-    let folders = entries.map(|entry| entry.expect("an entry")).filter(|entry| entry.path().is_dir());
-    folders.map(|entry| entry.file_name().into_string().expect("a name in UTF-8")).collect()
+/// The binaries of `functions/`.
+pub fn binaries() -> BTreeSet<String> {
+    let files = sources("functions/src/bin").into_iter().map(|source| source.path);
+    files.map(|path| path.trim_start_matches("functions/src/bin/").trim_end_matches(".rs").to_owned()).collect()
 }
 
-pub fn is_member(folder: &str) -> bool {
-    let manifest = toml("Cargo.toml");
-    let members = manifest["workspace"]["members"].as_array().expect("a list of members");
-    members.iter().filter_map(toml::Value::as_str).any(|member| match member.strip_suffix("/*") {
-        Some(parent) => folder.strip_prefix(parent).is_some_and(|rest| rest.starts_with('/')),
-        None => member == folder,
-    })
+/// The folder of the module that a binary serves.
+pub fn folder_of(function: &str) -> String {
+    format!("functions/src/{}", function.replace('-', "_"))
 }
 
 pub fn routes_in_template(template: &Template, name: &str) -> BTreeSet<String> {
@@ -99,26 +94,6 @@ pub fn routes_in_template(template: &Template, name: &str) -> BTreeSet<String> {
 /// Whether the function is given the messages of a queue.
 pub fn has_queue(template: &Template, name: &str) -> bool {
     template.functions.iter().any(|function| function.name == name && !function.queues.is_empty())
-}
-
-/// The routes that `cargo lambda watch` sends to each function.
-pub fn router() -> BTreeMap<String, BTreeSet<String>> {
-    let manifest = toml("Cargo.toml");
-    let router = &manifest["workspace"]["metadata"]["lambda"]["watch"]["router"];
-    let mut routes = BTreeMap::<String, BTreeSet<String>>::new();
-    for (path, targets) in router.as_table().expect("a table of routes") {
-        let targets = targets
-            .as_array()
-            .unwrap_or_else(|| panic!("Cargo.toml: {path} in the router takes a list with a method each"));
-        for target in targets {
-            let text = |name: &str| target.get(name).and_then(toml::Value::as_str);
-            let (Some(function), Some(method)) = (text("function"), text("method")) else {
-                panic!("Cargo.toml: {path} in the router needs `function` and `method` (singular): {target:?}")
-            };
-            routes.entry(function.to_owned()).or_default().insert(format!("{method} {path}"));
-        }
-    }
-    routes
 }
 
 /// Every file of `events/`.
@@ -170,7 +145,7 @@ pub fn sources(folder: &str) -> Vec<Source> {
 /// What runs on Lambda: the crate and the functions.
 pub fn production() -> Vec<Source> {
     let mut all = sources("shared/src");
-    all.extend(functions().iter().flat_map(|name| sources(&format!("functions/{name}/src"))));
+    all.extend(sources("functions/src"));
     all.retain(|source| source.module() != "tests" && !source.path.ends_with("/tests.rs"));
     all
 }

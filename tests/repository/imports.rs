@@ -1,6 +1,6 @@
 //! Which file names which: data walks through the crate in one direction.
 
-use super::files::{Complaints, Source, functions, sources};
+use super::files::{Complaints, Source, binaries, sources, words};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 
@@ -188,15 +188,38 @@ fn no_file_of_shared_names_a_file_that_is_built_on_it() {
     found.report();
 }
 
+/// A binary has what its module names, and `lib.rs` names all functions.
+#[test]
+fn a_function_names_no_other_function_and_a_binary_only_its_own() {
+    let functions: BTreeSet<_> = binaries().iter().map(|name| name.replace('-', "_")).collect();
+    let imports = Imports::of("functions/src");
+    let mut found = Complaints::default();
+    imports.from_root.iter().for_each(|complaint| found.push(complaint.clone()));
+    for (own, named) in imports.named.iter().filter(|(own, _)| functions.contains(&own[0])) {
+        for other in named.iter().filter(|other| other[0] != own[0] && functions.contains(&other[0])) {
+            let (path, other) = (&imports.files[own], &imports.files[other]);
+            found.push(format!("{path}: it names {other}; what two functions need goes into a file beside lib.rs"));
+        }
+    }
+    for source in sources("functions/src/bin") {
+        let own = module_of("functions/src/bin", &source).concat().replace('-', "_");
+        for (number, line) in source.lines() {
+            for named in line.split("functions::").skip(1) {
+                let fine = words(named).next().is_some_and(|first| first == own || first == "function");
+                found.unless(fine, || {
+                    format!("{}:{number}: name only functions::{own} and functions::function", source.path)
+                });
+            }
+        }
+    }
+    found.report();
+}
+
 #[test]
 fn no_files_name_each_other_in_a_circle() {
     let mut found = Complaints::default();
-    let functions = functions();
-    let folders = functions.iter().map(|name| format!("functions/{name}/src"));
-    let folders = folders
-        .chain(["shared/src", "shared/fencepost-test/src", "dev/src", "dev/bench/src", "tests"].map(str::to_owned));
-    for folder in folders {
-        Imports::of(&folder).circles().into_iter().for_each(|circle| found.push(circle));
+    for folder in ["functions/src", "shared/src", "shared/fencepost-test/src", "dev/src", "dev/bench/src", "tests"] {
+        Imports::of(folder).circles().into_iter().for_each(|circle| found.push(circle));
     }
     found.report();
 }

@@ -1,173 +1,16 @@
 //! The rules of the repository. Each failure says what was forgotten, and where.
 
 use super::files::{
-    Complaints, all_rust, events, files, functions, has_queue, has_row, is_member, is_status, is_variable, production,
-    read, relative, root, router, routes_in_template, sources, strings, template, toml, words,
+    Complaints, Source, all_rust, files, is_status, production, read, relative, root, sources, strings, template, toml,
+    words,
 };
-use crate::harness::routes::routes_in_code;
 use dev::template::{Function, TIMEOUT_VARIABLE};
-use std::collections::BTreeSet;
 use std::fs;
 
 const MAX_LINES: usize = 450;
 
 /// The only folder with the text of condition expressions.
 const CONDITIONS: &str = "shared/src/protocol/condition/";
-
-#[test]
-fn every_function_is_wired_up_under_one_name() {
-    let template = template();
-    let mut missing = Complaints::default();
-    for folder in functions() {
-        let manifest = toml(&format!("functions/{folder}/Cargo.toml"));
-        let package = manifest["package"]["name"].as_str().expect("a package has a name").to_owned();
-        missing.unless(package == folder, || format!("functions/{folder}/Cargo.toml: name the package {folder}"));
-        let member = is_member(&format!("functions/{folder}"));
-        missing.unless(member, || format!("Cargo.toml: add functions/{folder} to the members of the workspace"));
-        let declared = template.functions.iter().filter(|function| function.name == folder).count();
-        missing.unless(declared == 1, || {
-            format!("template.yaml: {declared} functions have BuildProperties.Binary {folder}; there must be one")
-        });
-        let wiring = format!("functions/{folder}/src/main.rs");
-        missing.unless(root().join(&wiring).exists(), || format!("{wiring} is missing"));
-    }
-    for function in &template.functions {
-        let known = functions().contains(&function.name);
-        missing.unless(known, || {
-            format!(
-                "template.yaml: {} is built from {}, which is no folder of functions/",
-                function.logical_id, function.name
-            )
-        });
-    }
-    missing.report();
-}
-
-#[test]
-fn every_route_of_a_function_is_in_the_template_the_router_the_readme_and_one_event() {
-    let (code, template, router, events) = (routes_in_code(), template(), router(), events());
-    let readme = fs::read_to_string(root().join("README.md")).unwrap_or_default();
-    let mut missing = Complaints::default();
-    for name in functions() {
-        let declared = routes_in_template(&template, &name);
-        let none = BTreeSet::new();
-        if !code.contains_key(name.as_str()) && !declared.is_empty() {
-            let package = name.replace('-', "_");
-            missing.push(format!(
-                "tests/harness/routes.rs: add (\"{name}\", routes({package}::ROUTES)) to routes_in_code"
-            ));
-            continue;
-        }
-        let routes = code.get(name.as_str()).unwrap_or(&none);
-        let routed = router.get(&name).unwrap_or(&none);
-        missing.unless(!declared.is_empty() || has_queue(&template, &name), || {
-            format!("template.yaml: {name} has no events of type HttpApi or SQS, so nothing ever calls it")
-        });
-        missing
-            .difference(routes, &declared, |route| format!("template.yaml: {name} has no HttpApi event for {route}"));
-        missing.difference(&declared, routes, |route| {
-            format!("functions/{name}: template.yaml sends it {route}, which is not in ROUTES")
-        });
-        missing.difference(routes, routed, |route| {
-            format!("Cargo.toml: {route} of {name} is missing in [workspace.metadata.lambda.watch.router]")
-        });
-        missing.difference(routed, routes, |route| {
-            format!("Cargo.toml: the router of cargo lambda sends {route} to {name}, which does not have it")
-        });
-        for route in routes {
-            let samples = events.iter().filter(|(_, event)| event["routeKey"] == route.as_str()).count();
-            missing.unless(samples == 1, || {
-                format!("events/: {samples} events have the routeKey {route}; there must be one")
-            });
-            missing.unless(has_row(&readme, route), || format!("README.md: no table row has `{route}`"));
-        }
-    }
-    let all: BTreeSet<_> = code.values().flatten().cloned().collect();
-    for (file, event) in &events {
-        let Some(route) = event["routeKey"].as_str() else { continue };
-        let known = all.contains(route)
-            || functions().iter().any(|name| !code.contains_key(name.as_str()) && file.contains(name.as_str()));
-        missing.unless(known, || format!("{file}: no function has the route {route}"));
-    }
-    missing.report();
-}
-
-#[test]
-fn every_event_is_whole_and_named_after_its_function() {
-    let names = functions();
-    let mut missing = Complaints::default();
-    for (file, event) in events() {
-        let owner = names
-            .iter()
-            .find(|name| file.starts_with(&format!("events/{name}-")) || file == format!("events/{name}.json"));
-        missing.unless(owner.is_some(), || format!("{file}: begin its name with the name of a function"));
-        let Some(route) = event["routeKey"].as_str() else {
-            let batch = event["Records"].as_array().is_some_and(|records| !records.is_empty());
-            missing.unless(batch, || format!("{file}: neither an HTTP API event (routeKey) nor a batch (Records)"));
-            continue;
-        };
-        let context = &event["requestContext"];
-        let method = context["http"]["method"].as_str().unwrap_or_default();
-        let path = event["rawPath"].as_str().unwrap_or_default();
-        let (route_method, template) = route.split_once(' ').unwrap_or_default();
-        missing.unless(event["version"] == "2.0", || format!("{file}: version must be \"2.0\""));
-        missing.unless(method == route_method, || {
-            format!("{file}: requestContext.http.method is not the {route_method} of its routeKey")
-        });
-        let filled = event["pathParameters"]
-            .as_object()
-            .into_iter()
-            .flatten()
-            .fold(template.to_owned(), |path, (name, value)| {
-                path.replace(&format!("{{{name}}}"), value.as_str().unwrap_or_default())
-            });
-        missing.unless(path == filled, || {
-            format!("{file}: rawPath is {path}, routeKey with pathParameters gives {filled}")
-        });
-    }
-    missing.report();
-}
-
-#[test]
-fn every_function_has_an_event_and_a_readme_row() {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap_or_default();
-    let (template, events) = (template(), events());
-    let mut missing = Complaints::default();
-    for name in functions() {
-        let sample = events.keys().any(|file| file.starts_with(&format!("events/{name}")));
-        missing.unless(sample, || format!("events/: no event is named after {name}"));
-        let batch = format!("events/{name}-batch.json");
-        missing.unless(!has_queue(&template, &name) || events.contains_key(&batch), || {
-            format!("{batch} is missing: `cargo dev` prints how to send it")
-        });
-        missing.unless(has_row(&readme, &name), || format!("README.md: no table row has `{name}`"));
-    }
-    missing.report();
-}
-
-#[test]
-fn a_function_and_the_template_agree_on_its_environment() {
-    let mut missing = Complaints::default();
-    // The crate reads these on behalf of every function.
-    let crates: String = sources("shared/src/lambda").iter().map(|source| source.code.clone()).collect();
-    let of_all: BTreeSet<_> = strings(&crates).filter(|text| is_variable(text)).collect();
-    for function in template().functions.iter().filter(|function| functions().contains(&function.name)) {
-        let Function { name, environment, .. } = function;
-        let code: String = sources(&format!("functions/{name}/src")).iter().map(|source| source.code.clone()).collect();
-        let named: BTreeSet<_> = strings(&code).filter(|text| is_variable(text)).collect();
-        for variable in environment.keys().map(String::as_str) {
-            missing.unless(named.contains(variable) || of_all.contains(variable), || {
-                format!("functions/{name}: template.yaml sets {variable}, which no file of the function names")
-            });
-        }
-        for variable in named {
-            missing.unless(environment.contains_key(variable), || {
-                format!("template.yaml: functions/{name} names {variable}, which its Environment does not set")
-            });
-        }
-    }
-    missing.report();
-}
 
 #[test]
 fn the_timeout_that_a_function_is_told_is_its_timeout() {
@@ -227,7 +70,7 @@ fn only_the_folder_lambda_knows_lambda() {
     let mut found = Complaints::default();
     for source in production() {
         let is_lambda = source.path.starts_with("shared/src/lambda/");
-        let is_wiring = source.path.ends_with("/src/main.rs");
+        let is_wiring = source.module() == "bin";
         for (number, line) in source.lines().filter(|_| !is_lambda && !is_wiring) {
             let transport = words(line)
                 .find(|word| ["lambda_runtime", "aws_lambda_events", "lambda_http", "LambdaEvent"].contains(word));
@@ -241,16 +84,14 @@ fn only_the_folder_lambda_knows_lambda() {
 
 #[test]
 fn functions_and_the_crate_depend_in_one_direction() {
-    let names = functions();
     let mut found = Complaints::default();
-    let folders = names.iter().map(|name| format!("functions/{name}")).chain(["shared".to_owned()]);
-    for folder in folders {
+    for folder in ["functions", "shared"] {
         let manifest = toml(&format!("{folder}/Cargo.toml"));
         for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
             let Some(dependencies) = manifest.get(section).and_then(toml::Value::as_table) else { continue };
             for name in dependencies
                 .keys()
-                .filter(|name| names.contains(*name) || ["bench", "dev", "baseline", "tests"].contains(&name.as_str()))
+                .filter(|name| ["functions", "bench", "dev", "baseline", "tests"].contains(&name.as_str()))
             {
                 found.push(format!(
                     "{folder}/Cargo.toml: {folder} must not depend on {name}; what both need goes into shared/"
@@ -264,20 +105,19 @@ fn functions_and_the_crate_depend_in_one_direction() {
 #[test]
 fn decisions_are_pure() {
     let mut found = Complaints::default();
-    for name in functions() {
-        for source in
-            sources(&format!("functions/{name}/src")).iter().filter(|source| source.code.contains("fn decide"))
-        {
-            for (number, line) in source.lines() {
-                let impure = words(line).find(|word| {
-                    ["async", "await", "tokio", "Table", "Client", "Store", "Clock", "Rng", "SystemTime", "env"]
-                        .contains(word)
-                });
-                found.unless(impure.is_none(), || {
-                    let word = impure.unwrap_or_default();
-                    format!("{}:{number}: {word} in a file of decisions; hand in what it gives, so that deciding again is safe", source.path)
-                });
-            }
+    for source in sources("functions/src").iter().filter(|source| source.code.contains("fn decide")) {
+        for (number, line) in source.lines() {
+            let impure = words(line).find(|word| {
+                ["async", "await", "tokio", "Table", "Client", "Store", "Clock", "Rng", "SystemTime", "env"]
+                    .contains(word)
+            });
+            found.unless(impure.is_none(), || {
+                let word = impure.unwrap_or_default();
+                format!(
+                    "{}:{number}: {word} in a file of decisions; hand in what it gives, so that deciding again is safe",
+                    source.path
+                )
+            });
         }
     }
     found.report();
@@ -313,7 +153,8 @@ fn nothing_is_left_for_later_or_switched_off() {
 #[test]
 fn no_test_stands_where_none_is_built() {
     let mut found = Complaints::default();
-    for source in all_rust().iter().filter(|source| source.path.ends_with("src/main.rs")) {
+    let is_program = |source: &&Source| source.path.ends_with("src/main.rs") || source.module() == "bin";
+    for source in all_rust().iter().filter(is_program) {
         let is_tested = ["mod ", "#[test]", "#[cfg(test)]"].iter().any(|mark| source.text.contains(mark));
         found.unless(!is_tested, || format!("{}: put what has tests into the library beside it", source.path));
     }

@@ -1,21 +1,12 @@
 //! What a function needs outside its folder: its tables, its logical id, its events in CI, its pages.
 
-use super::files::{
-    Complaints, events, files, functions, has_row, read, relative, root, routes_in_template, sources, strings, template,
-};
-use dev::template::{Function, Template};
+use super::files::{Complaints, files, has_row, read, relative, root, sources, strings, template};
 use std::collections::BTreeSet;
 
-/// The tables of a function: its environment names them.
-fn tables_of<'a>(template: &'a Template, function: &Function) -> Vec<&'a dev::template::Table> {
-    let named: BTreeSet<_> = function.environment.values().collect();
-    template.tables.iter().filter(|table| named.contains(&table.name)).collect()
-}
-
-/// What a function's records and indexes name so, such as their partition keys: in a constant, or in a derived record.
-fn named(function: &str, constant: &str, derived: &str) -> BTreeSet<String> {
+/// The names that records and indexes have for a part of their key: in a constant, or in a derived record.
+fn named(constant: &str, derived: &str) -> BTreeSet<String> {
     let (constant, derived) = (format!("const {constant}: "), format!("{derived} = \""));
-    let sources = sources(&format!("functions/{function}/src"));
+    let sources = sources("functions/src");
     let lines = sources.iter().flat_map(|source| source.code.lines());
     let said = lines.filter_map(|line| match line.split_once("#[record(") {
         Some((_, options)) => options.split_once(&derived).map(|(_, rest)| rest.split('"').take(1).collect()),
@@ -28,20 +19,13 @@ fn named(function: &str, constant: &str, derived: &str) -> BTreeSet<String> {
 fn a_record_has_the_keys_of_its_table() {
     let template = template();
     let mut missing = Complaints::default();
-    for function in &template.functions {
-        let tables = tables_of(&template, function);
-        for (constant, derived, role) in [("PARTITION_KEY", "key", "HASH"), ("SORT_KEY", "sort", "RANGE")] {
-            let indexes = tables.iter().flat_map(|table| &table.indexes).flat_map(|index| &index.key);
-            let keys = tables.iter().flat_map(|table| &table.key).chain(indexes);
-            let keys: Vec<_> = keys.filter(|key| key.role == role).collect();
-            for named in named(&function.name, constant, derived) {
-                missing.unless(keys.iter().any(|key| key.name == named), || {
-                    format!(
-                        "functions/{}: {constant} is {named}, but no table or index of it has this key",
-                        function.name
-                    )
-                });
-            }
+    for (constant, derived, role) in [("PARTITION_KEY", "key", "HASH"), ("SORT_KEY", "sort", "RANGE")] {
+        let indexes = template.tables.iter().flat_map(|table| &table.indexes).flat_map(|index| &index.key);
+        let keys: Vec<_> = template.tables.iter().flat_map(|table| &table.key).chain(indexes).collect();
+        for named in named(constant, derived) {
+            missing.unless(keys.iter().any(|key| key.role == role && key.name == named), || {
+                format!("functions/src: {constant} is {named}, but no table or index of template.yaml has this key")
+            });
         }
     }
     missing.report();
@@ -79,46 +63,13 @@ fn a_function_has_the_logical_id_that_follows_from_its_name() {
 }
 
 #[test]
-fn every_event_has_a_step_that_says_what_is_answered() {
-    let steps = read(".ci/sam-local");
+fn the_page_about_operations_has_every_setting_of_the_template() {
+    let operations = read("docs/operations.md");
     let mut missing = Complaints::default();
-    for file in events().keys() {
-        let name = file.trim_start_matches("events/").trim_end_matches(".json");
-        let step = functions().iter().any(|function| {
-            let what = name.strip_prefix(&format!("{function}-"));
-            what.is_some_and(|what| steps.contains(&format!(r#"("{function}", "{what}""#)))
+    for variable in template().functions.iter().flat_map(|function| function.environment.keys()) {
+        missing.unless(has_row(&operations, variable), || {
+            format!("docs/operations.md, Start-up settings: no row has `{variable}`")
         });
-        missing.unless(step, || format!(".ci/sam-local: no step sends {file} and says what is answered"));
-    }
-    missing.report();
-}
-
-#[test]
-fn every_function_runs_as_a_process_of_the_tests() {
-    let text = read("tests/function.rs");
-    let mut missing = Complaints::default();
-    for name in functions() {
-        missing.unless(text.contains(&format!("Some(\"{name}\")")), || {
-            format!("tests/function.rs: add a line for {name}")
-        });
-    }
-    missing.report();
-}
-
-#[test]
-fn the_pages_know_every_route_and_every_setting() {
-    let (http, operations) = (read("docs/http-api.md"), read("docs/operations.md"));
-    let template = template();
-    let mut missing = Complaints::default();
-    for function in &template.functions {
-        for route in routes_in_template(&template, &function.name) {
-            missing.unless(has_row(&http, &route), || format!("docs/http-api.md: no table row has `{route}`"));
-        }
-        for variable in function.environment.keys() {
-            missing.unless(has_row(&operations, variable), || {
-                format!("docs/operations.md, Start-up settings: no row has `{variable}`")
-            });
-        }
     }
     missing.report();
 }

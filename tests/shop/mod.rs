@@ -9,6 +9,5 @@ mod hot_product;
 mod listings;
 mod processes;
 mod routes;
-mod stock;
 mod succession;
 pub mod world;

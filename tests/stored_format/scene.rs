@@ -99,7 +99,8 @@ impl Scene {
         batch["Records"][0]["body"] = json!(body.to_string());
         let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
         let event = LambdaEvent::new(payload, context(ALLOWED));
-        let answer = Box::pin(respond_batch(&self.mappings.app.deletes, &delete_mapping::handle, event)).await;
+        let answer =
+            Box::pin(respond_batch(&self.mappings.app.deletes, &functions::delete_mapping::handle, event)).await;
         let answer = serde_json::to_value(answer.expect("an answer")).expect("JSON");
         assert_eq!(answer["batchItemFailures"], json!([]));
     }

@@ -16,8 +16,8 @@ use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use fencepost::http::{Body, Request};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Clock, Key, Rng, Store};
-use place_order::stock::{Product, Status};
-use place_order::{App, handle};
+use functions::place_order::{App, handle};
+use functions::product::new_product;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -262,9 +262,8 @@ fn with_retries(client: &Client) -> Client {
 }
 
 async fn create(client: &Client, products: usize) {
-    let table = Store::new(client).table::<Product>(PRODUCTS);
-    let updated_at = Timestamp::from(SystemTime::UNIX_EPOCH);
-    let product = Product { stock: STOCK, low_stock_at: 0, status: Status::InStock, updated_at };
+    let table = Store::new(client).table(PRODUCTS);
+    let product = new_product(STOCK, 0, Timestamp::from(SystemTime::UNIX_EPOCH));
     for number in 0..products {
         let key = Key::from(format!("p-{number}").as_str());
         table.create(&key, &product, &table::call()).await.expect("a new product");

@@ -72,7 +72,7 @@ pub struct KeyAttribute {
 pub struct Function {
     /// The logical id.
     pub logical_id: String,
-    /// The binary of the function. Its folder and package have the same name.
+    /// The binary of the function.
     pub name: String,
     /// The environment, with every `!Ref` resolved: a table to its name, a parameter to its default.
     pub environment: BTreeMap<String, String>,

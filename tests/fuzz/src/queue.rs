@@ -5,10 +5,12 @@
 
 use crate::running::{context, now, over, with_functions};
 use aws_lambda_events::sqs::SqsEvent;
-use delete_mapping::task::parse_task;
+use fencepost::Call;
 use fencepost::http::Problem;
 use fencepost::lambda::respond_batch;
 use fencepost::timestamp::Timestamp;
+use functions::delete_mapping::task::parse_task;
+use functions::function::Queue;
 use lambda_runtime::LambdaEvent;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -20,13 +22,14 @@ pub fn play(input: &[u8]) {
         check_task(body);
     }
     with_functions(|functions| {
-        let outcomes = functions.wait(delete_mapping::handle(&functions.deletes, &bodies, &over()));
+        let outcomes = functions.wait(functions.deletes.take(&bodies, &over()));
         assert_eq!(outcomes.len(), bodies.len());
         for (body, outcome) in bodies.iter().zip(outcomes) {
             check_problem(body, &outcome.expect_err("nothing can be deleted when the time is over"));
         }
         let batch = LambdaEvent::new(event.clone(), context());
-        let answer = functions.wait(respond_batch(&functions.deletes, &delete_mapping::handle, batch));
+        let take = async |app: &&dyn Queue, bodies: &[&str], call: &Call| app.take(bodies, call).await;
+        let answer = functions.wait(respond_batch(&&*functions.deletes, &take, batch));
         let ids: BTreeSet<&str> = event.records.iter().filter_map(|message| message.message_id.as_deref()).collect();
         let is_named =
             event.records.iter().all(|message| message.message_id.as_deref().is_some_and(|id| !id.is_empty()));

@@ -95,40 +95,40 @@ fn check_typed(request: &Request) {
     let moment = Timestamp::from(now());
     let in_text = |text: String| Request { body: Body { text, is_base64: false }, ..request.clone() };
     let with = |body: Value| in_text(body.to_string());
-    if let Ok(device) = device_state::requests::parse_device(request, moment) {
-        let payload = serde_json::to_string(&device_state::requests::payload_of_device(&device));
+    if let Ok(device) = functions::device_state::requests::parse_device(request, moment) {
+        let payload = serde_json::to_string(&functions::device_state::requests::payload_of_device(&device));
         let printed = in_text(payload.expect("JSON"));
-        assert_eq!(device_state::requests::parse_device(&printed, moment).ok(), Some(device));
+        assert_eq!(functions::device_state::requests::parse_device(&printed, moment).ok(), Some(device));
     }
-    if let Ok(adjustment) = device_state::requests::parse_adjustment(request) {
-        let mut body = device_state::requests::payload_of_adjustment(&adjustment);
+    if let Ok(adjustment) = functions::device_state::requests::parse_adjustment(request) {
+        let mut body = functions::device_state::requests::payload_of_adjustment(&adjustment);
         body.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
-        assert_eq!(device_state::requests::parse_adjustment(&with(body)).ok(), Some(adjustment));
+        assert_eq!(functions::device_state::requests::parse_adjustment(&with(body)).ok(), Some(adjustment));
     }
-    if let Ok(product) = inventory::requests::parse_product(request, moment) {
+    if let Ok(product) = functions::inventory::requests::parse_product(request, moment) {
         let printed = with(json!({"stock": product.stock, "lowStockAt": product.low_stock_at}));
-        assert_eq!(inventory::requests::parse_product(&printed, moment).ok(), Some(product));
+        assert_eq!(functions::inventory::requests::parse_product(&printed, moment).ok(), Some(product));
     }
-    if let Ok(placement) = place_order::requests::parse_placement(request) {
-        let line = |line: &place_order::order::Line| json!({"productId": line.product_id, "quantity": line.quantity});
+    if let Ok(placement) = functions::place_order::requests::parse_placement(request) {
+        let line = |line: &functions::place_order::order::Line| json!({"productId": line.product_id, "quantity": line.quantity});
         let lines: Vec<_> = placement.lines.iter().map(line).collect();
         let printed = with(json!({"userId": placement.user_id, "lines": lines}));
-        assert_eq!(place_order::requests::parse_placement(&printed).ok(), Some(placement));
+        assert_eq!(functions::place_order::requests::parse_placement(&printed).ok(), Some(placement));
     }
-    if let Ok(wanted) = lease::requests::parse_acquire(request) {
+    if let Ok(wanted) = functions::lease::requests::parse_acquire(request) {
         let printed = with(json!({"holder": wanted.holder.as_str(), "ttlSeconds": wanted.ttl_seconds}));
-        assert_eq!(lease::requests::parse_acquire(&printed).ok(), Some(wanted));
+        assert_eq!(functions::lease::requests::parse_acquire(&printed).ok(), Some(wanted));
     }
-    if let Ok(wanted) = ensure_child::requests::parse_wanted(request) {
+    if let Ok(wanted) = functions::ensure_child::requests::parse_wanted(request) {
         let mut body = json!({"parentUid": wanted.parent_uid.as_str(), "spec": wanted.spec});
         if let Some(lease) = &wanted.lease {
             body["lease"] = json!({"key": lease.key.as_str(), "token": lease.token});
         }
-        assert_eq!(ensure_child::requests::parse_wanted(&with(body)).ok(), Some(wanted));
+        assert_eq!(functions::ensure_child::requests::parse_wanted(&with(body)).ok(), Some(wanted));
     }
-    if let Ok(mapping) = host_mapping::requests::parse_mapping(request, moment) {
+    if let Ok(mapping) = functions::host_mapping::requests::parse_mapping(request, moment) {
         let created = Timestamp::from_epoch_millis(mapping.creation_timestamp).expect("a moment");
         let body = json!({"cellId": mapping.cell_id, "instanceId": mapping.instance_id, "creationTimestamp": created});
-        assert_eq!(host_mapping::requests::parse_mapping(&with(body), moment).ok(), Some(mapping));
+        assert_eq!(functions::host_mapping::requests::parse_mapping(&with(body), moment).ok(), Some(mapping));
     }
 }

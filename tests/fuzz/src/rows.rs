@@ -11,7 +11,8 @@ use fencepost::testing::{
 };
 use fencepost::timestamp::Timestamp;
 use fencepost::{Attributes, Failure, Names, Record, Settings};
-use inventory::product::Product;
+use functions::mapping::Mapping;
+use functions::product::{Product, new_product};
 use serde::{Deserialize, Serialize};
 
 macro_rules! table {
@@ -67,7 +68,7 @@ impl Made for Product {
 
     fn made(input: &mut Input) -> Self {
         let now = Timestamp::from(crate::running::now());
-        inventory::product::new_product(i64::from(input.byte()), i64::from(input.byte()), now)
+        new_product(i64::from(input.byte()), i64::from(input.byte()), now)
     }
 }
 
@@ -222,7 +223,7 @@ fn check_others(row: &Attributes) {
         Err(Failure::CorruptItem { reason }) => assert!(!reason.is_empty()),
         Err(other) => panic!("{other:?}"),
     }
-    match read_mapping::<host_mapping::mapping::Mapping>(row) {
+    match read_mapping::<Mapping>(row) {
         Ok((key, instance)) => {
             assert_eq!(instance.is_none(), row.contains_key("_purgeAt"));
             if let Some(instance) = instance {

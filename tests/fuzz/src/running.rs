@@ -3,7 +3,9 @@
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::encodings;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use fencepost::http::Request;
 use fencepost::{Call, Clock, Deadline, Store};
+use functions::function::{Environment, Event, Http, Queue};
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
@@ -29,13 +31,9 @@ pub fn context() -> Context {
 }
 
 pub struct Functions {
-    pub devices: device_state::App,
-    pub children: ensure_child::App,
-    pub mappings: host_mapping::App,
-    pub inventory: inventory::App,
-    pub leases: lease::App,
-    pub orders: place_order::App,
-    pub deletes: delete_mapping::App,
+    pub deletes: Box<dyn Queue>,
+    /// Those with routes, by their names.
+    with_routes: Vec<(&'static str, Box<dyn Http>)>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -57,15 +55,17 @@ impl Functions {
             .credentials_provider(Credentials::new("fuzz", "fuzz", None, None, "fuzz"))
             .build();
         let store = Store::new(&aws_sdk_dynamodb::Client::from_conf(config)).with_clock(Clock::new(now));
-        let leases = || store.leases("Leases");
+        let tables: &Environment = &|name| name.strip_suffix("_TABLE").map(str::to_owned);
+        let (mut with_routes, mut deletes) = (Vec::new(), None);
+        for function in functions::ALL {
+            match &function.event {
+                Event::Http { start, .. } => with_routes.push((function.name, start(&store, tables).expect("tables"))),
+                Event::Sqs { start, .. } => deletes = Some(start(&store, tables).expect("tables")),
+            }
+        }
         Functions {
-            devices: device_state::App::new(store.table("D"), store.idempotency("R"), Duration::from_mins(5)),
-            children: ensure_child::App::new(store.table("C"), leases()),
-            mappings: host_mapping::App::new(store.lww_table("M")),
-            inventory: inventory::App::new(store.table("P"), store.idempotency("R")),
-            leases: lease::App::new(leases()),
-            orders: place_order::App::new(store.table("O"), store.table("P")),
-            deletes: delete_mapping::App::new(store.lww_table("M")),
+            deletes: deletes.expect("a function with a queue"),
+            with_routes,
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),
         }
     }
@@ -76,30 +76,22 @@ impl Functions {
 
     /// What each function with routes answers to the event.
     pub fn answers(&self, event: &ApiGatewayV2httpRequest) -> Vec<(&'static str, Answer)> {
-        macro_rules! answer {
-            ($app:expr, $handle:path) => {{
-                let event = LambdaEvent::new(event.clone(), context());
-                let answer = self.wait(Box::pin(fencepost::lambda::respond($app, &$handle, event)));
-                let text = |value: &aws_lambda_events::http::HeaderValue| value.to_str().expect("text").to_owned();
-                let body = match &answer.body {
-                    Some(encodings::Body::Text(text)) => serde_json::from_str(text).expect("a body is JSON"),
-                    _ => Value::Null,
-                };
-                Answer {
-                    status: answer.status_code,
-                    headers: answer.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
-                    body,
-                }
-            }};
-        }
-        vec![
-            ("device-state", answer!(&self.devices, device_state::handle)),
-            ("ensure-child", answer!(&self.children, ensure_child::handle)),
-            ("host-mapping", answer!(&self.mappings, host_mapping::handle)),
-            ("inventory", answer!(&self.inventory, inventory::handle)),
-            ("lease", answer!(&self.leases, lease::handle)),
-            ("place-order", answer!(&self.orders, place_order::handle)),
-        ]
+        let handle = async |app: &&dyn Http, request: &Request, call: &Call| app.answer(request, call).await;
+        let answer = |app: &dyn Http| {
+            let event = LambdaEvent::new(event.clone(), context());
+            let answer = self.wait(Box::pin(fencepost::lambda::respond(&app, &handle, event)));
+            let text = |value: &aws_lambda_events::http::HeaderValue| value.to_str().expect("text").to_owned();
+            let body = match &answer.body {
+                Some(encodings::Body::Text(text)) => serde_json::from_str(text).expect("a body is JSON"),
+                _ => Value::Null,
+            };
+            Answer {
+                status: answer.status_code,
+                headers: answer.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
+                body,
+            }
+        };
+        self.with_routes.iter().map(|(name, app)| (*name, answer(&**app))).collect()
     }
 }
 

@@ -9,10 +9,10 @@ use crate::harness::functions::LEASES;
 use crate::harness::seeds::{asked, asked_seeds};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use ensure_child::App;
 use fencepost::http::Problem;
 use fencepost::http::{Body, Request};
 use fencepost::{Call, Deadline, Lease, LeaseTerms, Leases};
+use functions::ensure_child::App;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Leader {
         };
         loop {
             let call = Call::new(Deadline::within(Duration::from_secs(2)));
-            let answer = ensure_child::handle(&self.app, &request, &call).await;
+            let answer = functions::ensure_child::handle(&self.app, &request, &call).await;
             let status = answer.unwrap_or_else(Problem::into_response).status();
             if status < 500 {
                 return Some(status);

@@ -122,7 +122,7 @@ fn moved_on(step: &Step<'_>) -> Option<&'static str> {
     };
     let kept_until = row["_purgeAt"]["N"].as_str().and_then(|seconds| seconds.parse::<u64>().ok());
     let whole = row.get("cellId").is_some() == after.live;
-    let month = LwwTable::<host_mapping::mapping::Mapping>::TOMBSTONE_RETENTION;
+    let month = LwwTable::<functions::mapping::Mapping>::TOMBSTONE_RETENTION;
     if !whole
         || kept_until.is_some_and(|seconds| seconds < (EPOCH + month).saturating_sub(Duration::from_mins(5)).as_secs())
     {

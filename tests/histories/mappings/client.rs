@@ -22,8 +22,8 @@ pub struct Client {
     network: Arc<Network>,
     number: u64,
     wire: Wire,
-    mappings: host_mapping::App,
-    deletes: delete_mapping::App,
+    mappings: functions::host_mapping::App,
+    deletes: functions::delete_mapping::App,
 }
 
 impl Client {
@@ -31,8 +31,8 @@ impl Client {
         let clock = scene.clocks.draw();
         let wire = clock.wire(network);
         let store = store_on(network, &wire.client(), move || clock.now(EPOCH));
-        let mappings = host_mapping::App::new(store.lww_table(MAPPINGS));
-        let deletes = delete_mapping::App::new(store.lww_table(MAPPINGS));
+        let mappings = functions::host_mapping::App::new(store.lww_table(MAPPINGS));
+        let deletes = functions::delete_mapping::App::new(store.lww_table(MAPPINGS));
         let number = u64::try_from(number).expect("few");
         Client { scene: scene.clone(), network: network.clone(), number, wire, mappings, deletes }
     }
@@ -127,7 +127,8 @@ impl Client {
     async fn send(&self, address: usize, what: What) -> Told {
         let request = request(self.written(address), &what);
         let (number, began, call) = self.invocation();
-        let handled = Freezing::new(&self.network, host_mapping::handle(&self.mappings, &request, &call)).await;
+        let handled =
+            Freezing::new(&self.network, functions::host_mapping::handle(&self.mappings, &request, &call)).await;
         let kept = &self.scene.plan.addresses[address].kept;
         let told = told(kept, &what, &handled.unwrap_or_else(Problem::into_response));
         let ended = Instant::now();
@@ -144,7 +145,8 @@ impl Client {
         let bodies: Vec<_> = asks.iter().map(message).collect();
         let bodies: Vec<_> = bodies.iter().map(String::as_str).collect();
         let (number, began, call) = self.invocation();
-        let outcomes = Freezing::new(&self.network, delete_mapping::handle(&self.deletes, &bodies, &call)).await;
+        let outcomes =
+            Freezing::new(&self.network, functions::delete_mapping::handle(&self.deletes, &bodies, &call)).await;
         assert_eq!(outcomes.len(), batch.len(), "one outcome for each message");
         let ended = Instant::now();
         let failed = outcomes.iter().map(Result::is_err).collect();

@@ -22,8 +22,8 @@ const NAMES: [&str; 3] = ["i-A", "i-a", "i-b"];
 /// Both functions on one engine.
 struct Doors {
     engine: Engine,
-    mappings: host_mapping::App,
-    deletes: delete_mapping::App,
+    mappings: functions::host_mapping::App,
+    deletes: functions::delete_mapping::App,
     register: Event,
     get: Event,
     delete: Event,
@@ -37,8 +37,8 @@ impl Doors {
         let now = || SystemTime::UNIX_EPOCH + Duration::from_millis(TEN);
         let store = store(&client, now, || 7);
         Doors {
-            mappings: host_mapping::App::new(store.lww_table(MAPPINGS)),
-            deletes: delete_mapping::App::new(store.lww_table(MAPPINGS)),
+            mappings: functions::host_mapping::App::new(store.lww_table(MAPPINGS)),
+            deletes: functions::delete_mapping::App::new(store.lww_table(MAPPINGS)),
             register: load("host-mapping-register"),
             get: load("host-mapping-get"),
             delete: load("host-mapping-delete"),
@@ -51,7 +51,7 @@ impl Doors {
         assert_eq!(event.0["pathParameters"]["hostIp"], ADDRESS);
         let payload: ApiGatewayV2httpRequest = serde_json::from_value(event.0).expect("an event");
         let event = LambdaEvent::new(payload, Context::default());
-        Box::pin(fencepost::lambda::respond(&self.mappings, &host_mapping::handle, event)).await.into()
+        Box::pin(fencepost::lambda::respond(&self.mappings, &functions::host_mapping::handle, event)).await.into()
     }
 
     /// What is seen there.
@@ -94,7 +94,7 @@ impl Doors {
         event.0["Records"][0]["body"] = json!(who.message(ADDRESS).to_string());
         let payload: SqsEvent = serde_json::from_value(event.0).expect("a batch");
         let event = LambdaEvent::new(payload, Context::default());
-        let answer = fencepost::lambda::respond_batch(&self.deletes, &delete_mapping::handle, event).await;
+        let answer = fencepost::lambda::respond_batch(&self.deletes, &functions::delete_mapping::handle, event).await;
         assert_eq!(answer.expect("an answer").batch_item_failures.len(), 0, "{who:?}");
     }
 

@@ -19,8 +19,8 @@ pub struct Clerk {
     network: Arc<Network>,
     number: u64,
     wire: Wire,
-    inventory: inventory::App,
-    orders: place_order::App,
+    inventory: functions::inventory::App,
+    orders: functions::place_order::App,
     wrong: Wrong,
 }
 
@@ -29,8 +29,8 @@ impl Clerk {
         let clock = scene.clocks.draw();
         let wire = clock.wire(network);
         let store = store_on(network, &wire.client(), move || clock.now(EPOCH));
-        let inventory = inventory::App::new(store.table(PRODUCTS), store.idempotency(RECORDS));
-        let orders = place_order::App::new(store.table(ORDERS), store.table(PRODUCTS));
+        let inventory = functions::inventory::App::new(store.table(PRODUCTS), store.idempotency(RECORDS));
+        let orders = functions::place_order::App::new(store.table(ORDERS), store.table(PRODUCTS));
         let wrong = Wrong::new(&store);
         Clerk { scene: scene.clone(), network: network.clone(), number, wire, inventory, orders, wrong }
     }
@@ -99,9 +99,9 @@ impl Clerk {
         }
         let request = request(plan, what);
         if request.path.starts_with("/products") {
-            inventory::handle(&self.inventory, &request, call).await
+            functions::inventory::handle(&self.inventory, &request, call).await
         } else {
-            place_order::handle(&self.orders, &request, call).await
+            functions::place_order::handle(&self.orders, &request, call).await
         }
     }
 }

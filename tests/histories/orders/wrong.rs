@@ -5,8 +5,9 @@ use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::http::{Items, Problem, Response};
 use fencepost::{Call, Key, Reads, Record, Store, Table, Transactions, Versioned};
-use inventory::product::decide_adjust;
-use place_order::order::{Line, Order, Placement, decide_place};
+use functions::inventory::adjustment::decide_adjust;
+use functions::place_order::order::{Line, Order, Placement, decide_place};
+use functions::product::Product;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -15,8 +16,7 @@ pub struct Wrong {
     transactions: Transactions,
     notes: Table<Note>,
     orders: Table<Order>,
-    products: Table<inventory::product::Product>,
-    stock: Table<place_order::stock::Product>,
+    products: Table<Product>,
 }
 
 /// A record of its own making.
@@ -34,7 +34,6 @@ impl Wrong {
             notes: store.table(RECORDS),
             orders: store.table(ORDERS),
             products: store.table(PRODUCTS),
-            stock: store.table(PRODUCTS),
         }
     }
 
@@ -49,7 +48,7 @@ impl Wrong {
         let (product, by) = plan.restocks[restock];
         let now = || self.store.now();
         let product = Key::from(plan.products[product].as_str());
-        let decide = |product: &inventory::product::Product| decide_adjust(product, by, now());
+        let decide = |product: &Product| decide_adjust(product, by, now());
         let answer = match self.products.update_with_retry(&product, call, decide).await {
             Ok(product) => Response::ok(product.at, &json!({"stock": product.value.stock})),
             Err(UpdateError::Failed(failure)) => return Err(Problem::from_keyed(failure)),
@@ -76,7 +75,8 @@ impl Wrong {
         loop {
             let mut reads = Reads::new();
             let item = reads.later("order", &self.orders, &Key::from(id.as_str()));
-            let product = |line: &Line| reads.item(&line.product_id, &self.stock, &Key::from(line.product_id.as_str()));
+            let product =
+                |line: &Line| reads.item(&line.product_id, &self.products, &Key::from(line.product_id.as_str()));
             let products: Vec<_> = placement.lines.iter().map(product).collect();
             let placed = self.transactions.transact_with_retry(reads, call, |attempt| {
                 if attempt.get(item)?.is_some() {

@@ -1,7 +1,7 @@
 //! What device-state does: every route on a device that never was, one that is and one that was deleted, with a key and
 //! without.
 
-use super::drive::{Drive, routes};
+use super::drive::Drive;
 use crate::harness::engine::Use;
 use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::Devices;
@@ -32,7 +32,7 @@ pub async fn used() -> BTreeSet<Use> {
         }
     }
     drive_keyed_changes(&drive).await;
-    drive.assert_succeeded(routes(device_state::ROUTES));
+    drive.assert_succeeded(&["device-state"]);
     drive.uses_of("device-state")
 }
 

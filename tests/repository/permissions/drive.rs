@@ -4,6 +4,7 @@ use crate::harness::engine::Use;
 use crate::harness::events::Event;
 use crate::harness::functions::Functions;
 use crate::harness::world::World;
+use functions::function::Function;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -32,9 +33,10 @@ impl<F: Functions> Drive<F> {
         }
     }
 
-    /// Asserts that each of these routes was answered with success.
-    pub fn assert_succeeded<'a>(&self, routes: impl IntoIterator<Item = &'a str>) {
-        let routes: BTreeSet<String> = routes.into_iter().map(str::to_owned).collect();
+    /// Asserts that each route of these functions was answered with success.
+    pub fn assert_succeeded(&self, functions: &[&str]) {
+        let of_these = functions::ALL.iter().filter(|function| functions.contains(&function.name));
+        let routes: BTreeSet<_> = of_these.flat_map(Function::routes).map(|route| route.at.to_owned()).collect();
         assert_eq!(self.succeeded, routes, "every route was seen to do its work");
     }
 
@@ -42,9 +44,4 @@ impl<F: Functions> Drive<F> {
     pub fn uses_of(&self, name: &str) -> BTreeSet<Use> {
         self.world.uses_of(name)
     }
-}
-
-/// The names of routes.
-pub fn routes<'a, R>(routes: &'a [(&'static str, R)]) -> impl Iterator<Item = &'static str> + use<'a, R> {
-    routes.iter().map(|(route, _)| *route)
 }

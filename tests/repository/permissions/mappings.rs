@@ -1,6 +1,6 @@
 //! What host-mapping and delete-mapping do: every route and every task, where it changes something and where not.
 
-use super::drive::{Drive, routes};
+use super::drive::Drive;
 use crate::harness::engine::Use;
 use crate::harness::events::{Event, event_of};
 use crate::harness::functions::Mappings;
@@ -55,9 +55,9 @@ pub async fn used() -> (BTreeSet<Use>, BTreeSet<Use>) {
         [(task(T1, None), true), (task(T2, Some("i-b")), true), (task(T3, None), true), (json!({}), false)]
     {
         let call = Call::new(Deadline::within(Duration::from_mins(1)));
-        let outcomes = delete_mapping::handle(deletes, &[task.to_string().as_str()], &call).await;
+        let outcomes = functions::delete_mapping::handle(deletes, &[task.to_string().as_str()], &call).await;
         assert_eq!(outcomes[0].is_ok(), is_done, "{task}");
     }
-    world.assert_succeeded(routes(host_mapping::ROUTES));
+    world.assert_succeeded(&["host-mapping"]);
     (world.uses_of("host-mapping"), world.uses_of("delete-mapping"))
 }

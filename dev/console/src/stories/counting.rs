@@ -109,8 +109,8 @@ fn count_of_lamp(engine: &Engine) -> i64 {
 }
 
 /// `device-state` on this store.
-fn device_state(store: &Store) -> device_state::App {
-    device_state::App::new(store.table(DEVICES), store.idempotency(RECORDS), Duration::from_mins(5))
+fn device_state(store: &Store) -> functions::device_state::App {
+    functions::device_state::App::new(store.table(DEVICES), store.idempotency(RECORDS), Duration::from_mins(5))
 }
 
 /// How many changes each client makes.
@@ -120,7 +120,7 @@ fn changes(settings: &Settings) -> u64 {
 
 async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
     let lamp = request("PUT /devices/{deviceId}", LAMP, &json!({ "state": { "count": 0 } }));
-    Box::pin(scene.prepare(device_state, device_state::handle, &lamp)).await;
+    Box::pin(scene.prepare(device_state, functions::device_state::handle, &lamp)).await;
     scene.trouble(settings);
     let adjust = &request("POST /devices/{deviceId}/adjustments", LAMP, body);
     let scene = &*scene;
@@ -128,10 +128,10 @@ async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
         let actor = scene.client(usize::try_from(user).expect("few"));
         let app = device_state(&actor.store());
         for _ in 0..changes(settings) {
-            let mut answer = Box::pin(actor.ask(&app, device_state::handle, adjust)).await;
+            let mut answer = Box::pin(actor.ask(&app, functions::device_state::handle, adjust)).await;
             // Nothing was applied, says the answer. So it is asked again.
             while answer.is_unavailable() {
-                answer = Box::pin(actor.ask(&app, device_state::handle, adjust)).await;
+                answer = Box::pin(actor.ask(&app, functions::device_state::handle, adjust)).await;
             }
             count(scene, answer.is_success(), answer.is_unknown());
         }

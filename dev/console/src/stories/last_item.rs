@@ -102,16 +102,16 @@ async fn buyers<'a, F: Future<Output = Ended> + 'a>(
 
 async fn shop(scene: Rc<Scene>, settings: &Settings) {
     let product = request("PUT /products/{productId}", LAST, &json!({ "stock": 1 }));
-    Box::pin(scene.prepare(inventory, inventory::handle, &product)).await;
+    Box::pin(scene.prepare(inventory, functions::inventory::handle, &product)).await;
     buyers(&scene, settings, |actor| Box::pin(order(actor))).await;
 }
 
-fn inventory(store: &Store) -> inventory::App {
-    inventory::App::new(store.table(PRODUCTS), store.idempotency("IdempotencyRecords"))
+fn inventory(store: &Store) -> functions::inventory::App {
+    functions::inventory::App::new(store.table(PRODUCTS), store.idempotency("IdempotencyRecords"))
 }
 
-fn place_order(store: &Store) -> place_order::App {
-    place_order::App::new(store.table(ORDERS), store.table(PRODUCTS))
+fn place_order(store: &Store) -> functions::place_order::App {
+    functions::place_order::App::new(store.table(ORDERS), store.table(PRODUCTS))
 }
 
 /// One buyer asks again, with the same key, until the answer is definite.
@@ -121,7 +121,7 @@ async fn order(actor: Actor<'_>) -> Ended {
     let mut order = request("POST /orders", "", &body);
     order.headers.insert("idempotency-key".to_owned(), format!("{:016x}", actor.scene().db().random()));
     for _ in 0..PATIENCE {
-        let answer = Box::pin(actor.ask(&app, place_order::handle, &order)).await;
+        let answer = Box::pin(actor.ask(&app, functions::place_order::handle, &order)).await;
         match answer.outcome {
             _ if answer.is_success() => return Ended::Acknowledged,
             "insufficient_stock" => return Ended::Refused,

@@ -93,20 +93,20 @@ where
 
 async fn hosts(scene: &Scene, settings: &Settings) {
     let register = async |actor: &Actor<'_>, instance: &str, created: &str| {
-        let app = host_mapping::App::new(actor.store().lww_table(MAPPINGS));
+        let app = functions::host_mapping::App::new(actor.store().lww_table(MAPPINGS));
         let body = json!({ "cellId": "cell-1", "instanceId": instance, "creationTimestamp": created });
         let register = request("PUT /mappings/{hostIp}", IP, &body);
-        let answer = Box::pin(actor.ask(&app, host_mapping::handle, &register)).await;
+        let answer = Box::pin(actor.ask(&app, functions::host_mapping::handle, &register)).await;
         scene.count("acknowledged", i64::from(answer.is_success()));
         scene.count("superseded", i64::from(answer.outcome == "superseded"));
         scene.ledger().tell_counters();
     };
     let delete = async |actor: &Actor<'_>| {
-        let app = delete_mapping::App::new(actor.store().lww_table(MAPPINGS));
+        let app = functions::delete_mapping::App::new(actor.store().lww_table(MAPPINGS));
         let message = json!({ "hostIp": IP, "instanceId": A, "creationTimestamp": CREATED_A }).to_string();
         // The queue delivers a message again until it succeeds.
         for _ in 0..20 {
-            if let Ok(outcome) = Box::pin(actor.deliver(&app, delete_mapping::handle, &message)).await {
+            if let Ok(outcome) = Box::pin(actor.deliver(&app, functions::delete_mapping::handle, &message)).await {
                 scene.count("acknowledged", 1);
                 scene.count("superseded", i64::from(outcome == "superseded"));
                 return;

@@ -1,9 +1,0 @@
-//! The Lambda function `host-mapping`: wiring only.
-
-use fencepost::lambda::{Error, serve};
-use host_mapping::{App, handle};
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
-    serve(App::from_env, handle).await
-}

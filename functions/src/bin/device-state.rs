@@ -1,0 +1,10 @@
+//! The Lambda function `device-state`: wiring only.
+
+use fencepost::lambda::{Error, serve};
+use functions::device_state;
+use functions::function::PROCESS;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    serve(|store| device_state::App::from_env(store, PROCESS), device_state::handle).await
+}

@@ -1,0 +1,10 @@
+//! The Lambda function `ensure-child`: wiring only.
+
+use fencepost::lambda::{Error, serve};
+use functions::ensure_child;
+use functions::function::PROCESS;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    serve(|store| ensure_child::App::from_env(store, PROCESS), ensure_child::handle).await
+}

@@ -1,0 +1,10 @@
+//! The Lambda function `host-mapping`: wiring only.
+
+use fencepost::lambda::{Error, serve};
+use functions::function::PROCESS;
+use functions::host_mapping;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    serve(|store| host_mapping::App::from_env(store, PROCESS), host_mapping::handle).await
+}

@@ -1,0 +1,10 @@
+//! The Lambda function `place-order`: wiring only.
+
+use fencepost::lambda::{Error, serve};
+use functions::function::PROCESS;
+use functions::place_order;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    serve(|store| place_order::App::from_env(store, PROCESS), place_order::handle).await
+}

@@ -1,0 +1,166 @@
+//! The function `ensure-child`: exactly one child for each parent, with any number of leaders.
+//!
+//! The key of the child is derived from the name and the uid of the parent. So a second create meets the first, from
+//! any caller. If the request names a lease, the create also demands that lease, and a leader that was replaced creates
+//! nothing. An existing child answers before the fence does.
+
+pub mod child;
+pub mod requests;
+
+use crate::function::{
+    Environment, Event, Function, LEASES_TABLE, Operation, Variable, http, listed, reads, refuses_key,
+};
+use child::{Child, child_id, same_spec};
+use fencepost::error::TransactError;
+use fencepost::http::{Items, Problem, Request, Response, Routes};
+use fencepost::{
+    Call, CreateError, Failure, FencingToken, Key, Leases, Plan, Reads, Source, Store, Table, Transactions, Versioned,
+};
+use requests::{Held, parse_uid, parse_wanted};
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "ensure-child",
+    event: Event::Http {
+        routes: || listed(ROUTES),
+        start: |store, environment| {
+            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
+        },
+    },
+    variables: &[CHILDREN_TABLE, LEASES_TABLE],
+};
+
+/// The table of children.
+const CHILDREN_TABLE: Variable = Variable::table("CHILDREN_TABLE", "the table of children");
+
+/// The state of the function between requests.
+#[derive(Debug)]
+pub struct App {
+    children: Items<Child>,
+    leases: Leases,
+    transactions: Transactions,
+}
+
+impl App {
+    /// Creates the function on these tables, which must belong to one store.
+    #[must_use]
+    pub fn new(children: Table<Child>, leases: Leases) -> Self {
+        let transactions = children.store().transactions();
+        App { children: Items::new(children), leases, transactions }
+    }
+
+    /// Creates the function from its environment.
+    ///
+    /// # Errors
+    /// A sentence that names the missing variable.
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
+        Ok(App::new(
+            store.table(CHILDREN_TABLE.required(environment)?),
+            store.leases(LEASES_TABLE.required(environment)?),
+        ))
+    }
+}
+
+/// The operations of the function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Route {
+    /// Create the child, or find the existing one.
+    Ensure,
+    /// Show the child.
+    Get,
+}
+
+const ROUTES: &Routes<Operation<Route>> = &[
+    ("PUT /parents/{parentId}/child", refuses_key(Route::Ensure)),
+    ("GET /parents/{parentId}/child", reads(Route::Get)),
+];
+
+/// Answers one request.
+///
+/// # Errors
+/// Returns a [`Problem`] for every response that is not a success.
+pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
+    let parent = matched.id("parentId")?;
+    match operation {
+        Route::Ensure => {
+            request.refuse_idempotency_key()?; // a second request gets the existing child
+            let if_absent = request.if_absent()?;
+            let wanted = parse_wanted(request)?;
+            ensure(app, wanted.into_child(&parent, app.transactions.store().now()), if_absent, call).await
+        }
+        Route::Get => {
+            let preconditions = request.read_preconditions()?;
+            app.children.get(&child_id(parent.as_str(), parse_uid(request)?.as_str()), &preconditions, call).await
+        }
+    }
+}
+
+/// A child that was created now, or that existed before.
+enum Ensured {
+    Created(Versioned<Child>),
+    Existing(Versioned<Child>),
+}
+
+/// Creates the child if its parent has none. Otherwise answers with the existing child.
+async fn ensure(
+    app: &App,
+    (child, lease): (Child, Option<Held>),
+    if_absent: bool,
+    call: &Call,
+) -> Result<Response, Problem> {
+    let id = child_id(&child.parent_id, &child.parent_uid);
+    let ensured = match lease {
+        None => create(app, &id, &child, call).await?,
+        Some(lease) => {
+            let token = app.leases.token(lease.key.as_str(), lease.token);
+            create_under(app, &token, &id, &child, call).await?
+        }
+    };
+    match ensured {
+        Ensured::Created(created) => Ok(Items::created(&id, &created)),
+        Ensured::Existing(there) if if_absent => Err(Problem::version_conflict(there.at)),
+        Ensured::Existing(there) => Ok(Items::ok(&id, &same_spec(&id, there, &child.spec)?)),
+    }
+}
+
+/// Creates the child if the key is free. Sends one write.
+async fn create(app: &App, id: &str, child: &Child, call: &Call) -> Result<Ensured, Failure> {
+    match app.children.table().create(&Key::from(id), child, call).await {
+        Ok(created) => Ok(Ensured::Created(created)),
+        Err(CreateError::Exists(there)) => Ok(Ensured::Existing(*there)),
+        Err(CreateError::Failed(failure)) => Err(failure),
+    }
+}
+
+/// Creates the child if the key is free and the lease is held under this token. Sends one read, and one transaction if
+/// there is no child. A refusal by the fence costs one more read.
+async fn create_under(
+    app: &App,
+    token: &FencingToken,
+    id: &str,
+    child: &Child,
+    call: &Call,
+) -> Result<Ensured, Failure> {
+    let mut reads = Reads::new();
+    let item = reads.item("child", app.children.table(), &Key::from(id));
+    let lease = reads.lease("lease", token);
+    let ensured = app.transactions.transact_with_retry(reads, call, |attempt| {
+        if let Some(there) = attempt.get(item)? {
+            return Ok(Plan::<_, Failure>::Keep(Ensured::Existing(there)));
+        }
+        attempt.require(lease)?;
+        let at = attempt.put_if_absent(item, child)?;
+        Ok(Plan::Commit(Ensured::Created(Versioned { value: child.clone(), at })))
+    });
+    match ensured.await {
+        Ok(ensured) => Ok(ensured),
+        // The child and the lease are not looked at in one moment. The child may exist by now, and it answers before
+        // the fence does.
+        Err(TransactError::Failed(Failure::Fenced)) => {
+            let there = app.children.table().get(&Key::from(id), call).await?;
+            there.map(Ensured::Existing).ok_or(Failure::Fenced)
+        }
+        Err(TransactError::Refused(failure) | TransactError::Failed(failure)) => Err(failure),
+    }
+}

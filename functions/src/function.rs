@@ -1,0 +1,228 @@
+//! The value in which a function says what it is. Tests, `cargo dev` and the documents derive the rest from it.
+
+use fencepost::http::{Problem, Request, Response, Routes};
+use fencepost::lambda::Outcome;
+use fencepost::{Call, Source, Store};
+use std::pin::Pin;
+use std::time::Duration;
+
+/// A function.
+#[derive(Debug)]
+pub struct Function {
+    /// The name of its binary. `template.yaml`, `events/` and the pages call it so.
+    pub name: &'static str,
+    /// The events that Lambda sends it.
+    pub event: Event,
+    /// The variables that it reads.
+    pub variables: &'static [Variable],
+}
+
+/// The events of a function. Each kind has a way to start the function without Lambda.
+#[derive(Debug)]
+pub enum Event {
+    /// Requests of an HTTP API.
+    Http {
+        /// The routes. [`listed`] makes them.
+        routes: fn() -> Vec<Route>,
+        /// Starts it on a store. [`http`] makes the box.
+        start: Start<dyn Http>,
+    },
+    /// Batches of an SQS queue.
+    Sqs {
+        /// What becomes of a message.
+        message: &'static str,
+        /// Starts it on a store. [`queue`] makes the box.
+        start: Start<dyn Queue>,
+    },
+}
+
+/// Starts a function on a store, with the environment that it reads.
+pub type Start<T> = fn(&Store, &Environment) -> Result<Box<T>, Source>;
+
+/// A route as others see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Route {
+    /// Method and path, such as `PUT /devices/{deviceId}`.
+    pub at: &'static str,
+    /// The treatment of an `Idempotency-Key`.
+    pub key: IdempotencyKey,
+}
+
+/// The treatment of an `Idempotency-Key` by a route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IdempotencyKey {
+    /// A request with a key has one effect.
+    Honoured,
+    /// A request with a key is refused.
+    Refused,
+    /// The route changes nothing.
+    Ignored,
+}
+
+/// An operation of a function, in its table of routes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Operation<O> {
+    /// The treatment of an `Idempotency-Key`.
+    pub key: IdempotencyKey,
+    /// The function's own name for it.
+    pub operation: O,
+}
+
+/// An operation that changes nothing.
+pub const fn reads<O>(operation: O) -> Operation<O> {
+    Operation { key: IdempotencyKey::Ignored, operation }
+}
+
+/// An operation that honours an `Idempotency-Key`.
+pub const fn honours_key<O>(operation: O) -> Operation<O> {
+    Operation { key: IdempotencyKey::Honoured, operation }
+}
+
+/// A changing operation that refuses an `Idempotency-Key`.
+pub const fn refuses_key<O>(operation: O) -> Operation<O> {
+    Operation { key: IdempotencyKey::Refused, operation }
+}
+
+/// The routes of a table as others see them.
+#[must_use]
+pub fn listed<O>(routes: &Routes<Operation<O>>) -> Vec<Route> {
+    routes.iter().map(|(at, operation)| Route { at, key: operation.key }).collect()
+}
+
+/// Gives the value of a variable by its name.
+pub type Environment = dyn Fn(&str) -> Option<String>;
+
+/// The environment of this process.
+pub const PROCESS: &Environment = &|name| std::env::var(name).ok();
+
+/// A variable that a function reads when it starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Variable {
+    /// The name.
+    pub name: &'static str,
+    /// The meaning, for the page about operations.
+    pub means: &'static str,
+    /// The seconds that it has if it is not set. `None` if it names a table, which must be set.
+    pub default_seconds: Option<u64>,
+}
+
+impl Variable {
+    /// The name of a table.
+    #[must_use]
+    pub const fn table(name: &'static str, means: &'static str) -> Self {
+        Variable { name, means, default_seconds: None }
+    }
+
+    /// A whole number of seconds.
+    #[must_use]
+    pub const fn seconds(name: &'static str, default: u64, means: &'static str) -> Self {
+        Variable { name, means, default_seconds: Some(default) }
+    }
+
+    /// Reads a variable that must be set.
+    ///
+    /// # Errors
+    /// A sentence that names the variable. Set it.
+    pub fn required(&self, environment: &Environment) -> Result<String, Source> {
+        let value = environment(self.name).filter(|value| !value.is_empty());
+        value.ok_or_else(|| format!("{} must be set", self.name).into())
+    }
+
+    /// Reads a number of seconds, or gives the default.
+    ///
+    /// # Errors
+    /// A sentence that names the variable, if its value is not a whole number. Correct it.
+    pub fn read_seconds(&self, environment: &Environment) -> Result<Duration, Source> {
+        let Some(text) = environment(self.name) else {
+            return Ok(Duration::from_secs(self.default_seconds.unwrap_or_default()));
+        };
+        let seconds = text.parse().map_err(|_| format!("{} must be a whole number of seconds", self.name))?;
+        Ok(Duration::from_secs(seconds))
+    }
+}
+
+/// The table of idempotency records.
+pub const IDEMPOTENCY_RECORDS_TABLE: Variable =
+    Variable::table("IDEMPOTENCY_RECORDS_TABLE", "the table of idempotency records");
+
+/// The table of leases.
+pub const LEASES_TABLE: Variable = Variable::table("LEASES_TABLE", "the table of leases");
+
+/// The answer of a started function. Other threads may wait for it.
+pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A function that was started without Lambda, to answer requests.
+pub trait Http: Send + Sync {
+    /// Answers one request.
+    fn answer<'a>(&'a self, request: &'a Request, call: &'a Call) -> Answering<'a, Result<Response, Problem>>;
+}
+
+/// A function that was started without Lambda, to take batches.
+pub trait Queue {
+    /// Takes one batch. Gives one outcome for each message.
+    fn take<'a>(&'a self, bodies: &'a [&'a str], call: &'a Call) -> Pin<Box<dyn Future<Output = Vec<Outcome>> + 'a>>;
+}
+
+/// The state of a function, and what it does.
+struct Running<A, H>(A, H);
+
+impl<A: Send + Sync, H> Http for Running<A, H>
+where
+    H: for<'a> Fn(&'a A, &'a Request, &'a Call) -> Answering<'a, Result<Response, Problem>> + Send + Sync,
+{
+    fn answer<'a>(&'a self, request: &'a Request, call: &'a Call) -> Answering<'a, Result<Response, Problem>> {
+        (self.1)(&self.0, request, call)
+    }
+}
+
+impl<A, H: AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>> Queue for Running<A, H> {
+    fn take<'a>(&'a self, bodies: &'a [&'a str], call: &'a Call) -> Pin<Box<dyn Future<Output = Vec<Outcome>> + 'a>> {
+        Box::pin((self.1)(&self.0, bodies, call))
+    }
+}
+
+/// A started function that answers requests.
+pub fn http<A: Send + Sync + 'static>(
+    app: A,
+    handle: impl for<'a> Fn(&'a A, &'a Request, &'a Call) -> Answering<'a, Result<Response, Problem>>
+    + Send
+    + Sync
+    + 'static,
+) -> Box<dyn Http> {
+    Box::new(Running(app, handle))
+}
+
+/// A started function that takes batches.
+pub fn queue<A: 'static>(app: A, handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome> + 'static) -> Box<dyn Queue> {
+    Box::new(Running(app, handle))
+}
+
+impl Function {
+    /// The routes. None for a function behind a queue.
+    #[must_use]
+    pub fn routes(&self) -> Vec<Route> {
+        match &self.event {
+            Event::Http { routes, .. } => routes(),
+            Event::Sqs { .. } => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_is_missing_or_malformed_is_named() {
+        let unset: &Environment = &|_| None;
+        let missing = LEASES_TABLE.required(unset).expect_err("it is not set");
+        assert_eq!(missing.to_string(), "LEASES_TABLE must be set");
+        assert!(LEASES_TABLE.required(&|_| Some(String::new())).is_err());
+        assert_eq!(LEASES_TABLE.required(&|name| Some(name.to_lowercase())).ok().as_deref(), Some("leases_table"));
+        let seconds = Variable::seconds("X", 300, "");
+        assert_eq!(seconds.read_seconds(unset).ok(), Some(Duration::from_mins(5)));
+        assert_eq!(seconds.read_seconds(&|_| Some("5".to_owned())).ok(), Some(Duration::from_secs(5)));
+        let malformed = seconds.read_seconds(&|_| Some("5s".to_owned())).expect_err("not a number");
+        assert_eq!(malformed.to_string(), "X must be a whole number of seconds");
+    }
+}

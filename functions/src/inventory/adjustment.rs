@@ -1,0 +1,83 @@
+//! The adjustment of a product, its pure decision, and the product as clients see it. Time is an argument.
+
+use crate::product::{MAX_STOCK, Product};
+use fencepost::http::{Id, Problem, Resource};
+use fencepost::timestamp::Timestamp;
+use fencepost::{Decision, ItemVersion};
+use serde::Serialize;
+use serde_json::json;
+
+impl Resource for Product {
+    const NOT_FOUND: (&'static str, &'static str) = ("product_not_found", "there is no product with this id");
+    const EXISTS: (&'static str, &'static str) = ("product_exists", "there is a product with this id");
+
+    fn location(&self, id: &str) -> String {
+        format!("/products/{id}")
+    }
+
+    fn to_json(&self, id: &str, at: ItemVersion) -> impl Serialize {
+        json!({
+            "productId": id,
+            "stock": self.stock,
+            "lowStockAt": self.low_stock_at,
+            "status": self.status,
+            "version": at.version.get(),
+            "createdAt": self.created_at,
+            "updatedAt": self.updated_at,
+        })
+    }
+}
+
+/// Why the state of the product refuses an adjustment. Nothing is written then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The adjustment takes more than the stock.
+    InsufficientStock {
+        /// The quantity that the adjustment takes.
+        requested: i64,
+        /// The stock.
+        available: i64,
+    },
+    /// The result would be more than [`MAX_STOCK`].
+    StockLimitReached {
+        /// The stock.
+        current: i64,
+    },
+}
+
+impl Refusal {
+    /// The problem that a client gets, for the product with this id.
+    #[must_use]
+    pub fn problem(self, id: &Id) -> Problem {
+        match self {
+            Refusal::InsufficientStock { requested, available } => {
+                let line = json!({ "productId": id.as_str(), "requested": requested, "available": available });
+                Problem::refused("insufficient_stock", "there is less in stock than is to be taken")
+                    .with("lines", json!([line]))
+            }
+            Refusal::StockLimitReached { current } => {
+                Problem::refused("stock_limit_reached", format!("the stock of a product is at most {MAX_STOCK}"))
+                    .with("current", current)
+            }
+        }
+    }
+}
+
+/// Adds to the stock, or takes from it. Writes nothing if `by` is 0.
+#[must_use]
+pub fn decide_adjust(product: &Product, by: i64, now: Timestamp) -> Decision<Product, Refusal> {
+    if by == 0 {
+        return Decision::Keep;
+    }
+    match product.with_more(by, now) {
+        Some(product) => Decision::Put(product),
+        None if product.stock.saturating_add(by) < 0 => {
+            let requested = by.saturating_neg();
+            Decision::Refuse(Refusal::InsufficientStock { requested, available: product.stock })
+        }
+        None => Decision::Refuse(Refusal::StockLimitReached { current: product.stock }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

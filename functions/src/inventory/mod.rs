@@ -1,0 +1,102 @@
+//! The function `inventory`: creates, reads and adjusts the stock of products exactly once.
+//!
+//! Reading order: [`FUNCTION`], [`handle`], then the decision in [`adjustment`].
+
+pub mod adjustment;
+pub mod requests;
+
+use crate::function::{
+    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Operation, honours_key, http, listed, reads, refuses_key,
+};
+use crate::product::{PRODUCTS_TABLE, Product};
+use adjustment::decide_adjust;
+use fencepost::http::{AddPlan, Items, Problem, Request, Response, Routes};
+use fencepost::timestamp::Timestamp;
+use fencepost::{Call, Idempotency, Source, Store, Table};
+use requests::{parse_adjustment, parse_product};
+use serde_json::json;
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "inventory",
+    event: Event::Http {
+        routes: || listed(ROUTES),
+        start: |store, environment| {
+            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
+        },
+    },
+    variables: &[PRODUCTS_TABLE, IDEMPOTENCY_RECORDS_TABLE],
+};
+
+/// The state of the function between requests.
+#[derive(Debug)]
+pub struct App {
+    products: Items<Product>,
+}
+
+impl App {
+    /// Creates the function on these tables.
+    #[must_use]
+    pub fn new(products: Table<Product>, records: Idempotency<Response>) -> Self {
+        App { products: Items::with_idempotency(products.remembering_items(), records) }
+    }
+
+    /// Creates the function from its environment.
+    ///
+    /// # Errors
+    /// A sentence that names the missing variable.
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
+        Ok(App::new(
+            store.table(PRODUCTS_TABLE.required(environment)?),
+            store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?),
+        ))
+    }
+
+    fn now(&self) -> Timestamp {
+        self.products.now()
+    }
+}
+
+/// The operations of the function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Route {
+    /// Create a product.
+    Create,
+    /// Show a product.
+    Get,
+    /// Add to the stock of a product, or take from it.
+    Adjust,
+}
+
+const ROUTES: &Routes<Operation<Route>> = &[
+    ("PUT /products/{productId}", refuses_key(Route::Create)),
+    ("GET /products/{productId}", reads(Route::Get)),
+    ("POST /products/{productId}/adjustments", honours_key(Route::Adjust)),
+];
+
+/// Answers one request.
+///
+/// # Errors
+/// Returns a [`Problem`] for every response that is not a success.
+pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
+    let id = matched.id("productId")?;
+    match operation {
+        Route::Create => {
+            // A second creation gets a 409, so a key would add nothing. `device-state` honours one.
+            let create = request.unkeyed_create_request()?;
+            let product = parse_product(request, app.now())?;
+            app.products.create(&id, &product, &create, call).await
+        }
+        Route::Get => app.products.get(&id, &request.read_preconditions()?, call).await,
+        Route::Adjust => {
+            let by = parse_adjustment(request)?;
+            let change = request.change_request(&matched, &json!({ "by": by }))?;
+            let decide =
+                |product: &Product| decide_adjust(product, by, app.now()).map_refusal(|refusal| refusal.problem(&id));
+            let add = |product: &Product| product.add(by, app.now());
+            let plan = if by == 0 { AddPlan::Decide } else { AddPlan::FromItem(&add) };
+            app.products.add_or_change(&id, &change, call, plan, decide).await
+        }
+    }
+}

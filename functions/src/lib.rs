@@ -1,0 +1,25 @@
+//! The functions, one module each. A binary of `src/bin/` serves one of them on Lambda.
+//!
+//! Each module says in its `FUNCTION` what it is. [`product`] and [`mapping`] are records that two functions write.
+
+pub mod delete_mapping;
+pub mod device_state;
+pub mod ensure_child;
+pub mod function;
+pub mod host_mapping;
+pub mod inventory;
+pub mod lease;
+pub mod mapping;
+pub mod place_order;
+pub mod product;
+
+/// Every function. No binary names this list, so a binary has only what its function needs.
+pub const ALL: &[function::Function] = &[
+    device_state::FUNCTION,
+    inventory::FUNCTION,
+    place_order::FUNCTION,
+    host_mapping::FUNCTION,
+    delete_mapping::FUNCTION,
+    lease::FUNCTION,
+    ensure_child::FUNCTION,
+];

@@ -1,0 +1,239 @@
+//! The function `place-order`: places and cancels orders together with their stock exactly once, shows and lists them.
+//!
+//! Reading order: [`FUNCTION`], [`handle`], the function of one route, then its decision in [`order`].
+
+pub mod order;
+pub mod requests;
+
+use crate::function::{
+    Environment, Event, Function, Operation, Variable, honours_key, http, listed, reads, refuses_key,
+};
+use crate::product::{PRODUCTS_TABLE, Product};
+use fencepost::error::TransactError;
+use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response, Routes};
+use fencepost::idempotency::derived_id;
+use fencepost::timestamp::Timestamp;
+use fencepost::transact::{Attempt, Item, Plan, Reads, Transactions};
+use fencepost::{Call, Decision, Failure, ItemVersion, Key, Source, Store, Table, Version, Versioned};
+use order::{ByUser, Effect, Line, Order, Placement, decide_cancel, decide_place};
+use requests::{Listing, parse_cancellation, parse_listing, parse_placement};
+
+/// The function.
+pub const FUNCTION: Function = Function {
+    name: "place-order",
+    event: Event::Http {
+        routes: || listed(ROUTES),
+        start: |store, environment| {
+            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
+        },
+    },
+    variables: &[ORDERS_TABLE, PRODUCTS_TABLE],
+};
+
+/// The table of orders.
+const ORDERS_TABLE: Variable = Variable::table("ORDERS_TABLE", "the table of orders, with the index `byUser`");
+
+/// The state of the function between requests.
+#[derive(Debug)]
+pub struct App {
+    orders: Items<Order>,
+    products: Table<Product>,
+    transactions: Transactions,
+}
+
+impl App {
+    /// Creates the function on these tables, which must belong to one store.
+    #[must_use]
+    pub fn new(orders: Table<Order>, products: Table<Product>) -> Self {
+        let transactions = orders.store().transactions();
+        App { orders: Items::new(orders), products: products.remembering_items(), transactions }
+    }
+
+    /// Creates the function from its environment.
+    ///
+    /// # Errors
+    /// A sentence that names the missing variable.
+    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
+        Ok(App::new(
+            store.table(ORDERS_TABLE.required(environment)?),
+            store.table(PRODUCTS_TABLE.required(environment)?),
+        ))
+    }
+
+    fn now(&self) -> Timestamp {
+        self.transactions.store().now()
+    }
+
+    async fn order(&self, id: &str, call: &Call) -> Result<Option<Versioned<Order>>, Failure> {
+        self.orders.table().get(&Key::from(id), call).await
+    }
+
+    /// Adds the products of these lines to the reads, in the order of the lines.
+    fn products_of(&self, lines: &[Line], reads: &mut Reads) -> Vec<Item<Product>> {
+        let product = |(index, line): (usize, &Line)| {
+            reads.remembered(format!("product {index}"), &self.products, &Key::from(line.product_id.as_str()))
+        };
+        lines.iter().enumerate().map(product).collect()
+    }
+}
+
+/// The operations of the function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Route {
+    /// Place an order.
+    Place,
+    /// List the orders of a user.
+    List,
+    /// Show an order.
+    Get,
+    /// Cancel an order.
+    Cancel,
+}
+
+const ROUTES: &Routes<Operation<Route>> = &[
+    ("POST /orders", honours_key(Route::Place)),
+    ("GET /orders", reads(Route::List)),
+    ("GET /orders/{orderId}", reads(Route::Get)),
+    ("POST /orders/{orderId}/cancellation", refuses_key(Route::Cancel)),
+];
+
+/// Answers one request.
+///
+/// # Errors
+/// Returns a [`Problem`] for every response that is not a success.
+pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
+    match operation {
+        Route::Place => {
+            let key = request.required_idempotency_key()?;
+            request.if_absent()?; // `*` has no effect: a repeat of the key gets its first answer
+            let placement = parse_placement(request)?;
+            // The id is derived from caller, user and key. So a second order of the same request collides with the
+            // first.
+            let id = derived_id(&["order", request.known_caller()?, &placement.user_id, key]);
+            place(app, &id, &placement, call).await
+        }
+        Route::List => list(app, &parse_listing(request)?, call).await,
+        Route::Get => {
+            let id = matched.id("orderId")?;
+            app.orders.get(&id, &request.read_preconditions()?, call).await
+        }
+        Route::Cancel => {
+            let id = matched.id("orderId")?;
+            request.refuse_idempotency_key()?; // a second cancellation changes nothing
+            let if_match = request.if_match()?;
+            parse_cancellation(request)?;
+            cancel(app, id.as_str(), if_match, call).await
+        }
+    }
+}
+
+/// Lists the orders of a user, newest first. The index may lag behind the orders by some seconds.
+async fn list(app: &App, listing: &Listing, call: &Call) -> Result<Response, Problem> {
+    let orders = app.orders.table().query_index::<ByUser>(listing.user_id.as_str());
+    let query = orders.descending().limit(listing.limit).after(listing.cursor.as_deref());
+    Items::list("orders", query, call).await
+}
+
+/// Places the order with this id. A repeat gets the order in the state in which it was placed.
+async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Result<Response, Problem> {
+    let mut reads = Reads::new();
+    let order = reads.later("order", app.orders.table(), &Key::from(id));
+    let products = app.products_of(&placement.lines, &mut reads);
+    let placed = app.transactions.transact_with_retry(reads, call, |attempt| {
+        if let Some(stored) = attempt.get(order)? {
+            return Ok(answer_again(id, &stored, placement).map_or_else(Plan::Refuse, Plan::Keep));
+        }
+        Ok(match decide_place(placement, &values(attempt, &products)?, app.now()) {
+            Ok(effect) => {
+                add_all(attempt, &products, &effect.products)?;
+                let version = attempt.version_after_put(order);
+                let placed_version = (version != FIRST).then_some(version.get());
+                let value = Order { placed_version, ..effect.order };
+                let at = attempt.put_if_absent(order, &value)?;
+                Plan::Commit(Items::created(id, &Versioned { value, at }))
+            }
+            Err(refusal) => Plan::Refuse(refusal.into()),
+        })
+    });
+    match placed.await {
+        Ok(response) => Ok(response),
+        // The order was not read. A copy of this request may have placed it before the stock was read. If there is no
+        // order now, there was none then.
+        Err(TransactError::Refused(problem)) => match app.order(id, call).await.map_err(Problem::from_keyed)? {
+            Some(stored) => answer_again(id, &stored, placement),
+            None => Err(problem),
+        },
+        Err(TransactError::Failed(failure)) => Err(Problem::from_keyed(failure)),
+    }
+}
+
+/// The version of an order on a key that was free. If an attempt to place it was burned before, its version is higher.
+const FIRST: Version = Version::ABSENT.next();
+
+/// Returns the first answer again, even after the order has changed.
+fn answer_again(id: &str, stored: &Versioned<Order>, placement: &Placement) -> Result<Response, Problem> {
+    if !stored.value.is_of(placement) {
+        return Err(Problem::key_reused());
+    }
+    let version = stored.value.placed_version.and_then(Version::new).unwrap_or(FIRST);
+    let at = ItemVersion { version, incarnation: stored.at.incarnation };
+    Ok(Items::created(id, &Versioned { value: stored.value.as_placed(), at }).replayed())
+}
+
+/// Cancels the order and puts its stock back. An order that is already cancelled stays as it is.
+async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<Response, Problem> {
+    let seen = app.order(id, call).await?.ok_or_else(Order::not_found)?;
+    if let Some(response) = cancelled_already(id, &seen, if_match)? {
+        return Ok(response);
+    }
+    let mut reads = Reads::new();
+    let order = reads.item("order", app.orders.table(), &Key::from(id));
+    let products = app.products_of(&seen.value.lines, &mut reads);
+    let cancelled = app.transactions.transact_with_retry(reads, call, |attempt| {
+        let Some(current) = attempt.get(order)? else { return Ok(Plan::Refuse(Order::not_found())) };
+        if let Err(conflict) = if_match.check(current.at) {
+            return Ok(Plan::Refuse(conflict));
+        }
+        Ok(match decide_cancel(&current.value, &values(attempt, &products)?, app.now()) {
+            Decision::Put(Effect { order: next, products: changed }) => {
+                add_all(attempt, &products, &changed)?;
+                let at = attempt.update_at(order, &next)?;
+                Plan::Commit(Items::ok(id, &Versioned { value: next, at }))
+            }
+            Decision::Keep => Plan::Keep(Items::ok(id, &current)),
+            Decision::Refuse(refusal) => Plan::Refuse(refusal.into()),
+        })
+    });
+    match cancelled.await {
+        Ok(response) => Ok(response),
+        // As in `place`, another cancellation may have come between the reads.
+        Err(TransactError::Refused(problem)) => {
+            let now = app.order(id, call).await?.ok_or_else(Order::not_found)?;
+            cancelled_already(id, &now, if_match)?.ok_or(problem)
+        }
+        Err(TransactError::Failed(failure)) => Err(failure.into()),
+    }
+}
+
+/// The response for a cancelled order, because a cancellation is final. `None` if the order is not cancelled.
+fn cancelled_already(id: &str, order: &Versioned<Order>, if_match: IfMatch) -> Result<Option<Response>, Problem> {
+    if_match.check(order.at)?;
+    Ok((order.value.status == order::Status::Cancelled).then(|| Items::ok(id, order)))
+}
+
+/// The observed values of these products.
+fn values(attempt: &Attempt, products: &[Item<Product>]) -> Result<Vec<Option<Product>>, Failure> {
+    products.iter().map(|item| Ok(attempt.get(*item)?.map(|product| product.value))).collect()
+}
+
+/// Adds a step for each product, from its observed stock to its new one. The step demands no version.
+fn add_all(attempt: &mut Attempt, items: &[Item<Product>], products: &[Product]) -> Result<(), Failure> {
+    for (item, next) in items.iter().zip(products) {
+        if let Some(current) = attempt.get(*item)? {
+            let by = next.stock - current.value.stock;
+            attempt.add(*item, &current.value.add(by, next.updated_at))?;
+        }
+    }
+    Ok(())
+}

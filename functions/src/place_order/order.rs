@@ -1,0 +1,233 @@
+//! An order and the pure decisions on it and its stock. Time is an argument.
+
+use crate::product::{MAX_STOCK, Product};
+use fencepost::http::{Problem, Resource};
+use fencepost::timestamp::Timestamp;
+use fencepost::{Decision, Index, ItemVersion, Record};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// One order. Its id is the key.
+///
+/// User and lines never change, and a cancellation only adds to the rest. So the first answer can be made again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "orderId")]
+#[serde(rename_all = "camelCase")]
+pub struct Order {
+    /// The id of the user who ordered.
+    pub user_id: String,
+    /// The lines, in the order of the request.
+    pub lines: Vec<Line>,
+    /// The status.
+    pub status: Status,
+    /// The time at which the order was placed.
+    pub created_at: Timestamp,
+    /// The time at which the order was cancelled, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancelled_at: Option<Timestamp>,
+    /// The version that placing the order made, unless it was the first. A replay shows it in the tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placed_version: Option<u64>,
+}
+
+/// A quantity of one product.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Line {
+    /// The id of the product.
+    pub product_id: String,
+    /// The quantity: 1 or more.
+    pub quantity: i64,
+}
+
+/// The status of an order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Status {
+    /// The order was placed, and its stock is taken.
+    Pending,
+    /// The order was cancelled, and its stock is back.
+    Cancelled,
+}
+
+/// The orders of a user by the time at which they were placed. Both attributes never change.
+#[derive(Debug)]
+pub enum ByUser {}
+
+impl Index for ByUser {
+    type Record = Order;
+    type Shown = Order;
+    const NAME: &'static str = "byUser";
+    const PARTITION_KEY: &'static str = "userId";
+    const SORT_KEY: Option<&'static str> = Some("createdAt");
+}
+
+/// A request to place an order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Placement {
+    /// The id of the user who orders.
+    pub user_id: String,
+    /// The lines, each with another product.
+    pub lines: Vec<Line>,
+}
+
+impl Order {
+    /// Whether this is the requested order: the same user, and the same lines in the same order.
+    #[must_use]
+    pub fn is_of(&self, placement: &Placement) -> bool {
+        self.user_id == placement.user_id && self.lines == placement.lines
+    }
+
+    /// The order in the state in which it was placed.
+    #[must_use]
+    pub fn as_placed(&self) -> Self {
+        Order { status: Status::Pending, cancelled_at: None, ..self.clone() }
+    }
+}
+
+impl Resource for Order {
+    const NOT_FOUND: (&'static str, &'static str) = ("order_not_found", "there is no order with this id");
+
+    fn location(&self, id: &str) -> String {
+        format!("/orders/{id}")
+    }
+
+    fn to_json(&self, id: &str, _at: ItemVersion) -> impl Serialize {
+        let mut json = json!({
+            "orderId": id,
+            "userId": self.user_id,
+            "lines": self.lines,
+            "status": self.status,
+            "createdAt": self.created_at,
+        });
+        if let Some(cancelled) = self.cancelled_at {
+            json["cancelledAt"] = json!(cancelled);
+        }
+        json
+    }
+}
+
+/// The items that are written together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Effect {
+    /// The order.
+    pub order: Order,
+    /// The products of the lines, in the order of the lines.
+    pub products: Vec<Product>,
+}
+
+/// Why the current state refuses the request. Nothing is written then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// These ids have no products.
+    ProductNotFound(Vec<String>),
+    /// These lines ask for more than the stock.
+    InsufficientStock(Vec<Short>),
+    /// The stock of these products would be more than [`MAX_STOCK`].
+    StockLimitReached(Vec<String>),
+}
+
+/// A line that asks for more than the stock.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Short {
+    /// The id of the product.
+    pub product_id: String,
+    /// The requested quantity.
+    pub requested: i64,
+    /// The stock.
+    pub available: i64,
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::ProductNotFound(products) => {
+                Problem::refused("product_not_found", "there are no products with these ids").with("products", products)
+            }
+            Refusal::InsufficientStock(lines) => {
+                Problem::refused("insufficient_stock", "there is less in stock than the order asks for")
+                    .with("lines", json!(lines))
+            }
+            Refusal::StockLimitReached(products) => {
+                Problem::refused("stock_limit_reached", format!("the stock of a product is at most {MAX_STOCK}"))
+                    .with("products", products)
+            }
+        }
+    }
+}
+
+/// Places an order: takes the quantity of each line from its product, all or nothing. `products` are those of the
+/// lines.
+///
+/// # Errors
+/// [`Refusal::ProductNotFound`] comes before [`Refusal::InsufficientStock`]. Each names all lines that it applies to,
+/// so that the client can correct the order in one step.
+pub fn decide_place(placement: &Placement, products: &[Option<Product>], now: Timestamp) -> Result<Effect, Refusal> {
+    let lines = known(&placement.lines, products)?;
+    let short = |(line, product): &(&Line, &Product)| Short {
+        product_id: line.product_id.clone(),
+        requested: line.quantity,
+        available: product.stock,
+    };
+    let products = change_all(&lines, |line, product| product.with_more(-line.quantity, now))
+        .map_err(|failed| Refusal::InsufficientStock(failed.iter().map(short).collect()))?;
+    let Placement { user_id, lines } = placement.clone();
+    let order =
+        Order { user_id, lines, status: Status::Pending, created_at: now, cancelled_at: None, placed_version: None };
+    Ok(Effect { order, products })
+}
+
+/// Cancels an order: gives the quantity of each line back to its product. An order that is already cancelled stays as
+/// it is.
+#[must_use]
+pub fn decide_cancel(order: &Order, products: &[Option<Product>], now: Timestamp) -> Decision<Effect, Refusal> {
+    if order.status == Status::Cancelled {
+        return Decision::Keep;
+    }
+    let lines = match known(&order.lines, products) {
+        Ok(lines) => lines,
+        Err(refusal) => return Decision::Refuse(refusal),
+    };
+    match change_all(&lines, |line, product| product.with_more(line.quantity, now)) {
+        Ok(products) => {
+            let order = Order { status: Status::Cancelled, cancelled_at: Some(now), ..order.clone() };
+            Decision::Put(Effect { order, products })
+        }
+        Err(failed) => {
+            let full = failed.iter().map(|(line, _)| line.product_id.clone()).collect();
+            Decision::Refuse(Refusal::StockLimitReached(full))
+        }
+    }
+}
+
+/// Pairs each line with its product, if all products exist.
+fn known<'a>(lines: &'a [Line], products: &'a [Option<Product>]) -> Result<Vec<(&'a Line, &'a Product)>, Refusal> {
+    let pairs = || lines.iter().zip(products);
+    let missing: Vec<_> =
+        pairs().filter(|(_, product)| product.is_none()).map(|(line, _)| line.product_id.clone()).collect();
+    if missing.is_empty() {
+        Ok(pairs().filter_map(|(line, product)| Some((line, product.as_ref()?))).collect())
+    } else {
+        Err(Refusal::ProductNotFound(missing))
+    }
+}
+
+/// Changes every product, or returns the lines whose products cannot change.
+fn change_all<'a>(
+    lines: &[(&'a Line, &'a Product)],
+    change: impl Fn(&Line, &Product) -> Option<Product>,
+) -> Result<Vec<Product>, Vec<(&'a Line, &'a Product)>> {
+    let mut changed = Vec::with_capacity(lines.len());
+    let mut failed = Vec::new();
+    for (line, product) in lines {
+        match change(line, product) {
+            Some(product) => changed.push(product),
+            None => failed.push((*line, *product)),
+        }
+    }
+    if failed.is_empty() { Ok(changed) } else { Err(failed) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! A product, which `inventory` and `place-order` change. Time is an argument.
+
+use crate::function::Variable;
+use fencepost::timestamp::Timestamp;
+use fencepost::{Add, Record, Settings};
+use serde::{Deserialize, Serialize};
+
+/// The table of products.
+pub const PRODUCTS_TABLE: Variable = Variable::table("PRODUCTS_TABLE", "the table of products");
+
+/// The largest stock of a product. It is far below 2^53, which JSON readers keep exactly, and the sum of two fits too.
+pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
+
+/// The value of one product. Its id is the key. Many orders may take one product at once.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "productId", settings = Settings::own().remembered_writes(64).add_window(32))]
+#[serde(rename_all = "camelCase")]
+pub struct Product {
+    /// The stock: 0 to [`MAX_STOCK`].
+    pub stock: i64,
+    /// The stock at or below which the product runs low.
+    pub low_stock_at: i64,
+    /// The status, which follows from the two numbers. It is stored for other readers of the table.
+    pub status: Status,
+    /// The time of creation.
+    pub created_at: Timestamp,
+    /// The time of the last write.
+    pub updated_at: Timestamp,
+}
+
+/// The stock level of a product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The stock is 0.
+    OutOfStock,
+    /// The stock is at least 1 and at most `low_stock_at`.
+    LowStock,
+    /// The stock is higher than `low_stock_at`.
+    InStock,
+}
+
+/// The status of a product with this stock.
+#[must_use]
+pub fn status_of(stock: i64, low_stock_at: i64) -> Status {
+    match stock {
+        ..=0 => Status::OutOfStock,
+        _ if stock <= low_stock_at => Status::LowStock,
+        _ => Status::InStock,
+    }
+}
+
+/// Creates a product at this time.
+#[must_use]
+pub fn new_product(stock: i64, low_stock_at: i64, now: Timestamp) -> Product {
+    Product { stock, low_stock_at, status: status_of(stock, low_stock_at), created_at: now, updated_at: now }
+}
+
+impl Product {
+    /// The product with so much more, or less. `None` if its stock would be below 0 or above [`MAX_STOCK`].
+    #[must_use]
+    pub fn with_more(&self, by: i64, now: Timestamp) -> Option<Self> {
+        let stock = self.stock.saturating_add(by);
+        let status = status_of(stock, self.low_stock_at);
+        (0..=MAX_STOCK).contains(&stock).then_some(Product { stock, status, updated_at: now, ..*self })
+    }
+
+    /// The same change as an add, which needs no version. So it conflicts with no other add.
+    #[must_use]
+    pub fn add(&self, by: i64, now: Timestamp) -> Add {
+        let low = self.low_stock_at;
+        let bands = [
+            (i64::MIN..=0, Status::OutOfStock),
+            (1..=low, Status::LowStock),
+            (low.saturating_add(1)..=MAX_STOCK, Status::InStock),
+        ];
+        let add = Add::to("stock", by).within(0..=MAX_STOCK).bands("status", bands);
+        add.only_if("lowStockAt", &low).set("updatedAt", &now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_is_out_of_stock_at_0_and_low_up_to_its_own_threshold() {
+        for (stock, low_stock_at, status) in [
+            (0, 0, Status::OutOfStock),
+            (0, 5, Status::OutOfStock),
+            (1, 0, Status::InStock),
+            (1, 1, Status::LowStock),
+            (5, 5, Status::LowStock),
+            (6, 5, Status::InStock),
+            (MAX_STOCK, MAX_STOCK, Status::LowStock),
+        ] {
+            assert_eq!(status_of(stock, low_stock_at), status, "{stock} of {low_stock_at}");
+        }
+    }
+}

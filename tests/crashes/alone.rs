@@ -1,0 +1,64 @@
+//! The rows of functions that no other file has: every changing route, with the event of `events/`, on an item that is absent,
+//! there and a tombstone, with a key if it honours one. What the row promises is what undisturbed invocations show.
+
+use super::death::Fate;
+use super::devices::asked;
+use super::matrix::{Undisturbed, on_paused_time, play};
+use super::row::{Given, How, Killed, Promise, Row};
+use crate::harness::events::{Event, sample};
+use crate::harness::functions::{Alone, Functions, alone};
+use crate::harness::tombstone::bury_all;
+use crate::harness::world::World;
+use functions::function::{IdempotencyKey, Route};
+
+const ID: &str = "one";
+
+impl Killed for Alone {
+    const ROWS: &'static [Row] = &[];
+
+    async fn prepare(world: &World<Self>, row: &Row) -> Event {
+        if row.given != Given::Absent {
+            let routes = functions::ALL.iter().find(|known| Self::names() == [known.name]).expect("one").routes();
+            let create = routes.iter().find(|route| route.at.starts_with("PUT ") || route.at.starts_with("POST "));
+            let created = world.send(&sample(create.expect("a route that creates").at, ID)).await;
+            assert!(created.status < 300, "{created:?}");
+        }
+        if row.given == Given::Tombstone {
+            bury_all(&world.engine, Self::tables(), ID);
+        }
+        asked(sample(row.route, ID), row.how, "")
+    }
+
+    fn name_of(_: &str) -> &'static str {
+        Self::names()[0]
+    }
+}
+
+/// The rows of a route.
+fn rows(route: Route) -> Vec<Row> {
+    let hows = if route.key == IdempotencyKey::Honoured { &[How::Plain, How::Keyed][..] } else { &[How::Plain] };
+    let given = [Given::Absent, Given::Present, Given::Tombstone];
+    let row = |given, how| Row { route: route.at, given, how, promise: Promise::Nothing, answers: ["", ""] };
+    given.into_iter().flat_map(|given| hows.iter().map(move |how| row(given, *how))).collect()
+}
+
+#[test]
+fn a_function_by_itself_survives_a_death_at_each_await_point() {
+    for function in alone() {
+        Alone::is(function);
+        let (mut changes, mut wrong) = (0, Vec::new());
+        for route in function.routes().into_iter().filter(|route| route.key != IdempotencyKey::Ignored) {
+            for mut row in rows(route) {
+                let tally = on_paused_time(async {
+                    let undisturbed = Undisturbed::of::<Alone>(&row).await;
+                    row.promise = undisturbed.promise(&row);
+                    play::<Alone>(&row, &undisturbed, &[Fate::Delivered, Fate::Late], |_| {}).await
+                });
+                changes += usize::from(row.promise != Promise::Nothing && tally.applied > 0);
+                wrong.extend(tally.why);
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+        assert!(changes > 0, "events/: no event of {} changes anything", function.name);
+    }
+}

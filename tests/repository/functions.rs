@@ -1,0 +1,168 @@
+//! What a function says of itself, against its binary, the template and the events. Each failure says what is missing where.
+
+use super::files::{
+    Complaints, binaries, events, folder_of, has_queue, is_variable, read, routes_in_template, sources, strings,
+    template,
+};
+use crate::harness::engine::Engine;
+use crate::harness::functions::environment_of;
+use crate::harness::routes::all_routes;
+use fencepost::Store;
+use functions::function::{Environment, Event};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+#[test]
+fn every_function_is_listed_has_a_binary_and_is_in_the_template() {
+    let template = template();
+    let listed: BTreeSet<_> = functions::ALL.iter().map(|function| function.name.to_owned()).collect();
+    let deployed: BTreeSet<_> = template.functions.iter().map(|function| function.name.clone()).collect();
+    let mut missing = Complaints::default();
+    missing.unless(deployed.len() == template.functions.len(), || {
+        "template.yaml: two functions have one BuildProperties.Binary".to_owned()
+    });
+    for (there, source) in [(binaries(), "functions/src/bin"), (deployed, "template.yaml")] {
+        missing
+            .difference(&there, &listed, |name| format!("functions/src/lib.rs: {name} is in {source}, add it to ALL"));
+        missing.difference(&listed, &there, |name| {
+            format!("{source}: {name} is missing, which functions/src/lib.rs lists")
+        });
+    }
+    missing.report();
+}
+
+#[test]
+fn every_route_of_a_function_is_in_the_template_and_has_an_event() {
+    let (template, events) = (template(), events());
+    let mut missing = Complaints::default();
+    for function in functions::ALL {
+        let (name, folder) = (function.name, folder_of(function.name));
+        let declared = routes_in_template(&template, name);
+        let routes: BTreeSet<_> = function.routes().iter().map(|route| route.at.to_owned()).collect();
+        missing.unless(routes.is_empty() == has_queue(&template, name), || {
+            format!("template.yaml: {name} needs events of type HttpApi for its routes, or one of type SQS")
+        });
+        missing
+            .difference(&routes, &declared, |route| format!("template.yaml: {name} has no HttpApi event for {route}"));
+        missing.difference(&declared, &routes, |route| {
+            format!("{folder}: template.yaml sends it {route}, which is not in its FUNCTION")
+        });
+        for route in &routes {
+            let samples = events.iter().filter(|(_, event)| event["routeKey"] == route.as_str()).count();
+            let has_no_body = ["GET ", "DELETE "].iter().any(|method| route.starts_with(method));
+            missing.unless(samples == 1 || samples == 0 && has_no_body, || {
+                format!("events/: {samples} events have the routeKey {route}; there must be one, named {name}-….json")
+            });
+        }
+        let batch = format!("events/{name}-batch.json");
+        missing.unless(!has_queue(&template, name) || events.contains_key(&batch), || {
+            format!("{batch} is missing: `cargo dev` prints how to send it")
+        });
+    }
+    let all: BTreeSet<_> = all_routes().map(|route| route.at).collect();
+    for (file, event) in &events {
+        let known = event["routeKey"].as_str().is_none_or(|route| all.contains(route));
+        missing.unless(known, || format!("{file}: no function has the route {}", event["routeKey"]));
+    }
+    missing.report();
+}
+
+#[test]
+fn every_event_is_whole_and_named_after_its_function() {
+    let names = binaries();
+    let mut missing = Complaints::default();
+    for (file, event) in events() {
+        let owner = names
+            .iter()
+            .find(|name| file.starts_with(&format!("events/{name}-")) || file == format!("events/{name}.json"));
+        missing.unless(owner.is_some(), || format!("{file}: begin its name with the name of a function"));
+        let Some(route) = event["routeKey"].as_str() else {
+            let batch = event["Records"].as_array().is_some_and(|records| !records.is_empty());
+            missing.unless(batch, || format!("{file}: neither an HTTP API event (routeKey) nor a batch (Records)"));
+            continue;
+        };
+        let context = &event["requestContext"];
+        let method = context["http"]["method"].as_str().unwrap_or_default();
+        let path = event["rawPath"].as_str().unwrap_or_default();
+        let (route_method, template) = route.split_once(' ').unwrap_or_default();
+        missing.unless(event["version"] == "2.0", || format!("{file}: version must be \"2.0\""));
+        missing.unless(method == route_method, || {
+            format!("{file}: requestContext.http.method is not the {route_method} of its routeKey")
+        });
+        let filled = event["pathParameters"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .fold(template.to_owned(), |path, (name, value)| {
+                path.replace(&format!("{{{name}}}"), value.as_str().unwrap_or_default())
+            });
+        missing.unless(path == filled, || {
+            format!("{file}: rawPath is {path}, routeKey with pathParameters gives {filled}")
+        });
+    }
+    missing.report();
+}
+
+#[test]
+fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() {
+    let mut missing = Complaints::default();
+    // The crate reads these on behalf of every function.
+    let crates: String = sources("shared/src/lambda").iter().map(|source| source.code.clone()).collect();
+    let of_all: BTreeSet<_> = strings(&crates).filter(|text| is_variable(text)).map(str::to_owned).collect();
+    for function in functions::ALL {
+        let folder = folder_of(function.name);
+        let declared: BTreeSet<_> = function.variables.iter().map(|variable| variable.name.to_owned()).collect();
+        let (read, environment) = (Rc::new(RefCell::new(BTreeSet::new())), environment_of(function.name));
+        let noting: Box<Environment> = {
+            let read = read.clone();
+            Box::new(move |name| {
+                read.borrow_mut().insert(name.to_owned());
+                environment(name)
+            })
+        };
+        let store = Store::new(&Engine::embedded(&[]).client());
+        let started = match &function.event {
+            Event::Http { start, .. } => start(&store, &noting).err(),
+            Event::Sqs { start, .. } => start(&store, &noting).err(),
+        };
+        missing.unless(started.is_none(), || format!("template.yaml, {}: {started:?}", function.name));
+        let read = read.take();
+        missing.difference(&read, &declared, |variable| format!("{folder}: FUNCTION does not declare {variable}"));
+        missing
+            .difference(&declared, &read, |variable| format!("{folder}: it declares {variable} and does not read it"));
+        let template = template();
+        let of_template = template.functions.iter().find(|known| known.name == function.name);
+        let set: BTreeSet<_> = of_template.into_iter().flat_map(|known| known.environment.keys().cloned()).collect();
+        missing.difference(&declared, &set, |variable| {
+            format!("template.yaml: {} declares {variable}, which its Environment does not set", function.name)
+        });
+        missing.difference(&set, &declared.union(&of_all).cloned().collect(), |variable| {
+            format!("{folder}: template.yaml sets {variable}, which FUNCTION does not declare")
+        });
+        for variable in function.variables.iter().filter(|variable| variable.default_seconds.is_none()) {
+            let named = environment_of(function.name)(variable.name);
+            missing.unless(template.tables.iter().any(|table| Some(&table.name) == named.as_ref()), || {
+                format!("template.yaml: {} of {} must be `!Ref` of a table", variable.name, function.name)
+            });
+        }
+    }
+    missing.report();
+}
+
+#[test]
+fn every_event_of_a_function_that_has_steps_has_one() {
+    let steps = read(".ci/sam-local");
+    let mut missing = Complaints::default();
+    for file in events().keys() {
+        let name = file.trim_start_matches("events/").trim_end_matches(".json");
+        for function in functions::ALL.iter().filter(|function| steps.contains(&format!("(\"{}\", ", function.name))) {
+            let what = name.strip_prefix(&format!("{}-", function.name));
+            missing
+                .unless(what.is_none_or(|what| steps.contains(&format!(r#"("{}", "{what}""#, function.name))), || {
+                    format!(".ci/sam-local: no step sends {file} and says what is answered")
+                });
+        }
+    }
+    missing.report();
+}
