@@ -315,8 +315,11 @@ pub const CASES: &[Case] = &[
     case!("device-state", "patch with a key after a lost race", |input, base| {
         patch_device(&input.of_ours(), base, KEYED_AND_REFUSED)
     }),
-    case!("device-state", "patch of an item of others after a lost race", TWO_ROWS, |input, base| {
-        patch_device(input, base, if input.is_twice { REFUSED } else { KEYED_AND_REFUSED })
+    case!("device-state", "patch of an item of others after a lost race", |input, base| {
+        patch_device(input, base, REFUSED)
+    }),
+    case!("device-state", "patch of an item of others with a key after a lost race", TWO_ROWS, |input, base| {
+        patch_device(input, base, KEYED_AND_REFUSED)
     }),
     case!("device-state", "configure", |input, base| {
         on_device(input, base, "PUT /devices/d/config", &input.free_form(), PLAIN)
