@@ -37,18 +37,14 @@ pub(crate) enum Settled {
     /// An earlier attempt was applied, and made this version. This attempt was not, and never will be.
     Earlier(WriteId, ItemVersion),
     /// It was not applied.
-    NotApplied(NotApplied),
-}
-
-/// What is known of an attempt that was not applied.
-#[derive(Default)]
-pub(crate) struct NotApplied {
-    /// The row whose burn proved it, as it is now.
-    pub burned: Option<(usize, Option<Attributes>)>,
-    /// Rows that must be read, because they may tell that an earlier attempt was applied.
-    pub unseen: BTreeSet<usize>,
-    /// The id of the attempt, if a second copy of it may still be applied.
-    pub open: Option<WriteId>,
+    NotApplied {
+        /// The row whose burn proved it, as it is now.
+        burned: Option<(usize, Option<Attributes>)>,
+        /// Rows that must be read, because they may tell that an earlier attempt was applied.
+        unseen: BTreeSet<usize>,
+        /// The id of the attempt, if a second copy of it may still be applied.
+        open: Option<WriteId>,
+    },
 }
 
 /// A burned write.
@@ -116,14 +112,14 @@ impl Delivery<'_> {
             let is_burned = burned.as_ref().is_some_and(|(of, _)| *of == row);
             is_burned || steps.iter().any(|step| step.row == row && step.shown().is_some())
         };
-        let mut settled = NotApplied { unseen: attempts.unseen(is_shown), ..NotApplied::default() };
+        let unseen = attempts.unseen(is_shown);
+        let mut open = None;
         let is_excluded = burned.is_some() || is_lease_lost || verdict == Verdict::NeverApplied;
         if !is_excluded && steps_may_still_land(steps, now) {
-            settled.open = Some(attempts.id);
+            open = Some(attempts.id);
             attempts.leave_open(steps, self.sender.new_id())?;
         }
-        settled.burned = burned;
-        Ok(Settled::NotApplied(settled))
+        Ok(Settled::NotApplied { burned, unseen, open })
     }
 
     /// Makes sure that no copy of an attempt is applied any more, by burning one of these writes of it. Goes on under another

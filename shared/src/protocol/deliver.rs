@@ -25,8 +25,8 @@ type Boxed<'s, T> = Pin<Box<dyn Future<Output = T> + marker::Send + 's>>;
 
 /// The sends of one logical change: the window in which they may leave, and the conflicts so far.
 pub(crate) struct Delivery<'a> {
-    pub(super) sender: &'a Sender,
-    pub(super) call: &'a Call,
+    pub(crate) sender: &'a Sender,
+    pub(crate) call: &'a Call,
     window: DualClockDeadline,
     signed_by: Option<SystemTime>,
     attempts: u32,

@@ -41,7 +41,7 @@ impl<T: Record> Table<T> {
         match self.add_change(key, add, call)?.run().await? {
             Ended::Added { at, row } => Ok(Self::added(at, row)),
             Ended::NotFound => Err(AddError::NotFound),
-            Ended::Refused(RefusedAdd { stand, row, .. }) => {
+            Ended::Refused { stand, row, .. } => {
                 let Some(current) = Self::decode(&row)? else { return Err(AddError::NotFound) };
                 Err(match stand {
                     Stand::NotANumber => AddError::NotANumber(Box::new(current)),
@@ -71,7 +71,7 @@ impl<T: Record> Table<T> {
             Ended::Added { at, row } => Self::added(at, row).item.ok_or(UpdateError::NotFound),
             Ended::NotFound => Err(UpdateError::NotFound),
             // The update burns the add, if a late copy of it may still be applied.
-            Ended::Refused(RefusedAdd { row, mut change, .. }) => {
+            Ended::Refused { row, mut change, .. } => {
                 self.update_from(Observed::of(Some(row))?, None, &mut change, decide).await
             }
         }
@@ -137,16 +137,12 @@ enum Ended<'a> {
         row: Option<Row>,
     },
     NotFound,
-    /// Nothing was applied.
-    Refused(RefusedAdd<'a>),
-}
-
-/// An add that its item refused.
-struct RefusedAdd<'a> {
-    stand: Stand,
-    row: Row,
-    /// An update in its place is the same change.
-    change: RowChange<'a>,
+    /// The row refused the add. An update in its place is the same change.
+    Refused {
+        stand: Stand,
+        row: Row,
+        change: RowChange<'a>,
+    },
 }
 
 impl<'a> AddChange<'a> {
@@ -222,7 +218,7 @@ impl<'a> AddChange<'a> {
     }
 
     fn refused(self, stand: Stand, row: Row) -> Ended<'a> {
-        Ended::Refused(RefusedAdd { stand, row, change: self.change })
+        Ended::Refused { stand, row, change: self.change }
     }
 
     /// The window of the next send.

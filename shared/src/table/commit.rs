@@ -4,7 +4,7 @@ use super::prepare::{Prepared, Stamp, Write};
 use super::raw::RawTable;
 use crate::error::Failure;
 use crate::protocol::attempts::Attempts;
-use crate::protocol::change::{NotApplied, Settled, Site};
+use crate::protocol::change::{Settled, Site};
 use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
@@ -181,10 +181,10 @@ impl<'a> RowChange<'a> {
         Ok(match settled {
             Settled::Landed(version) => Tried::Applied(made(sent, version), item),
             Settled::Earlier(id, at) => Tried::Earlier(id, at, item),
-            Settled::NotApplied(NotApplied { burned: Some((_, item)), open, .. }) => {
-                Tried::Refused { item, is_burned: true, open, round_trip }
+            Settled::NotApplied { burned, open, .. } => {
+                let is_burned = burned.is_some();
+                Tried::Refused { item: burned.map_or(item, |(_, now)| now), is_burned, open, round_trip }
             }
-            Settled::NotApplied(NotApplied { open, .. }) => Tried::Refused { item, is_burned: false, open, round_trip },
         })
     }
 }

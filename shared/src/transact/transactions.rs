@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::error::{Failure, TransactError};
 use crate::protocol::attempts::OpenAttempt;
 use crate::protocol::batch::read_rows;
-use crate::protocol::change::{Burned, NotApplied, Settled};
+use crate::protocol::change::{Burned, Settled};
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
@@ -113,10 +113,11 @@ pub(crate) async fn transact<A, R>(
 ) -> Result<A, TransactError<R>> {
     let rows = reads.into_rows(sender)?;
     let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
-    let mut change = TransactionChange { sender, call, delivery: Delivery::of(sender, call, relies_on_token) };
+    // All its sends have one window.
+    let mut delivery = Delivery::of(sender, call, relies_on_token);
     let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), sender.new_id());
     let asked = attempt.to_be_read();
-    change.read(&mut attempt, asked).await?;
+    read(&delivery, &mut attempt, asked).await?;
     // The answers of the open attempts.
     let mut earlier: Vec<(WriteId, A)> = Vec::new();
     loop {
@@ -132,7 +133,7 @@ pub(crate) async fn transact<A, R>(
         let remembered = attempt.to_be_read_again();
         if !writes && !remembered.is_empty() {
             // Only a write may rest on what is remembered.
-            change.read(&mut attempt, remembered).await.map_err(|failure| attempt.attempts.failed(failure))?;
+            read(&delivery, &mut attempt, remembered).await.map_err(|failure| attempt.attempts.failed(failure))?;
             continue;
         }
         let answer = match plan? {
@@ -140,7 +141,7 @@ pub(crate) async fn transact<A, R>(
             Plan::Keep(answer) => return Ok(answer),
             Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
         };
-        match change.commit(&mut attempt).await.map_err(|failure| attempt.attempts.failed(failure))? {
+        match commit(&mut delivery, &mut attempt).await.map_err(|failure| attempt.attempts.failed(failure))? {
             Tried::Applied => return Ok(answer),
             Tried::Again { open } => earlier.extend(open.map(|id| (id, answer))),
         }
@@ -155,132 +156,123 @@ enum Tried {
     Again { open: Option<WriteId> },
 }
 
-/// One logical change. It has one send window for all its sends, and a new token for every decision.
-struct TransactionChange<'a> {
-    sender: &'a Sender,
-    call: &'a Call,
-    delivery: Delivery<'a>,
+/// Sends the steps until the outcome is proved. If they were not applied, the attempt then knows the rows that refused
+/// them.
+async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<Tried, Failure> {
+    let steps = attempt.take_steps()?;
+    if steps.is_empty() {
+        return Ok(Tried::Applied);
+    }
+    let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
+    if let Some(open) = attempt.attempts.take_one_beside(&kinds) {
+        burn_open(delivery, attempt, &open).await?;
+        return Ok(Tried::Again { open: None });
+    }
+    let token = delivery.sender.new_token();
+    let (sender, requests) = (delivery.sender, &steps);
+    // Where versions may repeat, only this token keeps a copy from being applied again.
+    let keeps_token = steps.iter().any(|step| step.layout.demands_values());
+    let send = |send: Send| {
+        let mismatches = if keeps_token { 0 } else { send.mismatches };
+        let (token, items) = (format!("{token}{mismatches:02}"), requests.iter().map(Step::request).collect());
+        sender.transact(items, token, send)
+    };
+    match delivery.until_proved(send).await? {
+        WriteOutcome::Applied(()) => Ok(Tried::Applied),
+        WriteOutcome::Refused(refusal) => refused(delivery, attempt, &steps, refusal).await,
+    }
 }
 
-impl TransactionChange<'_> {
-    /// Sends the steps until the outcome is proved. If they were not applied, the attempt then knows the rows that refused
-    /// them.
-    async fn commit(&mut self, attempt: &mut Attempt) -> Result<Tried, Failure> {
-        let steps = attempt.take_steps()?;
-        if steps.is_empty() {
-            return Ok(Tried::Applied);
-        }
-        let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
-        if let Some(open) = attempt.attempts.take_one_beside(&kinds) {
-            self.burn_open(attempt, &open).await?;
-            return Ok(Tried::Again { open: None });
-        }
-        let token = self.sender.new_token();
-        let (sender, requests) = (self.sender, &steps);
-        // Where versions may repeat, only this token keeps a copy from being applied again.
-        let keeps_token = steps.iter().any(|step| step.layout.demands_values());
-        let send = |send: Send| {
-            let mismatches = if keeps_token { 0 } else { send.mismatches };
-            let (token, items) = (format!("{token}{mismatches:02}"), requests.iter().map(Step::request).collect());
-            sender.transact(items, token, send)
-        };
-        match self.delivery.until_proved(send).await? {
-            WriteOutcome::Applied(()) => Ok(Tried::Applied),
-            WriteOutcome::Refused(refusal) => self.refused(attempt, &steps, refusal).await,
-        }
-    }
-
-    /// Settles a cancellation, and teaches the attempt the rows that refused its steps.
-    async fn refused(
-        &mut self,
-        attempt: &mut Attempt,
-        steps: &[Step],
-        refusal: Refusal<Vec<Reason>>,
-    ) -> Result<Tried, Failure> {
-        let Refusal { by: reasons, round_trip, pending } = refusal;
-        let refused: Vec<_> = steps.iter().zip(&reasons).map(|(step, reason)| step.refused(reason)).collect();
-        let settled = {
-            let (attempts, site) = attempt.parts();
-            self.delivery.settle(attempts, &refused, pending, &site).await?
-        };
-        let NotApplied { burned, unseen, open } = match settled {
-            Settled::Landed(_) => return Ok(Tried::Applied),
-            Settled::Earlier(..) => return Ok(Tried::Again { open: None }),
-            Settled::NotApplied(known) => known,
-        };
-        let mut behind = None;
-        let mut taken = false;
-        let mut unread = BTreeSet::new();
-        let burned_row = burned.as_ref().map(|(row, _)| *row);
-        for (step, reason) in steps.iter().zip(reasons) {
-            match reason {
-                // The burn has shown the row as it is now.
-                _ if burned_row == Some(step.row) => {}
-                Reason::Refused(item) => {
-                    debug!(step = attempt.name(step.row), "refused");
-                    if matches!(step.role, Role::Requires(_)) {
-                        attempt.learn(step.row, Known::Lost);
-                        continue;
-                    }
-                    let known = Known::of(step.layout, item)?;
-                    match step.role.base() {
-                        Some(Base::NoRow(_)) => taken |= matches!(step.role, Role::Writes(_)),
-                        Some(Base::Row { version, window, .. }) => {
-                            let moved = known.version().map_or(0, |now| now.saturating_sub(version.get()));
-                            // An add that is refused within its window has not lost a race.
-                            if window == 1 || moved >= window {
-                                behind = behind.max(Some(moved));
-                            }
+/// Settles a cancellation, and teaches the attempt the rows that refused its steps.
+async fn refused(
+    delivery: &mut Delivery<'_>,
+    attempt: &mut Attempt,
+    steps: &[Step],
+    refusal: Refusal<Vec<Reason>>,
+) -> Result<Tried, Failure> {
+    let Refusal { by: reasons, round_trip, pending } = refusal;
+    let refused: Vec<_> = steps.iter().zip(&reasons).map(|(step, reason)| step.refused(reason)).collect();
+    let settled = {
+        let (attempts, site) = attempt.parts();
+        delivery.settle(attempts, &refused, pending, &site).await?
+    };
+    let (burned, unseen, open) = match settled {
+        Settled::Landed(_) => return Ok(Tried::Applied),
+        Settled::Earlier(..) => return Ok(Tried::Again { open: None }),
+        Settled::NotApplied { burned, unseen, open } => (burned, unseen, open),
+    };
+    let mut behind = None;
+    let mut taken = false;
+    let mut unread = BTreeSet::new();
+    let burned_row = burned.as_ref().map(|(row, _)| *row);
+    for (step, reason) in steps.iter().zip(reasons) {
+        match reason {
+            // The burn has shown the row as it is now.
+            _ if burned_row == Some(step.row) => {}
+            Reason::Refused(item) => {
+                debug!(step = attempt.name(step.row), "refused");
+                if matches!(step.role, Role::Requires(_)) {
+                    attempt.learn(step.row, Known::Lost);
+                    continue;
+                }
+                let known = Known::of(step.layout, item)?;
+                match step.role.base() {
+                    Some(Base::NoRow(_)) => taken |= matches!(step.role, Role::Writes(_)),
+                    Some(Base::Row { version, window, .. }) => {
+                        let moved = known.version().map_or(0, |now| now.saturating_sub(version.get()));
+                        // An add that is refused within its window has not lost a race.
+                        if window == 1 || moved >= window {
+                            behind = behind.max(Some(moved));
                         }
-                        None => {}
                     }
-                    attempt.learn(step.row, known);
+                    None => {}
                 }
-                Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires(_)) => {}
-                Reason::NotNow | Reason::Rejected => {
-                    unread.insert(step.row);
-                }
-                Reason::None => {}
+                attempt.learn(step.row, known);
             }
+            Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires(_)) => {}
+            Reason::NotNow | Reason::Rejected => {
+                unread.insert(step.row);
+            }
+            Reason::None => {}
         }
-        if let Some((row, item)) = burned {
-            attempt.learn(row, Known::of(attempt.layout(row), item)?);
-        }
-        if let Some(behind) = behind {
-            self.delivery.conflict(behind, round_trip);
-        }
-        // A taken key usually decides by itself. Otherwise, reads again the items that another transaction is changing.
-        if taken {
-            unread.clear();
-        }
-        unread.extend(unseen);
-        self.read(attempt, unread.into_iter().collect()).await?;
-        Ok(Tried::Again { open })
     }
-
-    /// Burns an earlier attempt that the next one would not exclude.
-    async fn burn_open(&mut self, attempt: &mut Attempt, open: &OpenAttempt) -> Result<(), Failure> {
-        let burn = {
-            let (attempts, site) = attempt.parts();
-            self.delivery.burn(attempts, &open.writes, &site).await.map_err(while_open)?
-        };
-        let Some(Burned { row, verdict, item }) = burn.filter(|burn| burn.verdict.is_final()) else {
-            // Nothing can burn a step that adopts a row, or that creates one where rows may vanish.
-            return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
-        };
-        if let (Verdict::Landed(version), Some((_, sent))) = (verdict, open.writes.iter().find(|(of, _)| *of == row)) {
-            attempt.attempts.landed = Some((open.id, made(sent, version)));
-        }
+    if let Some((row, item)) = burned {
         attempt.learn(row, Known::of(attempt.layout(row), item)?);
-        Ok(())
     }
+    if let Some(behind) = behind {
+        delivery.conflict(behind, round_trip);
+    }
+    // A taken key usually decides by itself. Otherwise, reads again the items that another transaction is changing.
+    if taken {
+        unread.clear();
+    }
+    unread.extend(unseen);
+    read(delivery, attempt, unread.into_iter().collect()).await?;
+    Ok(Tried::Again { open })
+}
 
-    /// Reads these rows again, and teaches the attempt their current state.
-    async fn read(&self, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
-        let addresses: Vec<_> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
-        for (item, row) in read_rows(self.sender, self.call, &addresses).await?.into_iter().zip(rows) {
-            attempt.learn(row, Known::of(attempt.layout(row), item)?);
-        }
-        Ok(())
+/// Burns an earlier attempt that the next one would not exclude.
+async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &OpenAttempt) -> Result<(), Failure> {
+    let burn = {
+        let (attempts, site) = attempt.parts();
+        delivery.burn(attempts, &open.writes, &site).await.map_err(while_open)?
+    };
+    let Some(Burned { row, verdict, item }) = burn.filter(|burn| burn.verdict.is_final()) else {
+        // Nothing can burn a step that adopts a row, or that creates one where rows may vanish.
+        return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
+    };
+    if let (Verdict::Landed(version), Some((_, sent))) = (verdict, open.writes.iter().find(|(of, _)| *of == row)) {
+        attempt.attempts.landed = Some((open.id, made(sent, version)));
     }
+    attempt.learn(row, Known::of(attempt.layout(row), item)?);
+    Ok(())
+}
+
+/// Reads these rows again, and teaches the attempt their current state.
+async fn read(delivery: &Delivery<'_>, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
+    let addresses: Vec<_> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
+    for (item, row) in read_rows(delivery.sender, delivery.call, &addresses).await?.into_iter().zip(rows) {
+        attempt.learn(row, Known::of(attempt.layout(row), item)?);
+    }
+    Ok(())
 }
