@@ -141,7 +141,7 @@ enum Ended<'a> {
     Refused {
         stand: Stand,
         row: Row,
-        change: RowChange<'a>,
+        change: Box<RowChange<'a>>,
     },
 }
 
@@ -152,7 +152,7 @@ impl<'a> AddChange<'a> {
             Some(sight) => sight,
             None => match table.observe(self.change.key(), self.call).await? {
                 Some(row) if (self.decodes)(&row)? => {
-                    self.remember(&row);
+                    self.remember(Some(&row));
                     let stand = add.stand(&row.attributes, false);
                     if !matches!(stand, Stand::Takes | Stand::Unclear) {
                         return Ok(self.refused(stand, row));
@@ -183,7 +183,7 @@ impl<'a> AddChange<'a> {
                 table.sender().seen_rows.remove(&table.name, self.change.key());
                 return Ok(Ended::NotFound);
             };
-            self.remember(&row);
+            self.remember(Some(&row));
             sight = match add.stand(&row.attributes, !is_in_window(&sent, row.at)) {
                 Stand::Takes => Sight::of_row(&Arc::new(row), true),
                 // The burn showed a later state than the one that refused.
@@ -210,15 +210,13 @@ impl<'a> AddChange<'a> {
         (sight.has_item || Demand::at(self.table.layout, sight.at).is_some()).then_some(sight)
     }
 
-    fn remember(&self, row: &Row) {
-        if self.table.layout.demands_values() {
-            return;
-        }
+    fn remember(&self, row: Option<&Row>) {
+        let Some(row) = row.filter(|_| !self.table.layout.demands_values()) else { return };
         self.table.sender().seen_rows.insert(&self.table.name, self.change.key(), row, self.table.remembers_items);
     }
 
     fn refused(self, stand: Stand, row: Row) -> Ended<'a> {
-        Ended::Refused { stand, row, change: self.change }
+        Ended::Refused { stand, row, change: Box::new(self.change) }
     }
 
     /// The window of the next send.
@@ -277,7 +275,7 @@ impl<'a> AddChange<'a> {
     async fn added_unseen(&self, at: ItemVersion) -> Result<Ended<'a>, Failure> {
         match self.table.observe(self.change.key(), self.call).await {
             Ok(row) => {
-                row.iter().for_each(|row| self.remember(row));
+                self.remember(row.as_ref());
                 Ok(Ended::Added { at, row })
             }
             // The add was applied. Only the item is not known.
@@ -288,7 +286,7 @@ impl<'a> AddChange<'a> {
     /// The end of an add that made the version `at`, by the item that shows it.
     fn added(&self, at: ItemVersion, item: Option<Attributes>) -> Ended<'a> {
         let row = item.and_then(|item| Row::read(self.table.layout, item).ok());
-        row.iter().for_each(|row| self.remember(row));
+        self.remember(row.as_ref());
         Ended::Added { at, row }
     }
 }
