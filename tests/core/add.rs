@@ -297,6 +297,8 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
     let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
     let added = added.expect("applied after all");
     assert_eq!((added.at.version.get(), stock_of(&engine)), (2, 49));
+    let item = added.item.expect("it is there");
+    assert_eq!((item.version().get(), item.value.stock), (2, 49), "the row as the burn showed it");
 }
 
 #[tokio::test(start_paused = true)]

@@ -49,7 +49,7 @@ pub enum Write {
     /// Adds at any version, and leaves nothing.
     AddAnywhere { by: i8, low: i8, high: i8 },
     /// Burns an add: leaves its id as burned.
-    Burn { at: At, window: u8, id: Id },
+    Burn { at: At, window: u8, id: Id, burn: Vec<Id> },
     /// Checks that the row is exactly there.
     Check { at: At },
 }
@@ -164,8 +164,9 @@ impl Write {
                 next.stock += by;
             }
             Write::AddAnywhere { by, low, high } if allows(*low, *high) && !is_fenced => next.stock += by,
-            Write::Burn { at, window, id } if is_in(at, *window, *id) => {
+            Write::Burn { at, window, id, burn } if is_in(at, *window, *id) && is_first(burn) => {
                 next.remember(*id, -before, &[], demands.burn_leaves_id);
+                next.burn(burn, before, demands);
                 next.fence = row.fence;
             }
             Write::Check { at } if is_row(at) && row.at.version == at.version => return Ok(Some(row.clone())),
@@ -184,7 +185,7 @@ impl Write {
         let (own, on) = match *self {
             Write::Create { id, .. } | Write::BurnCreate { id, .. } => (id, Base::NoRow(version(1))),
             Write::Update { at, id, .. } | Write::Bury { at, id, .. } => (id, base(at, 1)),
-            Write::Add { at, window, id, .. } | Write::Burn { at, window, id } => (id, base(at, window)),
+            Write::Add { at, window, id, .. } | Write::Burn { at, window, id, .. } => (id, base(at, window)),
             Write::AddAnywhere { .. } | Write::Check { .. } => return None,
         };
         Some(SentWrite { id: id(own), on, remembered, fence: None, rows_may_vanish, versions_may_repeat: false })
@@ -213,14 +214,15 @@ impl Write {
         }
     }
 
-    /// The burn of the write, from this state of its row or from the one that it demands. `None` if it has none here.
-    pub fn burn(&self, known: Option<At>) -> Option<Write> {
+    /// The burn of the write and of these earlier attempts, from this state of its row or from the one that it demands. `None`
+    /// if it has none here.
+    pub fn burn(&self, known: Option<At>, burn: Vec<Id>) -> Option<Write> {
         let (at, window, id) = match *self {
             Write::Update { at, id, .. } | Write::Bury { at, id, .. } => (at, 1, id),
             Write::Add { at, window, id, .. } => (at, window, id),
             _ => return None,
         };
-        Some(Write::Burn { at: known.unwrap_or(at), window, id })
+        Some(Write::Burn { at: known.unwrap_or(at), window, id, burn })
     }
 
     /// The same write with the window of an attempt of which more is known since.
@@ -243,7 +245,7 @@ impl Write {
                 format!("add (id {id}) on {}", versions(*at, *window))
             }
             Write::AddAnywhere { .. } => "add on any version".to_owned(),
-            Write::Burn { at, window, id } => {
+            Write::Burn { at, window, id, .. } => {
                 format!("burn of id {id} on {}", versions(*at, *window))
             }
             Write::Check { at } => format!("check of version {}", at.version),

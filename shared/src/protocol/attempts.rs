@@ -75,7 +75,7 @@ impl Attempts {
     }
 
     /// The ids that a write to this row burns: those that a row of this incarnation would remember.
-    pub(crate) fn burnable(&self, row: usize, incarnation: Option<Incarnation>) -> Vec<WriteId> {
+    pub(crate) fn ids_to_burn(&self, row: usize, incarnation: Option<Incarnation>) -> Vec<WriteId> {
         let is_here = |sent: &SentWrite| match sent.on {
             Base::Row { incarnation: of, .. } => !of.is_foreign() && Some(of) == incarnation,
             Base::NoRow(_) => false,
@@ -163,8 +163,8 @@ mod tests {
         let steps = |id| [step(0, update_of(id, ROW)), step(1, update_of(id, foreign)), step(2, Role::Adds)];
         attempts.leave_open(&steps(id(1)), id(2)).expect("one");
         attempts.leave_open(&[step(0, update_of(id(2), Incarnation::from_bytes([8; 8])))], id(3)).expect("two");
-        assert_eq!(attempts.burnable(0, Some(ROW)), [id(1)]);
-        assert_eq!((attempts.burnable(1, Some(foreign)), attempts.burnable(0, None)), (vec![], vec![]));
+        assert_eq!(attempts.ids_to_burn(0, Some(ROW)), [id(1)]);
+        assert_eq!((attempts.ids_to_burn(1, Some(foreign)), attempts.ids_to_burn(0, None)), (vec![], vec![]));
         assert_eq!((attempts.id, attempts.rows()), (id(3), vec![vec![0, 1], vec![0]]));
         let beside = [StepKind::Writes(1)];
         assert_eq!(attempts.take_one_beside(&beside).map(|open| open.id), Some(id(2)));

@@ -2,13 +2,16 @@
 //!
 //! A write of one row is a change of one step, and a transaction one of several. What follows from a refusal is decided in
 //! `settle.rs`, by the verdict of `refusal.rs`, for both alike.
+//!
+//! From a refusal to an answer: the rows that refused give a `Verdict`, the verdict gives what is `After` it, and that ends as
+//! `Settled`. `Tried` and `Committed` in `table` and `transact` say the same in the terms of their loops.
 
 use super::attempts::Attempts;
 use super::batch::read_rows;
 use super::condition::{self, ConditionalWrite};
 use super::deliver::{Delivery, WriteOutcome};
 use super::item::Attributes;
-use super::judge::{SentWrite, Verdict, judge};
+use super::judge::{Base, SentWrite, Verdict, judge};
 use super::memory::WriteId;
 use super::refusal::{RefusedStep, Shown, is_lease_lost, judge_after_loss, judge_refusal, steps_may_still_land};
 use super::row::{self, Row};
@@ -24,7 +27,7 @@ use std::time::Duration;
 pub(crate) struct Site<'a> {
     pub address: &'a Address,
     pub layout: &'static Layout,
-    /// The row as it was seen last.
+    /// The row as it was seen last: the one that refused a single write, the one that a transaction was decided on.
     pub known: Option<&'a Row>,
     /// How long a tombstone is kept.
     pub retention: Duration,
@@ -38,13 +41,19 @@ pub(crate) enum Settled {
     Earlier(WriteId, ItemVersion),
     /// It was not applied.
     NotApplied {
-        /// The row whose burn proved it, as it is now.
-        burned: Option<(usize, Option<Attributes>)>,
         /// Rows that must be read, because they may tell that an earlier attempt was applied.
         unseen: BTreeSet<usize>,
         /// The id of the attempt, if a second copy of it may still be applied.
         open: Option<WriteId>,
     },
+}
+
+/// A row as the answer to a burn shows it, later than the refusal that the burn followed.
+pub(crate) type ShownByBurn = (usize, Option<Attributes>);
+
+/// The facts when nothing more can be done to prove anything.
+const fn at_last(is_pending: bool) -> Facts {
+    Facts { is_pending, is_lease_lost: false, can_burn: false }
 }
 
 /// A burned write.
@@ -57,7 +66,7 @@ pub(crate) struct Burned {
 
 impl Delivery<'_> {
     /// Finds out what became of the current attempt, which was refused for these reasons. `pending` says that another send
-    /// of it may have been applied, or may still be.
+    /// of it may have been applied, or may still be. If a burn was needed, returns the row that it showed too.
     ///
     /// # Errors
     /// [`Failure::OutcomeUnknown`] if nothing proves it. [`Failure::CorruptItem`]: the version of a row went down.
@@ -67,70 +76,75 @@ impl Delivery<'_> {
         steps: &[RefusedStep<'_>],
         pending: Option<Source>,
         site: &(dyn Fn(usize) -> Site<'s> + Sync),
-    ) -> Result<Settled, Failure> {
+    ) -> Result<(Settled, Option<ShownByBurn>), Failure> {
         let now = self.sender.clock.now();
         // An earlier attempt excludes this one, so what is pending of it is not applied either.
         for (row, shown) in steps.iter().filter_map(|step| Some((step.row, step.shown()?))) {
             attempts.judge(row, &shown, now);
         }
         if let Some((id, at)) = attempts.landed {
-            return Ok(Settled::Earlier(id, at));
+            return Ok((Settled::Earlier(id, at), None));
         }
         let verdict = judge_refusal(steps, now).traced();
         let is_lease_lost = is_lease_lost(steps);
-        let burnable: Vec<_> = steps.iter().filter(|step| step.burn_helps()).collect();
+        let to_burn: Vec<_> = steps.iter().filter(|step| step.burn_helps()).collect();
         let is_pending = pending.is_some();
-        let mut burned = None;
-        let follows = match after(verdict, Facts { is_pending, is_lease_lost, can_burn: !burnable.is_empty() }) {
+        let mut shown_by_burn = None;
+        let follows = match after(verdict, Facts { is_pending, is_lease_lost, can_burn: !to_burn.is_empty() }) {
             After::AskRows => {
                 // If the rows cannot be asked, nothing is proved.
-                let verdict = self.judge_after_loss(steps, site).await.unwrap_or(Verdict::Unproved);
-                after(verdict, Facts { is_pending, ..Facts::default() })
+                let by_rows = self.judge_after_loss(steps, site).await.unwrap_or(Verdict::Unproved);
+                after(by_rows, at_last(is_pending))
             }
             After::Burn => {
-                let writes: Vec<_> = burnable.iter().filter_map(|step| Some((step.row, step.write()?))).collect();
-                let burn = self.burn(attempts, &writes, site).await.ok().flatten();
+                let writes: Vec<_> = to_burn.iter().filter_map(|step| Some((step.row, step.write()?))).collect();
+                let burned = self.burn(attempts, &writes, site).await.ok().flatten();
+                let by_burn = burned.as_ref().map_or(Verdict::Unproved, |burned| burned.verdict);
+                shown_by_burn = burned.map(|burned| (burned.row, burned.item));
                 if let Some((id, at)) = attempts.landed {
-                    return Ok(Settled::Earlier(id, at));
+                    return Ok((Settled::Earlier(id, at), shown_by_burn));
                 }
-                let verdict = burn.as_ref().map_or(Verdict::Unproved, |burn| burn.verdict);
-                burned = burn.map(|burn| (burn.row, burn.item));
-                after(verdict, Facts { is_pending, ..Facts::default() })
+                after(by_burn, at_last(is_pending))
             }
             follows => follows,
         };
         match (follows, pending) {
-            (After::Landed(version), _) => return Ok(Settled::Landed(version)),
+            (After::Landed(version), _) => return Ok((Settled::Landed(version), shown_by_burn)),
             (After::NotApplied, _) => {}
             (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
+            // Without a pending send, nothing else is left than `Corrupt`.
             (_, None) => {
                 attempts.check_remembered()?;
                 return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
             }
         }
         let is_shown = |row: usize| {
-            let is_burned = burned.as_ref().is_some_and(|(of, _)| *of == row);
-            is_burned || steps.iter().any(|step| step.row == row && step.shown().is_some())
+            let is_by_burn = shown_by_burn.as_ref().is_some_and(|(of, _)| *of == row);
+            is_by_burn || steps.iter().any(|step| step.row == row && step.shown().is_some())
         };
         let unseen = attempts.unseen(is_shown);
         let mut open = None;
-        let is_excluded = burned.is_some() || is_lease_lost || verdict == Verdict::NeverApplied;
+        let is_excluded = shown_by_burn.is_some() || is_lease_lost || verdict == Verdict::NeverApplied;
         if !is_excluded && steps_may_still_land(steps, now) {
             open = Some(attempts.id);
             attempts.leave_open(steps, self.sender.new_id())?;
         }
-        Ok(Settled::NotApplied { burned, unseen, open })
+        Ok((Settled::NotApplied { unseen, open }, shown_by_burn))
     }
 
-    /// Makes sure that no copy of an attempt is applied any more, by burning one of these writes of it. Goes on under another
-    /// id. Returns `None` if none of them can be burned.
+    /// Makes sure that no copy of an attempt is applied any more, by burning one of these writes of it, with the open attempts
+    /// that its row would remember. Goes on under another id. Returns `None` if none of them can be burned.
     pub(crate) async fn burn<'s>(
         &mut self,
         attempts: &mut Attempts,
         writes: &[(usize, SentWrite)],
         site: &(dyn Fn(usize) -> Site<'s> + Sync),
     ) -> Result<Option<Burned>, Failure> {
-        let to_burn = writes.iter().find_map(|(row, sent)| Some((*row, sent, self.burn_of(sent, &site(*row))?)));
+        let to_burn = writes.iter().find_map(|(row, sent)| {
+            let incarnation = if let Base::Row { incarnation, .. } = sent.on { Some(incarnation) } else { None };
+            let others = attempts.ids_to_burn(*row, incarnation);
+            Some((*row, sent, self.burn_of(sent, &others, &site(*row))?))
+        });
         let Some((row, sent, burn)) = to_burn else { return Ok(None) };
         let Site { address, layout, .. } = site(row);
         let sender = self.sender;
@@ -153,7 +167,7 @@ impl Delivery<'_> {
     }
 
     /// The burn of a write. `None` if it has none.
-    fn burn_of(&self, sent: &SentWrite, site: &Site<'_>) -> Option<ConditionalWrite> {
+    fn burn_of(&self, sent: &SentWrite, others: &[WriteId], site: &Site<'_>) -> Option<ConditionalWrite> {
         let Site { address, layout, known, retention } = site;
         match burn_of_step(sent)? {
             StepBurn::Tombstone => {
@@ -161,7 +175,7 @@ impl Delivery<'_> {
                 let item = row::tombstone(layout, &address.key, self.sender.new_id(), purge_at);
                 Some(condition::put_if_absent(layout, item))
             }
-            StepBurn::InRow => condition::burn(address.key.clone(), layout, sent, *known),
+            StepBurn::InRow => condition::burn(address.key.clone(), layout, sent, others, *known),
         }
     }
 

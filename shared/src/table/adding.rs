@@ -165,13 +165,13 @@ impl<'a> AddChange<'a> {
         loop {
             let addition = add.resolve(layout, sight.item())?;
             let (request, sent) = self.prepare(&sight, &addition)?;
-            let (item, is_burned, round_trip) = match self.change.send(&request, &sent, false).await? {
+            let (item, is_by_burn, round_trip) = match self.change.send(&request, &sent, false).await? {
                 Tried::Applied(at, None) => return self.added_unseen(at).await,
                 Tried::Applied(at, Some(item)) | Tried::Earlier(_, at, Some(item)) => {
                     return Ok(self.added(at, Some(item)));
                 }
                 Tried::Earlier(_, at, None) => return Ok(self.added(at, None)),
-                Tried::Refused { item, is_burned, round_trip, .. } => (item, is_burned, round_trip),
+                Tried::Refused { item, is_by_burn, round_trip, .. } => (item, is_by_burn, round_trip),
             };
             self.change.check_remembered()?;
             let row = item.map(|row| Row::read(layout, row)).transpose()?;
@@ -187,7 +187,7 @@ impl<'a> AddChange<'a> {
             sight = match add.stand(&row.attributes, !is_in_window(&sent, row.at)) {
                 Stand::Takes => Sight::of_row(&Arc::new(row), true),
                 // The burn showed a later state than the one that refused.
-                Stand::Unclear if is_burned => Sight::of_row(&Arc::new(row), true),
+                Stand::Unclear if is_by_burn => Sight::of_row(&Arc::new(row), true),
                 // The add demanded other values than those of the row.
                 Stand::Unclear if layout.demands_values() && sight.differs_from(&row, layout) => {
                     Sight::of_row(&Arc::new(row), true)
@@ -230,7 +230,7 @@ impl<'a> AddChange<'a> {
     fn prepare(&self, sight: &Sight, addition: &Addition) -> Result<(ConditionalWrite, SentWrite), Failure> {
         let (layout, id, fence) = (self.table.layout, self.change.id(), self.table.fence);
         check_room(layout, sight.at)?;
-        let burn = self.change.burnable(Some(sight.at));
+        let burn = self.change.ids_to_burn(Some(sight.at));
         let mut prune = Vec::new();
         if let Some(row) = &sight.row {
             row.check_fence(fence)?;

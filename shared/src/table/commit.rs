@@ -49,7 +49,7 @@ pub(super) enum Tried {
     Refused {
         item: Option<Attributes>,
         /// Whether a burn has shown the item, later than the refusal.
-        is_burned: bool,
+        is_by_burn: bool,
         /// Its id, if a second copy of it may still be applied before the next attempt.
         open: Option<WriteId>,
         /// The time from the send to its refusal.
@@ -99,8 +99,8 @@ impl<'a> RowChange<'a> {
     }
 
     /// The ids of earlier attempts that a write to this row burns.
-    pub(super) fn burnable(&self, row: Option<ItemVersion>) -> Vec<WriteId> {
-        self.attempts.burnable(0, row.map(|at| at.incarnation))
+    pub(super) fn ids_to_burn(&self, row: Option<ItemVersion>) -> Vec<WriteId> {
+        self.attempts.ids_to_burn(0, row.map(|at| at.incarnation))
     }
 
     /// Builds the next attempt. It burns the open ones.
@@ -108,7 +108,7 @@ impl<'a> RowChange<'a> {
         let RowChange { table, address, attempts, .. } = self;
         let now = table.sender().clock.now();
         let purge_at = now + table.tombstone_retention;
-        let burn = self.burnable(write.row());
+        let burn = self.ids_to_burn(write.row());
         write.prepare(
             table.layout,
             &address.key,
@@ -127,7 +127,7 @@ impl<'a> RowChange<'a> {
         let read = |item: Option<Attributes>| item.map(|item| Row::read(layout, item)).transpose();
         let (current, open, round_trip) = match self.send(&request, &sent, is_named_by_client).await? {
             Tried::Applied(at, shown) => {
-                table.saw(&self.address.key, read(request.new_row(shown)).ok().flatten().as_ref());
+                table.saw(&self.address.key, read(shown).ok().flatten().as_ref());
                 return Ok(Committed::Applied(at));
             }
             Tried::Earlier(id, at, item) => {
@@ -167,7 +167,7 @@ impl<'a> RowChange<'a> {
                 WriteOutcome::Applied(shown) => {
                     // In a window, only the row tells which version the write made.
                     let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
-                    return Ok(Tried::Applied(seen.map_or(committed(sent), |row| row.at()), shown));
+                    return Ok(Tried::Applied(seen.map_or(committed(sent), |row| row.at()), request.new_row(shown)));
                 }
                 WriteOutcome::Refused(refusal) => refusal,
             };
@@ -176,15 +176,13 @@ impl<'a> RowChange<'a> {
         let site = |_| Site { address, layout, known: known.as_ref(), retention: table.tombstone_retention };
         let (role, reason) = (Role::Writes(*sent), Reason::Refused(item));
         let step = RefusedStep { row: 0, role, layout, reason: &reason, is_named_by_client };
-        let settled = delivery.settle(attempts, &[step], pending, &site).await?;
-        let item = reason.into_item();
+        let (settled, shown_by_burn) = delivery.settle(attempts, &[step], pending, &site).await?;
+        let is_by_burn = shown_by_burn.is_some();
+        let item = shown_by_burn.map_or_else(|| reason.into_item(), |(_, now)| now);
         Ok(match settled {
             Settled::Landed(version) => Tried::Applied(made(sent, version), item),
             Settled::Earlier(id, at) => Tried::Earlier(id, at, item),
-            Settled::NotApplied { burned, open, .. } => {
-                let is_burned = burned.is_some();
-                Tried::Refused { item: burned.map_or(item, |(_, now)| now), is_burned, open, round_trip }
-            }
+            Settled::NotApplied { open, .. } => Tried::Refused { item, is_by_burn, open, round_trip },
         })
     }
 }

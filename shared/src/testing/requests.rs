@@ -101,7 +101,7 @@ impl Writer<'_> {
             }
             (RowWrite::Burn, Some(row)) => {
                 let sent = SentWrite::new(layout, self.id, None, Demand::of(layout, row).in_window().base());
-                condition::burn(key, layout, &sent, Some(row))
+                condition::burn(key, layout, &sent, self.burn, Some(row))
             }
             (RowWrite::Check, Some(row)) => condition::check_at(key, &Demand::of(layout, row)),
         };

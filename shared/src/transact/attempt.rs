@@ -111,10 +111,10 @@ impl Attempt {
     }
 
     /// Learns the current state of a row.
-    pub(super) fn learn(&mut self, row: usize, known: Known) {
+    pub(super) fn learn(&mut self, row: usize, known: Known, now: SystemTime) {
         if let Known::Row(_) | Known::Absent = &known {
             let shown = if let Known::Row(row) = &known { Some(row) } else { None };
-            self.attempts.judge(row, &Shown::by_row(self.rows[row].layout, shown), self.now);
+            self.attempts.judge(row, &Shown::by_row(self.rows[row].layout, shown), now);
         }
         let row = &mut self.rows[row];
         let Address { table, key } = &row.address;
@@ -260,7 +260,7 @@ impl Attempt {
         if let Some(row) = row {
             check_room(layout, row.at)?;
             let demand = Demand::of(layout, row).in_window();
-            let burn = self.attempts.burnable(item.row, Some(row.at.incarnation));
+            let burn = self.attempts.ids_to_burn(item.row, Some(row.at.incarnation));
             let remember =
                 Remember { id: self.attempts.id, prune: &prunable(layout, row, self.attempts.id, &burn), burn: &burn };
             let anchored = condition::add_within(address.key.clone(), &demand, &remember, &addition);
@@ -321,7 +321,7 @@ impl Attempt {
 
     fn prepared(&self, row: usize, write: Write<'_>) -> Result<Prepared, Failure> {
         let known = &self.rows[row];
-        let burn = self.attempts.burnable(row, write.row().map(|at| at.incarnation));
+        let burn = self.attempts.ids_to_burn(row, write.row().map(|at| at.incarnation));
         let purge_at = self.now + known.retention;
         let stamp = Stamp { id: self.attempts.id, burn: &burn, now: self.now, purge_at, fence: known.fence };
         write.prepare(known.layout, &known.address.key, stamp)

@@ -5,10 +5,12 @@ use super::reads::{Known, Reads};
 use super::step::Step;
 use crate::call::Call;
 use crate::error::{Failure, TransactError};
+use crate::layout::Layout;
 use crate::protocol::attempts::OpenAttempt;
 use crate::protocol::batch::read_rows;
 use crate::protocol::change::{Burned, Settled};
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
+use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
 use crate::protocol::refusal::Role;
@@ -133,7 +135,8 @@ pub(crate) async fn transact<A, R>(
         let remembered = attempt.to_be_read_again();
         if !writes && !remembered.is_empty() {
             // Only a write may rest on what is remembered.
-            read(&delivery, &mut attempt, remembered).await.map_err(|failure| attempt.attempts.failed(failure))?;
+            let read = read(&delivery, &mut attempt, remembered).await;
+            unless_landed(&attempt, read)?;
             continue;
         }
         let answer = match plan? {
@@ -141,10 +144,20 @@ pub(crate) async fn transact<A, R>(
             Plan::Keep(answer) => return Ok(answer),
             Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
         };
-        match commit(&mut delivery, &mut attempt).await.map_err(|failure| attempt.attempts.failed(failure))? {
-            Tried::Applied => return Ok(answer),
-            Tried::Again { open } => earlier.extend(open.map(|id| (id, answer))),
+        let tried = commit(&mut delivery, &mut attempt).await;
+        match unless_landed(&attempt, tried)? {
+            Some(Tried::Applied) => return Ok(answer),
+            Some(Tried::Again { open }) => earlier.extend(open.map(|id| (id, answer))),
+            None => {}
         }
+    }
+}
+
+/// The outcome of a part of the change. `None` if it failed after a row had shown that an earlier attempt was applied.
+fn unless_landed<T>(attempt: &Attempt, outcome: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match outcome {
+        Err(_) if attempt.attempts.landed.is_some() => Ok(None),
+        outcome => outcome.map(Some).map_err(|failure| attempt.attempts.failed(failure)),
     }
 }
 
@@ -192,30 +205,32 @@ async fn refused(
 ) -> Result<Tried, Failure> {
     let Refusal { by: reasons, round_trip, pending } = refusal;
     let refused: Vec<_> = steps.iter().zip(&reasons).map(|(step, reason)| step.refused(reason)).collect();
-    let settled = {
+    let (settled, shown_by_burn) = {
         let (attempts, site) = attempt.parts();
         delivery.settle(attempts, &refused, pending, &site).await?
     };
-    let (burned, unseen, open) = match settled {
+    let (unseen, open) = match settled {
         Settled::Landed(_) => return Ok(Tried::Applied),
         Settled::Earlier(..) => return Ok(Tried::Again { open: None }),
-        Settled::NotApplied { burned, unseen, open } => (burned, unseen, open),
+        Settled::NotApplied { unseen, open } => (unseen, open),
     };
+    attempt.attempts.check_remembered()?;
+    let now = delivery.sender.clock.now();
     let mut behind = None;
     let mut taken = false;
     let mut unread = BTreeSet::new();
-    let burned_row = burned.as_ref().map(|(row, _)| *row);
+    let row_of_burn = shown_by_burn.as_ref().map(|(row, _)| *row);
     for (step, reason) in steps.iter().zip(reasons) {
         match reason {
             // The burn has shown the row as it is now.
-            _ if burned_row == Some(step.row) => {}
+            _ if row_of_burn == Some(step.row) => {}
             Reason::Refused(item) => {
                 debug!(step = attempt.name(step.row), "refused");
                 if matches!(step.role, Role::Requires(_)) {
-                    attempt.learn(step.row, Known::Lost);
+                    attempt.learn(step.row, Known::Lost, now);
                     continue;
                 }
-                let known = Known::of(step.layout, item)?;
+                let known = readable(step.layout, item, &unseen)?;
                 match step.role.base() {
                     Some(Base::NoRow(_)) => taken |= matches!(step.role, Role::Writes(_)),
                     Some(Base::Row { version, window, .. }) => {
@@ -227,7 +242,7 @@ async fn refused(
                     }
                     None => {}
                 }
-                attempt.learn(step.row, known);
+                attempt.learn(step.row, known, now);
             }
             Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires(_)) => {}
             Reason::NotNow | Reason::Rejected => {
@@ -236,8 +251,8 @@ async fn refused(
             Reason::None => {}
         }
     }
-    if let Some((row, item)) = burned {
-        attempt.learn(row, Known::of(attempt.layout(row), item)?);
+    if let Some((row, item)) = shown_by_burn {
+        attempt.learn(row, readable(attempt.layout(row), item, &unseen)?, now);
     }
     if let Some(behind) = behind {
         delivery.conflict(behind, round_trip);
@@ -264,7 +279,7 @@ async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &Op
     if let (Verdict::Landed(version), Some((_, sent))) = (verdict, open.writes.iter().find(|(of, _)| *of == row)) {
         attempt.attempts.landed = Some((open.id, made(sent, version)));
     }
-    attempt.learn(row, Known::of(attempt.layout(row), item)?);
+    attempt.learn(row, Known::of(attempt.layout(row), item)?, delivery.sender.clock.now());
     Ok(())
 }
 
@@ -272,7 +287,14 @@ async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &Op
 async fn read(delivery: &Delivery<'_>, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
     let addresses: Vec<_> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
     for (item, row) in read_rows(delivery.sender, delivery.call, &addresses).await?.into_iter().zip(rows) {
-        attempt.learn(row, Known::of(attempt.layout(row), item)?);
+        attempt.learn(row, Known::of(attempt.layout(row), item)?, delivery.sender.clock.now());
     }
     Ok(())
+}
+
+/// A row that a refusal shows. If it cannot be read and others must be, because an earlier attempt may have been applied,
+/// nothing is proved.
+fn readable(layout: &Layout, item: Option<Attributes>, unseen: &BTreeSet<usize>) -> Result<Known, Failure> {
+    Known::of(layout, item)
+        .map_err(|failure| if unseen.is_empty() { failure } else { Failure::OutcomeUnknown { source: failure.into() } })
 }

@@ -31,7 +31,7 @@ impl LeaseModel {
                 Next::Pause
             }
             After::Burn => {
-                let write = write.burn(None).expect("it can be burned");
+                let write = write.burn(None, Vec::new()).expect("it can be burned");
                 Next::Send(Request::Fenced { token: 0, write })
             }
             follows => Self::settled(follows),
@@ -114,7 +114,7 @@ impl LeaseModel {
         let can_burn = !is_burn && burn_helps(&sent, Some(verdict));
         match after(verdict, Facts { is_pending: is_pending || is_burn, can_burn, ..Facts::default() }) {
             After::Burn => {
-                let write = write.burn(item.map(|item| item.at)).expect("it can be burned");
+                let write = write.burn(item.map(|item| item.at), Vec::new()).expect("it can be burned");
                 Next::Send(Request::Fenced { token, write })
             }
             follows => Self::settled(follows),

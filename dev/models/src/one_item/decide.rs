@@ -102,7 +102,7 @@ fn bands(kind: Kind) -> &'static [RangeInclusive<i8>] {
 }
 
 /// The open attempts that a write to this row burns.
-fn burnable(call: &Call, row: &Row) -> Vec<Id> {
+pub(super) fn burnable(call: &Call, row: &Row) -> Vec<Id> {
     call.open.iter().filter(|open| open.row() == Some(row.at.incarnation)).filter_map(Write::id).collect()
 }
 

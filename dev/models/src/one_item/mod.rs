@@ -6,6 +6,8 @@
 mod decide;
 mod judging;
 
+use decide::burnable;
+
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
 use crate::row::{self, At, Demands, Id, Row, Write, small};
 use crate::world::{Checked, World};
@@ -242,6 +244,8 @@ impl Protocol for OneItem {
                 return Next::Told(Told::Applied(said(write, made)));
             }
             call.id += 1;
+            // The burn has burned the open attempts too, so none of them was applied.
+            let _ = self.judge_earlier(call, row.as_ref(), now);
             return self.stands(call, write, row.as_ref(), now);
         };
         let row = row.as_ref();
@@ -263,7 +267,8 @@ impl Protocol for OneItem {
         match after(judge_steps([(shown, is_soon)].into_iter()), facts) {
             After::Landed(made) => Next::Told(Told::Applied(said(write, small(made.get())))),
             After::Burn if !self.lacks(Rule::Burn) => {
-                Next::Send(write.burn(row.map(|row| row.at)).expect("it can be burned"))
+                let others = row.map(|row| burnable(call, row)).unwrap_or_default();
+                Next::Send(write.burn(row.map(|row| row.at), others).expect("it can be burned"))
             }
             After::Unknown | After::AskRows => Next::Told(Told::Unknown),
             _ if is_forgotten => Next::Told(Told::Unknown),

@@ -114,7 +114,7 @@ impl Transactions {
         let may = |write: &Write, row: Option<&Row>| {
             let sent = match write {
                 // A check is judged like a write at that version whose id no row knows.
-                Write::Check { at } => self.sent(&Write::Burn { at: *at, window: 1, id: 0 }),
+                Write::Check { at } => self.sent(&Write::Burn { at: *at, window: 1, id: 0, burn: Vec::new() }),
                 Write::AddAnywhere { .. } => return true,
                 _ => self.sent(write),
             };
@@ -157,11 +157,13 @@ impl Transactions {
     pub(super) fn burn_of(&self, call: &Call, row: usize, write: &Write) -> Option<(usize, Write, Write)> {
         let burn = match (burn_of_step(&self.sent_to_burn(write)?)?, write, &call.known[row]) {
             (StepBurn::Tombstone, ..) => Write::BurnCreate { id: call.id + 1, purge_at: u32::MAX },
-            (StepBurn::InRow, Write::Update { at, id, .. } | Write::Add { at, id, .. }, Known::Row(row))
-                if row.at.incarnation == at.incarnation && row.at.version >= at.version =>
+            (StepBurn::InRow, Write::Update { at, id, .. } | Write::Add { at, id, .. }, Known::Row(seen))
+                if seen.at.incarnation == at.incarnation && seen.at.version >= at.version =>
             {
                 let window = if matches!(write, Write::Add { window: 2.., .. }) { self.window } else { 1 };
-                Write::Burn { at: row.at, window, id: *id }
+                // The attempt itself may be one of the open ones.
+                let burn = Self::burnable(call, row, seen).into_iter().filter(|other| other != id).collect();
+                Write::Burn { at: seen.at, window, id: *id, burn }
             }
             (StepBurn::InRow, ..) => return None,
         };

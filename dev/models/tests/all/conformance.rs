@@ -152,7 +152,10 @@ fn any_write<'a>(
             Write::Add { at, window: W, id: by, prune, burn: burn.to_vec(), by: thing.stock, low, high },
         ),
         7 => (RowWrite::AddAnywhere(add), Write::AddAnywhere { by: thing.stock, low, high }),
-        8 => return Sent { real: RowWrite::Burn, modelled: Write::Burn { at, window: W, id: by }, fence: None },
+        8 => {
+            let modelled = Write::Burn { at, window: W, id: by, burn: burn.to_vec() };
+            return Sent { real: RowWrite::Burn, modelled, fence: None };
+        }
         _ => return Sent { real: RowWrite::Check, modelled: Write::Check { at }, fence: None },
     };
     Sent { real, modelled, fence }
@@ -192,7 +195,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
             key: &key,
             seen: item.as_ref(),
             id: id(by),
-            burn: if matches!(real, RowWrite::Update(_) | RowWrite::Add(_)) { &earlier } else { &[] },
+            burn: if matches!(real, RowWrite::Update(_) | RowWrite::Add(_) | RowWrite::Burn) { &earlier } else { &[] },
             purge_at: UNIX_EPOCH + Duration::from_secs(u64::from(purge_at)),
             fence,
         };

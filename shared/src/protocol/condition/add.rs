@@ -5,6 +5,7 @@ use super::write::{ConditionalWrite, Remember};
 use crate::layout::Layout;
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, SentWrite};
+use crate::protocol::memory::WriteId;
 use crate::protocol::row::{Row, number};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
@@ -83,7 +84,8 @@ pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition
 }
 
 /// Marks a write as burned: no copy of it will be applied in this window. Changes nothing else of an item or a
-/// tombstone. Returns the new row. There is no burn of a write that adopts its row.
+/// tombstone. Burns `others`, earlier attempts of the same change, with it. Returns the new row. There is no burn of a write
+/// that adopts its row.
 ///
 /// `known` is the row as it was seen last, if it was. Where the version marks a tombstone, the burn keeps the mark, so it
 /// demands that the row is still what it was.
@@ -94,6 +96,7 @@ pub(crate) fn burn(
     key: Attributes,
     layout: &Layout,
     sent: &SentWrite,
+    others: &[WriteId],
     known: Option<&Row>,
 ) -> Option<ConditionalWrite> {
     let Base::Row { version, window, incarnation } = sent.on else { return None };
@@ -112,6 +115,7 @@ pub(crate) fn burn(
     expression.raise_version();
     expression.value(":zero", number(0));
     expression.set("#writes.#id = :zero - #version");
+    expression.burn_earlier(demand.names(), &Remember { id: sent.id, prune: &[], burn: others });
     if demand.layout().marks_by_version() && is_tombstone {
         expression.demand_mark(demand.names());
         expression.set("#buried = #version + :one");
@@ -165,7 +169,6 @@ impl Expression {
 mod tests {
     use super::*;
     use crate::layout::Settings;
-    use crate::protocol::memory::WriteId;
     use crate::protocol::row::first_attributes;
     use crate::version::Version;
 
@@ -183,7 +186,7 @@ mod tests {
             let at = row(7, 5).at;
             let on = Base::Row { version: at.version, window, incarnation: at.incarnation };
             let sent = SentWrite::new(&LAYOUT, WriteId::from_random(9), None, on);
-            let values = burn(Attributes::new(), &LAYOUT, &sent, known)?.values;
+            let values = burn(Attributes::new(), &LAYOUT, &sent, &[], known)?.values;
             let version = |name: &str| values[name].as_n().ok()?.parse::<u64>().ok();
             Some((version(":first")?, version(":last")?))
         };
@@ -192,6 +195,6 @@ mod tests {
         assert_eq!(window(1, Some(&row(7, 5))), Some((5, 5)));
         assert_eq!([row(7, 4), row(8, 6)].map(|other| window(4, Some(&other))), [None, None], "another row");
         let created = SentWrite::new(&LAYOUT, WriteId::from_random(9), None, Base::NoRow(Version::ABSENT.next()));
-        assert!(burn(Attributes::new(), &LAYOUT, &created, None).is_none());
+        assert!(burn(Attributes::new(), &LAYOUT, &created, &[], None).is_none());
     }
 }
