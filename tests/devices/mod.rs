@@ -12,6 +12,7 @@ mod keyed_changes;
 mod keys;
 mod lost_answers;
 mod metrics;
+mod odd_events;
 mod over_http;
 pub mod process;
 mod sizes;
