@@ -197,12 +197,26 @@ impl<S: Sync, V: Validator> FromRequestParts<S> for Preconditions<V> {
     }
 }
 
+/// The idempotency key of a request, if it has one: [`Request::idempotency_key`]. For a claim of your own; the claim of a
+/// [`Request`] has the whole request in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IdempotencyKey(pub Option<String>);
+
+impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let request = Request::from_http(parts, b"", "");
+        Ok(IdempotencyKey(request.idempotency_key()?.map(str::to_owned)))
+    }
+}
+
 /// The parameters of the query. Call [`Query::only`] to refuse those that the route does not know.
 impl<S: Sync> FromRequestParts<S> for Query {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Query::from(Request::from_http(parts, b"", "").query))
+        Ok(Query::of(&Request::from_http(parts, b"", "")))
     }
 }
 
@@ -299,6 +313,10 @@ mod tests {
         assert_eq!(read.expect_err("refused").code(), "invalid_if_none_match");
         let change = IfMatch::<crate::version::ItemVersion>::from_request_parts(&mut parts, state).await;
         assert_eq!(change.expect_err("refused").code(), "invalid_if_none_match");
+        assert_eq!(IdempotencyKey::from_request_parts(&mut parts, state).await.ok(), Some(IdempotencyKey(None)));
+        parts.headers.insert("idempotency-key", http::HeaderValue::from_static("a b"));
+        let key = IdempotencyKey::from_request_parts(&mut parts, state).await;
+        assert_eq!(key.expect_err("refused").code(), "invalid_idempotency_key");
         let query = Query::from_request_parts(&mut parts, state).await.expect("a query");
         assert_eq!(query.optional_text("b"), Some("1,2"));
         assert_eq!(query.only(&["a"]).expect_err("refused").code(), "unknown_parameter");

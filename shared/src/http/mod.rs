@@ -3,6 +3,11 @@
 //!
 //! A function names the *kind* of its answer ([`Problem::refused`], [`Response::created`]) and a stable code. This
 //! folder turns the kind into a status code. [`Items`] does the work that all routes over a single item share.
+//!
+//! With the feature `axum`, a [`Request`] is an extractor that takes the whole body. [`Id`], [`Ip`], [`IfMatch`],
+//! [`Preconditions`], [`Query`], `IdempotencyKey` and `Invocation` are extractors that take none, and [`Response`] and
+//! [`Problem`] are answers. A `Request` finds errors where the handler asks for them, so the handler decides which of two
+//! errors is told. The example `axum` is a service of such handlers.
 
 #[cfg(feature = "axum")]
 mod axum;
@@ -14,7 +19,7 @@ mod response;
 mod validator;
 
 #[cfg(feature = "axum")]
-pub use axum::Invocation;
+pub use axum::{IdempotencyKey, Invocation};
 #[cfg(feature = "lambda")]
 pub(crate) use axum::{NotDecoded, Told};
 pub use items::{AddPlan, ChangeRequest, CreateRequest, DeleteRequest, Items, Resource};

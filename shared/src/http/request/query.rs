@@ -18,17 +18,17 @@ impl Request {
     /// # Errors
     /// `unknown_parameter`.
     pub fn query_of(&self, known: &[&str]) -> Result<Query, Problem> {
-        Query(self.query.clone()).only(known)
-    }
-}
-
-impl From<BTreeMap<String, String>> for Query {
-    fn from(parameters: BTreeMap<String, String>) -> Self {
-        Query(parameters)
+        Query::of(self).only(known)
     }
 }
 
 impl Query {
+    /// All parameters of a request. Call [`Query::only`] before you read one.
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        Query(request.query.clone())
+    }
+
     /// Refuses parameters that are not in `known`. Otherwise a misspelt parameter would be ignored, and a change could
     /// reach further than it was meant to.
     ///
