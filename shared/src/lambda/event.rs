@@ -185,18 +185,14 @@ fn joined<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<Strin
 pub(super) fn to_event(parts: &http::response::Parts, body: Bytes) -> ApiGatewayV2httpResponse {
     let mut event = ApiGatewayV2httpResponse::default();
     event.status_code = i64::from(parts.status.as_u16());
-    for (name, value) in &parts.headers {
-        match (name, value.to_str()) {
-            (&CONTENT_LENGTH, _) => {}
-            (&SET_COOKIE, Ok(cookie)) => event.cookies.push(cookie.to_owned()),
-            // An event has one value for a name.
-            (_, Ok(more)) if event.headers.contains_key(name) => {
-                let values = format!("{}, {more}", event.headers[name].to_str().unwrap_or_default());
-                event.headers.extend(HeaderValue::try_from(values).ok().map(|all| (name.clone(), all)));
-            }
-            _ => {
-                event.headers.insert(name, value.clone());
-            }
+    for name in parts.headers.keys().filter(|name| *name != CONTENT_LENGTH) {
+        let mut values = parts.headers.get_all(name).iter();
+        if name == SET_COOKIE {
+            event.cookies = values.filter_map(|cookie| Some(cookie.to_str().ok()?.to_owned())).collect();
+        } else if let Some(first) = values.next() {
+            // An event has one value for each name.
+            let all = values.fold(first.as_bytes().to_vec(), |all, more| [&all, &b", "[..], more.as_bytes()].concat());
+            event.headers.extend(HeaderValue::try_from(all).ok().map(|all| (name.clone(), all)));
         }
     }
     if !body.is_empty() {
@@ -342,6 +338,16 @@ mod tests {
         }
         for (path, encoded) in [("/a%2Fb/c d/", "/a%252Fb/c%20d/"), ("", "//"), ("a", "//a"), ("/?#", "/%3F%23")] {
             assert_eq!(raw_path(path), encoded, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_no_request_can_have_is_no_request() {
+        for (length, fits) in [(60_000, true), (70_000, false)] {
+            let mut event = ApiGatewayV2httpRequest::default();
+            event.raw_path = Some(format!("/{}", "x".repeat(length)));
+            let (request, _) = to_request(event, None, "", Call::new(Deadline::within(Duration::ZERO)));
+            assert_eq!(request.is_some(), fits, "{length}");
         }
     }
 
