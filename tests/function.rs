@@ -23,10 +23,7 @@ async fn main() -> Result<(), Error> {
     let name = std::env::args().nth(1).unwrap_or_default();
     let function = functions::ALL.iter().find(|function| function.name == name);
     match &function.ok_or_else(|| format!("no function is called {name}"))?.event {
-        Event::Http { start, .. } => {
-            serve(|store| start(&patient(store), PROCESS), async |app, request, call| app.answer(request, call).await)
-                .await
-        }
+        Event::Http { start, .. } => serve(|store| start(&patient(store), PROCESS)).await,
         Event::Sqs { start, .. } => {
             serve_queue(|store| start(&patient(store), PROCESS), async |app, bodies, call| app.take(bodies, call).await)
                 .await

@@ -1,9 +1,14 @@
 //! The value in which a function says what it is. Tests, `cargo dev` and the documents derive the rest from it.
 
-use fencepost::http::{Problem, Request, Response, Routes};
+use axum::Router;
+use axum::http::Method;
+use axum::routing::{MethodFilter, MethodRouter};
+use fencepost::http::{Invocation, Problem, Request, Response};
 use fencepost::lambda::Outcome;
 use fencepost::{Call, Source, Store};
+use std::collections::BTreeSet;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A function.
@@ -24,20 +29,20 @@ pub enum Event {
     Http {
         /// The routes. [`listed`] makes them.
         routes: fn() -> Vec<Route>,
-        /// Starts it on a store. [`http`] makes the box.
-        start: Start<dyn Http>,
+        /// Starts it on a store. [`routed`] makes the router.
+        start: Start<Router>,
     },
     /// Batches of an SQS queue.
     Sqs {
         /// What becomes of a message.
         message: &'static str,
         /// Starts it on a store. [`queue`] makes the box.
-        start: Start<dyn Queue>,
+        start: Start<Box<dyn Queue>>,
     },
 }
 
 /// Starts a function on a store, with the environment that it reads.
-pub type Start<T> = fn(&Store, &Environment) -> Result<Box<T>, Source>;
+pub type Start<T> = fn(&Store, &Environment) -> Result<T, Source>;
 
 /// A route as others see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,10 +88,53 @@ pub const fn refuses_key<O>(operation: O) -> Operation<O> {
     Operation { key: IdempotencyKey::Refused, operation }
 }
 
+/// The routes of a function: method and path, such as `PUT /devices/{deviceId}`, with the operation.
+pub type Routes<O> = [(&'static str, Operation<O>)];
+
 /// The routes of a table as others see them.
 #[must_use]
-pub fn listed<O>(routes: &Routes<Operation<O>>) -> Vec<Route> {
+pub fn listed<O>(routes: &Routes<O>) -> Vec<Route> {
     routes.iter().map(|(at, operation)| Route { at, key: operation.key }).collect()
+}
+
+/// The answer of a function. Other threads may wait for it.
+pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send + 'a>>;
+
+/// The router of a table of routes. `handle` answers the request for an operation.
+///
+/// Another path is answered by 404, and another method by 405. HEAD is another method. An empty parameter is an invalid
+/// one, not another path.
+pub fn routed<A, O, H>(app: A, routes: &Routes<O>, handle: H) -> Router
+where
+    A: Send + Sync + 'static,
+    O: Copy + Send + Sync + 'static,
+    H: for<'a> Fn(&'a A, O, &'a Request, &'a Call) -> Answering<'a> + Copy + Send + Sync + 'static,
+{
+    let app = Arc::new(app);
+    let split = |at: &'static str| at.split_once(' ').unwrap_or_default();
+    let paths: BTreeSet<_> = routes.iter().map(|(at, _)| split(at).1).collect();
+    let mut router = Router::new().fallback(async || Problem::no_such_route());
+    for path in paths {
+        let own: Vec<_> = routes.iter().filter(|(at, _)| split(at).1 == path).collect();
+        let allow = own.iter().map(|(at, _)| split(at).0).collect::<Vec<_>>().join(", ");
+        let refused = async || Problem::method_not_allowed(allow);
+        let mut methods = MethodRouter::new().fallback(refused.clone()).on(MethodFilter::HEAD, refused);
+        for (at, Operation { operation, .. }) in own {
+            let (app, operation) = (Arc::clone(&app), *operation);
+            let answer = async move |invocation: Invocation, request: Request| {
+                handle(&app, operation, &request, invocation.call()).await
+            };
+            let method = Method::from_bytes(split(at).0.as_bytes()).ok();
+            if let Some(filter) = method.and_then(|method| MethodFilter::try_from(method).ok()) {
+                methods = methods.on(filter, answer);
+            }
+        }
+        if let Some((before, (_, after))) = path.split_once('{').and_then(|(a, b)| Some((a, b.split_once('}')?))) {
+            router = router.route(&format!("{before}{after}"), methods.clone());
+        }
+        router = router.route(path, methods);
+    }
+    router
 }
 
 /// Gives the value of a variable by its name.
@@ -148,15 +196,6 @@ pub const IDEMPOTENCY_RECORDS_TABLE: Variable =
 /// The table of leases.
 pub const LEASES_TABLE: Variable = Variable::table("LEASES_TABLE", "the table of leases");
 
-/// The answer of a started function. Other threads may wait for it.
-pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// A function that was started without Lambda, to answer requests.
-pub trait Http: Send + Sync {
-    /// Answers one request.
-    fn answer<'a>(&'a self, request: &'a Request, call: &'a Call) -> Answering<'a, Result<Response, Problem>>;
-}
-
 /// A function that was started without Lambda, to take batches.
 pub trait Queue {
     /// Takes one batch. Gives one outcome for each message.
@@ -166,30 +205,10 @@ pub trait Queue {
 /// The state of a function, and what it does.
 struct Running<A, H>(A, H);
 
-impl<A: Send + Sync, H> Http for Running<A, H>
-where
-    H: for<'a> Fn(&'a A, &'a Request, &'a Call) -> Answering<'a, Result<Response, Problem>> + Send + Sync,
-{
-    fn answer<'a>(&'a self, request: &'a Request, call: &'a Call) -> Answering<'a, Result<Response, Problem>> {
-        (self.1)(&self.0, request, call)
-    }
-}
-
 impl<A, H: AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>> Queue for Running<A, H> {
     fn take<'a>(&'a self, bodies: &'a [&'a str], call: &'a Call) -> Pin<Box<dyn Future<Output = Vec<Outcome>> + 'a>> {
         Box::pin((self.1)(&self.0, bodies, call))
     }
-}
-
-/// A started function that answers requests.
-pub fn http<A: Send + Sync + 'static>(
-    app: A,
-    handle: impl for<'a> Fn(&'a A, &'a Request, &'a Call) -> Answering<'a, Result<Response, Problem>>
-    + Send
-    + Sync
-    + 'static,
-) -> Box<dyn Http> {
-    Box::new(Running(app, handle))
 }
 
 /// A started function that takes batches.

@@ -6,7 +6,7 @@
 //! ```sh
 //! export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
 //! export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
-//! cargo run -p fencepost --example axum --features http
+//! cargo run -p fencepost --example axum --features axum
 //! curl -i -X PUT  http://127.0.0.1:3000/visits/lobby
 //! curl -i -X POST http://127.0.0.1:3000/visits/lobby -H 'idempotency-key: visit-1'    # twice: one visit
 //! curl -i -X POST http://127.0.0.1:3000/visits/nowhere    # 404 application/problem+json
@@ -28,11 +28,11 @@
 
 use aws_config::BehaviorVersion;
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
-use axum::routing::get;
-use fencepost::http::{Items, MAX_BODY, Problem, Resource, Response, Routes};
-use fencepost::{Call, Deadline, Decision, ItemVersion, Record, Source, Store};
+use axum::extract::State;
+use axum::middleware::map_request;
+use axum::routing::{get, put};
+use fencepost::http::{Id, Invocation, Items, Preconditions, Problem, Request, Resource, Response};
+use fencepost::{Deadline, Decision, ItemVersion, Record, Source, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::env;
@@ -63,65 +63,47 @@ impl Resource for Visits {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Route {
-    Open,
-    Show,
-    Visit,
-    Close,
+async fn open(State(visits): State<Items<Visits>>, told: Invocation, request: Request) -> Result<Response, Problem> {
+    let create = request.create_request(&json!({}))?;
+    visits.create(&request.id("room")?, &Visits { count: 0 }, &create, told.call()).await
 }
 
-const ROUTES: &Routes<Route> = &[
-    ("PUT /visits/{room}", Route::Open),
-    ("GET /visits/{room}", Route::Show),
-    ("POST /visits/{room}", Route::Visit),
-    ("DELETE /visits/{room}", Route::Close),
-];
-
-/// Answers a request that is read completely. No type of axum is here, so this could be a function on Lambda too.
-async fn handle(visits: &Items<Visits>, request: &fencepost::http::Request) -> Result<Response, Problem> {
-    let (route, matched) = request.route(ROUTES)?;
-    let room = matched.id("room")?;
-    let call = Call::new(Deadline::within(ANSWER_WITHIN));
-    match route {
-        Route::Open => {
-            let create = request.create_request(&matched, &json!({}))?;
-            visits.create(&room, &Visits { count: 0 }, &create, &call).await
-        }
-        Route::Show => visits.get(&room, &request.read_preconditions()?, &call).await,
-        Route::Visit => {
-            let change = request.change_request(&matched, &json!({}))?;
-            // Pure: after a conflict it runs again on the other caller's result.
-            let decide = |visits: &Visits| Decision::<_, Problem>::Put(Visits { count: visits.count + 1 });
-            visits.change(&room, &change, &call, decide).await
-        }
-        Route::Close => visits.delete(&room, request.delete_request()?, &call).await,
-    }
+async fn show(
+    State(visits): State<Items<Visits>>,
+    told: Invocation,
+    room: Id,
+    preconditions: Preconditions,
+) -> Result<Response, Problem> {
+    visits.get(&room, &preconditions, told.call()).await
 }
 
-/// Answers one request of axum. Responses and problems both convert to what axum sends.
-async fn answer(State(visits): State<Items<Visits>>, request: Request) -> http::Response<String> {
-    let (parts, body) = request.into_parts();
-    let answered = async {
-        // Your authentication says who the caller is. Without one, all callers share their idempotency keys.
-        let caller = "anonymous";
-        let request = fencepost::http::Request::from_http(&parts, &read(body).await?, caller);
-        handle(&visits, &request).await
-    };
-    answered.await.map_or_else(Into::into, Into::into)
+async fn visit(State(visits): State<Items<Visits>>, told: Invocation, request: Request) -> Result<Response, Problem> {
+    let change = request.change_request(&json!({}))?;
+    // Pure: after a conflict it runs again on the other caller's result.
+    let decide = |visits: &Visits| Decision::<_, Problem>::Put(Visits { count: visits.count + 1 });
+    visits.change(&request.id("room")?, &change, told.call(), decide).await
 }
 
-/// Reads the whole body, and no more than a body may have.
-async fn read(body: Body) -> Result<Vec<u8>, Problem> {
-    match to_bytes(body, MAX_BODY).await {
-        Ok(bytes) => Ok(bytes.into()),
-        Err(_) => Err(Problem::too_large(format!("a body may have {MAX_BODY} bytes"))),
-    }
+async fn close(State(visits): State<Items<Visits>>, told: Invocation, request: Request) -> Result<Response, Problem> {
+    visits.delete(&request.id("room")?, request.delete_request()?, told.call()).await
 }
 
+/// A router like any other, which `fencepost::lambda::serve` would serve as well.
+///
 /// `/health` says that the process answers. It does not ask `DynamoDB`: if that is slow, new containers do not help.
 fn router(visits: Items<Visits>) -> Router {
-    Router::new().route("/health", get(async || "ok\n")).fallback(answer).with_state(visits)
+    Router::new()
+        .route("/visits/{room}", put(open).get(show).post(visit).delete(close))
+        .fallback(async || Problem::no_such_route())
+        .method_not_allowed_fallback(async || Problem::method_not_allowed("PUT, GET, POST, DELETE".to_owned()))
+        .with_state(visits)
+        .layer(map_request(async |mut request: axum::extract::Request| {
+            // Your authentication says who the caller is. Without one, all callers share their idempotency keys.
+            let told = Invocation::new("anonymous", "", Deadline::within(ANSWER_WITHIN));
+            request.extensions_mut().insert(told);
+            request
+        }))
+        .route("/health", get(async || "ok\n"))
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -106,7 +106,8 @@
 //! | none (the default) | the exactly-once core: everything in the tables above |
 //! | `json` | [`json`]: free-form JSON, kept exactly; switches on `serde_json/arbitrary_precision` for the whole build |
 //! | `http` | [`http`]: requests, preconditions, problems and stored responses behind any framework; implies `json` |
-//! | `lambda` | [`lambda`]: functions behind an HTTP API or a queue; implies `http` |
+//! | `axum` | extractors and answers for axum 0.8: a router that runs on Lambda, in a container and in a test; implies `http` |
+//! | `lambda` | [`lambda`]: a router of axum behind an HTTP API, or a function behind a queue; implies `axum` |
 //! | `testing` | the pure parts of the protocol, for property tests; not covered by semantic versioning |
 //!
 //! To test your own program against lost answers, throttling and conflicts, use the crate

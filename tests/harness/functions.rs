@@ -3,10 +3,10 @@
 use super::clock::{Clock, TEN_O_CLOCK};
 use super::permissions::TEMPLATE;
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
-use fencepost::http::{Problem, Request, Response};
+use axum::Router;
 use fencepost::lambda::respond;
-use fencepost::{Call, Leases, Store};
-use functions::function::{Environment, Event, Function, Http};
+use fencepost::{Leases, Store};
+use functions::function::{Environment, Event, Function};
 use lambda_runtime::LambdaEvent;
 use std::cell::Cell;
 use tokio::time::Instant;
@@ -52,11 +52,7 @@ pub const CHILDREN: &str = "Children";
 /// Functions with routes, each with the environment of template.yaml.
 struct Together(Vec<One>);
 
-struct One(&'static Function, Box<dyn Http>);
-
-async fn handle(one: &One, request: &Request, call: &Call) -> Result<Response, Problem> {
-    one.1.answer(request, call).await
-}
+struct One(&'static Function, Router);
 
 impl Together {
     /// Those of these names that have routes.
@@ -79,7 +75,7 @@ impl Together {
             paths.into_iter().any(|(_, own)| begin(own) == path)
         };
         let meant = self.0.iter().find(|one| begins_so(one.0)).or(self.0.last());
-        Box::pin(respond(meant.expect("a function"), &handle, event)).await
+        Box::pin(respond(&meant.expect("a function").1, event)).await
     }
 }
 

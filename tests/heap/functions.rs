@@ -3,11 +3,11 @@
 use super::engine::Engine;
 use allocation_counter::AllocationInfo;
 use aws_lambda_events::sqs::SqsEvent;
-use fencepost::http::Request;
+use axum::Router;
 use fencepost::lambda::{respond, respond_batch};
 use fencepost::{Call, Store};
 use fencepost_test::client_over;
-use functions::function::{Environment, Event, Http, Queue};
+use functions::function::{Environment, Event, Queue};
 use lambda_runtime::{Context, LambdaEvent};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -26,7 +26,7 @@ pub struct Functions {
     pub engine: Engine,
     runtime: Runtime,
     /// Those with routes, by their names.
-    with_routes: BTreeMap<&'static str, Box<dyn Http>>,
+    with_routes: BTreeMap<&'static str, Router>,
     with_queues: BTreeMap<&'static str, Box<dyn Queue>>,
 }
 
@@ -72,8 +72,7 @@ impl Functions {
             let answer = Box::pin(respond_batch(&&**app, &take, read::<SqsEvent>(event))).await;
             return (200, serde_json::to_vec(&answer.expect("each message has an id")).expect("JSON"));
         }
-        let handle = async |app: &&dyn Http, request: &Request, call: &Call| app.answer(request, call).await;
-        let response = Box::pin(respond(&&*self.with_routes[function], &handle, read(event))).await;
+        let response = Box::pin(respond(&self.with_routes[function], read(event))).await;
         (response.status_code, serde_json::to_vec(&response).expect("JSON"))
     }
 }

@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use fencepost::http::{Body, Request};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Clock, Key, Rng, Store};
-use functions::place_order::{App, handle};
+use functions::place_order::{App, Route, handle};
 use functions::product::new_product;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -180,15 +180,13 @@ impl Ordering {
     async fn ours(&self, order: usize, product: &str) -> Answer {
         let body = format!(r#"{{"userId":"u-{}","lines":[{{"productId":"{product}","quantity":1}}]}}"#, self.number);
         let request = Request {
-            method: "POST".to_owned(),
-            route_key: Some("POST /orders".to_owned()),
-            path: "/orders".to_owned(),
+            route: "POST /orders".to_owned(),
             headers: BTreeMap::from([("idempotency-key".to_owned(), format!("order-{order}"))]),
             caller: "bench".to_owned(),
             body: Body { text: body, is_base64: false },
             ..Request::default()
         };
-        match Box::pin(handle(&self.app, &request, &table::call())).await {
+        match Box::pin(handle(&self.app, Route::Place, &request, &table::call())).await {
             Ok(_) => Answer::Placed,
             Err(problem) if problem.code() == "outcome_unknown" => Answer::Unknown,
             Err(_) => Answer::Failed,

@@ -6,5 +6,5 @@ use functions::function::PROCESS;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    serve(|store| device_state::App::from_env(store, PROCESS), device_state::handle).await
+    serve(|store| Ok(device_state::App::from_env(store, PROCESS)?.into_router())).await
 }

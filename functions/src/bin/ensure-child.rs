@@ -6,5 +6,5 @@ use functions::function::PROCESS;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    serve(|store| ensure_child::App::from_env(store, PROCESS), ensure_child::handle).await
+    serve(|store| Ok(ensure_child::App::from_env(store, PROCESS)?.into_router())).await
 }

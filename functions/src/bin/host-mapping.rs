@@ -6,5 +6,5 @@ use functions::host_mapping;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    serve(|store| host_mapping::App::from_env(store, PROCESS), host_mapping::handle).await
+    serve(|store| Ok(host_mapping::App::from_env(store, PROCESS)?.into_router())).await
 }

@@ -6,5 +6,5 @@ use functions::inventory;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    serve(|store| inventory::App::from_env(store, PROCESS), inventory::handle).await
+    serve(|store| Ok(inventory::App::from_env(store, PROCESS)?.into_router())).await
 }

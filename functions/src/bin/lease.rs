@@ -6,5 +6,5 @@ use functions::lease;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    serve(|store| lease::App::from_env(store, PROCESS), lease::handle).await
+    serve(|store| Ok(lease::App::from_env(store, PROCESS)?.into_router())).await
 }

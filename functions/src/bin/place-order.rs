@@ -6,5 +6,5 @@ use functions::place_order;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    serve(|store| place_order::App::from_env(store, PROCESS), place_order::handle).await
+    serve(|store| Ok(place_order::App::from_env(store, PROCESS)?.into_router())).await
 }

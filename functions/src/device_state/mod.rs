@@ -6,11 +6,12 @@ pub mod device;
 pub mod requests;
 
 use crate::function::{
-    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Operation, Variable, honours_key, http, listed, reads,
-    refuses_key,
+    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Routes, Variable, honours_key, listed, reads, refuses_key,
+    routed,
 };
+use axum::Router;
 use device::{Device, adjustment_as_add, decide_adjust, decide_config, decide_patch, decide_status};
-use fencepost::http::{AddPlan, Items, Problem, Request, Response, Routes};
+use fencepost::http::{AddPlan, Items, Problem, Request, Response};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
 use requests::{parse_adjustment, parse_device, parse_status, payload_of_adjustment, payload_of_device};
@@ -21,9 +22,7 @@ pub const FUNCTION: Function = Function {
     name: "device-state",
     event: Event::Http {
         routes: || listed(ROUTES),
-        start: |store, environment| {
-            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
-        },
+        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
     },
     variables: &[DEVICES_TABLE, IDEMPOTENCY_RECORDS_TABLE, CONFIG_MIN_INTERVAL_SECONDS],
 };
@@ -61,6 +60,11 @@ impl App {
         ))
     }
 
+    /// The router of the function.
+    pub fn into_router(self) -> Router {
+        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
+    }
+
     fn now(&self) -> Timestamp {
         self.devices.now()
     }
@@ -85,7 +89,7 @@ pub enum Route {
     SetConfig,
 }
 
-const ROUTES: &Routes<Operation<Route>> = &[
+const ROUTES: &Routes<Route> = &[
     ("PUT /devices/{deviceId}", honours_key(Route::Create)),
     ("GET /devices/{deviceId}", reads(Route::Get)),
     ("DELETE /devices/{deviceId}", refuses_key(Route::Delete)),
@@ -95,29 +99,28 @@ const ROUTES: &Routes<Operation<Route>> = &[
     ("PUT /devices/{deviceId}/config", honours_key(Route::SetConfig)),
 ];
 
-/// Answers one request.
+/// Answers a request for this operation.
 ///
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
-    let id = matched.id("deviceId")?;
+pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let id = request.id("deviceId")?;
     match operation {
         Route::Create => {
             let device = parse_device(request, app.now())?;
-            let create = request.create_request(&matched, &payload_of_device(&device))?;
+            let create = request.create_request(&payload_of_device(&device))?;
             app.devices.create(&id, &device, &create, call).await
         }
         Route::Get => app.devices.get(&id, &request.read_preconditions()?, call).await,
         Route::Delete => app.devices.delete(&id, request.delete_request()?, call).await,
         Route::PatchState => {
             let patch = request.merge_patch()?;
-            let change = request.change_request(&matched, &patch)?;
+            let change = request.change_request(&patch)?;
             app.devices.change(&id, &change, call, |device| decide_patch(device, &patch, app.now())).await
         }
         Route::Adjust => {
             let adjustment = parse_adjustment(request)?;
-            let change = request.change_request(&matched, &payload_of_adjustment(&adjustment))?;
+            let change = request.change_request(&payload_of_adjustment(&adjustment))?;
             let add = adjustment_as_add(&adjustment, app.now()).map_or(AddPlan::Decide, AddPlan::Add);
             app.devices
                 .add_or_change(&id, &change, call, add, |device| decide_adjust(device, &adjustment, app.now()))
@@ -125,12 +128,12 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
         }
         Route::SetStatus => {
             let status = parse_status(request)?;
-            let change = request.change_request(&matched, &status)?;
+            let change = request.change_request(&status)?;
             app.devices.change(&id, &change, call, |device| decide_status(device, status, app.now())).await
         }
         Route::SetConfig => {
             let config = request.object()?;
-            let change = request.change_request(&matched, &config)?;
+            let change = request.change_request(&config)?;
             let interval = app.config_min_interval;
             app.devices.change(&id, &change, call, |device| decide_config(device, &config, interval, app.now())).await
         }

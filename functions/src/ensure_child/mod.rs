@@ -8,11 +8,12 @@ pub mod child;
 pub mod requests;
 
 use crate::function::{
-    Environment, Event, Function, LEASES_TABLE, Operation, Variable, http, listed, reads, refuses_key,
+    Environment, Event, Function, LEASES_TABLE, Routes, Variable, listed, reads, refuses_key, routed,
 };
+use axum::Router;
 use child::{Child, child_id, same_spec};
 use fencepost::error::TransactError;
-use fencepost::http::{Items, Problem, Request, Response, Routes};
+use fencepost::http::{Items, Problem, Request, Response};
 use fencepost::{
     Call, CreateError, Failure, FencingToken, Key, Leases, Plan, Reads, Source, Store, Table, Transactions, Versioned,
 };
@@ -23,9 +24,7 @@ pub const FUNCTION: Function = Function {
     name: "ensure-child",
     event: Event::Http {
         routes: || listed(ROUTES),
-        start: |store, environment| {
-            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
-        },
+        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
     },
     variables: &[CHILDREN_TABLE, LEASES_TABLE],
 };
@@ -59,6 +58,11 @@ impl App {
             store.leases(LEASES_TABLE.required(environment)?),
         ))
     }
+
+    /// The router of the function.
+    pub fn into_router(self) -> Router {
+        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
+    }
 }
 
 /// The operations of the function.
@@ -70,18 +74,17 @@ pub enum Route {
     Get,
 }
 
-const ROUTES: &Routes<Operation<Route>> = &[
+const ROUTES: &Routes<Route> = &[
     ("PUT /parents/{parentId}/child", refuses_key(Route::Ensure)),
     ("GET /parents/{parentId}/child", reads(Route::Get)),
 ];
 
-/// Answers one request.
+/// Answers a request for this operation.
 ///
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
-    let parent = matched.id("parentId")?;
+pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let parent = request.id("parentId")?;
     match operation {
         Route::Ensure => {
             request.refuse_idempotency_key()?; // a second request gets the existing child

@@ -7,9 +7,10 @@
 pub mod requests;
 pub mod shown;
 
-use crate::function::{Environment, Event, Function, Operation, http, listed, reads, refuses_key};
+use crate::function::{Environment, Event, Function, Routes, listed, reads, refuses_key, routed};
 use crate::mapping::{MAPPINGS_TABLE, Mapping};
-use fencepost::http::{Ip, Preconditions, Problem, Request, Response, Routes};
+use axum::Router;
+use fencepost::http::{Ip, Preconditions, Problem, Request, Response};
 use fencepost::lww::{OrderKey, Registration};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Key, LwwTable, Source, Store};
@@ -21,9 +22,7 @@ pub const FUNCTION: Function = Function {
     name: "host-mapping",
     event: Event::Http {
         routes: || listed(ROUTES),
-        start: |store, environment| {
-            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
-        },
+        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
     },
     variables: &[MAPPINGS_TABLE],
 };
@@ -49,6 +48,11 @@ impl App {
         Ok(App::new(store.lww_table(MAPPINGS_TABLE.required(environment)?)))
     }
 
+    /// The router of the function.
+    pub fn into_router(self) -> Router {
+        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
+    }
+
     fn now(&self) -> Timestamp {
         self.mappings.store().now()
     }
@@ -65,19 +69,18 @@ pub enum Route {
     Delete,
 }
 
-const ROUTES: &Routes<Operation<Route>> = &[
+const ROUTES: &Routes<Route> = &[
     ("PUT /mappings/{hostIp}", refuses_key(Route::Register)),
     ("GET /mappings/{hostIp}", reads(Route::Get)),
     ("DELETE /mappings/{hostIp}", refuses_key(Route::Delete)),
 ];
 
-/// Answers one request.
+/// Answers a request for this operation.
 ///
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
-    let ip = matched.ip("hostIp")?;
+pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let ip = request.ip("hostIp")?;
     match operation {
         Route::Register => {
             refuse_headers(request)?;

@@ -6,11 +6,12 @@ pub mod adjustment;
 pub mod requests;
 
 use crate::function::{
-    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Operation, honours_key, http, listed, reads, refuses_key,
+    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Routes, honours_key, listed, reads, refuses_key, routed,
 };
 use crate::product::{PRODUCTS_TABLE, Product};
 use adjustment::decide_adjust;
-use fencepost::http::{AddPlan, Items, Problem, Request, Response, Routes};
+use axum::Router;
+use fencepost::http::{AddPlan, Items, Problem, Request, Response};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Idempotency, Source, Store, Table};
 use requests::{parse_adjustment, parse_product};
@@ -21,9 +22,7 @@ pub const FUNCTION: Function = Function {
     name: "inventory",
     event: Event::Http {
         routes: || listed(ROUTES),
-        start: |store, environment| {
-            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
-        },
+        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
     },
     variables: &[PRODUCTS_TABLE, IDEMPOTENCY_RECORDS_TABLE],
 };
@@ -52,6 +51,11 @@ impl App {
         ))
     }
 
+    /// The router of the function.
+    pub fn into_router(self) -> Router {
+        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
+    }
+
     fn now(&self) -> Timestamp {
         self.products.now()
     }
@@ -68,19 +72,18 @@ pub enum Route {
     Adjust,
 }
 
-const ROUTES: &Routes<Operation<Route>> = &[
+const ROUTES: &Routes<Route> = &[
     ("PUT /products/{productId}", refuses_key(Route::Create)),
     ("GET /products/{productId}", reads(Route::Get)),
     ("POST /products/{productId}/adjustments", honours_key(Route::Adjust)),
 ];
 
-/// Answers one request.
+/// Answers a request for this operation.
 ///
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
-    let id = matched.id("productId")?;
+pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let id = request.id("productId")?;
     match operation {
         Route::Create => {
             // A second creation gets a 409, so a key would add nothing. `device-state` honours one.
@@ -91,7 +94,7 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
         Route::Get => app.products.get(&id, &request.read_preconditions()?, call).await,
         Route::Adjust => {
             let by = parse_adjustment(request)?;
-            let change = request.change_request(&matched, &json!({ "by": by }))?;
+            let change = request.change_request(&json!({ "by": by }))?;
             let decide =
                 |product: &Product| decide_adjust(product, by, app.now()).map_refusal(|refusal| refusal.problem(&id));
             let add = |product: &Product| product.add(by, app.now());

@@ -6,9 +6,10 @@
 pub mod requests;
 
 use crate::function::{
-    Environment, Event, Function, LEASES_TABLE, Operation, Variable, honours_key, http, listed, reads, refuses_key,
+    Environment, Event, Function, LEASES_TABLE, Routes, Variable, honours_key, listed, reads, refuses_key, routed,
 };
-use fencepost::http::{Id, IfMatch, Preconditions, Problem, Request, Response, Routes};
+use axum::Router;
+use fencepost::http::{Id, IfMatch, Preconditions, Problem, Request, Response};
 use fencepost::lease::{AcquireError, Acquired, LeaseError, LeaseVersion};
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, IdempotencyClaim, Lease, LeaseTerms, Leases, Source, Store};
@@ -21,9 +22,7 @@ pub const FUNCTION: Function = Function {
     name: "lease",
     event: Event::Http {
         routes: || listed(ROUTES),
-        start: |store, environment| {
-            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
-        },
+        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
     },
     variables: &[LEASES_TABLE, LEASE_CLOCK_SKEW_SECONDS],
 };
@@ -56,6 +55,11 @@ impl App {
         let clock_skew = LEASE_CLOCK_SKEW_SECONDS.read_seconds(environment)?;
         Ok(App::new(store.leases(LEASES_TABLE.required(environment)?).with_clock_skew(clock_skew)))
     }
+
+    /// The router of the function.
+    pub fn into_router(self) -> Router {
+        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
+    }
 }
 
 /// The operations of the function.
@@ -71,26 +75,25 @@ pub enum Route {
     Release,
 }
 
-const ROUTES: &Routes<Operation<Route>> = &[
+const ROUTES: &Routes<Route> = &[
     ("PUT /leases/{leaseKey}", honours_key(Route::Acquire)),
     ("GET /leases/{leaseKey}", reads(Route::Get)),
     ("PATCH /leases/{leaseKey}", refuses_key(Route::Renew)),
     ("DELETE /leases/{leaseKey}", refuses_key(Route::Release)),
 ];
 
-/// Answers one request.
+/// Answers a request for this operation.
 ///
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
-    let key = matched.id("leaseKey")?;
+pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let key = request.id("leaseKey")?;
     match operation {
         Route::Acquire => {
             request.refuse_preconditions("a lease is acquired if it is free")?;
             let wanted = parse_acquire(request)?;
             let payload = json!({ "holder": wanted.holder.as_str(), "ttlSeconds": wanted.ttl_seconds });
-            let claim = request.idempotency_claim(&matched, &payload)?;
+            let claim = request.idempotency_claim(&payload)?;
             acquire(app, &key, &wanted, claim.as_ref(), call).await
         }
         Route::Get => get(app, &key, &request.read_preconditions()?, call).await,

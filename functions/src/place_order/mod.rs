@@ -6,11 +6,12 @@ pub mod order;
 pub mod requests;
 
 use crate::function::{
-    Environment, Event, Function, Operation, Variable, honours_key, http, listed, reads, refuses_key,
+    Environment, Event, Function, Routes, Variable, honours_key, listed, reads, refuses_key, routed,
 };
 use crate::product::{PRODUCTS_TABLE, Product};
+use axum::Router;
 use fencepost::error::TransactError;
-use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response, Routes};
+use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response};
 use fencepost::idempotency::derived_id;
 use fencepost::timestamp::Timestamp;
 use fencepost::transact::{Attempt, Item, Plan, Reads, Transactions};
@@ -23,9 +24,7 @@ pub const FUNCTION: Function = Function {
     name: "place-order",
     event: Event::Http {
         routes: || listed(ROUTES),
-        start: |store, environment| {
-            Ok(http(App::from_env(store, environment)?, |app, request, call| Box::pin(handle(app, request, call))))
-        },
+        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
     },
     variables: &[ORDERS_TABLE, PRODUCTS_TABLE],
 };
@@ -60,6 +59,11 @@ impl App {
         ))
     }
 
+    /// The router of the function.
+    pub fn into_router(self) -> Router {
+        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
+    }
+
     fn now(&self) -> Timestamp {
         self.transactions.store().now()
     }
@@ -90,19 +94,18 @@ pub enum Route {
     Cancel,
 }
 
-const ROUTES: &Routes<Operation<Route>> = &[
+const ROUTES: &Routes<Route> = &[
     ("POST /orders", honours_key(Route::Place)),
     ("GET /orders", reads(Route::List)),
     ("GET /orders/{orderId}", reads(Route::Get)),
     ("POST /orders/{orderId}/cancellation", refuses_key(Route::Cancel)),
 ];
 
-/// Answers one request.
+/// Answers a request for this operation.
 ///
 /// # Errors
 /// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let (Operation { operation, .. }, matched) = request.route(ROUTES)?;
+pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
     match operation {
         Route::Place => {
             let key = request.required_idempotency_key()?;
@@ -115,11 +118,11 @@ pub async fn handle(app: &App, request: &Request, call: &Call) -> Result<Respons
         }
         Route::List => list(app, &parse_listing(request)?, call).await,
         Route::Get => {
-            let id = matched.id("orderId")?;
+            let id = request.id("orderId")?;
             app.orders.get(&id, &request.read_preconditions()?, call).await
         }
         Route::Cancel => {
-            let id = matched.id("orderId")?;
+            let id = request.id("orderId")?;
             request.refuse_idempotency_key()?; // a second cancellation changes nothing
             let if_match = request.if_match()?;
             parse_cancellation(request)?;

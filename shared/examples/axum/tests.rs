@@ -1,7 +1,7 @@
 //! The service as a process of its own, with an engine and the credentials of a container behind sockets.
 
 use axum::body::Bytes;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header::AUTHORIZATION};
 use axum::routing::get;
 use axum::{Router, response::IntoResponse};
@@ -232,11 +232,4 @@ fn a_service_that_is_asked_to_stop_answers_what_it_has_begun() {
         assert!(visited.starts_with("HTTP/1.1 200") && visited.contains(r#""count":1"#), "{visited}");
         assert!(service.wait().await.expect("a child").success());
     });
-}
-
-#[tokio::test]
-async fn a_body_beyond_the_limit_is_refused_before_it_is_parsed() {
-    let request = Request::new(axum::body::Body::from(vec![b' '; super::MAX_BODY + 1]));
-    let problem = super::read(request.into_body()).await.expect_err("refused");
-    assert_eq!(problem.code(), "too_large");
 }

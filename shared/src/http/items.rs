@@ -2,7 +2,7 @@
 
 use super::preconditions::{IfMatch, Preconditions};
 use super::problem::Problem;
-use super::request::{MatchedRoute, Request};
+use super::request::Request;
 use super::response::Response;
 use crate::call::Call;
 use crate::error::{CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
@@ -90,8 +90,8 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
-    pub fn create_request(&self, matched: &MatchedRoute, payload: &impl Serialize) -> Result<CreateRequest, Problem> {
-        Ok(CreateRequest { if_absent: self.if_absent()?, claim: self.idempotency_claim(matched, payload)? })
+    pub fn create_request(&self, payload: &impl Serialize) -> Result<CreateRequest, Problem> {
+        Ok(CreateRequest { if_absent: self.if_absent()?, claim: self.idempotency_claim(payload)? })
     }
 
     /// Parses the headers of a change. `payload` is the parsed content of the body, as in
@@ -99,8 +99,8 @@ impl Request {
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
-    pub fn change_request(&self, matched: &MatchedRoute, payload: &impl Serialize) -> Result<ChangeRequest, Problem> {
-        Ok(ChangeRequest { if_match: self.if_match()?, claim: self.idempotency_claim(matched, payload)? })
+    pub fn change_request(&self, payload: &impl Serialize) -> Result<ChangeRequest, Problem> {
+        Ok(ChangeRequest { if_match: self.if_match()?, claim: self.idempotency_claim(payload)? })
     }
 
     /// Parses the headers of a creation on a route that refuses idempotency keys.

@@ -249,6 +249,12 @@ impl Problem {
         matches!(self.kind, Kind::Internal | Kind::Unavailable | Kind::OutcomeUnknown)
     }
 
+    /// Moves what only the log needs to a problem of its own.
+    #[cfg(feature = "axum")]
+    pub(super) fn take_for_log(&mut self) -> Self {
+        Problem { source: self.source.take(), ..Self::new(self.kind, self.code, "") }
+    }
+
     /// Converts the problem to a response.
     #[must_use]
     pub fn into_response(self) -> Response {

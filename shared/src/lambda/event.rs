@@ -1,17 +1,21 @@
-//! Converts HTTP API events (payload 2.0) to requests, and responses to events.
+//! Converts events of an HTTP API (payload 2.0) or a Function URL to requests of axum, and its answers to events.
 
-use crate::http::{Body, Request, Response};
+use crate::call::Call;
+use crate::http::{Invocation, NotDecoded};
 use aws_lambda_events::apigw::{ApiGatewayRequestAuthorizer, ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use aws_lambda_events::encodings;
-use aws_lambda_events::http::{HeaderMap, HeaderName, HeaderValue};
-use aws_lambda_events::query_map::QueryMap;
+use axum::body::{Body, Bytes};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{CONTENT_LENGTH, COOKIE, HeaderValue, SET_COOKIE};
+use http::method::Method;
+use http::uri::PathAndQuery;
 use lambda_runtime::{Error, LambdaEvent};
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, HashMap};
 
 /// The caller of a request that no authorizer has seen.
 const ANONYMOUS: &str = "anonymous";
@@ -24,25 +28,115 @@ pub(super) fn read<T: DeserializeOwned>(event: LambdaEvent<Box<RawValue>>) -> Re
     Ok(LambdaEvent::new(serde_json::from_str(event.payload.get())?, event.context))
 }
 
-/// For functions without a Lambda authorizer, whose context names no caller here.
-impl From<ApiGatewayV2httpRequest> for Request {
-    fn from(event: ApiGatewayV2httpRequest) -> Self {
-        to_request(event, None)
+/// Parses the payload of a request.
+pub(super) fn read_request(event: LambdaEvent<Box<RawValue>>) -> Result<LambdaEvent<ApiGatewayV2httpRequest>, Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Other {
+        #[serde(rename = "httpMethod")]
+        _method: IgnoredAny,
+    }
+    let is_other = |payload: &RawValue| serde_json::from_str::<Other>(payload.get()).is_ok();
+    match serde_json::from_str(event.payload.get()) {
+        Ok(request) => Ok(LambdaEvent::new(request, event.context)),
+        Err(_) if is_other(&event.payload) => Err(
+            "this event is of a REST API or a load balancer (payload 1.0): put the function behind an HTTP API (payload 2.0) \
+             or a Function URL"
+                .into(),
+        ),
+        Err(error) => Err(error.into()),
     }
 }
 
-/// Converts an event. `member` is the member of a Lambda authorizer's context that names the caller.
-pub(super) fn to_request(event: ApiGatewayV2httpRequest, member: Option<&str>) -> Request {
-    Request {
-        method: event.request_context.http.method.to_string(),
-        route_key: event.route_key,
-        matched_route: OnceLock::new(),
-        path: event.raw_path.unwrap_or_default(),
-        path_parameters: event.path_parameters.into_iter().collect(),
-        query: query_of(&event.query_string_parameters),
-        headers: headers_of(&event.headers),
-        caller: caller(event.request_context.authorizer, member).unwrap_or_default(),
-        body: Body { text: event.body.unwrap_or_default(), is_base64: event.is_base64_encoded },
+/// The item of a request, for the log: its path parameters, or its path if there are none.
+pub(super) fn key_of(event: &ApiGatewayV2httpRequest) -> String {
+    if event.path_parameters.is_empty() {
+        return event.raw_path.clone().unwrap_or_default();
+    }
+    let ordered: BTreeMap<_, _> = event.path_parameters.iter().collect();
+    ordered.into_values().map(String::as_str).collect::<Vec<_>>().join("/")
+}
+
+/// Converts an event. `member` is the member of a Lambda authorizer's context that names the caller. The request is `None`
+/// if its path is too long for one.
+pub(super) fn to_request(
+    event: ApiGatewayV2httpRequest,
+    member: Option<&str>,
+    request_id: &str,
+    call: Call,
+) -> (Option<http::Request<Body>>, Invocation) {
+    let caller = caller(event.request_context.authorizer, member).unwrap_or_default();
+    let invocation = Invocation::with_call(caller, request_id.to_owned(), call);
+    let matched = event.route_key.as_deref().and_then(|key| matched_path(key, &event.path_parameters));
+    let (method, mut target) = matched.unwrap_or_else(|| (None, raw_path(&event.raw_path.unwrap_or_default())));
+    let mut separator = '?';
+    for (name, value) in joined(event.query_string_parameters.iter()) {
+        target.push(separator);
+        encode(&mut target, &name, false);
+        target.push('=');
+        encode(&mut target, &value, false);
+        separator = '&';
+    }
+    let text = event.body.unwrap_or_default();
+    let decoded = if event.is_base64_encoded { STANDARD.decode(&text).ok() } else { None };
+    let is_broken = event.is_base64_encoded && decoded.is_none();
+    let body = decoded.map_or_else(|| Body::from(text), Body::from);
+    let mut request = http::Request::new(body);
+    *request.method_mut() = method.unwrap_or(event.request_context.http.method);
+    *request.headers_mut() = event.headers;
+    if let Some(cookies) = event.cookies.and_then(|cookies| HeaderValue::try_from(cookies.join("; ")).ok()) {
+        request.headers_mut().insert(COOKIE, cookies);
+    }
+    request.extensions_mut().insert(invocation.clone());
+    if is_broken {
+        request.extensions_mut().insert(NotDecoded);
+    }
+    let uri = PathAndQuery::try_from(target).ok();
+    let request = uri.map(|uri| {
+        *request.uri_mut() = uri.into();
+        request
+    });
+    (request, invocation)
+}
+
+/// The method and the path of the route that the gateway has matched, with the parameters in it. `None` if it names no
+/// route, or not all parameters of it. A route for any method names no method.
+fn matched_path(route_key: &str, parameters: &HashMap<String, String>) -> Option<(Option<Method>, String)> {
+    let (method, template) = route_key.split_once(' ')?;
+    let mut path = String::new();
+    for segment in template.strip_prefix('/')?.split('/') {
+        path.push('/');
+        match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            None => path.push_str(segment),
+            // `{name+}` takes the rest of the path.
+            Some(name) => match name.strip_suffix('+') {
+                Some(name) => encode(&mut path, parameters.get(name)?, true),
+                None => encode(&mut path, parameters.get(name)?, false),
+            },
+        }
+    }
+    Some((Method::from_bytes(method.as_bytes()).ok().filter(|_| method != "ANY"), path))
+}
+
+/// The raw path in a form of which decoding makes the raw path again, so that a `%` in it stays one.
+fn raw_path(path: &str) -> String {
+    // A path without a slash at its beginning is none of a route.
+    let mut encoded = if path.starts_with('/') { String::new() } else { "//".to_owned() };
+    encode(&mut encoded, path, true);
+    encoded
+}
+
+/// Adds the text in percent-encoding. It keeps slashes if they separate segments.
+fn encode(to: &mut String, text: &str, keeps_slashes: bool) {
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b':' => to.push(char::from(byte)),
+            b'/' if keeps_slashes => to.push('/'),
+            _ => {
+                let digit = |nibble: u8| char::from(b"0123456789ABCDEF"[usize::from(nibble)]);
+                to.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+            }
+        }
     }
 }
 
@@ -78,46 +172,46 @@ fn caller(authorizer: Option<ApiGatewayRequestAuthorizer>, member: Option<&str>)
     }
 }
 
-/// Converts pairs to a map. Joins several values of one name, so that no value is dropped.
-fn joined<'a>(pairs: impl Iterator<Item = (&'a str, Cow<'a, str>)>, separator: &str) -> BTreeMap<String, String> {
+/// Joins several values of one name. The type of the event splits values at commas and separates repeated names.
+fn joined<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<String, String> {
     let mut joined = BTreeMap::<String, String>::new();
     for (name, value) in pairs {
-        let all = joined.entry(name.to_owned()).and_modify(|all| all.push_str(separator)).or_default();
-        all.push_str(&value);
+        joined.entry(name.to_owned()).and_modify(|all| all.push(',')).or_default().push_str(value);
     }
     joined
 }
 
-/// Converts headers to text. Several headers with one name are one list (RFC 9110, section 5.3).
-fn headers_of(headers: &HeaderMap) -> BTreeMap<String, String> {
-    let pairs = headers.iter().map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())));
-    joined(pairs, ", ")
-}
-
-/// Converts the query. The type of the event splits values at commas and separates repeated names, so this joins them
-/// again.
-fn query_of(query: &QueryMap) -> BTreeMap<String, String> {
-    joined(query.iter().map(|(name, value)| (name, Cow::Borrowed(value))), ",")
-}
-
-pub(super) fn to_event(response: Response) -> ApiGatewayV2httpResponse {
+/// Converts an answer. A gateway counts the bytes of the body itself.
+pub(super) fn to_event(parts: &http::response::Parts, body: Bytes) -> ApiGatewayV2httpResponse {
     let mut event = ApiGatewayV2httpResponse::default();
-    event.status_code = i64::from(response.status());
-    for (name, value) in response.headers() {
-        // Names and values consist only of ids, tags and numbers of this crate, so all of them convert.
-        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name.as_ref()), HeaderValue::from_str(value)) {
-            event.headers.insert(name, value);
+    event.status_code = i64::from(parts.status.as_u16());
+    for name in parts.headers.keys().filter(|name| *name != CONTENT_LENGTH) {
+        let mut values = parts.headers.get_all(name).iter();
+        if name == SET_COOKIE {
+            event.cookies = values.filter_map(|cookie| Some(cookie.to_str().ok()?.to_owned())).collect();
+        } else if let Some(first) = values.next() {
+            // An event has one value for each name.
+            let all = values.fold(first.as_bytes().to_vec(), |all, more| [&all, &b", "[..], more.as_bytes()].concat());
+            event.headers.extend(HeaderValue::try_from(all).ok().map(|all| (name.clone(), all)));
         }
     }
-    event.body = response.into_body().map(encodings::Body::Text);
+    if !body.is_empty() {
+        let text = String::from_utf8(body.into());
+        event.is_base64_encoded = text.is_err();
+        let text = text.unwrap_or_else(|error| STANDARD.encode(error.as_bytes()));
+        event.body = Some(encodings::Body::Text(text));
+    }
     event
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::retry::Deadline;
+    use aws_lambda_events::query_map::QueryMap;
     use lambda_runtime::Context;
     use std::collections::BTreeSet;
+    use std::time::Duration;
 
     #[test]
     fn a_payload_of_another_form_is_an_error_and_not_a_request() {
@@ -135,7 +229,8 @@ mod tests {
             r#"{{"requestContext":{{"authorizer":{authorizer},"http":{{"method":"GET"}}}},"headers":{{}},"isBase64Encoded":false}}"#
         );
         let event: ApiGatewayV2httpRequest = serde_json::from_str(&event).expect("an event");
-        to_request(event, member).caller
+        let call = Call::new(Deadline::within(Duration::ZERO));
+        to_request(event, member, "", call).1.caller().to_owned()
     }
 
     #[test]
@@ -208,18 +303,67 @@ mod tests {
     }
 
     #[test]
-    fn headers_of_one_name_are_joined() {
-        let mut headers = HeaderMap::new();
-        for tag in ["\"a\"", "\"b\""] {
-            headers.append("if-match", HeaderValue::from_static(tag));
-        }
-        assert_eq!(headers_of(&headers).get("if-match").map(String::as_str), Some("\"a\", \"b\""));
-    }
-
-    #[test]
     fn a_parameter_of_a_query_keeps_its_commas_and_all_of_its_values() {
         let query: QueryMap = serde_json::from_str(r#"{"token":"6,7","id":"a"}"#).expect("a query");
         let expected = [("id", "a"), ("token", "6,7")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(query_of(&query), expected.into());
+        assert_eq!(joined(query.iter()), expected.into());
+    }
+
+    #[test]
+    fn an_event_of_a_rest_api_or_a_load_balancer_is_refused_with_a_sentence() {
+        for payload in [
+            r#"{"version":"1.0","resource":"/a","path":"/a","httpMethod":"GET","headers":{},"requestContext":{"stage":"prod"},"isBase64Encoded":false}"#,
+            r#"{"requestContext":{"elb":{"targetGroupArn":"arn"}},"httpMethod":"GET","path":"/a","headers":{},"body":"","isBase64Encoded":false}"#,
+        ] {
+            let raw: Box<RawValue> = serde_json::from_str(payload).expect("JSON");
+            let refused = read_request(LambdaEvent::new(raw, Context::default())).expect_err("refused").to_string();
+            assert!(refused.contains("put the function behind an HTTP API (payload 2.0)"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_matched_route_gives_the_path_and_otherwise_the_raw_path_does() {
+        let parameters = |pairs: &[(&str, &str)]| -> HashMap<_, _> {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        for (key, pairs, expected) in [
+            ("PUT /a/{id}/b", &[("id", "x/y z%")][..], Some((Some(Method::PUT), "/a/x%2Fy%20z%25/b"))),
+            ("ANY /a/{rest+}", &[("rest", "x/\u{e4}")], Some((None, "/a/x/%C3%A4"))),
+            ("GET /", &[], Some((Some(Method::GET), "/"))),
+            ("GET /a/{id}", &[], None),
+            ("$default", &[("id", "x")], None),
+        ] {
+            let expected = expected.map(|(method, path)| (method, path.to_owned()));
+            assert_eq!(matched_path(key, &parameters(pairs)), expected, "{key}");
+        }
+        for (path, encoded) in [("/a%2Fb/c d/", "/a%252Fb/c%20d/"), ("", "//"), ("a", "//a"), ("/?#", "/%3F%23")] {
+            assert_eq!(raw_path(path), encoded, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_no_request_can_have_is_no_request() {
+        for (length, fits) in [(60_000, true), (70_000, false)] {
+            let mut event = ApiGatewayV2httpRequest::default();
+            event.raw_path = Some(format!("/{}", "x".repeat(length)));
+            let (request, _) = to_request(event, None, "", Call::new(Deadline::within(Duration::ZERO)));
+            assert_eq!(request.is_some(), fits, "{length}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_is_no_text_is_base64_and_cookies_stand_apart() {
+        let answer = http::Response::builder()
+            .header("set-cookie", "a=1")
+            .header("vary", "accept")
+            .header("vary", "origin")
+            .header("content-length", "2");
+        let (parts, ()) = answer.body(()).expect("an answer").into_parts();
+        let event = to_event(&parts, Bytes::from_static(b"\xff\xfe"));
+        assert_eq!((event.cookies, event.is_base64_encoded), (vec!["a=1".to_owned()], true));
+        assert_eq!(event.body, Some(encodings::Body::Text("//4=".to_owned())));
+        assert_eq!((event.headers.len(), event.headers["vary"].to_str().ok()), (1, Some("accept, origin")));
+        let event = to_event(&parts, Bytes::new());
+        assert_eq!((event.body, event.is_base64_encoded), (None, false));
     }
 }

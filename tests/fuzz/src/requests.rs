@@ -18,8 +18,7 @@ pub fn play(input: &[u8]) {
     }
     // All that a function keeps from one request to the next is what it has seen of the table.
     assert_eq!(answers, with_functions(|functions| functions.answers(&event)), "the same event, another answer");
-    let request = Request::from(event.clone());
-    check_typed(&request);
+    check_typed(&request_of(&event));
     if let Some(printed) = in_one_notation(&event) {
         assert_eq!(
             answers,
@@ -73,6 +72,16 @@ pub fn event_of(input: &[u8]) -> Option<ApiGatewayV2httpRequest> {
         "isBase64Encoded": is_base64,
     });
     serde_json::from_value(event).ok()
+}
+
+/// What the parsers of the functions read of an event.
+fn request_of(event: &ApiGatewayV2httpRequest) -> Request {
+    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    Request {
+        headers: event.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
+        body: Body { text: event.body.clone().unwrap_or_default(), is_base64: event.is_base64_encoded },
+        ..Request::default()
+    }
 }
 
 fn parameters(template: &str, path: &str) -> Map<String, Value> {

@@ -3,9 +3,9 @@
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::encodings;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
-use fencepost::http::Request;
+use axum::Router;
 use fencepost::{Call, Clock, Deadline, Store};
-use functions::function::{Environment, Event, Http, Queue};
+use functions::function::{Environment, Event, Queue};
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
@@ -33,7 +33,7 @@ pub fn context() -> Context {
 pub struct Functions {
     pub deletes: Box<dyn Queue>,
     /// Those with routes, by their names.
-    with_routes: Vec<(&'static str, Box<dyn Http>)>,
+    with_routes: Vec<(&'static str, Router)>,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -76,10 +76,9 @@ impl Functions {
 
     /// What each function with routes answers to the event.
     pub fn answers(&self, event: &ApiGatewayV2httpRequest) -> Vec<(&'static str, Answer)> {
-        let handle = async |app: &&dyn Http, request: &Request, call: &Call| app.answer(request, call).await;
-        let answer = |app: &dyn Http| {
+        let answer = |router: &Router| {
             let event = LambdaEvent::new(event.clone(), context());
-            let answer = self.wait(Box::pin(fencepost::lambda::respond(&app, &handle, event)));
+            let answer = self.wait(Box::pin(fencepost::lambda::respond(router, event)));
             let text = |value: &aws_lambda_events::http::HeaderValue| value.to_str().expect("text").to_owned();
             let body = match &answer.body {
                 Some(encodings::Body::Text(text)) => serde_json::from_str(text).expect("a body is JSON"),
@@ -91,7 +90,7 @@ impl Functions {
                 body,
             }
         };
-        self.with_routes.iter().map(|(name, app)| (*name, answer(&**app))).collect()
+        self.with_routes.iter().map(|(name, router)| (*name, answer(router))).collect()
     }
 }
 

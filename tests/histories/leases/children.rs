@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::http::Problem;
 use fencepost::http::{Body, Request};
 use fencepost::{Call, Deadline, Lease, LeaseTerms, Leases};
-use functions::ensure_child::App;
+use functions::ensure_child::{self, App};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -84,14 +84,13 @@ impl Leader {
             }
         };
         let request = Request {
-            method: "PUT".to_owned(),
-            path: format!("/parents/{parent}/child"),
+            path_parameters: [("parentId".to_owned(), parent.to_owned())].into(),
             body: Body { text: body.to_string(), is_base64: false },
             ..Request::default()
         };
         loop {
             let call = Call::new(Deadline::within(Duration::from_secs(2)));
-            let answer = functions::ensure_child::handle(&self.app, &request, &call).await;
+            let answer = ensure_child::handle(&self.app, ensure_child::Route::Ensure, &request, &call).await;
             let status = answer.unwrap_or_else(Problem::into_response).status();
             if status < 500 {
                 return Some(status);

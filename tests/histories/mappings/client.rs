@@ -8,6 +8,7 @@ use fencepost::http::{Body, Request};
 use fencepost::http::{Problem, Response};
 use fencepost::lambda::Outcome;
 use fencepost::{Call, Deadline};
+use functions::host_mapping;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -125,10 +126,9 @@ impl Client {
 
     /// One request, as Lambda makes an invocation of it.
     async fn send(&self, address: usize, what: What) -> Told {
-        let request = request(self.written(address), &what);
+        let (route, request) = request(self.written(address), &what);
         let (number, began, call) = self.invocation();
-        let handled =
-            Freezing::new(&self.network, functions::host_mapping::handle(&self.mappings, &request, &call)).await;
+        let handled = Freezing::new(&self.network, host_mapping::handle(&self.mappings, route, &request, &call)).await;
         let kept = &self.scene.plan.addresses[address].kept;
         let told = told(kept, &what, &handled.unwrap_or_else(Problem::into_response));
         let ended = Instant::now();
@@ -160,22 +160,22 @@ impl Client {
     }
 }
 
-fn request(address: &str, what: &What) -> Request {
-    let (method, query, text) = match what {
-        What::LookUp => ("GET", None, String::new()),
-        What::Change(Change::Register(who)) => ("PUT", None, who.body().to_string()),
-        What::Change(Change::Delete(who)) => ("DELETE", Some(who), String::new()),
+fn request(address: &str, what: &What) -> (host_mapping::Route, Request) {
+    let (route, query, text) = match what {
+        What::LookUp => (host_mapping::Route::Get, None, String::new()),
+        What::Change(Change::Register(who)) => (host_mapping::Route::Register, None, who.body().to_string()),
+        What::Change(Change::Delete(who)) => (host_mapping::Route::Delete, Some(who), String::new()),
     };
     let timestamp = query.map(|who| ("creationTimestamp".to_owned(), who.timestamp()));
     let instance = query.and_then(|who| Some(("instanceId".to_owned(), who.instance()?.to_owned())));
-    Request {
-        method: method.to_owned(),
-        path: format!("/mappings/{address}"),
+    let request = Request {
+        path_parameters: [("hostIp".to_owned(), address.to_owned())].into(),
         query: timestamp.into_iter().chain(instance).collect(),
         body: Body { text, is_base64: false },
         caller: "backend".to_owned(),
         ..Request::default()
-    }
+    };
+    (route, request)
 }
 
 /// What an answer says, of which everything but the instance is known beforehand.

@@ -22,7 +22,7 @@ const NAMES: [&str; 3] = ["i-A", "i-a", "i-b"];
 /// Both functions on one engine.
 struct Doors {
     engine: Engine,
-    mappings: functions::host_mapping::App,
+    mappings: axum::Router,
     deletes: functions::delete_mapping::App,
     register: Event,
     get: Event,
@@ -37,7 +37,7 @@ impl Doors {
         let now = || SystemTime::UNIX_EPOCH + Duration::from_millis(TEN);
         let store = store(&client, now, || 7);
         Doors {
-            mappings: functions::host_mapping::App::new(store.lww_table(MAPPINGS)),
+            mappings: functions::host_mapping::App::new(store.lww_table(MAPPINGS)).into_router(),
             deletes: functions::delete_mapping::App::new(store.lww_table(MAPPINGS)),
             register: load("host-mapping-register"),
             get: load("host-mapping-get"),
@@ -51,7 +51,7 @@ impl Doors {
         assert_eq!(event.0["pathParameters"]["hostIp"], ADDRESS);
         let payload: ApiGatewayV2httpRequest = serde_json::from_value(event.0).expect("an event");
         let event = LambdaEvent::new(payload, Context::default());
-        Box::pin(fencepost::lambda::respond(&self.mappings, &functions::host_mapping::handle, event)).await.into()
+        Box::pin(fencepost::lambda::respond(&self.mappings, event)).await.into()
     }
 
     /// What is seen there.

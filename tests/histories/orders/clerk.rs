@@ -8,6 +8,7 @@ use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use fencepost::http::Problem;
 use fencepost::http::{Body, Request};
 use fencepost::{Call, Deadline};
+use functions::{inventory, place_order};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -98,44 +99,45 @@ impl Clerk {
             _ => {}
         }
         let request = request(plan, what);
-        if request.path.starts_with("/products") {
-            functions::inventory::handle(&self.inventory, &request, call).await
-        } else {
-            functions::place_order::handle(&self.orders, &request, call).await
-        }
+        let ordering = match what {
+            What::Place(_) => place_order::Route::Place,
+            What::Cancel(..) => place_order::Route::Cancel,
+            What::Restock(_) | What::Adjust(..) => {
+                return inventory::handle(&self.inventory, inventory::Route::Adjust, &request, call).await;
+            }
+        };
+        place_order::handle(&self.orders, ordering, &request, call).await
     }
 }
 
 fn request(plan: &Plan, what: &What) -> Request {
-    let (path, body, header) = match what {
+    let adjustments =
+        |product: usize| ("/products/{productId}/adjustments", Some(("productId", plan.products[product].clone())));
+    let ((template, parameter), body, header) = match what {
         What::Place(order) => {
             let line = |(product, quantity): &(usize, i64)| json!({"productId": plan.products[*product], "quantity": quantity});
             let lines: Vec<_> = plan.orders[*order].iter().map(line).collect();
             let body = json!({"userId": Plan::user(*order), "lines": lines});
-            ("/orders".to_owned(), body, Some(("idempotency-key", Plan::order_key(*order))))
+            (("/orders", None), body, Some(("idempotency-key", Plan::order_key(*order))))
         }
         What::Cancel(order, tag) => {
-            let path = format!("/orders/{}/cancellation", plan.order_id(*order));
-            (path, Value::Null, tag.clone().map(|tag| ("if-match", tag)))
+            let parameter = Some(("orderId", plan.order_id(*order)));
+            (("/orders/{orderId}/cancellation", parameter), Value::Null, tag.clone().map(|tag| ("if-match", tag)))
         }
         What::Restock(restock) => {
             let (product, by) = plan.restocks[*restock];
             let key = ("idempotency-key", Plan::restock_key(*restock));
-            (adjustments(plan, product), json!({"by": by}), Some(key))
+            (adjustments(product), json!({"by": by}), Some(key))
         }
-        What::Adjust(product, by) => (adjustments(plan, *product), json!({"by": by}), None),
+        What::Adjust(product, by) => (adjustments(*product), json!({"by": by}), None),
     };
     let text = if body.is_null() { String::new() } else { body.to_string() };
     Request {
-        method: "POST".to_owned(),
-        path,
+        route: format!("POST {template}"),
+        path_parameters: parameter.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         headers: header.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         body: Body { text, is_base64: false },
         caller: plan.caller.clone(),
         ..Request::default()
     }
-}
-
-fn adjustments(plan: &Plan, product: usize) -> String {
-    format!("/products/{}/adjustments", plan.products[product])
 }

@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 impl Request {
     /// Creates a request from what a framework such as axum has received.
     ///
+    /// Set [`Request::route`] and [`Request::path_parameters`] to what your framework has matched. With axum, the feature
+    /// `axum` does it all: extract a `Request`.
+    ///
     /// `body` is the whole body. Read at most [`MAX_BODY`](super::MAX_BODY) bytes and one more, so that a client cannot
     /// fill the memory: the parsers answer 413 to the one more. `caller` is whom your authentication found, and
     /// `anonymous` if you have none. Callers with the same name share their idempotency keys, so do not take it from
@@ -26,12 +29,12 @@ impl Request {
     pub fn from_http(parts: &http::request::Parts, body: &[u8], caller: impl Into<String>) -> Self {
         let mut headers = BTreeMap::new();
         for (name, value) in &parts.headers {
-            join(&mut headers, name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned());
+            join(&mut headers, name.as_str().to_owned(), ", ", &String::from_utf8_lossy(value.as_bytes()));
         }
         let mut query = BTreeMap::new();
         for pair in parts.uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            join(&mut query, decoded(name), decoded(value));
+            join(&mut query, decoded(name), ",", &decoded(value));
         }
         let body = match std::str::from_utf8(body) {
             Ok(text) => Body { text: text.to_owned(), is_base64: false },
@@ -50,15 +53,9 @@ impl Request {
     }
 }
 
-/// Values of one name are joined by commas, as API Gateway does.
-fn join(values: &mut BTreeMap<String, String>, name: String, value: String) {
-    values
-        .entry(name)
-        .and_modify(|there| {
-            there.push(',');
-            there.push_str(&value);
-        })
-        .or_insert(value);
+/// Values of one name are joined, so that none is dropped. Several headers are one list (RFC 9110, section 5.3).
+fn join(values: &mut BTreeMap<String, String>, name: String, separator: &str, value: &str) {
+    values.entry(name).and_modify(|there| there.push_str(separator)).or_default().push_str(value);
 }
 
 /// Decodes `+` and `%XX`. A `%` without two hexadecimal digits stays as it is.
@@ -111,7 +108,7 @@ mod tests {
     #[test]
     fn two_headers_of_one_name_are_joined_so_that_neither_is_ignored() {
         let request = request("/", &[("If-Match", "\"1\""), ("if-match", "\"2\""), ("X", "y")], b"");
-        assert_eq!(request.header("If-Match"), Some("\"1\",\"2\""));
+        assert_eq!(request.header("If-Match"), Some("\"1\", \"2\""));
         assert_eq!(request.if_match::<ItemVersion>().expect_err("two tags").code(), "invalid_if_match");
     }
 

@@ -1,7 +1,6 @@
 //! `Idempotency-Key`: the name that a client gives to one change, and repeats each time that it sends the change.
 
 use super::message::Request;
-use super::route::MatchedRoute;
 use crate::http::problem::Problem;
 use crate::idempotency::IdempotencyClaim;
 use serde::Serialize;
@@ -55,18 +54,17 @@ impl Request {
     /// key.
     ///
     /// # Errors
-    /// `invalid_idempotency_key`, `caller_unknown`.
-    pub fn idempotency_claim(
-        &self,
-        matched: &MatchedRoute,
-        payload: &impl Serialize,
-    ) -> Result<Option<IdempotencyClaim>, Problem> {
+    /// `invalid_idempotency_key`, `caller_unknown`; `internal` if [`Request::route`] is empty.
+    pub fn idempotency_claim(&self, payload: &impl Serialize) -> Result<Option<IdempotencyClaim>, Problem> {
         let Some(key) = self.idempotency_key()? else { return Ok(None) };
         let caller = self.known_caller()?;
+        if self.route.is_empty() {
+            return Err(Problem::internal("a request with an idempotency key has no route"));
+        }
         let payload = serde_json::to_string(payload).map_err(|_| Problem::internal("a payload is not JSON"))?;
-        let says: Vec<&str> =
-            [matched.template()].into_iter().chain(matched.values()).chain([payload.as_str()]).collect();
-        Ok(Some(IdempotencyClaim::new(&[caller, matched.template(), key], &says)))
+        let parameters = self.path_parameters.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+        let says: Vec<&str> = [self.route.as_str()].into_iter().chain(parameters).chain([payload.as_str()]).collect();
+        Ok(Some(IdempotencyClaim::new(&[caller, &self.route, key], &says)))
     }
 
     /// Refuses an idempotency key on a route that does not honour keys. A client that sends a key relies on it.

@@ -1,7 +1,9 @@
 //! [`Request`]: one request without its transport.
 
 use super::fields::Fields;
+use super::id::Id;
 use super::limits::MAX_BODY;
+use super::values::Ip;
 use crate::http::problem::Problem;
 use crate::json::{self, Object, refuse_reserved};
 use base64::Engine;
@@ -10,31 +12,28 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::OnceLock;
 
 /// The media types of a PATCH.
 const PATCH_TYPES: &[&str] = &["application/json", "application/merge-patch+json"];
 
-/// One request. [`lambda`](crate) makes it from an event, and a test can fill it in directly.
+/// One request with its whole body. The feature `axum` extracts it, and a test can fill it in directly.
 #[derive(Clone, Default)]
 pub struct Request {
     /// `GET`, `PUT`, …
     pub method: String,
-    /// The route that the gateway matched, like `GET /devices/{deviceId}`, if the gateway names it.
-    pub route_key: Option<String>,
-    /// The route that the function has found, for the log. [`Request::route`] sets it.
-    pub matched_route: OnceLock<&'static str>,
+    /// The route that the router matched, like `GET /devices/{deviceId}`. An idempotency key counts on this route.
+    pub route: String,
     /// The path as it was sent, not decoded.
     pub path: String,
-    /// The path parameters from the gateway, decoded.
+    /// The parameters of the path, by the names that the route gives them.
     pub path_parameters: BTreeMap<String, String>,
     /// Query parameters, decoded.
     pub query: BTreeMap<String, String>,
     /// The headers, with names in lower case. Several headers with one name are joined by commas.
     pub headers: BTreeMap<String, String>,
-    /// The caller that the gateway authorised. [`lambda`](crate) uses the IAM ARN, the issuer and subject of a JWT, or the
-    /// member of a Lambda authorizer's context that `AUTHORIZER_CALLER` names, and `anonymous` without an authorizer.
-    /// Empty if there is an authorizer and it names nobody. See [`Request::known_caller`].
+    /// The caller, as your authentication knows it. On Lambda: the IAM ARN, the issuer and subject of a JWT, or the member
+    /// of a Lambda authorizer's context that `AUTHORIZER_CALLER` names, and `anonymous` without an authorizer. Empty if
+    /// callers cannot be told apart. See [`Request::known_caller`].
     pub caller: String,
     /// The body as the event has it.
     pub body: Body,
@@ -73,13 +72,24 @@ impl Request {
         if self.caller.is_empty() { Err(Problem::caller_unknown()) } else { Ok(&self.caller) }
     }
 
-    /// The item of the request, for the log: its path parameters, or its path if there are none.
-    #[must_use]
-    pub fn key(&self) -> String {
-        if self.path_parameters.is_empty() {
-            return self.path.clone();
-        }
-        self.path_parameters.values().map(String::as_str).collect::<Vec<_>>().join("/")
+    /// The id in the path parameter `name`.
+    ///
+    /// # Errors
+    /// `invalid_id`, with the field `path:<name>`.
+    pub fn id(&self, name: &str) -> Result<Id, Problem> {
+        Id::parse(self.path_parameter(name), &format!("path:{name}"))
+    }
+
+    /// The address in the path parameter `name`.
+    ///
+    /// # Errors
+    /// `invalid_ip`, with the field `path:<name>`.
+    pub fn ip(&self, name: &str) -> Result<Ip, Problem> {
+        Ip::parse(self.path_parameter(name), &format!("path:{name}"))
+    }
+
+    fn path_parameter(&self, name: &str) -> &str {
+        self.path_parameters.get(name).map_or("", String::as_str)
     }
 
     /// Parses the body as an object with known fields.

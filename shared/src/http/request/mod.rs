@@ -1,4 +1,4 @@
-//! [`Request`]: method, path, parameters, headers and body of one request, without a transport.
+//! [`Request`]: route, parameters, headers and body of one request, without a transport.
 //!
 //! All errors of a request are found here, and become a [`Problem`](super::Problem) that names the field.
 
@@ -10,7 +10,6 @@ mod limits;
 mod message;
 mod preconditions;
 mod query;
-mod route;
 mod values;
 
 pub use fields::Fields;
@@ -18,5 +17,4 @@ pub use id::Id;
 pub use limits::MAX_BODY;
 pub use message::{Body, Request};
 pub use query::Query;
-pub use route::{MatchedRoute, Routes};
 pub use values::Ip;

@@ -10,26 +10,40 @@ use std::ops::RangeInclusive;
 
 /// The parameters of a query.
 #[derive(Debug)]
-pub struct Query<'a>(&'a BTreeMap<String, String>);
+pub struct Query(BTreeMap<String, String>);
 
 impl Request {
-    /// The parameters of the query. Refuses parameters that are not in `known`. Otherwise a misspelt parameter would be
-    /// ignored, and a change could reach further than it was meant to.
+    /// The parameters of the query, if all of them are `known`. See [`Query::only`].
     ///
     /// # Errors
     /// `unknown_parameter`.
-    pub fn query_of(&self, known: &[&str]) -> Result<Query<'_>, Problem> {
-        match self.query.keys().find(|name| !known.contains(&name.as_str())) {
-            None => Ok(Query(&self.query)),
+    pub fn query_of(&self, known: &[&str]) -> Result<Query, Problem> {
+        Query::of(self).only(known)
+    }
+}
+
+impl Query {
+    /// All parameters of a request. Call [`Query::only`] before you read one.
+    #[must_use]
+    pub fn of(request: &Request) -> Self {
+        Query(request.query.clone())
+    }
+
+    /// Refuses parameters that are not in `known`. Otherwise a misspelt parameter would be ignored, and a change could
+    /// reach further than it was meant to.
+    ///
+    /// # Errors
+    /// `unknown_parameter`.
+    pub fn only(self, known: &[&str]) -> Result<Self, Problem> {
+        match self.0.keys().find(|name| !known.contains(&name.as_str())) {
+            None => Ok(self),
             Some(name) => {
                 let detail = format!("this route knows only {}", known.join(" and "));
                 Err(Problem::invalid(field(name), "unknown_parameter", detail))
             }
         }
     }
-}
 
-impl Query<'_> {
     /// Reads the id `name`, if it is present.
     ///
     /// # Errors
