@@ -2,8 +2,8 @@
 
 use super::adopting::VERSIONS;
 use super::world::{
-    Account, Alone, Setup, Shared, TABLE, account, adopted, call, client_that_loses_the_first, engine, foreign,
-    foreign_save, foreign_update, key, number, row, with_foreign,
+    Account, Alone, Setup, Shared, TABLE, account, adopted, client_that_loses_the_first, engine, foreign, foreign_save,
+    foreign_update, key, number, row, with_foreign,
 };
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
@@ -32,8 +32,8 @@ async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), TransactE
         _ => reads.item("one", &accounts, &key()),
     };
     let other = reads.later("other", &accounts, &Key::from("a-2"));
-    let (transactions, call) = (store.transactions(), call());
-    let done = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = store.transactions();
+    let done = transactions.transact_with_retry(reads, |attempt| {
         let current = attempt.get(one)?;
         if current.as_ref().is_some_and(|current| current.value.balance > 993) {
             return Ok(Plan::Refuse(()));
@@ -164,8 +164,8 @@ async fn transact_up_to(client: &Client, most: i64) -> Result<(), TransactError<
     let store = Store::new(client);
     let mut reads = Reads::new();
     let one = reads.item("one", &store.table::<Account<Alone>>(TABLE), &key());
-    let (transactions, call) = (store.transactions(), call());
-    let done = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = store.transactions();
+    let done = transactions.transact_with_retry(reads, |attempt| {
         attempt.add(one, &Add::to("balance", 7).within(0..=most))?;
         Ok(Plan::Commit(()))
     });

@@ -79,5 +79,5 @@ pub async fn handle(app: &App, bodies: &[&str], call: &Call) -> Vec<Outcome> {
 }
 
 async fn delete(app: &App, task: &Task, call: &Call) -> Result<Deletion, Failure> {
-    app.mappings.delete(&Key::from(task.ip.to_string()), &task.instance, call).await
+    app.mappings.in_call(call).delete(&Key::from(task.ip.to_string()), &task.instance).await
 }

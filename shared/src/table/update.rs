@@ -42,8 +42,8 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
     /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
-    pub async fn get(&self, key: &Key, call: &Call) -> Result<Option<Versioned<T>>, Failure> {
-        match self.observe(key, call).await? {
+    pub async fn get(&self, key: &Key) -> Result<Option<Versioned<T>>, Failure> {
+        match self.observe(key, &self.call()).await? {
             Observed::Absent | Observed::Tombstone(_) => Ok(None),
             Observed::Live(_, current) => Ok(Some(current)),
         }
@@ -61,10 +61,11 @@ impl<T: Record> Table<T> {
     ///
     /// # Errors
     /// [`CreateError::Exists`]: the key is taken; the error holds the item. [`CreateError::Failed`]: see [`Failure`].
-    pub async fn create(&self, key: &Key, value: &T, call: &Call) -> Result<Versioned<T>, CreateError<T>>
+    pub async fn create(&self, key: &Key, value: &T) -> Result<Versioned<T>, CreateError<T>>
     where
         T: Clone,
     {
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         let mut observed = Observed::Absent;
         loop {
@@ -96,9 +97,9 @@ impl<T: Record> Table<T> {
     pub async fn update_with_retry<R>(
         &self,
         key: &Key,
-        call: &Call,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
         let remembered = self.raw.remembered(&Self::key_attributes(key)?);
@@ -167,10 +168,10 @@ impl<T: Record> Table<T> {
         &self,
         key: &Key,
         at: ItemVersion,
-        call: &Call,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, VersionedUpdateError<T, R>> {
         use VersionedUpdateError as E;
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         let Observed::Live(row, current) = self.observe(key, call).await? else { return Err(E::NotFound) };
         if current.at != at {
@@ -200,7 +201,8 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`DeleteError::NotFound`]: the item is gone already. [`DeleteError::Conflict`]: the item is at another version;
     /// the error holds the current item. [`DeleteError::Failed`]: see [`Failure`].
-    pub async fn delete_at_version(&self, key: &Key, at: ItemVersion, call: &Call) -> Result<Version, DeleteError<T>> {
+    pub async fn delete_at_version(&self, key: &Key, at: ItemVersion) -> Result<Version, DeleteError<T>> {
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         // A client may name any version. Whether a row is so near the last one, only the row tells.
         let needs_no_row = Demand::at(Self::LAYOUT, at).is_some() && check_room(Self::LAYOUT, at).is_ok();
@@ -228,7 +230,8 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`DeleteError::NotFound`]: the key has no item. [`DeleteError::Failed`]: see [`Failure`].
     /// [`DeleteError::Conflict`] does not occur.
-    pub async fn delete(&self, key: &Key, call: &Call) -> Result<Version, DeleteError<T>> {
+    pub async fn delete(&self, key: &Key) -> Result<Version, DeleteError<T>> {
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         let mut observed = self.observe(key, call).await?;
         loop {

@@ -151,18 +151,18 @@ impl Writer {
             "add with a note" | "add where no note is" => {
                 transact(table, &key, number, what == "add with a note", call).await
             }
-            "update" => match table.update_with_retry(&key, call, change).await {
+            "update" => match table.in_call(call).update_with_retry(&key, change).await {
                 Ok(written) => wrote(written),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
-            "get" => match table.get(&key, call).await {
+            "get" => match table.in_call(call).get(&key).await {
                 Ok(Some(current)) => saw(current),
                 Ok(None) => Told::SawNothing,
                 Err(failure) => by_failure(&failure),
             },
-            "create" => match table.create(&key, &Ledger::first(number).into(), call).await {
+            "create" => match table.in_call(call).create(&key, &Ledger::first(number).into()).await {
                 Ok(written) => wrote(written),
                 Err(CreateError::Exists(current)) => saw(*current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
@@ -170,7 +170,7 @@ impl Writer {
             "update at version" => {
                 let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
                 asked.lock().expect("no panic").at = Some(known);
-                match table.update_at_version(&key, known, call, change).await {
+                match table.in_call(call).update_at_version(&key, known, change).await {
                     Ok(written) => wrote(written),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
                     Err(VersionedUpdateError::Conflict(current)) => saw(*current),
@@ -181,9 +181,9 @@ impl Writer {
             "delete at version" => {
                 let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
                 asked.lock().expect("no panic").at = Some(known);
-                deleted(known, table.delete_at_version(&key, known, call).await)
+                deleted(known, table.in_call(call).delete_at_version(&key, known).await)
             }
-            _ => match table.delete(&key, call).await {
+            _ => match table.in_call(call).delete(&key).await {
                 // Which state it deleted is its own affair; the timeline knows the incarnation.
                 Ok(version) => {
                     let incarnation = self.incarnation_of(number, version.get());
@@ -206,9 +206,9 @@ impl Writer {
             Some(known) if below(5) == 0 => {
                 let version = Version::new(known.version.get() + below(4)).expect("small");
                 let add = add(number).seen(ItemVersion { version, ..known });
-                open::<L>(&self.scene, &self.wire, &self.clock).add(key, &add, call).await
+                open::<L>(&self.scene, &self.wire, &self.clock).in_call(call).add(key, &add).await
             }
-            _ => table.add(key, &add(number), call).await,
+            _ => table.in_call(call).add(key, &add(number)).await,
         };
         match added {
             Ok(added) => Told::Applied(added.at, added.item.map(|shown| (shown.at, shown.value.into()))),
@@ -222,7 +222,7 @@ impl Writer {
     async fn known_version<L: Build>(&self, table: &Table<L>, key: &Key, call: &Call) -> Option<ItemVersion> {
         match self.known {
             Some(known) => Some(known),
-            None => table.get(key, call).await.ok().flatten().map(|current| current.at),
+            None => table.in_call(call).get(key).await.ok().flatten().map(|current| current.at),
         }
     }
 
@@ -270,7 +270,8 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &Key, number: u64, creates:
         (reads.item("note", &notes, &note_key), reads.remembered("ledger", ledgers, key))
     };
     let transactions = ledgers.store().transactions();
-    let landed = transactions.transact_with_retry(reads, call, |attempt| {
+    let transactions = transactions.in_call(call);
+    let landed = transactions.transact_with_retry(reads, |attempt| {
         match attempt.get(ledger)? {
             None if attempt.knows(ledger) => return Ok(Plan::Refuse(Told::SawNothing)),
             Some(current) if !current.value.clone().into().added(number).is_right() => {

@@ -144,32 +144,32 @@ impl<const OTHERS: u8> Writer<OTHERS> {
             Decision::<_, ()>::Put(to.into())
         };
         match what {
-            "update" => match self.table.update_with_retry(&key, call, change).await {
+            "update" => match self.table.in_call(call).update_with_retry(&key, change).await {
                 Ok(written) => self.applied(written.at, Some(&written)),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
-            "add" => match self.table.add(&key, &Add::to("count", 1), call).await {
+            "add" => match self.table.in_call(call).add(&key, &Add::to("count", 1)).await {
                 Ok(added) => self.applied(added.at, added.item.as_ref()),
                 Err(AddError::NotFound) => Told::SawNothing,
                 Err(AddError::Failed(failure)) => by_failure(&failure),
                 Err(other) => panic!("no such thing happens here: {other}"),
             },
             "add with a note" => self.add_with_note(&key, number, call).await,
-            "get" => match self.table.get(&key, call).await {
+            "get" => match self.table.in_call(call).get(&key).await {
                 Ok(Some(current)) => self.saw(&current),
                 Ok(None) => Told::SawNothing,
                 Err(failure) => by_failure(&failure),
             },
-            "create" => match self.table.create(&key, &Stored::new(number).into(), call).await {
+            "create" => match self.table.in_call(call).create(&key, &Stored::new(number).into()).await {
                 Ok(written) => self.applied(written.at, Some(&written)),
                 Err(CreateError::Exists(current)) => self.saw(&current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
                 let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
-                match self.table.update_at_version(&key, known, call, change).await {
+                match self.table.in_call(call).update_at_version(&key, known, change).await {
                     Ok(written) => self.applied(written.at, Some(&written)),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
                     Err(VersionedUpdateError::Conflict(current)) => self.saw(&current),
@@ -179,9 +179,9 @@ impl<const OTHERS: u8> Writer<OTHERS> {
             }
             "delete at version" => {
                 let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
-                Self::deleted(self.table.delete_at_version(&key, known, call).await)
+                Self::deleted(self.table.in_call(call).delete_at_version(&key, known).await)
             }
-            _ => Self::deleted(self.table.delete(&key, call).await),
+            _ => Self::deleted(self.table.in_call(call).delete(&key).await),
         }
     }
 
@@ -192,7 +192,8 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let note = reads.item("note", &notes, &Key::from(format!("{key:?} {number}")));
         let tally = reads.item("tally", &self.table, key);
         let transactions = self.table.store().transactions();
-        let done = transactions.transact_with_retry(reads, call, |attempt| {
+        let transactions = transactions.in_call(call);
+        let done = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(tally)?.is_none() {
                 return Ok(Plan::Refuse(Told::SawNothing));
             }
@@ -228,7 +229,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
     async fn known_version(&self, key: &Key, call: &Call) -> Option<ItemVersion> {
         match self.known {
             Some(known) => Some(known),
-            None => self.table.get(key, call).await.ok().flatten().map(|current| current.at),
+            None => self.table.in_call(call).get(key).await.ok().flatten().map(|current| current.at),
         }
     }
 }
