@@ -12,8 +12,7 @@ use fencepost::error::{TransactError, UpdateError};
 use fencepost::lambda::Error;
 use fencepost::lease::WorkError;
 use fencepost::{
-    Clock, Decision, Failure, FencingToken, Key, LeaseTerms, Plan, Reads, Record, RetryPolicy, Store, Table,
-    Transactions,
+    Clock, Decision, Failure, FencingToken, LeaseTerms, Plan, Reads, Record, RetryPolicy, Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -43,7 +42,7 @@ impl Writer {
     async fn item(&self, token: &FencingToken) -> Result<(), Failure> {
         let fenced = self.items.fenced_by(token);
         let one_more = |count: &Count| Decision::<_, ()>::Put(count.one_more(token));
-        match fenced.update_with_retry(&Key::from("item-1"), one_more).await {
+        match fenced.update_with_retry("item-1", one_more).await {
             Ok(_) => Ok(()),
             Err(UpdateError::Failed(failure)) => Err(failure),
             Err(error) => Err(Failure::Rejected { source: format!("{error:?}").into() }),
@@ -53,7 +52,7 @@ impl Writer {
     /// Writes the item in a transaction that checks the lease.
     async fn transaction(&self, token: &FencingToken) -> Result<(), Failure> {
         let mut reads = Reads::new();
-        let item = reads.item("item", &self.items, &Key::from("item-1"));
+        let item = reads.item("item", &self.items, "item-1");
         let lease = reads.lease("lease", token);
         let written = self.transactions.transact_with_retry(reads, |attempt| {
             let Some(count) = attempt.get(item)? else { return Ok(Plan::Refuse(())) };

@@ -9,7 +9,7 @@
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use fencepost::lambda::https_client;
-use fencepost::{Key, Record, Source, Store, Table};
+use fencepost::{Record, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, Record)]
@@ -24,7 +24,7 @@ async fn main() -> Result<(), Source> {
     let config = aws_config::defaults(BehaviorVersion::latest()).http_client(https_client()).load().await;
     let notes: Table<Note> = Store::new(&Client::new(&config)).table("Notes");
     loop {
-        match notes.get(&Key::from(id.as_str())).await {
+        match notes.get(id.as_str()).await {
             Ok(note) => {
                 println!("{}", note.ok_or("there is no such note")?.value.text);
                 return Ok(());

@@ -15,7 +15,7 @@ use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::lease::WorkError;
-use fencepost::{Decision, Failure, FencingToken, Key, LeaseTerms, Record, Rng, Source, Store, Table};
+use fencepost::{Decision, Failure, FencingToken, LeaseTerms, Record, Rng, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -105,13 +105,13 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
 
 /// Makes one step beyond the progress in the table.
 async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failure> {
-    let key = Key::from(LEADER);
+    let key = LEADER;
     let by = || name.to_owned();
     let further = |now: &Progress| Decision::<_, Failure>::Put(Progress { steps: now.steps + 1, by: by() });
-    match progress.update_with_retry(&key, further).await {
+    match progress.update_with_retry(key, further).await {
         Ok(written) => Ok(written.value),
         Err(UpdateError::Refused(failure) | UpdateError::Failed(failure)) => Err(failure),
-        Err(UpdateError::NotFound) => match progress.create(&key, &Progress { steps: 1, by: by() }).await {
+        Err(UpdateError::NotFound) => match progress.create(key, &Progress { steps: 1, by: by() }).await {
             Ok(written) => Ok(written.value),
             Err(CreateError::Exists(there)) => Ok(there.value),
             Err(CreateError::Failed(failure)) => Err(failure),

@@ -95,16 +95,16 @@ fn partition(customer: u32) -> String {
 }
 
 fn customer_key(customer: u32) -> Key {
-    Key::with_sort(partition(customer), "customer")
+    Key::from((partition(customer), "customer"))
 }
 
 /// Days are written so that their text has their order.
 fn order_key(customer: u32, day: &str, number: u32) -> Key {
-    Key::with_sort(partition(customer), format!("order#{day}#{number:06}"))
+    Key::from((partition(customer), format!("order#{day}#{number:06}")))
 }
 
 fn note_key(customer: u32, number: u32) -> Key {
-    Key::with_sort(partition(customer), format!("note#{number:06}"))
+    Key::from((partition(customer), format!("note#{number:06}")))
 }
 
 /// The same table, once for each kind.
@@ -128,8 +128,8 @@ impl Shop {
     /// Places an order and counts it at its customer, both or neither.
     async fn place(&self, customer: u32, day: &str, number: u32, total: u64) -> Result<(), Source> {
         let mut reads = Reads::new();
-        let owner = reads.item("customer", &self.customers, &customer_key(customer));
-        let order = reads.item("order", &self.orders, &order_key(customer, day, number));
+        let owner = reads.item("customer", &self.customers, customer_key(customer));
+        let order = reads.item("order", &self.orders, order_key(customer, day, number));
         let transactions = self.orders.store().transactions();
         let placed = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(order)?.is_some() {

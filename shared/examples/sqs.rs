@@ -25,7 +25,7 @@ use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message};
 use fencepost::error::IdempotencyError;
 use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Failure, Key, Plan, Reads, Record, Source, Store, Table};
+use fencepost::{Failure, Plan, Reads, Record, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::pin::pin;
 use std::time::Duration;
@@ -157,7 +157,7 @@ impl Consumer {
     async fn handle(&self, body: &str) -> Result<Answer<u64>, Undone> {
         let payment = Payment::parse(body, self.accounts.store().now())?;
         let mut reads = Reads::new();
-        let account = reads.item("account", &self.accounts, &Key::from(payment.account.as_str()));
+        let account = reads.item("account", &self.accounts, payment.account.as_str());
         let claim = payment.claim();
         let paid = self.payments.change(&claim, reads, |attempt| {
             let Some(current) = attempt.get(account)? else { return Ok(Plan::Refuse("there is no such account")) };

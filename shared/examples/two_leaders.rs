@@ -156,7 +156,7 @@ impl Leader {
     /// the fence does.
     async fn create_under(&self, token: &FencingToken) -> Result<String, Source> {
         let mut reads = Reads::new();
-        let child = reads.item("child", &self.children, &Self::key());
+        let child = reads.item("child", &self.children, Self::key());
         let lease = reads.lease("lease", token);
         let ensured = self.transactions.transact_with_retry(reads, |attempt| {
             if let Some(there) = attempt.get(child)? {

@@ -61,7 +61,7 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 /// ```
 /// use fencepost::error::IdempotencyError;
 /// use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
-/// use fencepost::{Key, Plan, Reads, Record, Table};
+/// use fencepost::{Plan, Reads, Record, Table};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
@@ -78,7 +78,7 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 /// ) -> Result<u64, IdempotencyError<&'static str>> {
 ///     let claim = IdempotencyClaim::new(&["payments", message_id], &[account, &amount.to_string()]);
 ///     let mut reads = Reads::new();
-///     let item = reads.item("account", accounts, &Key::from(account));
+///     let item = reads.item("account", accounts, account);
 ///     let answer = payments.change(&claim, reads, |attempt| {
 ///         let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("there is no such account")) };
 ///         let balance = current.value.balance + amount;
@@ -141,7 +141,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
         let call = &self.transactions.store().call();
-        let record = reads.item("idempotency record", &self.records, &claim.key());
+        let record = reads.item("idempotency record", &self.records, claim.key());
         let decide_once = |attempt: &mut Attempt| {
             let now = self.now();
             match claim.look_up(attempt.get(record)?.map(|record| record.value), now)? {
@@ -181,7 +181,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         reason: R,
         call: &Call,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
-        let record = self.records.in_call(call).get(&claim.key()).await?;
+        let record = self.records.in_call(call).get(claim.key()).await?;
         match claim.look_up(record.map(|record| record.value), self.now())? {
             Lookup::Replayed(answer) => Ok(Answer::Replayed(answer)),
             Lookup::KeyReused => Err(IdempotencyError::KeyReused),

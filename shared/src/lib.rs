@@ -61,7 +61,7 @@
 //! # Example
 //!
 //! ```
-//! use fencepost::{Decision, Failure, Key, Record, Store, Table, UpdateError};
+//! use fencepost::{Decision, Failure, Record, Store, Table, UpdateError};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Serialize, Deserialize, Record)]
@@ -81,7 +81,7 @@
 //!         Some(balance) => Decision::Put(Account { balance }),
 //!         None => Decision::Refuse(account.balance),
 //!     };
-//!     match accounts.update_with_retry(&Key::from(id), decide).await {
+//!     match accounts.update_with_retry(id, decide).await {
 //!         Ok(account) => format!("{} left, at version {}", account.value.balance, account.version()),
 //!         Err(UpdateError::NotFound) => "there is no such account".to_owned(),
 //!         Err(UpdateError::Refused(balance)) => format!("refused: there are only {balance}"),

@@ -173,7 +173,8 @@ impl<T: LwwRecord> LwwTable<T> {
     /// # Errors
     /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
     /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
-    pub async fn get(&self, key: &Key) -> Result<Option<T>, Failure> {
+    pub async fn get(&self, key: impl Into<Key>) -> Result<Option<T>, Failure> {
+        let key = &key.into();
         let (sender, name) = (self.table.sender(), &self.table.raw.name);
         let key = Table::<T>::key_attributes(key)?;
         let read = |timeout| sender.read(name, key.clone(), timeout);
@@ -187,7 +188,8 @@ impl<T: LwwRecord> LwwTable<T> {
     /// # Errors
     /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: register the instance again, at any time. For all
     /// others, see [`Failure`].
-    pub async fn register(&self, key: &Key, instance: &T) -> Result<Registration<T>, Failure> {
+    pub async fn register(&self, key: impl Into<Key>, instance: &T) -> Result<Registration<T>, Failure> {
+        let key = &key.into();
         let key = Table::<T>::key_attributes(key)?;
         let mut item = Table::<T>::encode(instance)?;
         let order_key = order_key_of::<T>(&item).filter(|order_key| order_key.name.is_some()).ok_or_else(|| {
@@ -216,7 +218,8 @@ impl<T: LwwRecord> LwwTable<T> {
     /// # Errors
     /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: delete the instance again, at any time. For all
     /// others, see [`Failure`].
-    pub async fn delete(&self, key: &Key, order_key: &OrderKey) -> Result<Deletion, Failure> {
+    pub async fn delete(&self, key: impl Into<Key>, order_key: &OrderKey) -> Result<Deletion, Failure> {
+        let key = &key.into();
         let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.raw.tombstone_retention);
         let tombstone = tombstone::<T>(key, order_key, purge_at)?;
         match self.put(condition::put_unless_newer(ordering::<T>(), tombstone)).await? {

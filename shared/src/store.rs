@@ -87,7 +87,7 @@ impl Store {
     /// async fn sum(store: &Store, left: Duration) -> Result<u64, Failure> {
     ///     let call = Call::new(Deadline::within(left));
     ///     let accounts = store.in_call(&call).table::<Account>("Accounts");
-    ///     let balance = async |id: &str| Ok(accounts.get(&id.into()).await?.map_or(0, |account| account.value.balance));
+    ///     let balance = async |id: &str| Ok(accounts.get(id).await?.map_or(0, |account| account.value.balance));
     ///     Ok(balance("a-1").await? + balance("a-2").await?)
     /// }
     /// ```

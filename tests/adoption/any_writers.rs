@@ -209,7 +209,7 @@ async fn a_version_that_falls_is_a_conflict_and_no_corruption() {
     let engine = adopted().await;
     let store = Store::new(&lowered_once(&engine));
     let mut reads = Reads::new();
-    let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), &key());
+    let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), key());
     let transactions = store.transactions();
     let done = transactions.transact_with_retry(reads, |attempt| {
         let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("it is there")) };
@@ -322,7 +322,7 @@ async fn the_steps_of_a_transaction_demand_values_too() {
     let engine = with_foreign(Some(1));
     let store = Store::new(&engine.client());
     let mut reads = Reads::new();
-    let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), &key());
+    let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), key());
     let (transactions, call, decided) = (store.transactions(), call(), Cell::new(0));
     let transactions = transactions.in_call(&call);
     let done = transactions.transact_with_retry(reads, |attempt| {

@@ -43,7 +43,7 @@ fn shelf(stock: i64) -> Shelf {
 /// An engine with a shelf of 50, whose writer is another client than that of any test.
 pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
-    let created = table(&engine).create(&Key::from("s-1"), &shelf(50)).await.expect("a free key");
+    let created = table(&engine).create("s-1", &shelf(50)).await.expect("a free key");
     engine.take_log();
     (engine, Key::from("s-1"), created.at)
 }
@@ -182,7 +182,7 @@ async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sen
 #[tokio::test]
 async fn what_is_missing_or_deleted_is_not_added_to() {
     let (engine, key, at) = with_shelf().await;
-    let missing = table(&engine).add(&Key::from("s-2"), &stock(1)).await.expect_err("nothing is there");
+    let missing = table(&engine).add("s-2", &stock(1)).await.expect_err("nothing is there");
     assert!(matches!(missing, AddError::NotFound), "{missing:?}");
     table(&engine).delete(&key).await.expect("a shelf");
     for add in [stock(1), stock(1).seen(at)] {
@@ -259,7 +259,7 @@ async fn a_refusal_after_a_lost_answer_burns_the_add_for_one_more_write() {
     let log = engine.take_log();
     assert_eq!(log.len(), 2, "the add that was refused, and the burn");
     // Now there is stock, and the lost copy arrives.
-    table(&engine).add(&Key::from("s-1"), &stock(100)).await.expect("within the bounds");
+    table(&engine).add("s-1", &stock(100)).await.expect("within the bounds");
     let late = log.first().expect("the add").body.clone();
     let (status, _) = engine.answer("UpdateItem", late.to_string().as_bytes());
     assert_eq!((status, stock_of(&engine)), (400, 150), "nothing of it is applied");

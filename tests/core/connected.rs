@@ -60,7 +60,7 @@ async fn a_first_write_after_a_read_of_another_table_is_sent_again_without_the_p
             ]);
             let store = Store::new(&client_without_the_first_answer(&engine));
             if connected {
-                store.table::<Account>(TABLE).get(&Key::from("a-1")).await.expect("an answer");
+                store.table::<Account>(TABLE).get("a-1").await.expect("an answer");
             }
             let began = Instant::now();
             write(&store, first).await;

@@ -32,7 +32,7 @@ const ALLOWED: Duration = Duration::from_secs(5);
 async fn a_table_that_never_answers_is_unavailable_to_a_read_before_the_deadline() {
     let began = Instant::now();
     let table = silent_table(&engine(), Silent::Always);
-    let failure = table.get(&Key::from("a-1")).await.expect_err("no answer");
+    let failure = table.get("a-1").await.expect_err("no answer");
     assert!(matches!(failure, Failure::Unavailable { .. }), "{failure:?}");
     assert!(began.elapsed() <= ALLOWED);
 }
@@ -43,7 +43,7 @@ async fn each_operation_has_the_time_limit_of_its_store_and_those_of_a_call_have
         let mut took = [Duration::ZERO; 2];
         for took in &mut took {
             let began = Instant::now();
-            table.get(&Key::from("a-1")).await.expect_err("no answer");
+            table.get("a-1").await.expect_err("no answer");
             *took = began.elapsed();
         }
         took
@@ -70,19 +70,15 @@ async fn each_operation_has_the_time_limit_of_its_store_and_those_of_a_call_have
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_never_answered_is_unknown_before_the_deadline() {
     let engine = engine();
-    Store::new(&engine.client())
-        .table(TABLE)
-        .create(&Key::from("a-1"), &Account { balance: 1 })
-        .await
-        .expect("a free key");
+    Store::new(&engine.client()).table(TABLE).create("a-1", &Account { balance: 1 }).await.expect("a free key");
     let began = Instant::now();
     let table = silent_table(&engine, Silent::ForWrites);
-    let created = table.create(&Key::from("a-2"), &Account { balance: 1 }).await.expect_err("no answer");
+    let created = table.create("a-2", &Account { balance: 1 }).await.expect_err("no answer");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert!(began.elapsed() <= ALLOWED);
     let began = Instant::now();
     let call = Call::new(Deadline::within(ALLOWED));
-    let updated = table.in_call(&call).update_with_retry(&Key::from("a-1"), add_one).await.expect_err("no answer");
+    let updated = table.in_call(&call).update_with_retry("a-1", add_one).await.expect_err("no answer");
     assert!(matches!(updated, UpdateError::Failed(Failure::OutcomeUnknown { .. })), "{updated:?}");
     assert!(began.elapsed() <= ALLOWED);
     assert!(call.tally().lost_answers > 2, "the identical write was sent again: {:?}", call.tally());
@@ -113,7 +109,7 @@ async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
     let retrying = client.config().to_builder().retry_config(RetryConfig::standard().with_max_attempts(5)).build();
     let table: Table<Account> = Store::new(&Client::from_conf(retrying)).table(TABLE);
     let call = Call::new(Deadline::within(ALLOWED));
-    let created = table.in_call(&call).create(&Key::from("a-1"), &Account { balance: 1 }).await.expect_err("no answer");
+    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("no answer");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(sent.load(Relaxed), call.tally().lost_answers, "every request was seen by the one owner of retries");
 }
@@ -170,10 +166,10 @@ const THROTTLED: Line = (400, "ThrottlingException", false);
 #[tokio::test(start_paused = true)]
 async fn an_expired_signature_is_made_anew_once() {
     let engine = engine();
-    let key = Key::from("a-1");
-    let once = scripted(&engine, &[EXPIRED]).create(&key, &Account { balance: 1 }).await;
+    let key = "a-1";
+    let once = scripted(&engine, &[EXPIRED]).create(key, &Account { balance: 1 }).await;
     assert_eq!(once.expect("the second signature is good").version().get(), 1);
-    let twice = scripted(&engine, &[EXPIRED, EXPIRED]).update_with_retry(&key, add_one).await;
+    let twice = scripted(&engine, &[EXPIRED, EXPIRED]).update_with_retry(key, add_one).await;
     assert!(matches!(twice, Err(UpdateError::Failed(Failure::Rejected { .. }))), "{twice:?}");
     assert_eq!(engine.row(TABLE, "accountId", "a-1")["_version"]["N"], "1");
 }
@@ -187,7 +183,7 @@ async fn a_read_whose_signature_expires_twice_is_rejected_at_once() {
         error(400, "InvalidSignatureException")
     });
     let table: Table<Account> = Store::new(&client).table(TABLE);
-    let failure = table.get(&Key::from("a-1")).await.expect_err("no signature is good");
+    let failure = table.get("a-1").await.expect_err("no signature is good");
     assert!(matches!(failure, Failure::Rejected { .. }), "{failure:?}");
     assert_eq!(sent.load(Relaxed), 2);
 }
@@ -197,12 +193,12 @@ async fn a_lost_answer_stays_pending_whatever_its_resends_are_told() {
     for (second, why) in [(DENIED, "denied"), (EXPIRED, "expired")] {
         let engine = engine();
         let table = scripted(&engine, &[LOST, second, EXPIRED]);
-        let created = table.create(&Key::from("a-1"), &Account { balance: 1 }).await.expect_err(why);
+        let created = table.create("a-1", &Account { balance: 1 }).await.expect_err(why);
         assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{why}: {created:?}");
     }
     let engine = engine();
     let table = scripted(&engine, &[LOST, THROTTLED, THROTTLED]);
-    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }).await;
+    let created = table.create("a-1", &Account { balance: 1 }).await;
     assert_eq!(created.expect("the fourth send finds the first").version().get(), 1);
 }
 
@@ -237,7 +233,7 @@ async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
     let engine = engine();
     let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
     let call = Call::new(Deadline::within(Duration::from_millis(100)));
-    let created = table.in_call(&call).create(&Key::from("a-1"), &Account { balance: 1 }).await.expect_err("too late");
+    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("too late");
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 0));
 }
@@ -256,7 +252,7 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
     let store = store(&client_by_script(&engine, &[LOST]), asleep_after_the_first_send(), || 7);
     let table = store.table(TABLE);
-    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }).await.expect_err("too late");
+    let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
 }
@@ -309,8 +305,7 @@ pub(super) async fn is_unavailable_at(endpoint: &str, http_client: SharedHttpCli
     (policy.send_limit, policy.max_send_limit) = (long, long);
     let table: Table<Account> = asleep.with_policy(policy).table(TABLE);
     let call = Call::new(Deadline::within(long * 5));
-    let created =
-        table.in_call(&call).create(&Key::from("a-1"), &Account { balance: 1 }).await.expect_err("unreachable");
+    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("unreachable");
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");
 }
@@ -328,8 +323,8 @@ async fn a_deadline_may_be_as_far_away_as_a_duration_goes() {
     let engine = Engine::with_tables(&[(TABLE, "accountId"), ("Leases", "leaseKey")]);
     let store = Store::new(&engine.client()).with_time_limit(Duration::MAX);
     let accounts: Table<Account> = store.table(TABLE);
-    accounts.create(&Key::from("a-1"), &Account { balance: 1 }).await.expect("a free key");
-    accounts.update_with_retry(&Key::from("a-1"), add_one).await.expect("an account");
+    accounts.create("a-1", &Account { balance: 1 }).await.expect("a free key");
+    accounts.update_with_retry("a-1", add_one).await.expect("an account");
     let (leases, terms) = (store.leases("Leases"), fencepost::LeaseTerms::default());
     let held = leases.acquire("k", "ann", terms).await.expect("a free lease");
     let waiting = leases.acquire_within("k", "bob", terms, Duration::MAX);

@@ -68,7 +68,7 @@ async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_on
         let add_one = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
         let updated = table.update_with_retry(&key, add_one).await.expect("a resend shows it");
         assert_eq!((updated.value.balance, updated.version().get()), (2, 2), "{seed}: {fault}");
-        table.create(&Key::from("a-2"), &Account { balance: 5 }).await.expect("a resend shows it");
+        table.create("a-2", &Account { balance: 5 }).await.expect("a resend shows it");
         assert_eq!(db.number(TABLE, "a-1", "balance"), 2, "{seed}: {fault}");
         assert_eq!(db.number(TABLE, "a-2", "balance"), 5, "{seed}: {fault}");
         assert_eq!(garbled.map(|planned| planned.struck()), [2, 2]);
@@ -110,7 +110,7 @@ async fn a_write_whose_answers_are_all_garbled_is_unknown_whether_it_was_applied
         let updated = table.in_call(&soon()).update_with_retry(&key, add_one).await.expect_err("nothing is proved");
         let is_unknown = matches!(updated, UpdateError::Failed(Failure::OutcomeUnknown { .. }));
         assert!(is_unknown, "{seed}: {fault}: {updated:?}");
-        let created = table.in_call(&soon()).create(&Key::from("a-2"), &Account { balance: 5 }).await;
+        let created = table.in_call(&soon()).create("a-2", &Account { balance: 5 }).await;
         let is_unknown = matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. })));
         assert!(is_unknown, "{seed}: {fault}: {created:?}");
     }

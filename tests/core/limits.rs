@@ -23,8 +23,7 @@ async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Re
     let client = engine.client();
     let table = Store::new(&client).table(TABLE);
     let mut reads = Reads::new();
-    let notes: Vec<_> =
-        (0..notes).map(|n| reads.later("note", &table, &Key::from(format!("n-{n}").as_str()))).collect();
+    let notes: Vec<_> = (0..notes).map(|n| reads.later("note", &table, format!("n-{n}").as_str())).collect();
     let decide = |attempt: &mut Attempt| {
         steps(attempt, &notes)?;
         Ok(Plan::<(), ()>::Commit(()))
@@ -126,7 +125,7 @@ async fn an_item_under_two_names_is_not_taken_for_two() {
     let table: Table<Note> = Store::new(&client).table(TABLE);
     let mut reads = Reads::new();
     for name in ["one", "other"] {
-        reads.item(name, &table, &Key::from("n-1"));
+        reads.item(name, &table, "n-1");
     }
     let ended = table.store().transactions().transact_with_retry(reads, |_| Ok(Plan::<(), ()>::Keep(()))).await;
     let Err(TransactError::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
@@ -151,7 +150,7 @@ async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
     let (one, other) = (Store::new(&engine.client()), Store::new(&engine.client()));
     let put = async |tables: &Store, transactions: &Store| {
         let mut reads = Reads::new();
-        let note = reads.later("note", &tables.table::<Note>(TABLE), &Key::from("n-1"));
+        let note = reads.later("note", &tables.table::<Note>(TABLE), "n-1");
         let transactions = transactions.transactions();
         let put = transactions.transact_with_retry(reads, |attempt| {
             attempt.put_if_absent(note, &Note { text: String::new() })?;
@@ -190,28 +189,28 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);
     let store = Store::new(&engine.client());
     let (table, newest) = (store.table::<Forgetful>(TABLE), store.lww_table::<Forgetful>(TABLE));
-    let key = Key::from("n-1");
+    let key = "n-1";
     let at = ItemVersion { version: Version::new(1).expect("small"), incarnation: Incarnation::from_bytes([1; 8]) };
     let value = Forgetful { term: 1, node: "a".to_owned(), last_seen: None };
     let decide = |value: &Forgetful| Decision::<Forgetful, ()>::Put(value.clone());
     let mut reads = Reads::new();
-    reads.item("note", &table, &key);
+    reads.item("note", &table, key);
     let kept = |_: &mut Attempt| Ok(Plan::<(), ()>::Keep(()));
     let order = OrderKey { order: 1, name: None };
     let refusals = [
-        table.get(&key).await.err().map(|error| error.to_string()),
-        table.get_many(std::slice::from_ref(&key)).await.err().map(|error| error.to_string()),
+        table.get(key).await.err().map(|error| error.to_string()),
+        table.get_many([key]).await.err().map(|error| error.to_string()),
         table.query("n-1").pages().next_page().await.err().map(|error| error.to_string()),
-        table.create(&key, &value).await.err().map(|error| error.to_string()),
-        table.update_with_retry(&key, decide).await.err().map(|error| error.to_string()),
-        table.update_at_version(&key, at, decide).await.err().map(|error| error.to_string()),
-        table.delete_at_version(&key, at).await.err().map(|error| error.to_string()),
-        table.delete(&key).await.err().map(|error| error.to_string()),
-        table.add(&key, &Add::to("term", 1)).await.err().map(|error| error.to_string()),
+        table.create(key, &value).await.err().map(|error| error.to_string()),
+        table.update_with_retry(key, decide).await.err().map(|error| error.to_string()),
+        table.update_at_version(key, at, decide).await.err().map(|error| error.to_string()),
+        table.delete_at_version(key, at).await.err().map(|error| error.to_string()),
+        table.delete(key).await.err().map(|error| error.to_string()),
+        table.add(key, &Add::to("term", 1)).await.err().map(|error| error.to_string()),
         store.transactions().transact_with_retry(reads, kept).await.err().map(|error| error.to_string()),
-        newest.get(&key).await.err().map(|error| error.to_string()),
-        newest.register(&key, &value).await.err().map(|error| error.to_string()),
-        newest.delete(&key, &order).await.err().map(|error| error.to_string()),
+        newest.get(key).await.err().map(|error| error.to_string()),
+        newest.register(key, &value).await.err().map(|error| error.to_string()),
+        newest.delete(key, &order).await.err().map(|error| error.to_string()),
     ];
     for (operation, refusal) in refusals.iter().enumerate() {
         let refusal = refusal.as_ref().unwrap_or_else(|| panic!("operation {operation} went through"));

@@ -12,7 +12,7 @@ fn a_handle_is_printed_with_the_name_of_its_table_and_without_its_client() {
     let leases = store.leases("Leases").with_clock_skew(Duration::from_secs(3));
     assert_eq!(leases.clock_skew(), Duration::from_secs(3));
     let mut reads = Reads::new();
-    reads.later("first", &table, &"a-1".into());
+    reads.later("first", &table, "a-1");
     let printed = [
         format!("{table:?}"),
         format!("{:?}", table.query("a-1")),
@@ -20,7 +20,7 @@ fn a_handle_is_printed_with_the_name_of_its_table_and_without_its_client() {
         format!("{leases:?}"),
         format!("{:?}", store.lww_table::<Leader>("Leaders")),
         format!("{:?}", store.idempotency::<u64>("Keys")),
-        format!("{:?}", reads.later("second", &table, &"a-2".into())),
+        format!("{:?}", reads.later("second", &table, "a-2")),
     ];
     let expected = [
         r#"Table { name: "Accounts", .. }"#,

@@ -34,7 +34,7 @@ fn readings() -> (Engine, Table<Reading>) {
 #[tokio::test]
 async fn items_under_one_partition_key_are_created_changed_and_deleted_apart() {
     let (_engine, table) = readings();
-    let (first, second) = (Key::with_sort("roof", 1), Key::with_sort("roof", 2));
+    let (first, second) = (Key::from(("roof", 1)), Key::from(("roof", 2)));
     table.create(&first, &Reading { degrees: 10 }).await.expect("a free key");
     table.create(&second, &Reading { degrees: 20 }).await.expect("a free key");
     let taken = table.create(&first, &Reading { degrees: 0 }).await.expect_err("taken");
@@ -53,7 +53,7 @@ async fn items_under_one_partition_key_are_created_changed_and_deleted_apart() {
 #[tokio::test]
 async fn a_transaction_moves_between_two_items_under_one_partition_key() {
     let (_engine, table) = readings();
-    let keys = [Key::with_sort("roof", 1i64), Key::with_sort(String::from("roof"), 2u64)];
+    let keys = [Key::from(("roof", 1i64)), Key::from((String::from("roof"), 2u64))];
     table.create(&keys[0], &Reading { degrees: 10 }).await.expect("a free key");
     let mut reads = Reads::new();
     let [from, to] = [("from", &keys[0]), ("to", &keys[1])].map(|(name, key)| reads.item(name, &table, key));
@@ -100,10 +100,10 @@ async fn a_key_of_a_number_or_of_bytes_finds_its_item() {
 async fn a_key_that_does_not_fit_its_table_is_refused_before_anything_is_sent() {
     let (engine, readings) = readings();
     let decide = |reading: &Reading| Decision::<_, ()>::Put(reading.clone());
-    let refused = readings.update_with_retry(&Key::from("roof"), decide).await.expect_err("half a key");
+    let refused = readings.update_with_retry("roof", decide).await.expect_err("half a key");
     assert!(matches!(&refused, UpdateError::Failed(Failure::InvalidRecord { reason }) if reason.contains("at")));
     let accounts: Table<Account> = readings.store().table(TABLE);
-    let refused = accounts.get(&Key::with_sort("a", "b")).await.expect_err("a part too many");
+    let refused = accounts.get(("a", "b")).await.expect_err("a part too many");
     assert!(matches!(refused, Failure::InvalidRecord { .. }));
     assert_eq!(engine.take_counts(), (0, 0));
 }
@@ -113,7 +113,7 @@ async fn a_key_of_a_text_is_the_same_key_however_the_text_is_owned() {
     let engine = engine();
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
     let owned = String::from("a-1");
-    accounts.create(&Key::from(&owned), &Account { balance: 1 }).await.expect("a free key");
+    accounts.create(&owned, &Account { balance: 1 }).await.expect("a free key");
     for key in [Key::from("a-1"), Key::from(owned.clone()), Key::from(owned.as_str())] {
         assert!(accounts.get(&key).await.expect("an answer").is_some());
     }

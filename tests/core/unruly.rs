@@ -116,7 +116,7 @@ async fn no_request_follows_on_a_connection_whose_answer_was_given_up_or_followe
 async fn a_client_that_goes_on_with_such_a_connection_takes_one_answer_for_another() {
     let engine = engine();
     let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    direct.create(&Key::from("a-1"), &Account { balance: 41 }).await.expect("a free key");
+    direct.create("a-1", &Account { balance: 41 }).await.expect("a free key");
     let get = |id: &str| {
         bare_request("GetItem", &format!(r#"{{"TableName":"{TABLE}","Key":{{"accountId":{{"S":"{id}"}}}}}}"#))
     };
@@ -148,7 +148,7 @@ async fn under_every_manner_at_once_changes_are_applied_once_or_unknown_and_no_r
     let server = Unruly::start(&engine, choose).await;
     let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
     for id in ["all", "0", "1", "2", "3"] {
-        direct.create(&Key::from(id), &Account { balance: 0 }).await.expect("a free key");
+        direct.create(id, &Account { balance: 0 }).await.expect("a free key");
     }
     let changes = Arc::new(Changes::default());
     let mut clients = JoinSet::new();
@@ -167,7 +167,7 @@ async fn changes_accounts(table: Table<Account>, id: &'static str, changes: Arc<
     let soon = || Call::new(Deadline::within(Duration::from_secs(5)));
     let (mut at_least, mut at_most) = (0, 0);
     for round in 0..8 {
-        let updated = table.in_call(&soon()).update_with_retry(&Key::from(id), add_one).await;
+        let updated = table.in_call(&soon()).update_with_retry(id, add_one).await;
         at_most += 1;
         match updated {
             Ok(_) => {
@@ -177,9 +177,9 @@ async fn changes_accounts(table: Table<Account>, id: &'static str, changes: Arc<
             Err(UpdateError::Failed(Failure::OutcomeUnknown { .. })) => changes.unknown(id, 1),
             Err(error) => panic!("{id}, round {round}: {error}"),
         }
-        let read = table.in_call(&soon()).get(&Key::from(id)).await.expect("an answer").expect("it is there");
+        let read = table.in_call(&soon()).get(id).await.expect("an answer").expect("it is there");
         assert!((at_least..=at_most).contains(&read.value.balance), "{id}: {} of {at_least}", read.value.balance);
-        match table.in_call(&soon()).add(&Key::from("all"), &Add::to("balance", 1)).await {
+        match table.in_call(&soon()).add("all", &Add::to("balance", 1)).await {
             Ok(_) => changes.acknowledged("all", 1),
             Err(error) if error.to_string().starts_with("outcome unknown") => changes.unknown("all", 1),
             Err(error) => panic!("{id}, round {round}: {error}"),

@@ -6,7 +6,7 @@ use crate::harness::engine::{Engine, number};
 use crate::harness::faults::{Network, Rates, Wire, store_on};
 use crate::harness::functions::LEASES;
 use fencepost::error::TransactError;
-use fencepost::{Add, Decision, Key, LeaseTerms, Leases, Plan, Reads, Record, Store, Table};
+use fencepost::{Add, Decision, LeaseTerms, Leases, Plan, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -50,7 +50,7 @@ impl Scene {
         let network = Network::through(&engine, Rates::default(), rng, Seen(estate.clone()));
         let scene = Scene { network, estate, start: Instant::now() };
         let report = Report { writers: Vec::new(), left: 10 };
-        Self::reports(&scene.store(0)).create(&Key::from("r-1"), &report).await.expect("a free key");
+        Self::reports(&scene.store(0)).create("r-1", &report).await.expect("a free key");
         scene
     }
 
@@ -82,7 +82,7 @@ impl Scene {
                     next.writers.push(name.to_owned());
                     Decision::<_, ()>::Put(next)
                 };
-                reports.update_with_retry(&Key::from("r-1"), append).await.expect("the lease is held");
+                reports.update_with_retry("r-1", append).await.expect("the lease is held");
                 sleep(Duration::from_secs(7)).await;
             }
         };
@@ -99,8 +99,8 @@ impl Scene {
     async fn take(&self, op: u64) -> Result<(), TransactError<()>> {
         let store = self.store(op);
         let mut reads = Reads::new();
-        let note = reads.later("note", &store.table::<Note>(NOTES), &Key::from("n-1"));
-        let report = reads.item("report", &Self::reports(&store), &Key::from("r-1"));
+        let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
+        let report = reads.item("report", &Self::reports(&store), "r-1");
         let transactions = store.transactions();
         let taken = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(note)?.is_some() {

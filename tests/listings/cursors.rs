@@ -109,7 +109,7 @@ async fn a_forged_key_under_the_right_digest_is_refused_or_harmless() {
     // The same names of table, index and partition, but the number is text there.
     let strange: Table<Strange> = theirs.table(super::messages::TABLE);
     for number in ["1", "2"] {
-        strange.create(&fencepost::Key::with_sort("a", number), &Strange {}).await.expect("a free key");
+        strange.create(("a", number), &Strange {}).await.expect("a free key");
     }
     let forged = cursor_of(strange.query("a").limit(1)).await;
     assert!(is_refused(ours.query("a"), &forged).await);

@@ -28,7 +28,7 @@ async fn items_come_in_the_order_of_the_keys_with_none_for_a_key_without_an_item
         let expected = (number <= 250 && number != 7).then(|| message("ann", 100 - number));
         assert_eq!(item.map(|item| item.value), expected, "{number}");
     }
-    assert!(table.get_many(&[]).await.expect("an answer").is_empty());
+    assert!(table.get_many([] as [Key; 0]).await.expect("an answer").is_empty());
     assert_eq!(engine.take_counts(), (0, 0), "no keys, no request");
 }
 
@@ -94,7 +94,7 @@ async fn what_is_left_out_is_asked_for_again_and_no_item_is_lost_or_doubled() {
 #[tokio::test]
 async fn a_key_that_does_not_fit_is_refused_before_anything_is_sent() {
     let engine = engine();
-    let refused = table(&engine).get_many(&[key("a", 1), Key::from("a")]).await.expect_err("half a key");
+    let refused = table(&engine).get_many(&[key("a", 1), "a".into()]).await.expect_err("half a key");
     assert!(matches!(refused, Failure::InvalidRecord { .. }), "{refused:?}");
     assert_eq!(engine.take_counts(), (0, 0));
 }

@@ -135,7 +135,7 @@ pub fn table(engine: &Engine) -> Table<Message> {
 }
 
 pub fn key(room: &str, number: i64) -> Key {
-    Key::with_sort(room, number)
+    Key::from((room, number))
 }
 
 /// Creates these messages of one room.

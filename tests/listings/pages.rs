@@ -150,7 +150,7 @@ struct Note {
 async fn a_table_without_a_sort_key_has_one_item_per_partition_and_takes_no_bound() {
     let engine = Engine::with_tables(&[("Notes", "noteId")]);
     let notes: Table<Note> = Store::new(&engine.client()).table("Notes");
-    notes.create(&"n-1".into(), &Note { text: "x".to_owned() }).await.expect("a free key");
+    notes.create("n-1", &Note { text: "x".to_owned() }).await.expect("a free key");
     let pages = all(notes.query("n-1").limit(1)).await.expect("pages");
     assert_eq!((pages.len(), pages[0].items.len(), pages[0].next.is_none()), (1, 1, true));
     engine.take_log();

@@ -7,7 +7,7 @@ use crate::harness::functions::LEASES;
 use crate::harness::maintenance::{options, run_over, run_with};
 use crate::harness::restore::rows;
 use fencepost::maintenance::{Found, Task};
-use fencepost::{Decision, Key, Names, Record, Settings, Store, Table};
+use fencepost::{Decision, Names, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ async fn adopt(engine: &Engine) -> Found {
 
 async fn add_one(table: &Table<Account>, id: &str) -> u64 {
     let decide = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
-    table.update_with_retry(&Key::from(id), decide).await.expect("a change").value.balance
+    table.update_with_retry(id, decide).await.expect("a change").value.balance
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn foreign_rows_get_the_next_version_an_incarnation_and_a_memory_and_keep_
     let last = (1u64 << 53) - 1;
     put(&engine, "last", &foreign(last));
     let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    table.create(&Key::from("own"), &Account { balance: 10 }).await.expect("a free key");
+    table.create("own", &Account { balance: 10 }).await.expect("a free key");
     let (own, before) = (row(&engine, "own"), rows(&engine, TABLE));
 
     let counted = run_over(&engine.client(), TABLE, Task::Adopt, false).await.expect("a dry run");

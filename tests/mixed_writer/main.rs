@@ -54,7 +54,7 @@ fn item_id(number: usize) -> String {
 }
 
 fn key(id: &str) -> Key {
-    Key::with_sort("shop-1", id)
+    Key::from(("shop-1", id))
 }
 
 /// What became of the increments.

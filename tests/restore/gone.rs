@@ -126,7 +126,7 @@ async fn play(seed: u64, comes_back_as: &'static str) -> Told {
     let db = Dynamo::with_seam(seed, LOSSY, ());
     db.create_table(FIRST, Counter::PARTITION_KEY);
     let direct: Table<Counter> = Store::new(&db.engine().client()).table(FIRST);
-    direct.create(&Key::from(COUNTER), &Counter { count: 0 }).await.expect("a free key");
+    direct.create(COUNTER, &Counter { count: 0 }).await.expect("a free key");
     let (name, changes) = (Arc::new(Mutex::new(FIRST)), Arc::new(Changes::default()));
     let mut writers = JoinSet::new();
     for _ in 0..3 {

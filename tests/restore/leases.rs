@@ -5,7 +5,7 @@ use crate::harness::events::{Event, load};
 use crate::harness::functions::{CHILDREN, LEASES, Leasing};
 use crate::harness::restore::{Moment, SentWrites};
 use crate::harness::world::World;
-use fencepost::{Decision, Failure, Key, LeaseTerms, Record, Table, UpdateError};
+use fencepost::{Decision, Failure, LeaseTerms, Record, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
@@ -109,7 +109,7 @@ struct Report {
 
 async fn report(table: &Table<Report>, by: &str) -> Result<(), UpdateError<()>> {
     let put = |_: &Report| Decision::Put(Report { by: by.to_owned() });
-    table.update_with_retry(&Key::from("r-1"), put).await.map(drop)
+    table.update_with_retry("r-1", put).await.map(drop)
 }
 
 /// An item under `fenced_by` alone goes back to the tokens that it knew. The next leader teaches it with its first write.
@@ -124,7 +124,7 @@ async fn an_item_that_only_remembers_tokens_refuses_old_ones_from_the_first_writ
         tokio::time::advance(Duration::from_mins(15)).await;
         leases.acquire("k", holder, terms).await.expect("free").token().clone()
     };
-    table.create(&Key::from("r-1"), &Report { by: "nobody".to_owned() }).await.expect("a free key");
+    table.create("r-1", &Report { by: "nobody".to_owned() }).await.expect("a free key");
     let a = leader("a").await;
     report(&table.fenced_by(&a), "a").await.expect("applied");
     let moment = Moment::of(&engine);

@@ -159,7 +159,7 @@ impl<T: Resource> Items<T> {
         call: &Call,
     ) -> Result<Response, Problem> {
         let id = id.as_ref();
-        let item = self.table.in_call(call).get(&Key::from(id)).await?.ok_or_else(T::not_found)?;
+        let item = self.table.in_call(call).get(id).await?.ok_or_else(T::not_found)?;
         preconditions.respond(item.at, || item.value.to_json(id, item.at))
     }
 
@@ -206,7 +206,7 @@ impl<T: Resource> Items<T> {
             };
             return self.keyed(id, claim, call, &decide).await;
         }
-        match self.table.in_call(call).create(&Key::from(id), value).await {
+        match self.table.in_call(call).create(id, value).await {
             Ok(created) => Ok(Self::created(id, &created)),
             Err(CreateError::Exists(current)) => Err(exists::<T>(current.at, request.if_absent)),
             Err(CreateError::Failed(failure)) => Err(failure.into()),
@@ -370,7 +370,7 @@ impl<T: Resource> Items<T> {
         let Some(idempotency) = &self.idempotency else { return Err(Problem::key_unsupported()) };
         let idempotency = idempotency.in_call(call);
         let mut reads = Reads::new();
-        let item = reads.item("item", &self.table, &Key::from(id));
+        let item = reads.item("item", &self.table, id);
         let answer = idempotency.change(claim, reads, |attempt| {
             let current = attempt.get(item)?;
             Ok::<_, Failure>(match (decide(current.as_ref()), current) {

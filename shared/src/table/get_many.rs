@@ -18,7 +18,11 @@ impl<T: Record> Table<T> {
     ///
     /// # Errors
     /// See [`Failure`]. If it [is retryable](Failure::is_retryable), read again.
-    pub async fn get_many(&self, keys: &[Key]) -> Result<Vec<Option<Versioned<T>>>, Failure> {
+    pub async fn get_many(
+        &self,
+        keys: impl IntoIterator<Item = impl Into<Key>>,
+    ) -> Result<Vec<Option<Versioned<T>>>, Failure> {
+        let keys: Vec<Key> = keys.into_iter().map(Into::into).collect();
         let call = &self.call();
         let mut items = Vec::with_capacity(keys.len());
         for keys in keys.chunks(MAX_ROWS) {

@@ -63,7 +63,7 @@ impl Transactions {
     ///
     /// ```
     /// use fencepost::error::TransactError;
-    /// use fencepost::{Key, Plan, Reads, Record, Table, Transactions};
+    /// use fencepost::{Plan, Reads, Record, Table, Transactions};
     /// use serde::{Deserialize, Serialize};
     ///
     /// #[derive(Serialize, Deserialize, Record)]
@@ -79,8 +79,8 @@ impl Transactions {
     ///     (from, to, amount): (&str, &str, u64),
     /// ) -> Result<(), TransactError<&'static str>> {
     ///     let mut reads = Reads::new();
-    ///     let payer = reads.item("payer", accounts, &Key::from(from));
-    ///     let payee = reads.item("payee", accounts, &Key::from(to));
+    ///     let payer = reads.item("payer", accounts, from);
+    ///     let payee = reads.item("payee", accounts, to);
     ///     let moved = transactions.transact_with_retry(reads, |attempt| {
     ///         let (Some(old_payer), Some(old_payee)) = (attempt.get(payer)?, attempt.get(payee)?) else {
     ///             return Ok(Plan::Refuse("there is no such account"));

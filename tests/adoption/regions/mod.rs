@@ -25,7 +25,7 @@ const SENTENCE: &str = "account is in a table with multi-Region strong consisten
 /// A decision over one account, with a step of each kind.
 fn reads(table: &Table<Account<Regional>>) -> (Reads, fencepost::transact::Item<Account<Regional>>) {
     let mut reads = Reads::new();
-    let item = reads.item("account", table, &key());
+    let item = reads.item("account", table, key());
     (reads, item)
 }
 
@@ -77,7 +77,7 @@ async fn a_transaction_that_requires_a_lease_of_such_a_table_is_rejected_once() 
     let store = Store::new(&client);
     let (accounts, leases): (Table<Account<super::world::Swept>>, _) = (store.table(TABLE), store.leases("Leases"));
     let mut reads = Reads::new();
-    let item = reads.item("account", &accounts, &key());
+    let item = reads.item("account", &accounts, key());
     let lease = reads.lease("lease", &leases.token("k", 7));
     let (transactions, call) = (store.transactions(), call());
     let transactions = transactions.in_call(&call);

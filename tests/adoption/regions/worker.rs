@@ -6,7 +6,7 @@ use super::told::{ITEMS, Told};
 use crate::adoption::world::{Account, Regional, TABLE, account, deposit};
 use fencepost::error::{AddError, CreateError, DeleteError, UpdateError};
 use fencepost::lease::{AcquireError, LeaseError};
-use fencepost::{Add, Call, Deadline, Failure, FencingToken, Key, LeaseTerms, Store, Table};
+use fencepost::{Add, Call, Deadline, Failure, FencingToken, LeaseTerms, Store, Table};
 use judges::register::{Op, SeenOf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -98,7 +98,7 @@ impl Worker {
 
     async fn reads(&self, item: &'static str) {
         let began = Instant::now();
-        let told = match self.accounts.in_call(&self.call()).get(&Key::from(item)).await {
+        let told = match self.accounts.in_call(&self.call()).get(item).await {
             Ok(read) => Told::Saw(read),
             Err(failure) => by_failure(&failure),
         };
@@ -107,7 +107,7 @@ impl Worker {
 
     async fn creates(&self, item: &'static str, balance: i64) -> Told {
         let began = Instant::now();
-        let told = match self.accounts.in_call(&self.call()).create(&Key::from(item), &account(balance)).await {
+        let told = match self.accounts.in_call(&self.call()).create(item, &account(balance)).await {
             Ok(created) => Told::Applied(Some(created.at)),
             Err(CreateError::Exists(now)) => Told::Saw(Some(*now)),
             Err(CreateError::Failed(failure)) => by_failure(&failure),
@@ -118,7 +118,7 @@ impl Worker {
 
     async fn deletes(&self, item: &'static str) -> Told {
         let began = Instant::now();
-        let told = match self.accounts.in_call(&self.call()).delete(&Key::from(item)).await {
+        let told = match self.accounts.in_call(&self.call()).delete(item).await {
             Ok(_) => Told::Applied(None),
             Err(DeleteError::NotFound) => Told::Saw(None),
             Err(DeleteError::Conflict(now)) => Told::Saw(Some(*now)),
@@ -131,7 +131,7 @@ impl Worker {
     async fn adds(&self, item: &'static str, number: u64) {
         let began = Instant::now();
         let add = Add::to("balance", amount(number)).within(0..=i64::MAX);
-        let told = match self.accounts.in_call(&self.call()).add(&Key::from(item), &add).await {
+        let told = match self.accounts.in_call(&self.call()).add(item, &add).await {
             Ok(added) => {
                 // It may show later changes too, so the judge gets it as what another client has read.
                 if let Some(now) = added.item {
@@ -152,17 +152,16 @@ impl Worker {
         let began = Instant::now();
         let accounts = token.map_or_else(|| self.accounts.clone(), |token| self.accounts.fenced_by(token));
         let mut op = Op::Add(amount(number));
-        let told =
-            match accounts.in_call(&self.call()).update_with_retry(&Key::from(item), deposit(amount(number))).await {
-                Ok(updated) => {
-                    let to = updated.value.balance;
-                    op = Op::CompareAndSet { from: Balance(to - amount(number)), to: Balance(to) };
-                    Told::Applied(Some(updated.at))
-                }
-                Err(UpdateError::NotFound) => Told::Saw(None),
-                Err(UpdateError::Failed(failure)) => by_failure(&failure),
-                Err(UpdateError::Refused(())) => panic!("deposits are never refused"),
-            };
+        let told = match accounts.in_call(&self.call()).update_with_retry(item, deposit(amount(number))).await {
+            Ok(updated) => {
+                let to = updated.value.balance;
+                op = Op::CompareAndSet { from: Balance(to - amount(number)), to: Balance(to) };
+                Told::Applied(Some(updated.at))
+            }
+            Err(UpdateError::NotFound) => Told::Saw(None),
+            Err(UpdateError::Failed(failure)) => by_failure(&failure),
+            Err(UpdateError::Refused(())) => panic!("deposits are never refused"),
+        };
         self.note(item, self.client, began, op, &told);
         self.notes().changes.push(Change { item, number, token: token.map(FencingToken::number), told });
     }

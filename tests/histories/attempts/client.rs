@@ -221,7 +221,7 @@ impl Client {
     }
 
     fn item(&self, reads: &mut Reads, shelf: usize) -> Item<Shelf> {
-        reads.remembered(format!("shelf {shelf}"), &self.shelves, &Key::from(self.scene.shelf(shelf).as_str()))
+        reads.remembered(format!("shelf {shelf}"), &self.shelves, self.scene.shelf(shelf).as_str())
     }
 }
 

@@ -139,7 +139,7 @@ impl Writer {
         call: &Call,
         asked: &Mutex<AskedFor>,
     ) -> Told {
-        let key = Key::from(self.scene.key.as_str());
+        let key = self.scene.key.as_str();
         let change = |ledger: &L| {
             let ledger: Ledger = ledger.clone().into();
             let changed = ledger.changed(number);
@@ -147,30 +147,30 @@ impl Writer {
             Decision::<L, ()>::Put(changed.into())
         };
         let told = match what {
-            "add" => self.add(table, &key, number, call).await,
+            "add" => self.add(table, key, number, call).await,
             "add with a note" | "add where no note is" => {
-                transact(table, &key, number, what == "add with a note", call).await
+                transact(table, key, number, what == "add with a note", call).await
             }
-            "update" => match table.in_call(call).update_with_retry(&key, change).await {
+            "update" => match table.in_call(call).update_with_retry(key, change).await {
                 Ok(written) => wrote(written),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
-            "get" => match table.in_call(call).get(&key).await {
+            "get" => match table.in_call(call).get(key).await {
                 Ok(Some(current)) => saw(current),
                 Ok(None) => Told::SawNothing,
                 Err(failure) => by_failure(&failure),
             },
-            "create" => match table.in_call(call).create(&key, &Ledger::first(number).into()).await {
+            "create" => match table.in_call(call).create(key, &Ledger::first(number).into()).await {
                 Ok(written) => wrote(written),
                 Err(CreateError::Exists(current)) => saw(*current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
-                let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
+                let Some(known) = self.known_version(table, key, call).await else { return Told::NotApplied };
                 asked.lock().expect("no panic").at = Some(known);
-                match table.in_call(call).update_at_version(&key, known, change).await {
+                match table.in_call(call).update_at_version(key, known, change).await {
                     Ok(written) => wrote(written),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
                     Err(VersionedUpdateError::Conflict(current)) => saw(*current),
@@ -179,11 +179,11 @@ impl Writer {
                 }
             }
             "delete at version" => {
-                let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
+                let Some(known) = self.known_version(table, key, call).await else { return Told::NotApplied };
                 asked.lock().expect("no panic").at = Some(known);
-                deleted(known, table.in_call(call).delete_at_version(&key, known).await)
+                deleted(known, table.in_call(call).delete_at_version(key, known).await)
             }
-            _ => match table.in_call(call).delete(&key).await {
+            _ => match table.in_call(call).delete(key).await {
                 // Which state it deleted is its own affair; the timeline knows the incarnation.
                 Ok(version) => {
                     let incarnation = self.incarnation_of(number, version.get());
@@ -200,7 +200,7 @@ impl Writer {
 
     /// Adds with what this client knows, or as a new process that was told of a state: an old one, or one that is yet to
     /// come.
-    async fn add<L: Build>(&self, table: &Table<L>, key: &Key, number: u64, call: &Call) -> Told {
+    async fn add<L: Build>(&self, table: &Table<L>, key: &str, number: u64, call: &Call) -> Told {
         let below = |bound| self.scene.network.below(bound);
         let added = match self.known {
             Some(known) if below(5) == 0 => {
@@ -219,7 +219,7 @@ impl Writer {
         }
     }
 
-    async fn known_version<L: Build>(&self, table: &Table<L>, key: &Key, call: &Call) -> Option<ItemVersion> {
+    async fn known_version<L: Build>(&self, table: &Table<L>, key: &str, call: &Call) -> Option<ItemVersion> {
         match self.known {
             Some(known) => Some(known),
             None => table.in_call(call).get(key).await.ok().flatten().map(|current| current.at),
@@ -260,7 +260,7 @@ fn open<L: Build>(scene: &Arc<Scene>, wire: &Wire, clock: &OffClock) -> Table<L>
 
 /// An add in a transaction. Beside the create of a note it is bare: the note remembers. Beside a check of one, the add
 /// itself must.
-async fn transact<L: Build>(ledgers: &Table<L>, key: &Key, number: u64, creates: bool, call: &Call) -> Told {
+async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates: bool, call: &Call) -> Told {
     let notes = ledgers.store().table::<Note>(NOTES);
     let mut reads = Reads::new();
     let note_key = Key::from(note_id(key, number));
@@ -293,6 +293,6 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &Key, number: u64, creates:
 }
 
 /// Each operation has a note of its own.
-fn note_id(key: &Key, number: u64) -> String {
+fn note_id(key: &str, number: u64) -> String {
     format!("{key:?} {number}")
 }

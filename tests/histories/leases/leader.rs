@@ -378,7 +378,7 @@ impl Leader {
 
     async fn require(&self, number: u64, deletes: bool, token: &FencingToken, call: &Call) -> Told {
         let mut reads = Reads::new();
-        let report = reads.item("report", &self.reports, &Key::from(self.scene.required().as_str()));
+        let report = reads.item("report", &self.reports, self.scene.required().as_str());
         let lease = reads.lease("lease", token);
         let transactions = self.transactions.in_call(call);
         let written = transactions.transact_with_retry(reads, |attempt| {

@@ -74,9 +74,8 @@ impl Wrong {
         let mut id = plan.order_id(order);
         loop {
             let mut reads = Reads::new();
-            let item = reads.later("order", &self.orders, &Key::from(id.as_str()));
-            let product =
-                |line: &Line| reads.item(&line.product_id, &self.products, &Key::from(line.product_id.as_str()));
+            let item = reads.later("order", &self.orders, id.as_str());
+            let product = |line: &Line| reads.item(&line.product_id, &self.products, line.product_id.as_str());
             let products: Vec<_> = placement.lines.iter().map(product).collect();
             let transactions = self.transactions.in_call(call);
             let placed = transactions.transact_with_retry(reads, |attempt| {

@@ -7,7 +7,7 @@ mod tests {
     use fencepost::error::{Failure, Source, VersionedUpdateError};
     use fencepost::lease::{AcquireError, InvalidTerms, LeaseError, LeaseTerms, WorkError};
     use fencepost::timestamp::{InvalidTimestamp, Timestamp};
-    use fencepost::{Add, Decision, Key, Record, Store, Table};
+    use fencepost::{Add, Decision, Record, Store, Table};
     use serde::{Deserialize, Serialize};
     use std::time::Duration;
 
@@ -38,14 +38,14 @@ mod tests {
     /// Each operation's error becomes the caller's by a question mark alone. It is compiled, not run.
     #[allow(dead_code)]
     async fn every_operation(store: &Store, accounts: &Table<Account>) -> Result<(), Box<dyn std::error::Error>> {
-        let key = Key::from("a");
+        let key = "a";
         let raise = |account: &Account| Decision::<_, String>::Put(Account { balance: account.balance + 1 });
-        let at = accounts.create(&key, &Account { balance: 1 }).await?.at;
-        accounts.get(&key).await?;
-        accounts.update_with_retry(&key, raise).await?;
-        accounts.update_at_version(&key, at, raise).await?;
-        accounts.add(&key, &Add::to("balance", 1).within(0..=10)).await?;
-        accounts.delete_at_version(&key, at).await?;
+        let at = accounts.create(key, &Account { balance: 1 }).await?.at;
+        accounts.get(key).await?;
+        accounts.update_with_retry(key, raise).await?;
+        accounts.update_at_version(key, at, raise).await?;
+        accounts.add(key, &Add::to("balance", 1).within(0..=10)).await?;
+        accounts.delete_at_version(key, at).await?;
         let leases = store.leases("leases");
         let mut lease = leases.acquire("k", "me", LeaseTerms::new(Duration::from_secs(10))?).await?;
         leases.renew(&mut lease, LeaseTerms::default()).await?;

@@ -6,7 +6,7 @@
 //! cargo run
 //! ```
 
-use fencepost::{Key, Record, Store};
+use fencepost::{Record, Store};
 use fencepost_test::Dynamo;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -39,6 +39,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     db.create_table("Accounts", "accountId");
     db.lose_answer().of("PutItem").once();
     let accounts = Store::new(&db.client()).table::<Account>("Accounts");
-    accounts.create(&Key::from("a-1"), &Account { balance: 100 }).await?;
+    accounts.create("a-1", &Account { balance: 100 }).await?;
     Ok(provider.shutdown()?)
 }

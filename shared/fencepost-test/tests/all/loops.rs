@@ -2,7 +2,7 @@
 
 use crate::counter::{Failed, TABLE, add_at, held, put, read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Clock, Decision, Key, Record, Rng, Store, Table, UpdateError};
+use fencepost::{Clock, Decision, Record, Rng, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Planned, for_each_seed};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -33,7 +33,7 @@ async fn increment(client: &Client) -> Result<(), ()> {
 
 async fn increment_with(counters: &Table<Counter>) -> Result<(), ()> {
     let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { n: counter.n + 1 });
-    match counters.update_with_retry(&Key::from(ID), decide).await {
+    match counters.update_with_retry(ID, decide).await {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => Err(()),
         Err(other) => panic!("{other}"),
@@ -83,7 +83,7 @@ fn a_table_adds_nothing_twice_when_answers_are_lost() {
     for_each_seed(20, async |db| {
         db.create_table(TABLE, "id");
         let (counters, changes) = (counters(&db), Changes::default());
-        counters.create(&Key::from(ID), &Counter { n: 0 }).await.expect("a free key");
+        counters.create(ID, &Counter { n: 0 }).await.expect("a free key");
         let struck = lossy(&db);
         Box::pin(write(&changes, || increment_with(&counters))).await;
         db.settle().await;
@@ -98,7 +98,7 @@ async fn a_table_takes_a_race_that_another_writer_took_back_for_a_race() {
     let db = Dynamo::with_seed(1);
     db.create_table(TABLE, "id");
     let counters = counters(&db);
-    counters.create(&Key::from(ID), &Counter { n: 0 }).await.expect("a free key");
+    counters.create(ID, &Counter { n: 0 }).await.expect("a free key");
     let conflict = db.conflict_next().of("UpdateItem").once();
     increment_with(&counters).await.expect("the second attempt is applied");
     assert_eq!((held(&db, ID), conflict.struck()), (1, 1));
