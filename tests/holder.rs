@@ -12,8 +12,7 @@ use fencepost::error::{TransactError, UpdateError};
 use fencepost::lambda::Error;
 use fencepost::lease::WorkError;
 use fencepost::{
-    Call, Clock, Deadline, Decision, Failure, FencingToken, Key, LeaseTerms, Plan, Reads, Record, RetryPolicy, Store,
-    Table, Transactions,
+    Clock, Decision, Failure, FencingToken, LeaseTerms, Plan, Reads, Record, RetryPolicy, Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -36,7 +35,6 @@ impl Count {
 struct Writer {
     items: Table<Count>,
     transactions: Transactions,
-    call: Call,
 }
 
 impl Writer {
@@ -44,7 +42,7 @@ impl Writer {
     async fn item(&self, token: &FencingToken) -> Result<(), Failure> {
         let fenced = self.items.fenced_by(token);
         let one_more = |count: &Count| Decision::<_, ()>::Put(count.one_more(token));
-        match fenced.update_with_retry(&Key::from("item-1"), &self.call, one_more).await {
+        match fenced.update_with_retry("item-1", one_more).await {
             Ok(_) => Ok(()),
             Err(UpdateError::Failed(failure)) => Err(failure),
             Err(error) => Err(Failure::Rejected { source: format!("{error:?}").into() }),
@@ -54,9 +52,9 @@ impl Writer {
     /// Writes the item in a transaction that checks the lease.
     async fn transaction(&self, token: &FencingToken) -> Result<(), Failure> {
         let mut reads = Reads::new();
-        let item = reads.item("item", &self.items, &Key::from("item-1"));
+        let item = reads.item("item", &self.items, "item-1");
         let lease = reads.lease("lease", token);
-        let written = self.transactions.transact_with_retry(reads, &self.call, |attempt| {
+        let written = self.transactions.transact_with_retry(reads, |attempt| {
             let Some(count) = attempt.get(item)? else { return Ok(Plan::Refuse(())) };
             attempt.require(lease)?;
             attempt.update_at(item, &count.value.one_more(token))?;
@@ -95,7 +93,10 @@ fn store(clock: PathBuf) -> Store {
     let long = Duration::from_mins(10);
     (policy.hedge_after, policy.min_send_limit) = (long, long);
     (policy.send_limit, policy.max_send_limit) = (long, long);
-    Store::new(&fencepost::lambda::client_from_env()).with_clock(Clock::new(now)).with_policy(policy)
+    Store::new(&fencepost::lambda::client_from_env())
+        .with_clock(Clock::new(now))
+        .with_policy(policy)
+        .with_time_limit(Duration::from_hours(2))
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -105,18 +106,17 @@ async fn main() -> Result<(), Error> {
     let (kind, how, clock) = (argument()?, argument()?, argument()?);
     let store = store(clock.into());
     let leases = store.leases("Leases");
-    let call = || Call::new(Deadline::within(Duration::from_hours(2)));
-    let writer = Writer { items: store.table("Items"), transactions: store.transactions(), call: call() };
+    let writer = Writer { items: store.table("Items"), transactions: store.transactions() };
     let terms = LeaseTerms::new(Duration::from_hours(1))?;
     let ended = if how == "watched" {
         let work = |token| writer.until_it_fails(&kind, token);
-        match Box::pin(leases.while_held("k", "stopped", terms, &call(), work)).await {
+        match Box::pin(leases.while_held("k", "stopped", terms, work)).await {
             Ok(ended) => ended,
             Err(WorkError::Lost) => "lost".to_owned(),
             Err(error) => format!("{error:?}"),
         }
     } else {
-        let lease = leases.acquire("k", "stopped", terms, &call()).await.map_err(|error| format!("{error:?}"))?;
+        let lease = leases.acquire("k", "stopped", terms).await.map_err(|error| format!("{error:?}"))?;
         writer.until_it_fails(&kind, lease.token().clone()).await
     };
     println!("{ended}");

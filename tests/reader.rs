@@ -9,9 +9,8 @@
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use fencepost::lambda::https_client;
-use fencepost::{Call, Deadline, Key, Record, Source, Store, Table};
+use fencepost::{Record, Source, Store, Table};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 #[derive(Serialize, Deserialize, Record)]
 #[record(key = "noteId")]
@@ -25,8 +24,7 @@ async fn main() -> Result<(), Source> {
     let config = aws_config::defaults(BehaviorVersion::latest()).http_client(https_client()).load().await;
     let notes: Table<Note> = Store::new(&Client::new(&config)).table("Notes");
     loop {
-        let call = Call::new(Deadline::within(Duration::from_mins(1)));
-        match notes.get(&Key::from(id.as_str()), &call).await {
+        match notes.get(id.as_str()).await {
             Ok(note) => {
                 println!("{}", note.ok_or("there is no such note")?.value.text);
                 return Ok(());

@@ -15,7 +15,7 @@ use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::lease::WorkError;
-use fencepost::{Call, Deadline, Decision, Failure, FencingToken, Key, LeaseTerms, Record, Rng, Source, Store, Table};
+use fencepost::{Decision, Failure, FencingToken, LeaseTerms, Record, Rng, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -25,12 +25,8 @@ use tracing::{info, warn};
 const LEADER: &str = "example-leader";
 /// The number of steps before a leader gives the lease back.
 const TURN: u64 = 30;
-/// The time for all steps of one turn. After it, the lease is not renewed any more.
-const TURN_TAKES: Duration = Duration::from_mins(2);
 /// The duration of a step without its write. Real work would be here.
 const STEP: Duration = Duration::from_millis(500);
-/// The time limit for the write of one step.
-const STEP_WITHIN: Duration = Duration::from_secs(3);
 
 /// The progress of the work. The next leader continues from this item, and not from the memory of the previous leader.
 #[derive(Clone, Serialize, Deserialize, Record)]
@@ -63,8 +59,7 @@ async fn main() -> Result<(), Source> {
 
     let terms = LeaseTerms::default();
     loop {
-        let call = Call::new(Deadline::within(TURN_TAKES));
-        let turn = leases.while_held(LEADER, &name, terms, &call, |token| lead(&progress, &name, token));
+        let turn = leases.while_held(LEADER, &name, terms, |token| lead(&progress, &name, token));
         let mut pause = terms.length() / 2;
         match turn.await {
             Ok(Turn::Over) => info!(name, "my turn is over, and the lease is given back"),
@@ -110,13 +105,13 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
 
 /// Makes one step beyond the progress in the table.
 async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failure> {
-    let (key, call) = (Key::from(LEADER), Call::new(Deadline::within(STEP_WITHIN)));
+    let key = LEADER;
     let by = || name.to_owned();
     let further = |now: &Progress| Decision::<_, Failure>::Put(Progress { steps: now.steps + 1, by: by() });
-    match progress.update_with_retry(&key, &call, further).await {
+    match progress.update_with_retry(key, further).await {
         Ok(written) => Ok(written.value),
         Err(UpdateError::Refused(failure) | UpdateError::Failed(failure)) => Err(failure),
-        Err(UpdateError::NotFound) => match progress.create(&key, &Progress { steps: 1, by: by() }, &call).await {
+        Err(UpdateError::NotFound) => match progress.create(key, &Progress { steps: 1, by: by() }).await {
             Ok(written) => Ok(written.value),
             Err(CreateError::Exists(there)) => Ok(there.value),
             Err(CreateError::Failed(failure)) => Err(failure),

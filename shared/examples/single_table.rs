@@ -21,9 +21,8 @@ use aws_sdk_dynamodb::types::{
 };
 use aws_sdk_dynamodb::{Client, Config};
 use fencepost::table::{Index, Sort};
-use fencepost::{Call, Deadline, Failure, Key, Plan, Reads, Record, Source, Store, Table, TransactError};
+use fencepost::{Failure, Key, Plan, Reads, Record, Source, Store, Table, TransactError};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 use tokio::net::TcpListener;
 
 const TABLE: &str = "Shop";
@@ -96,16 +95,16 @@ fn partition(customer: u32) -> String {
 }
 
 fn customer_key(customer: u32) -> Key {
-    Key::with_sort(partition(customer), "customer")
+    Key::from((partition(customer), "customer"))
 }
 
 /// Days are written so that their text has their order.
 fn order_key(customer: u32, day: &str, number: u32) -> Key {
-    Key::with_sort(partition(customer), format!("order#{day}#{number:06}"))
+    Key::from((partition(customer), format!("order#{day}#{number:06}")))
 }
 
 fn note_key(customer: u32, number: u32) -> Key {
-    Key::with_sort(partition(customer), format!("note#{number:06}"))
+    Key::from((partition(customer), format!("note#{number:06}")))
 }
 
 /// The same table, once for each kind.
@@ -127,12 +126,12 @@ impl Shop {
     }
 
     /// Places an order and counts it at its customer, both or neither.
-    async fn place(&self, customer: u32, day: &str, number: u32, total: u64, call: &Call) -> Result<(), Source> {
+    async fn place(&self, customer: u32, day: &str, number: u32, total: u64) -> Result<(), Source> {
         let mut reads = Reads::new();
-        let owner = reads.item("customer", &self.customers, &customer_key(customer));
-        let order = reads.item("order", &self.orders, &order_key(customer, day, number));
+        let owner = reads.item("customer", &self.customers, customer_key(customer));
+        let order = reads.item("order", &self.orders, order_key(customer, day, number));
         let transactions = self.orders.store().transactions();
-        let placed = transactions.transact_with_retry(reads, call, |attempt| {
+        let placed = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(order)?.is_some() {
                 return Ok(Plan::Keep(()));
             }
@@ -147,10 +146,10 @@ impl Shop {
     }
 
     /// The totals of a customer's orders of a month, oldest first. No other kind of item is read.
-    async fn totals(&self, customer: u32, month: &str, call: &Call) -> Result<Vec<u64>, Source> {
+    async fn totals(&self, customer: u32, month: &str) -> Result<Vec<u64>, Source> {
         let mut totals = Vec::new();
         let of_month = Sort::starts_with(format!("order#{month}"));
-        let mut pages = self.orders.query(partition(customer)).sort(of_month).limit(100).pages(call);
+        let mut pages = self.orders.query(partition(customer)).sort(of_month).limit(100).pages();
         while let Some(page) = pages.next_page().await? {
             totals.extend(page.items.iter().map(|order| order.value.total));
         }
@@ -158,9 +157,9 @@ impl Shop {
     }
 
     /// Everything of a customer, in one query.
-    async fn everything(&self, customer: u32, call: &Call) -> Result<Vec<Anything>, Source> {
+    async fn everything(&self, customer: u32) -> Result<Vec<Anything>, Source> {
         let mut everything = Vec::new();
-        let mut pages = self.anything.query(partition(customer)).pages(call);
+        let mut pages = self.anything.query(partition(customer)).pages();
         while let Some(page) = pages.next_page().await? {
             everything.extend(page.items.into_iter().map(|item| item.value));
         }
@@ -168,9 +167,9 @@ impl Shop {
     }
 
     /// The oldest open orders of all customers, with their keys.
-    async fn oldest_open(&self, count: u16, call: &Call) -> Result<Vec<Key>, Source> {
+    async fn oldest_open(&self, count: u16) -> Result<Vec<Key>, Source> {
         let query = self.orders.query_index::<OpenOrders>("Open").limit(count);
-        let page = query.pages(call).next_page().await?.unwrap_or_default();
+        let page = query.pages().next_page().await?.unwrap_or_default();
         Ok(page.items.into_iter().map(|order| order.key).collect())
     }
 }
@@ -179,22 +178,22 @@ impl Shop {
 async fn main() -> Result<(), Source> {
     let client = local_dynamodb().await?;
     create_table(&client).await?;
-    let (shop, call) = (Shop::new(&Store::new(&client)), Call::new(Deadline::within(Duration::from_secs(30))));
+    let shop = Shop::new(&Store::new(&client));
     for (number, name) in [(7, "Ann"), (8, "Bob")] {
         let customer = Customer { name: name.to_owned(), open_orders: 0 };
-        shop.customers.create(&customer_key(number), &customer, &call).await?;
+        shop.customers.create(&customer_key(number), &customer).await?;
     }
-    shop.notes.create(&note_key(7, 1), &Note { text: "prefers blue".to_owned() }, &call).await?;
+    shop.notes.create(&note_key(7, 1), &Note { text: "prefers blue".to_owned() }).await?;
     for (customer, day, number, total) in
         [(7, "2026-03-07", 1, 30), (7, "2026-03-09", 2, 12), (8, "2026-03-01", 3, 5), (7, "2026-04-01", 4, 8)]
     {
-        shop.place(customer, day, number, total, &call).await?;
+        shop.place(customer, day, number, total).await?;
     }
-    println!("Ann's orders of March: {:?}", shop.totals(7, "2026-03", &call).await?);
-    for item in shop.everything(7, &call).await? {
+    println!("Ann's orders of March: {:?}", shop.totals(7, "2026-03").await?);
+    for item in shop.everything(7).await? {
         println!("of Ann: {item:?}");
     }
-    println!("the oldest open orders: {:?}", shop.oldest_open(2, &call).await?);
+    println!("the oldest open orders: {:?}", shop.oldest_open(2).await?);
     Ok(())
 }
 
@@ -236,67 +235,67 @@ mod tests {
     use super::*;
     use fencepost::Decision;
 
-    async fn shop() -> (Shop, Call) {
+    async fn shop() -> Shop {
         let client = local_dynamodb().await.expect("an engine");
         create_table(&client).await.expect("a table");
-        let (shop, call) = (Shop::new(&Store::new(&client)), Call::new(Deadline::within(Duration::from_mins(1))));
+        let shop = Shop::new(&Store::new(&client));
         for number in [7, 77] {
             let customer = Customer { name: format!("customer {number}"), open_orders: 0 };
-            shop.customers.create(&customer_key(number), &customer, &call).await.expect("a free key");
+            shop.customers.create(&customer_key(number), &customer).await.expect("a free key");
         }
-        (shop, call)
+        shop
     }
 
     #[tokio::test]
     async fn a_query_by_prefix_lists_one_kind_and_one_customer() {
-        let (shop, call) = shop().await;
-        shop.notes.create(&note_key(7, 1), &Note { text: "x".to_owned() }, &call).await.expect("a free key");
+        let shop = shop().await;
+        shop.notes.create(&note_key(7, 1), &Note { text: "x".to_owned() }).await.expect("a free key");
         for (customer, day, number) in
             [(7, "2026-03-09", 1), (7, "2026-03-07", 2), (77, "2026-03-08", 3), (7, "2026-04-01", 4)]
         {
-            shop.place(customer, day, number, u64::from(number), &call).await.expect("placed");
+            shop.place(customer, day, number, u64::from(number)).await.expect("placed");
         }
-        assert_eq!(shop.totals(7, "2026-03", &call).await.expect("totals"), [2, 1]);
-        assert_eq!(shop.totals(77, "2026", &call).await.expect("totals"), [3]);
-        assert_eq!(shop.everything(7, &call).await.expect("items").len(), 5);
+        assert_eq!(shop.totals(7, "2026-03").await.expect("totals"), [2, 1]);
+        assert_eq!(shop.totals(77, "2026").await.expect("totals"), [3]);
+        assert_eq!(shop.everything(7).await.expect("items").len(), 5);
     }
 
     #[tokio::test]
     async fn everything_of_a_customer_has_the_kinds_that_were_stored() {
-        let (shop, call) = shop().await;
+        let shop = shop().await;
         let note = Note { text: "x".to_owned() };
-        shop.notes.create(&note_key(7, 1), &note, &call).await.expect("a free key");
-        shop.place(7, "2026-03-09", 1, 5, &call).await.expect("placed");
+        shop.notes.create(&note_key(7, 1), &note).await.expect("a free key");
+        shop.place(7, "2026-03-09", 1, 5).await.expect("placed");
         let customer = Customer { name: "customer 7".to_owned(), open_orders: 1 };
         let order = Order { total: 5, open_since: Some("2026-03-09".to_owned()), state: Some(State::Open) };
         let expected = [Anything::Customer(customer), Anything::Note(note), Anything::Order(order)];
-        assert_eq!(shop.everything(7, &call).await.expect("items"), expected);
+        assert_eq!(shop.everything(7).await.expect("items"), expected);
     }
 
     #[tokio::test]
     async fn an_order_and_its_customer_change_together_or_not_at_all() {
-        let (shop, call) = shop().await;
-        shop.place(7, "2026-03-09", 1, 5, &call).await.expect("placed");
-        shop.place(7, "2026-03-09", 1, 5, &call).await.expect("it is there");
-        shop.place(8, "2026-03-09", 1, 5, &call).await.expect_err("there is no such customer");
-        let customer = shop.customers.get(&customer_key(7), &call).await.expect("an answer").expect("a customer");
+        let shop = shop().await;
+        shop.place(7, "2026-03-09", 1, 5).await.expect("placed");
+        shop.place(7, "2026-03-09", 1, 5).await.expect("it is there");
+        shop.place(8, "2026-03-09", 1, 5).await.expect_err("there is no such customer");
+        let customer = shop.customers.get(&customer_key(7)).await.expect("an answer").expect("a customer");
         assert_eq!(customer.value.open_orders, 1);
-        assert!(shop.everything(8, &call).await.expect("items").is_empty());
+        assert!(shop.everything(8).await.expect("items").is_empty());
     }
 
     #[tokio::test]
     async fn an_order_that_is_closed_or_deleted_leaves_the_index_of_open_ones() {
-        let (shop, call) = shop().await;
+        let shop = shop().await;
         for (customer, day, number) in [(7, "2026-03-09", 1), (77, "2026-03-07", 2), (7, "2026-03-08", 3)] {
-            shop.place(customer, day, number, 1, &call).await.expect("placed");
+            shop.place(customer, day, number, 1).await.expect("placed");
         }
         let [second, third, first] =
             [order_key(77, "2026-03-07", 2), order_key(7, "2026-03-08", 3), order_key(7, "2026-03-09", 1)];
-        assert_eq!(shop.oldest_open(9, &call).await.expect("keys"), [second.clone(), third.clone(), first.clone()]);
+        assert_eq!(shop.oldest_open(9).await.expect("keys"), [second.clone(), third.clone(), first.clone()]);
         let close = |order: &Order| Decision::<_, ()>::Put(Order { open_since: None, state: None, ..order.clone() });
-        shop.orders.update_with_retry(&second, &call, close).await.expect("it is there");
-        shop.orders.delete(&third, &call).await.expect("it is there");
-        assert_eq!(shop.oldest_open(9, &call).await.expect("keys"), [first]);
-        assert_eq!(shop.totals(77, "2026", &call).await.expect("totals"), [1], "it is closed and still there");
+        shop.orders.update_with_retry(&second, close).await.expect("it is there");
+        shop.orders.delete(&third).await.expect("it is there");
+        assert_eq!(shop.oldest_open(9).await.expect("keys"), [first]);
+        assert_eq!(shop.totals(77, "2026").await.expect("totals"), [1], "it is closed and still there");
     }
 }

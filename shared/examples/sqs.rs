@@ -25,7 +25,7 @@ use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message};
 use fencepost::error::IdempotencyError;
 use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Call, Deadline, Failure, Key, Plan, Reads, Record, Source, Store, Table};
+use fencepost::{Failure, Plan, Reads, Record, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::pin::pin;
 use std::time::Duration;
@@ -37,8 +37,6 @@ use tracing::{info, warn};
 const BATCH: i32 = 10;
 /// How long a receive waits for a message, in seconds: the most that SQS waits.
 const WAIT: i32 = 20;
-/// How long a payment may take. Its outcome is unknown after that, if an answer was lost.
-const HANDLE_WITHIN: Duration = Duration::from_secs(10);
 /// How long a received message is hidden from other consumers, in seconds. Longer than its handling and its delete take.
 /// A shorter time would only waste work, because a payment that two consumers handle is applied once.
 const HIDDEN: i32 = 60;
@@ -158,11 +156,10 @@ impl Consumer {
     /// Applies the payment of one message. Another delivery of it gets the same balance.
     async fn handle(&self, body: &str) -> Result<Answer<u64>, Undone> {
         let payment = Payment::parse(body, self.accounts.store().now())?;
-        let call = Call::new(Deadline::within(HANDLE_WITHIN));
         let mut reads = Reads::new();
-        let account = reads.item("account", &self.accounts, &Key::from(payment.account.as_str()));
+        let account = reads.item("account", &self.accounts, payment.account.as_str());
         let claim = payment.claim();
-        let paid = self.payments.change(&claim, reads, &call, |attempt| {
+        let paid = self.payments.change(&claim, reads, |attempt| {
             let Some(current) = attempt.get(account)? else { return Ok(Plan::Refuse("there is no such account")) };
             let Some(balance) = current.value.balance.checked_add(payment.amount) else {
                 return Ok(Plan::Refuse("the balance would be too large"));

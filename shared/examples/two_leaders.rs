@@ -15,13 +15,11 @@ use aws_sdk_dynamodb::{Client, Config};
 use fencepost::error::{CreateError, TransactError};
 use fencepost::idempotency::derived_id;
 use fencepost::{
-    Call, Deadline, Failure, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Source, Store, Table,
-    Transactions,
+    Failure, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Source, Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::HashSet;
-use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -90,7 +88,7 @@ async fn tell(way: Way) -> Result<Told, Source> {
         heard
     };
     let bobs = async {
-        leases.release(anns_lease, &call()).await.map_err(|error| format!("{error:?}"))?;
+        leases.release(anns_lease).await.map_err(|error| format!("{error:?}"))?;
         let lease = acquire(&leases, "bob").await?;
         let _ = answer.send(());
         bob.ensure_child(lease.token(), ann_is_done).await
@@ -147,7 +145,7 @@ impl Leader {
 
     /// Creates the child if its key is free. The second leader meets the child of the first.
     async fn create(&self) -> Result<String, Source> {
-        match self.children.create(&Self::key(), &self.child(), &call()).await {
+        match self.children.create(&Self::key(), &self.child()).await {
             Ok(_) => Ok("made".to_owned()),
             Err(CreateError::Exists(there)) => Ok(format!("it is there, made by {}", there.value.made_by)),
             Err(CreateError::Failed(failure)) => Err(failure.into()),
@@ -157,10 +155,10 @@ impl Leader {
     /// Creates the child if its key is free and the lease is held under this token. An existing child answers before
     /// the fence does.
     async fn create_under(&self, token: &FencingToken) -> Result<String, Source> {
-        let (mut reads, call) = (Reads::new(), call());
-        let child = reads.item("child", &self.children, &Self::key());
+        let mut reads = Reads::new();
+        let child = reads.item("child", &self.children, Self::key());
         let lease = reads.lease("lease", token);
-        let ensured = self.transactions.transact_with_retry(reads, &call, |attempt| {
+        let ensured = self.transactions.transact_with_retry(reads, |attempt| {
             if let Some(there) = attempt.get(child)? {
                 return Ok(Plan::<_, Failure>::Keep(format!("it is there, made by {}", there.value.made_by)));
             }
@@ -187,7 +185,7 @@ impl Leader {
 }
 
 async fn acquire(leases: &Leases, holder: &str) -> Result<Lease, Source> {
-    let acquired = leases.acquire("controller", holder, LeaseTerms::default(), &call()).await;
+    let acquired = leases.acquire("controller", holder, LeaseTerms::default()).await;
     acquired.map_err(|error| format!("{error:?}").into())
 }
 
@@ -222,10 +220,6 @@ async fn engine() -> Result<Client, Source> {
         .endpoint_url(endpoint)
         .http_client(aws_smithy_http_client::Builder::new().build_http());
     Ok(Client::from_conf(config.build()))
-}
-
-fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(10)))
 }
 
 fn counted(children: usize) -> String {

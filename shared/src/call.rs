@@ -1,12 +1,19 @@
 //! [`Call`]: the deadline of one invocation, and a tally of the cost of its operations.
 
 use crate::retry::Deadline;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The deadline and the tally of one invocation. Pass the same `Call` to every operation of that invocation.
-#[derive(Debug)]
+/// The deadline and the tally of one invocation. [`Store::in_call`](crate::Store::in_call) gives it to all operations of
+/// that invocation. Copies share the tally.
+#[derive(Clone, Debug)]
 pub struct Call {
     deadline: Deadline,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default, Debug)]
+struct Counts {
     changes: AtomicU32,
     attempts: AtomicU32,
     conflicts: AtomicU32,
@@ -32,8 +39,7 @@ impl Call {
     /// Creates a call that ends at this deadline.
     #[must_use]
     pub fn new(deadline: Deadline) -> Self {
-        let none = || AtomicU32::new(0);
-        Call { deadline, changes: none(), attempts: none(), conflicts: none(), lost_answers: none() }
+        Call { deadline, counts: Arc::default() }
     }
 
     /// The deadline.
@@ -46,26 +52,26 @@ impl Call {
     #[must_use]
     pub fn tally(&self) -> Tally {
         Tally {
-            changes: self.changes.load(Relaxed),
-            attempts: self.attempts.load(Relaxed),
-            conflicts: self.conflicts.load(Relaxed),
-            lost_answers: self.lost_answers.load(Relaxed),
+            changes: self.counts.changes.load(Relaxed),
+            attempts: self.counts.attempts.load(Relaxed),
+            conflicts: self.counts.conflicts.load(Relaxed),
+            lost_answers: self.counts.lost_answers.load(Relaxed),
         }
     }
 
     pub(crate) fn count_change(&self) {
-        self.changes.fetch_add(1, Relaxed);
+        self.counts.changes.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn count_attempt(&self) {
-        self.attempts.fetch_add(1, Relaxed);
+        self.counts.attempts.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn count_conflict(&self) {
-        self.conflicts.fetch_add(1, Relaxed);
+        self.counts.conflicts.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn count_lost_answer(&self) {
-        self.lost_answers.fetch_add(1, Relaxed);
+        self.counts.lost_answers.fetch_add(1, Relaxed);
     }
 }

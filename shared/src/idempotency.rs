@@ -61,7 +61,7 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 /// ```
 /// use fencepost::error::IdempotencyError;
 /// use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
-/// use fencepost::{Call, Key, Plan, Reads, Record, Table};
+/// use fencepost::{Plan, Reads, Record, Table};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
@@ -75,12 +75,11 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 ///     payments: &Idempotency<u64>,
 ///     accounts: &Table<Account>,
 ///     (message_id, account, amount): (&str, &str, u64),
-///     call: &Call,
 /// ) -> Result<u64, IdempotencyError<&'static str>> {
 ///     let claim = IdempotencyClaim::new(&["payments", message_id], &[account, &amount.to_string()]);
 ///     let mut reads = Reads::new();
-///     let item = reads.item("account", accounts, &Key::from(account));
-///     let answer = payments.change(&claim, reads, call, |attempt| {
+///     let item = reads.item("account", accounts, account);
+///     let answer = payments.change(&claim, reads, |attempt| {
 ///         let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("there is no such account")) };
 ///         let balance = current.value.balance + amount;
 ///         attempt.update_at(item, &Account { balance })?;
@@ -113,6 +112,12 @@ impl Store {
 }
 
 impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
+    /// Returns a copy whose changes end at the deadline of this call and count in its tally, as after [`Store::in_call`].
+    #[must_use]
+    pub fn in_call(&self, call: &Call) -> Self {
+        Idempotency { transactions: self.transactions.in_call(call), records: self.records.in_call(call) }
+    }
+
     /// Returns the first answer to the claim. If there is none, makes the change that `decide` plans and records its
     /// answer.
     ///
@@ -133,10 +138,10 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         &self,
         claim: &IdempotencyClaim,
         mut reads: Reads,
-        call: &Call,
         decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
-        let record = reads.item("idempotency record", &self.records, &claim.key());
+        let call = &self.transactions.store().call();
+        let record = reads.item("idempotency record", &self.records, claim.key());
         let decide_once = |attempt: &mut Attempt| {
             let now = self.now();
             match claim.look_up(attempt.get(record)?.map(|record| record.value), now)? {
@@ -157,7 +162,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
                 Plan::Refuse(reason) => Plan::Refuse(Some(reason)),
             })
         };
-        match self.transactions.transact_with_retry(reads, call, decide_once).await {
+        match self.transactions.in_call(call).transact_with_retry(reads, decide_once).await {
             Ok(answer) => Ok(answer),
             Err(TransactError::Failed(failure)) => Err(failure.into()),
             Err(TransactError::Refused(None)) => Err(IdempotencyError::KeyReused),
@@ -176,7 +181,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         reason: R,
         call: &Call,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
-        let record = self.records.get(&claim.key(), call).await?;
+        let record = self.records.in_call(call).get(claim.key()).await?;
         match claim.look_up(record.map(|record| record.value), self.now())? {
             Lookup::Replayed(answer) => Ok(Answer::Replayed(answer)),
             Lookup::KeyReused => Err(IdempotencyError::KeyReused),

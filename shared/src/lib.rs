@@ -43,6 +43,9 @@
 //! because a [`Store`] switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`]
 //! counts them.
 //!
+//! An operation takes at most [`Store::TIME_LIMIT`], or the time that the store was given. Where several share the time
+//! that is left, as in an invocation of a function, [`Store::in_call`] gives them one [`Call`].
+//!
 //! # A table that is there already
 //!
 //! A table may have rows that another program wrote, its own names, and programs that go on writing. [`Record::SETTINGS`]
@@ -58,7 +61,7 @@
 //! # Example
 //!
 //! ```
-//! use fencepost::{Call, Decision, Failure, Key, Record, Store, Table, UpdateError};
+//! use fencepost::{Decision, Failure, Record, Store, Table, UpdateError};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Serialize, Deserialize, Record)]
@@ -71,14 +74,14 @@
 //!     Store::new(client).table("accounts")
 //! }
 //!
-//! async fn withdraw(accounts: &Table<Account>, id: &str, amount: u64, call: &Call) -> String {
+//! async fn withdraw(accounts: &Table<Account>, id: &str, amount: u64) -> String {
 //!     // Pure, so that it can be made again on another writer's result.
 //!     let decide = |account: &Account| match account.balance.checked_sub(amount) {
 //!         Some(_) if amount == 0 => Decision::Keep,
 //!         Some(balance) => Decision::Put(Account { balance }),
 //!         None => Decision::Refuse(account.balance),
 //!     };
-//!     match accounts.update_with_retry(&Key::from(id), call, decide).await {
+//!     match accounts.update_with_retry(id, decide).await {
 //!         Ok(account) => format!("{} left, at version {}", account.value.balance, account.version()),
 //!         Err(UpdateError::NotFound) => "there is no such account".to_owned(),
 //!         Err(UpdateError::Refused(balance)) => format!("refused: there are only {balance}"),

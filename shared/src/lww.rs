@@ -155,6 +155,13 @@ impl<T: LwwRecord> LwwTable<T> {
         LwwTable { table: self.table.with_tombstone_retention(retention) }
     }
 
+    /// Returns a table whose operations end at the deadline of this call and count in its tally, as after
+    /// [`Store::in_call`].
+    #[must_use]
+    pub fn in_call(&self, call: &Call) -> Self {
+        LwwTable { table: self.table.in_call(call) }
+    }
+
     /// The store that this table belongs to.
     #[must_use]
     pub fn store(&self) -> &Store {
@@ -166,11 +173,12 @@ impl<T: LwwRecord> LwwTable<T> {
     /// # Errors
     /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
     /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
-    pub async fn get(&self, key: &Key, call: &Call) -> Result<Option<T>, Failure> {
+    pub async fn get(&self, key: impl Into<Key>) -> Result<Option<T>, Failure> {
+        let key = &key.into();
         let (sender, name) = (self.table.sender(), &self.table.raw.name);
         let key = Table::<T>::key_attributes(key)?;
         let read = |timeout| sender.read(name, key.clone(), timeout);
-        let row = until_read(sender, call, read).await?;
+        let row = until_read(sender, &self.table.call(), read).await?;
         Ok(row.as_ref().map(Stored::read).transpose()?.and_then(|stored| stored.live))
     }
 
@@ -180,7 +188,8 @@ impl<T: LwwRecord> LwwTable<T> {
     /// # Errors
     /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: register the instance again, at any time. For all
     /// others, see [`Failure`].
-    pub async fn register(&self, key: &Key, instance: &T, call: &Call) -> Result<Registration<T>, Failure> {
+    pub async fn register(&self, key: impl Into<Key>, instance: &T) -> Result<Registration<T>, Failure> {
+        let key = &key.into();
         let key = Table::<T>::key_attributes(key)?;
         let mut item = Table::<T>::encode(instance)?;
         let order_key = order_key_of::<T>(&item).filter(|order_key| order_key.name.is_some()).ok_or_else(|| {
@@ -189,7 +198,7 @@ impl<T: LwwRecord> LwwTable<T> {
         })?;
         item.extend(key);
         check_size(&T::SETTINGS.names, &item)?;
-        match self.put(condition::put_if_newer(ordering::<T>(), item), call).await? {
+        match self.put(condition::put_if_newer(ordering::<T>(), item)).await? {
             Put::Applied(_) => Ok(Registration::New),
             Put::Refused(stored, pending) => {
                 // A copy of this registration may still be on its way. TTL may remove the tombstone first, and then the
@@ -209,10 +218,11 @@ impl<T: LwwRecord> LwwTable<T> {
     /// # Errors
     /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: delete the instance again, at any time. For all
     /// others, see [`Failure`].
-    pub async fn delete(&self, key: &Key, order_key: &OrderKey, call: &Call) -> Result<Deletion, Failure> {
+    pub async fn delete(&self, key: impl Into<Key>, order_key: &OrderKey) -> Result<Deletion, Failure> {
+        let key = &key.into();
         let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.raw.tombstone_retention);
         let tombstone = tombstone::<T>(key, order_key, purge_at)?;
-        match self.put(condition::put_unless_newer(ordering::<T>(), tombstone), call).await? {
+        match self.put(condition::put_unless_newer(ordering::<T>(), tombstone)).await? {
             Put::Applied(replaced) => {
                 let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::SETTINGS.names.purge_at));
                 Ok(if was_live { Deletion::Deleted } else { Deletion::AlreadyGone })
@@ -222,10 +232,10 @@ impl<T: LwwRecord> LwwTable<T> {
     }
 
     /// Sends one write until its outcome is proved.
-    async fn put(&self, write: ConditionalWrite, call: &Call) -> Result<Put<T>, Failure> {
-        let (sender, name) = (self.table.sender(), &self.table.raw.name);
+    async fn put(&self, write: ConditionalWrite) -> Result<Put<T>, Failure> {
+        let (sender, name, call) = (self.table.sender(), &self.table.raw.name, self.table.call());
         let send = |send: Send| sender.write(name, write.clone(), send.timeout);
-        let refusal = match Delivery::new(sender, call).until_proved(send).await? {
+        let refusal = match Delivery::new(sender, &call).until_proved(send).await? {
             WriteOutcome::Applied(replaced) => return Ok(Put::Applied(replaced)),
             WriteOutcome::Refused(refusal) => refusal,
         };

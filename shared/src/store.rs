@@ -1,14 +1,19 @@
 //! [`Store`]: one client, and the settings that decide how its requests are sent.
 
+use crate::call::Call;
 use crate::clock::{Clock, Rng};
 use crate::protocol::send::Sender;
-use crate::retry::RetryPolicy;
+use crate::retry::{Deadline, RetryPolicy};
 use crate::timestamp::Timestamp;
 use aws_sdk_dynamodb::Client;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One `DynamoDB` client with the settings for its requests. Make one store per client, and make all tables from it.
+///
+/// Each operation ends within a [time limit](Store::TIME_LIMIT), or at the deadline of a [`Call`], for a program that has
+/// only so much time in all, such as an invocation of a function. [`Store::in_call`] gives the call to the store, once.
 ///
 /// A store owns the client (with the retries of the SDK switched off), the [`RetryPolicy`], the [`Clock`], the [`Rng`],
 /// and the time of the last answer to the client. All tables, leases and transactions of a store share that time, so
@@ -31,9 +36,18 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Store {
     sender: Arc<Sender>,
+    time_limit: Duration,
+    call: Option<Call>,
 }
 
 impl Store {
+    /// The longest that an operation takes by default: 10 s. To change it, use [`Store::with_time_limit`].
+    ///
+    /// A send is awaited for 2 s, 4 s and 8 s after lost answers ([`RetryPolicy::send_limit`]). In 10 s, a service that is
+    /// slow, and not gone, is heard, and each of a hundred writers of one item has its turn, which takes 2 s on
+    /// average. It is also well within the 30 s of an HTTP API.
+    pub const TIME_LIMIT: Duration = Duration::from_secs(10);
+
     /// Creates a store over this client, with the default policy, the clock of the machine and the randomness of the
     /// operating system.
     ///
@@ -41,13 +55,45 @@ impl Store {
     /// hide a lost answer from it.
     #[must_use]
     pub fn new(client: &Client) -> Self {
-        Store { sender: Arc::new(Sender::new(client)) }
+        Store { sender: Arc::new(Sender::new(client)), time_limit: Self::TIME_LIMIT, call: None }
     }
 
     /// Returns a copy of the store with this retry policy.
     #[must_use]
     pub fn with_policy(&self, policy: RetryPolicy) -> Self {
         self.with(|sender| sender.policy = policy)
+    }
+
+    /// Returns a copy of the store whose operations take at most this long each, all their sends and pauses together.
+    #[must_use]
+    pub fn with_time_limit(&self, time_limit: Duration) -> Self {
+        Store { time_limit, ..self.clone() }
+    }
+
+    /// Returns a copy of the store whose operations all end at the deadline of this call, whatever the time limit, and
+    /// count in its tally. So do the operations of the tables, leases and transactions that are made from it.
+    ///
+    /// ```
+    /// use fencepost::{Call, Deadline, Failure, Record, Store};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Record)]
+    /// # #[record(key = "accountId")]
+    /// # struct Account {
+    /// #     balance: u64,
+    /// # }
+    /// use std::time::Duration;
+    ///
+    /// /// Both reads together take at most `left`.
+    /// async fn sum(store: &Store, left: Duration) -> Result<u64, Failure> {
+    ///     let call = Call::new(Deadline::within(left));
+    ///     let accounts = store.in_call(&call).table::<Account>("Accounts");
+    ///     let balance = async |id: &str| Ok(accounts.get(id).await?.map_or(0, |account| account.value.balance));
+    ///     Ok(balance("a-1").await? + balance("a-2").await?)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn in_call(&self, call: &Call) -> Self {
+        Store { call: Some(call.clone()), ..self.clone() }
     }
 
     /// Returns a copy of the store with this clock.
@@ -80,6 +126,17 @@ impl Store {
         &self.sender.policy
     }
 
+    /// The call of an operation: that of this store, or a new one within its time limit.
+    pub(crate) fn call(&self) -> Call {
+        self.call_after(Duration::ZERO)
+    }
+
+    /// The call of an operation that waits this long by itself.
+    pub(crate) fn call_after(&self, wait: Duration) -> Call {
+        let new = || Call::new(Deadline::within(self.time_limit.saturating_add(wait)));
+        self.call.clone().unwrap_or_else(new)
+    }
+
     pub(crate) fn sender(&self) -> &Sender {
         &self.sender
     }
@@ -87,12 +144,15 @@ impl Store {
     fn with(&self, change: impl FnOnce(&mut Sender)) -> Self {
         let mut sender = (*self.sender).clone();
         change(&mut sender);
-        Store { sender: Arc::new(sender) }
+        Store { sender: Arc::new(sender), ..self.clone() }
     }
 }
 
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store").field("policy", &self.sender.policy).finish_non_exhaustive()
+        f.debug_struct("Store")
+            .field("policy", &self.sender.policy)
+            .field("time_limit", &self.time_limit)
+            .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! Rows of another program: read, and adopted by the first change, whichever it is.
 
 use super::world::{
-    Account, Alone, KEY, Removed, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, call,
+    Account, Alone, KEY, Removed, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted,
     client_that_loses_the_first, deposit, engine, foreign, foreign_save, foreign_update, get, key, name_of, number,
     put, row, set, update, with_foreign,
 };
@@ -37,25 +37,23 @@ const CHANGES: [Change; 7] = [
 
 /// Changes the account by 7, or deletes it. Returns the version that the change made.
 async fn change<S: Setup>(engine: &Engine, table: &Table<Account<S>>, change: Change) -> Version {
-    let (key, call) = (key(), call());
+    let key = key();
     let at = get(table).await.expect("an account").at;
     engine.take_log();
     let add = |most| Add::to("balance", 7).within(0..=most);
     match change {
-        Change::Update => table.update_with_retry(&key, &call, deposit(7)).await.expect("an account").version(),
-        Change::UpdateAtVersion => {
-            table.update_at_version(&key, at, &call, deposit(7)).await.expect("that version").version()
-        }
-        Change::Add => table.add(&key, &add(1000), &call).await.expect("within the bounds").at.version,
+        Change::Update => table.update_with_retry(&key, deposit(7)).await.expect("an account").version(),
+        Change::UpdateAtVersion => table.update_at_version(&key, at, deposit(7)).await.expect("that version").version(),
+        Change::Add => table.add(&key, &add(1000)).await.expect("within the bounds").at.version,
         Change::AddOrUpdate => {
             let refuse = |_: &Account<S>| Decision::Refuse(());
-            table.add_or_update(&key, &add(1000), &call, refuse).await.expect("within the bounds").version()
+            table.add_or_update(&key, &add(1000), refuse).await.expect("within the bounds").version()
         }
         Change::UpdateInsteadOfAdd => {
-            table.add_or_update(&key, &add(5), &call, deposit(7)).await.expect("an account").version()
+            table.add_or_update(&key, &add(5), deposit(7)).await.expect("an account").version()
         }
-        Change::Delete => table.delete(&key, &call).await.expect("an account"),
-        Change::DeleteAtVersion => table.delete_at_version(&key, at, &call).await.expect("that version"),
+        Change::Delete => table.delete(&key).await.expect("an account"),
+        Change::DeleteAtVersion => table.delete_at_version(&key, at).await.expect("that version"),
     }
 }
 
@@ -140,11 +138,11 @@ async fn a_change_that_writes_nothing_adopts_nothing() {
     let engine = with_foreign(Some(7));
     let table = accounts::<Shared>(&engine);
     let keep = |_: &Account<Shared>| Decision::<_, ()>::Keep;
-    let kept = table.update_with_retry(&key(), &call(), keep).await.expect("an account");
+    let kept = table.update_with_retry(&key(), keep).await.expect("an account");
     let refuse = |_: &Account<Shared>| Decision::Refuse("no");
-    let refused = table.update_with_retry(&key(), &call(), refuse).await.expect_err("a refusal");
+    let refused = table.update_with_retry(&key(), refuse).await.expect_err("a refusal");
     assert!(kept.at.incarnation.is_foreign() && matches!(refused, UpdateError::Refused("no")));
-    let refused = table.add(&key(), &Add::to("balance", -51).within(0..=100), &call()).await.expect_err("too little");
+    let refused = table.add(&key(), &Add::to("balance", -51).within(0..=100)).await.expect_err("too little");
     assert!(matches!(refused, AddError::OutOfRange(current) if current.at == kept.at));
     assert_eq!((engine.take_counts(), row(&engine)), ((3, 0), foreign(50, Some(7))));
 }
@@ -163,7 +161,7 @@ async fn an_adopting_write_is_refused_where_a_version_has_come_or_gone_and_is_de
                 }
                 deposit(7)(account)
             };
-            let updated = table.update_with_retry(&key(), &call(), decide).await.expect("an account");
+            let updated = table.update_with_retry(&key(), decide).await.expect("an account");
             assert_eq!((decided.get(), engine.take_counts()), (2, (1, 2)), "{before:?} {after:?}");
             let balance = if changed { 67 } else { 57 };
             assert_eq!((updated.value, updated.at.version.get()), (account(balance), after.unwrap_or(0) + 1));
@@ -208,7 +206,7 @@ async fn an_adopting_write_is_refused_by_a_row_that_somebody_adopted_even_at_the
         }
         deposit(7)(account)
     };
-    let updated = table.update_with_retry(&key(), &call(), decide).await.expect("an account");
+    let updated = table.update_with_retry(&key(), decide).await.expect("an account");
     assert_eq!((updated.value.balance, decided.get()), (87, 2));
     assert_eq!(updated.at.incarnation, Incarnation::from_bytes([0; 8]), "the row stays theirs");
 }
@@ -223,7 +221,7 @@ async fn an_adopting_write_does_not_make_a_row_that_is_gone() {
             super::world::remove(&engine);
             deposit(7)(account)
         };
-        let updated = table.update_with_retry(&key(), &call(), gone).await.expect_err("it is gone");
+        let updated = table.update_with_retry(&key(), gone).await.expect_err("it is gone");
         assert!(matches!(updated, UpdateError::NotFound), "{updated:?}");
         assert_eq!((row(&engine), engine.take_counts()), (Value::Null, (1, 1)), "{at:?}");
     }
@@ -233,7 +231,7 @@ async fn an_adopting_write_does_not_make_a_row_that_is_gone() {
 async fn all_names_are_those_of_the_record_and_rows_of_ours_cost_no_request_more() {
     let engine = engine();
     let table = accounts::<Renamed>(&engine);
-    let created = table.create(&key(), &account(50), &call()).await.expect("a free key");
+    let created = table.create(&key(), &account(50)).await.expect("a free key");
     assert_eq!((created.version().get(), engine.take_counts()), (5, (0, 1)), "versions begin at 5");
     let first = row(&engine);
     let memory = json!({"M": {name_of(&first["i"]): number(4)}});
@@ -243,22 +241,22 @@ async fn all_names_are_those_of_the_record_and_rows_of_ours_cost_no_request_more
     update(&table, 7).await.expect("an account");
     assert_eq!(engine.take_counts(), (1, 1));
     for counts in [(1, 1), (0, 1)] {
-        table.add(&key(), &Add::to("balance", 1).within(0..=100), &call()).await.expect("within the bounds");
+        table.add(&key(), &Add::to("balance", 1).within(0..=100)).await.expect("within the bounds");
         assert_eq!(engine.take_counts(), counts, "the first add is cold, the second warm");
     }
     let at = get(&table).await.expect("an account").at;
     engine.take_log();
-    table.update_at_version(&key(), at, &call(), deposit(1)).await.expect("that version");
+    table.update_at_version(&key(), at, deposit(1)).await.expect("that version");
     assert_eq!(engine.take_counts(), (1, 1));
-    let stale = table.delete_at_version(&key(), at, &call()).await.expect_err("an old version");
+    let stale = table.delete_at_version(&key(), at).await.expect_err("an old version");
     assert!(matches!(stale, DeleteError::Conflict(_)) && engine.take_counts() == (0, 1));
-    table.delete(&key(), &call()).await.expect("an account");
+    table.delete(&key()).await.expect("an account");
     assert_eq!(engine.take_counts(), (1, 1));
     let left = row(&engine);
     expected =
         json!({KEY: {"S": "a-1"}, "v": number(10), "b": number(10), "p": left["p"], "w": left["w"], "i": left["i"]});
     assert_eq!(left, expected);
-    table.create(&key(), &account(1), &call()).await.expect("only a tombstone");
+    table.create(&key(), &account(1)).await.expect("only a tombstone");
     assert_eq!((row(&engine)["v"].clone(), engine.take_counts()), (number(11), (0, 2)));
     assert!(row(&engine)["b"].is_null() && row(&engine)["p"].is_null());
 
@@ -289,14 +287,14 @@ async fn a_client_that_remembers_items_adopts_what_it_remembers_without_a_read()
     engine.take_log();
     update(&table, 7).await.expect("an account");
     assert_eq!((engine.take_counts(), row(&engine)), ((0, 1), adopted(&engine, Some(7), foreign(57, None))));
-    table.add(&key(), &Add::to("balance", 3).within(0..=100), &call()).await.expect("within the bounds");
+    table.add(&key(), &Add::to("balance", 3).within(0..=100)).await.expect("within the bounds");
     assert_eq!((engine.take_counts(), row(&engine)["balance"].clone()), ((0, 1), number(60)));
     // Without memory of the item, an add to a foreign row reads it, because its version alone does not tell it.
     put(&engine, &foreign(50, Some(7)));
     let other: Table<Account<Shared>> = Store::new(&engine.client()).table(TABLE);
     get(&other).await.expect("an account");
     engine.take_log();
-    other.add(&key(), &Add::to("balance", 3).within(0..=100), &call()).await.expect("within the bounds");
+    other.add(&key(), &Add::to("balance", 3).within(0..=100)).await.expect("within the bounds");
     let asked: Vec<_> = engine.take_log().iter().map(|asked| is_read(&asked.operation)).collect();
     assert_eq!(asked, [true, false]);
 }
@@ -314,7 +312,7 @@ async fn each_conflict_with_another_program_costs_one_more_write_and_no_read() {
             deposit(100)(account)
         };
         let table = accounts::<Shared>(&engine);
-        let updated = table.update_with_retry(&key(), &call(), decide).await.expect("it wins in the end");
+        let updated = table.update_with_retry(&key(), decide).await.expect("it wins in the end");
         assert_eq!(updated.value.balance, 150 + i64::from(conflicts));
         assert_eq!(engine.take_counts(), (1, usize::try_from(conflicts).expect("few") + 1));
     }

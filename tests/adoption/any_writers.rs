@@ -54,17 +54,17 @@ async fn every_write_is_a_transaction_of_one_step_that_demands_each_declared_val
     assert_eq!(values[":d0"], number(50));
     let at = update(&table, 7).await.expect("an account").at;
     assert_eq!(costs(1, "an update").1[":d0"], number(57));
-    table.update_at_version(&key(), at, &call(), deposit(1)).await.expect("that version");
+    table.update_at_version(&key(), at, deposit(1)).await.expect("that version");
     assert_eq!(costs(1, "an update at a version").1[":d0"], number(64));
-    let added = table.add(&key(), &add(5), &call()).await.expect("within the bounds");
+    let added = table.add(&key(), &add(5)).await.expect("within the bounds");
     assert_eq!(added.item.expect("it was read again").value, account(70));
     assert_eq!(costs(2, "an add, which a transaction does not show").1[":d0"], number(65));
-    table.delete_at_version(&key(), added.at, &call()).await.expect("that version");
+    table.delete_at_version(&key(), added.at).await.expect("that version");
     assert_eq!(costs(1, "a delete at a version").1[":d0"], number(70));
     remove(&engine);
-    table.create(&key(), &account(1), &call()).await.expect("a free key");
+    table.create(&key(), &account(1)).await.expect("a free key");
     costs(0, "a create");
-    table.delete(&key(), &call()).await.expect("an account");
+    table.delete(&key()).await.expect("an account");
     costs(1, "a delete");
     assert_eq!(asked, expected);
 }
@@ -80,7 +80,7 @@ async fn deposited_beside_another_create<S: Setup>() -> (i64, u32) {
         }
         deposit(7)(account)
     };
-    accounts::<S>(&engine).update_with_retry(&key(), &call(), decide).await.expect("an account");
+    accounts::<S>(&engine).update_with_retry(&key(), decide).await.expect("an account");
     (row(&engine)["balance"]["N"].as_str().and_then(|balance| balance.parse().ok()).expect("a number"), decided.get())
 }
 
@@ -105,7 +105,7 @@ async fn deposited_beside_a_write_without_version<S: Setup>(attribute: &'static 
         let note = account.note.as_ref().map(|note| format!("{note}, seen"));
         Decision::<_, ()>::Put(Account { note, balance: account.balance + 7, ..account.clone() })
     };
-    table.update_with_retry(&key(), &call(), decide).await.expect("an account");
+    table.update_with_retry(&key(), decide).await.expect("an account");
     (json!([row(&engine)["balance"]["N"], row(&engine)["note"]["S"]]), decided.get())
 }
 
@@ -203,15 +203,15 @@ async fn a_version_that_falls_is_a_conflict_and_no_corruption() {
 
     let engine = adopted().await;
     let table: Table<Account<Anybody>> = Store::new(&lowered_once(&engine)).table(TABLE);
-    let added = table.add(&key(), &add(7), &call()).await.expect("within the bounds");
+    let added = table.add(&key(), &add(7)).await.expect("within the bounds");
     assert_eq!((added.item.expect("it was read").value.balance, added.at.version.get()), (87, 2));
 
     let engine = adopted().await;
     let store = Store::new(&lowered_once(&engine));
     let mut reads = Reads::new();
-    let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), &key());
-    let (transactions, call) = (store.transactions(), call());
-    let done = transactions.transact_with_retry(reads, &call, |attempt| {
+    let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), key());
+    let transactions = store.transactions();
+    let done = transactions.transact_with_retry(reads, |attempt| {
         let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("it is there")) };
         attempt.update_at(item, &account(current.value.balance + 7))?;
         Ok(Plan::Commit(()))
@@ -226,7 +226,7 @@ async fn a_deleted_row_that_another_program_makes_again_takes_every_change() {
     let alive = || async {
         let engine = with_foreign(Some(7));
         let table = accounts::<Anybody>(&engine);
-        table.delete(&key(), &call()).await.expect("an account");
+        table.delete(&key()).await.expect("an account");
         assert!(row(&engine).is_null(), "it is removed");
         lower(&engine, 30);
         (engine, table)
@@ -235,10 +235,10 @@ async fn a_deleted_row_that_another_program_makes_again_takes_every_change() {
     assert_eq!(get(&table).await.expect("alive again").value, account(30));
     assert_eq!(update(&table, 5).await.expect("an account").value, account(35));
     let (_, table) = alive().await;
-    let added = table.add(&key(), &add(5), &call()).await.expect("within the bounds");
+    let added = table.add(&key(), &add(5)).await.expect("within the bounds");
     assert_eq!(added.item.expect("it was read").value, account(35));
     let (engine, table) = alive().await;
-    table.delete(&key(), &call()).await.expect("an account");
+    table.delete(&key()).await.expect("an account");
     assert!(row(&engine).is_null(), "it is removed");
 }
 
@@ -253,7 +253,7 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
         let engine = with_foreign(Some(7));
         let table = accounts::<Anybody>(&engine);
         // Of ours at a version that fell, and of another program.
-        table.delete(&key(), &call()).await.expect("an account");
+        table.delete(&key()).await.expect("an account");
         lower(&engine, 50);
         set(&engine, &[("version", number(7))]);
         for row in [None, Some(marked(foreign(50, Some(7))))] {
@@ -261,7 +261,7 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
                 put(&engine, &row);
             }
             if is_add {
-                table.add(&key(), &add(1), &call()).await.map(drop).expect("within the bounds");
+                table.add(&key(), &add(1)).await.map(drop).expect("within the bounds");
             } else {
                 update(&table, 1).await.map(drop).expect("an account");
             }
@@ -277,13 +277,10 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
 async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_somebody_read() {
     let engine = with_foreign(Some(7));
     let table: Table<Account<Anybody>> = Store::new(&client_that(&engine, |_| Way::Answered(10))).table(TABLE);
-    let adds =
-        (0..8).map(|_| {
-            let table = table.clone();
-            async move {
-                table.add(&key(), &add(1), &call()).await.map(drop).map_err(|error: AddError<_>| error.to_string())
-            }
-        });
+    let adds = (0..8).map(|_| {
+        let table = table.clone();
+        async move { table.add(&key(), &add(1)).await.map(drop).map_err(|error: AddError<_>| error.to_string()) }
+    });
     let mut tasks = tokio::task::JoinSet::new();
     adds.for_each(|add| drop(tasks.spawn(add)));
     let done = tasks.join_all().await;
@@ -310,7 +307,7 @@ async fn an_add_that_is_refused_for_other_values_starts_from_them_and_one_out_of
         });
         let table: Table<Account<Anybody>> = Store::new(&client).table(TABLE);
         let [low, high] = ["58.5", "99.5"].map(|bound| Number::parse(bound).expect("a number"));
-        let added = table.add(&key(), &Add::to("balance", 1).from_between(&low, &high), &call()).await;
+        let added = table.add(&key(), &Add::to("balance", 1).from_between(&low, &high)).await;
         match added {
             Ok(added) => assert_eq!(added.item.map(|item| item.value), result.map(account)),
             Err(AddError::OutOfRange(current)) => assert_eq!((current.value, result), (account(57), None)),
@@ -325,9 +322,10 @@ async fn the_steps_of_a_transaction_demand_values_too() {
     let engine = with_foreign(Some(1));
     let store = Store::new(&engine.client());
     let mut reads = Reads::new();
-    let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), &key());
+    let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), key());
     let (transactions, call, decided) = (store.transactions(), call(), Cell::new(0));
-    let done = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = transactions.in_call(&call);
+    let done = transactions.transact_with_retry(reads, |attempt| {
         let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("it is there")) };
         if decided.replace(decided.get() + 1) == 0 {
             remove(&engine);
@@ -348,6 +346,6 @@ async fn a_change_of_a_row_that_is_gone_finds_nothing_and_makes_nothing() {
         remove(&engine);
         deposit(7)(account)
     };
-    let updated = accounts::<Anybody>(&engine).update_with_retry(&key(), &call(), decide).await;
+    let updated = accounts::<Anybody>(&engine).update_with_retry(&key(), decide).await;
     assert!(matches!(updated, Err(UpdateError::NotFound)) && row(&engine).is_null(), "{updated:?}");
 }

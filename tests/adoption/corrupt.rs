@@ -3,8 +3,7 @@
 //! `FENCEPOST_SEED=7` replays the run of one seed.
 
 use super::world::{
-    Account, Alone, KEY, Setup, Shared, TABLE, account, accounts, call, deposit, engine, foreign, get, key, number,
-    put, row,
+    Account, Alone, KEY, Setup, Shared, TABLE, account, accounts, deposit, engine, foreign, get, key, number, put, row,
 };
 use crate::harness::engine::Engine;
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError};
@@ -34,27 +33,26 @@ fn with(mut row: Value, changes: &[(&str, Value)]) -> Value {
 
 /// Why each operation on this row fails, in the words of the first. All must say the same, and write nothing.
 async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option<String> {
-    let (before, key, call) = (row(engine), key(), call());
+    let (before, key) = (row(engine), key());
     let why = |failure: Failure| match failure {
         Failure::CorruptItem { reason } => reason,
         other => panic!("no corruption: {other:?}"),
     };
-    let read = table.get(&key, &call).await;
+    let read = table.get(&key).await;
     let Err(read) = read else { return None };
     let read = why(read);
-    let UpdateError::Failed(updated) =
-        table.update_with_retry(&key, &call, deposit(1)).await.expect_err("a corrupt row")
+    let UpdateError::Failed(updated) = table.update_with_retry(&key, deposit(1)).await.expect_err("a corrupt row")
     else {
         panic!("it is not usable")
     };
-    let DeleteError::Failed(deleted) = table.delete(&key, &call).await.expect_err("a corrupt row") else {
+    let DeleteError::Failed(deleted) = table.delete(&key).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
     let add = Add::to("balance", 1).within(0..=100);
-    let AddError::Failed(added) = table.add(&key, &add, &call).await.expect_err("a corrupt row") else {
+    let AddError::Failed(added) = table.add(&key, &add).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
-    let CreateError::Failed(created) = table.create(&key, &account(1), &call).await.expect_err("a corrupt row") else {
+    let CreateError::Failed(created) = table.create(&key, &account(1)).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
     for failure in [updated, deleted, added, created] {
@@ -68,7 +66,7 @@ async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option
     let mut reads = Reads::new();
     let item = reads.item("account", table, &key);
     let transactions = table.store().transactions();
-    let checked = transactions.transact_with_retry(reads, &call, |attempt| {
+    let checked = transactions.transact_with_retry(reads, |attempt| {
         attempt.check(item)?;
         Ok(Plan::<(), ()>::Commit(()))
     });
@@ -168,9 +166,9 @@ async fn a_version_that_cannot_rise_is_read_and_every_change_is_refused_before_i
         let add = Add::to("balance", 1).within(0..=100);
         let said = [
             super::world::update(&table, 1).await.expect_err("it cannot rise").to_string(),
-            table.delete(&key(), &call()).await.expect_err("it cannot rise").to_string(),
-            table.delete_at_version(&key(), read.at, &call()).await.expect_err("it cannot rise").to_string(),
-            table.add(&key(), &add, &call()).await.expect_err("it cannot rise").to_string(),
+            table.delete(&key()).await.expect_err("it cannot rise").to_string(),
+            table.delete_at_version(&key(), read.at).await.expect_err("it cannot rise").to_string(),
+            table.add(&key(), &add).await.expect_err("it cannot rise").to_string(),
         ];
         assert!(said.iter().all(|said| said.contains("version is so close to 2^53 - 1")), "{said:?}");
         assert_eq!((engine.take_counts().1, row(&engine)), (0, stored));
@@ -215,9 +213,9 @@ async fn any_row<S: Setup>(engine: &Engine, attributes: &Map<String, Value>) -> 
     let updated = super::world::update(&table, 1).await;
     assert!(updated.is_ok() == is_live, "{updated:?}: {stored}");
     assert_eq!(get(&table).await.map(|read| read.value), updated.ok().map(|updated| updated.value), "{stored}");
-    let deleted = table.delete(&key(), &call()).await;
+    let deleted = table.delete(&key()).await;
     assert!(deleted.is_ok() == is_live && get(&table).await.is_none(), "{deleted:?}: {stored}");
-    table.create(&key(), &account(7), &call()).await.expect("only a tombstone");
+    table.create(&key(), &account(7)).await.expect("only a tombstone");
     true
 }
 

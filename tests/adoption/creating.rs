@@ -15,7 +15,7 @@ async fn a_key_that_another_program_took_is_taken_and_the_refusal_holds_its_item
     for at in VERSIONS {
         let engine = with_foreign(at);
         let table = accounts::<Shared>(&engine);
-        let exists = table.create(&key(), &account(1), &call()).await.expect_err("a taken key");
+        let exists = table.create(&key(), &account(1)).await.expect_err("a taken key");
         let CreateError::Exists(current) = exists else { panic!("{exists:?}") };
         assert_eq!((current.value, current.at.version.get()), (account(50), at.unwrap_or(0)));
         assert!(current.at.incarnation.is_foreign());
@@ -30,7 +30,7 @@ async fn created<S: Setup>(
 ) -> (Engine, Result<Versioned<Account<S>>, CreateError<Account<S>>>) {
     let engine = engine();
     let table: Table<Account<S>> = Store::new(&client_that_loses_the_first(&engine, applied, meanwhile)).table(TABLE);
-    let created = table.create(&key(), &account(1), &call()).await;
+    let created = table.create(&key(), &account(1)).await;
     (engine, created)
 }
 
@@ -67,7 +67,7 @@ async fn a_lost_create_that_finds_a_row_of_another_program_is_unknown_where_othe
 #[tokio::test(start_paused = true)]
 async fn a_create_without_a_lost_answer_is_never_unknown() {
     let engine = with_foreign(Some(1));
-    let created = accounts::<Shared>(&engine).create(&key(), &account(1), &call()).await;
+    let created = accounts::<Shared>(&engine).create(&key(), &account(1)).await;
     assert!(!matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
 }
 

@@ -1,7 +1,7 @@
 //! What each kind of delete leaves, who sees it, and what another program may do with it.
 
 use super::world::{
-    Account, Alone, KEY, Kept, Removed, Setup, Shared, SharedRemoved, Swept, TABLE, account, accounts, call,
+    Account, Alone, KEY, Kept, Removed, Setup, Shared, SharedRemoved, Swept, TABLE, account, accounts,
     client_that_loses_the_first, deposit, engine, foreign_save, foreign_update, get, key, number, row, set, update,
 };
 use crate::harness::clients::{client_whose, lost};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 async fn with_account<S: Setup>() -> (Engine, Table<Account<S>>, ItemVersion) {
     let engine = engine();
     let table = accounts::<S>(&engine);
-    let created = table.create(&key(), &account(50), &call()).await.expect("a free key");
+    let created = table.create(&key(), &account(50)).await.expect("a free key");
     set(&engine, &[("stranger", json!({"S": "kept"}))]);
     engine.take_log();
     (engine, table, created.at)
@@ -24,7 +24,7 @@ async fn with_account<S: Setup>() -> (Engine, Table<Account<S>>, ItemVersion) {
 /// The same account, deleted at version 2.
 async fn with_tombstone<S: Setup>() -> (Engine, Table<Account<S>>) {
     let (engine, table, at) = with_account::<S>().await;
-    let deleted = table.delete_at_version(&key(), at, &call()).await.expect("that version");
+    let deleted = table.delete_at_version(&key(), at).await.expect("that version");
     assert_eq!((deleted.get(), engine.take_counts()), (2, (0, 1)), "one write");
     (engine, table)
 }
@@ -33,7 +33,7 @@ async fn with_tombstone<S: Setup>() -> (Engine, Table<Account<S>>) {
 async fn left<S: Setup>() -> (Vec<String>, Value) {
     let (engine, table) = with_tombstone::<S>().await;
     assert_eq!(get(&table).await, None, "we see no item");
-    let deleted = table.delete(&key(), &call()).await.expect_err("it is gone");
+    let deleted = table.delete(&key()).await.expect_err("it is gone");
     assert!(matches!(deleted, DeleteError::NotFound));
     let left = row(&engine);
     assert_eq!(left["version"], number(2), "another program sees the version");
@@ -59,10 +59,10 @@ fn strings(names: &[&str]) -> Vec<String> {
 
 async fn is_guessed<S: Setup>() {
     let (engine, table, at) = with_account::<S>().await;
-    let version = table.delete_at_version(&key(), at, &call()).await.expect("that version");
+    let version = table.delete_at_version(&key(), at).await.expect("that version");
     let before = row(&engine);
     let guessed = ItemVersion { version, ..at };
-    let refused = table.delete_at_version(&key(), guessed, &call()).await.expect_err("nothing is there");
+    let refused = table.delete_at_version(&key(), guessed).await.expect_err("nothing is there");
     assert!(matches!(refused, DeleteError::NotFound), "{refused:?}");
     assert_eq!(row(&engine), before);
 }
@@ -75,7 +75,7 @@ async fn a_tombstone_is_not_deleted_again_by_guessing_its_version_however_it_is_
 
 async fn create_goes_on<S: Setup>() {
     let (engine, table) = with_tombstone::<S>().await;
-    let anew = table.create(&key(), &account(7), &call()).await.expect("only a tombstone");
+    let anew = table.create(&key(), &account(7)).await.expect("only a tombstone");
     assert_eq!((anew.at.version.get(), engine.take_counts()), (3, (0, 2)));
     let row = row(&engine);
     assert!(row["_buried"].is_null() && row["_purgeAt"].is_null() && row["stranger"].is_null(), "{row}");
@@ -95,9 +95,9 @@ async fn a_tombstone_of_an_older_build_has_only_a_time_and_is_believed() {
     let (engine, table, _) = with_account::<Shared>().await;
     set(&engine, &[("_purgeAt", number(1_800_000_000)), ("version", number(2))]);
     assert_eq!(get(&table).await, None);
-    let added = table.add(&key(), &Add::to("balance", 1).within(0..=100), &call()).await.expect_err("a tombstone");
+    let added = table.add(&key(), &Add::to("balance", 1).within(0..=100)).await.expect_err("a tombstone");
     assert!(matches!(added, AddError::NotFound));
-    table.create(&key(), &account(7), &call()).await.expect("only a tombstone");
+    table.create(&key(), &account(7)).await.expect("only a tombstone");
     assert!(row(&engine)["_purgeAt"].is_null());
 }
 
@@ -116,17 +116,17 @@ async fn is_alive_again<S: Setup>() {
                 assert_eq!((engine.take_counts(), marks(&engine)), ((1, 1), [Value::Null, number(4)]));
             }
             "add" => {
-                table.add(&key(), &Add::to("balance", 5).within(0..=100), &call()).await.expect("within the bounds");
+                table.add(&key(), &Add::to("balance", 5).within(0..=100)).await.expect("within the bounds");
                 assert_eq!((engine.take_counts(), marks(&engine)), ((1, 1), [number(2), number(4)]), "an old mark");
                 assert_eq!(get(&table).await.expect("alive").value, account(35));
             }
             "delete" => {
-                table.delete(&key(), &call()).await.expect("an account");
+                table.delete(&key()).await.expect("an account");
                 assert_eq!((engine.take_counts(), marks(&engine)), ((1, 1), [number(4), number(4)]));
                 assert_eq!(get(&table).await, None);
             }
             _ => {
-                let exists = table.create(&key(), &account(1), &call()).await.expect_err("a taken key");
+                let exists = table.create(&key(), &account(1)).await.expect_err("a taken key");
                 assert!(matches!(exists, CreateError::Exists(now) if now.value == account(30)));
                 assert_eq!(engine.take_counts(), (0, 1));
             }
@@ -160,7 +160,7 @@ async fn a_create_that_saw_a_tombstone_is_refused_by_an_update_of_another_progra
         engine.answer(operation, body)
     });
     let table: Table<Account<Shared>> = Store::new(&client).table(TABLE);
-    let exists = table.create(&key(), &account(1), &call()).await.expect_err("it is alive again");
+    let exists = table.create(&key(), &account(1)).await.expect_err("it is alive again");
     assert!(matches!(exists, CreateError::Exists(now) if now.value == account(30)));
     assert_eq!((engine.take_counts(), row(&engine)["balance"].clone()), ((0, 2), number(30)));
 }
@@ -188,7 +188,7 @@ async fn lost_add(
         if writes == 0 { lost() } else { engine.answer(operation, body) }
     });
     let add = Add::to("balance", 7).within(0..=100).seen(at);
-    let added = Store::new(&client).table::<Account<Shared>>(TABLE).add(&key(), &add, &call()).await;
+    let added = Store::new(&client).table::<Account<Shared>>(TABLE).add(&key(), &add).await;
     (engine, table, added.map(drop))
 }
 
@@ -251,23 +251,23 @@ async fn a_physical_delete_is_one_request_on_version_and_incarnation() {
     let (engine, table, at) = with_account::<SharedRemoved>().await;
     let incarnation = row(&engine)["_incarnation"].clone();
     let wrong = ItemVersion { version: at.version.next(), ..at };
-    let refused = table.delete_at_version(&key(), wrong, &call()).await.expect_err("another version");
+    let refused = table.delete_at_version(&key(), wrong).await.expect_err("another version");
     assert!(matches!(refused, DeleteError::Conflict(now) if now.at == at));
-    table.delete_at_version(&key(), at, &call()).await.expect("that version");
+    table.delete_at_version(&key(), at).await.expect("that version");
     let asked = engine.take_log();
     assert_eq!((asked.len(), asked[1].operation.as_str(), row(&engine)), (2, "DeleteItem", Value::Null));
     let values = &asked[1].body["ExpressionAttributeValues"];
     assert!(values[":at"] == number(1) && values[":incarnation"] == incarnation, "{values}");
 
-    let anew = table.create(&key(), &account(7), &call()).await.expect("a free key");
+    let anew = table.create(&key(), &account(7)).await.expect("a free key");
     assert_eq!((anew.at.version.get(), engine.take_counts()), (1, (0, 1)), "versions begin again");
     assert_ne!(anew.at.incarnation, at.incarnation);
     // A late copy of the first delete finds another row at the same version.
     let (status, answer) = engine.answer("DeleteItem", asked[1].body.to_string().as_bytes());
     assert!(status == 400 && answer.contains("ConditionalCheckFailed"), "{answer}");
-    assert!(matches!(table.delete_at_version(&key(), at, &call()).await, Err(DeleteError::Conflict(_))));
+    assert!(matches!(table.delete_at_version(&key(), at).await, Err(DeleteError::Conflict(_))));
     engine.take_log();
-    table.delete(&key(), &call()).await.expect("an account");
+    table.delete(&key()).await.expect("an account");
     assert_eq!(engine.take_counts(), (1, 1));
 }
 
@@ -277,7 +277,7 @@ async fn a_physical_delete_whose_answer_was_lost_is_unknown_if_it_was_applied_an
         let (engine, _, at) = with_account::<Removed>().await;
         let client = client_that_loses_the_first(&engine, applied, |_| {});
         let table: Table<Account<Removed>> = Store::new(&client).table(TABLE);
-        let deleted = table.delete_at_version(&key(), at, &call()).await;
+        let deleted = table.delete_at_version(&key(), at).await;
         let is_unknown = matches!(&deleted, Err(DeleteError::Failed(Failure::OutcomeUnknown { .. })));
         assert_eq!((is_unknown, deleted.is_ok(), row(&engine)), (applied, !applied, Value::Null), "{deleted:?}");
     }
@@ -291,14 +291,14 @@ async fn no_change_brings_a_removed_row_back() {
         super::world::remove(&engine);
         deposit(1)(account)
     };
-    let updated = table.update_with_retry(&key(), &call(), decide).await.expect_err("it is gone");
+    let updated = table.update_with_retry(&key(), decide).await.expect_err("it is gone");
     assert!(matches!(updated, UpdateError::NotFound) && row(&engine).is_null(), "{updated:?}");
 
     for applied in [true, false] {
         let (engine, _, at) = with_account::<Removed>().await;
         let client = client_that_loses_the_first(&engine, applied, super::world::remove);
         let table: Table<Account<Removed>> = Store::new(&client).table(TABLE);
-        let updated = table.update_at_version(&key(), at, &call(), deposit(1)).await.map(drop);
+        let updated = table.update_at_version(&key(), at, deposit(1)).await.map(drop);
         assert!(updated.is_err_and(|error| error.to_string().starts_with("outcome unknown")) && row(&engine).is_null());
     }
 }
@@ -317,14 +317,14 @@ async fn a_late_copy_of_a_change_of_a_removed_row_is_refused_also_by_the_row_tha
     });
     let other: Table<Account<Removed>> = Store::new(&client).table(TABLE);
     update(&other, 1).await.expect("an account");
-    other.add(&key(), &Add::to("balance", 1).within(0..=100), &call()).await.expect("within the bounds");
-    table.delete(&key(), &call()).await.expect("an account");
+    other.add(&key(), &Add::to("balance", 1).within(0..=100)).await.expect("within the bounds");
+    table.delete(&key()).await.expect("an account");
     let sent = sent.lock().expect("no panic").clone();
     assert_eq!(sent.len(), 2);
     for version in 0..=3 {
         match version {
             0 => {}
-            1 => drop(table.create(&key(), &account(7), &call()).await.expect("a free key")),
+            1 => drop(table.create(&key(), &account(7)).await.expect("a free key")),
             _ => drop(update(&table, 0).await.expect("an account")),
         }
         let before = row(&engine);

@@ -41,10 +41,10 @@ async fn tag<S: Setup>(table: &Table<Account<S>>) -> ItemVersion {
 async fn is_refused<S: Setup>(engine: &Engine, table: &Table<Account<S>>, old: ItemVersion) {
     let (before, current) = (row(engine), get(table).await.expect("an account"));
     engine.take_log();
-    let changed = table.update_at_version(&key(), old, &call(), deposit(1)).await.expect_err("an old tag");
+    let changed = table.update_at_version(&key(), old, deposit(1)).await.expect_err("an old tag");
     assert!(matches!(changed, VersionedUpdateError::Conflict(now) if *now == current));
     assert_eq!(engine.take_counts(), (1, 0));
-    let deleted = table.delete_at_version(&key(), old, &call()).await.expect_err("an old tag");
+    let deleted = table.delete_at_version(&key(), old).await.expect_err("an old tag");
     assert!(matches!(deleted, DeleteError::Conflict(now) if *now == current));
     assert_eq!(engine.take_counts(), if old.incarnation.is_foreign() { (1, 0) } else { (0, 1) });
     assert_eq!(row(engine), before);
@@ -98,7 +98,7 @@ async fn a_change_at_a_tag_loses_to_a_write_of_another_program_after_the_read() 
             change.does(&engine);
             deposit(1)(account)
         };
-        let lost = table.update_at_version(&key(), at, &call(), decide).await.expect_err("it came first");
+        let lost = table.update_at_version(&key(), at, decide).await.expect_err("it came first");
         assert!(matches!(lost, VersionedUpdateError::Conflict(now) if now.value.balance == 60));
         assert_eq!(row(&engine)["balance"]["N"], "60");
     }

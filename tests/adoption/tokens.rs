@@ -5,7 +5,7 @@ use super::world::{Account, Anybody, TABLE, deposit, foreign, key, number, put, 
 use crate::harness::clients::{Reply, client_whose};
 use crate::harness::engine::store;
 use fencepost::error::UpdateError;
-use fencepost::{Call, Deadline, Failure, Table};
+use fencepost::{Failure, Table};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep_until};
@@ -35,9 +35,9 @@ async fn no_copy_of_an_applied_change_is_applied_to_a_row_that_came_back_after_i
         if began.elapsed() < SILENCE { Reply::Never } else { answer.into() }
     });
     let now = move || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000) + AHEAD + began.elapsed();
-    let table: Table<Account<Anybody>> = store(&client, now, || fastrand::u64(..)).table(TABLE);
-    let call = Call::new(Deadline::within(Duration::from_mins(3)));
-    let told = table.update_with_retry(&key(), &call, deposit(7)).await;
+    let table: Table<Account<Anybody>> =
+        store(&client, now, || fastrand::u64(..)).with_time_limit(Duration::from_mins(3)).table(TABLE);
+    let told = table.update_with_retry(&key(), deposit(7)).await;
     let is_unknown = matches!(told, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. })));
     assert!(told.is_ok() || is_unknown, "{told:?}");
     assert_eq!(row(&engine)["balance"], number(57), "it was applied");

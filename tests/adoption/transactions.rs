@@ -2,13 +2,13 @@
 
 use super::adopting::VERSIONS;
 use super::world::{
-    Account, Alone, Setup, Shared, TABLE, account, adopted, call, client_that_loses_the_first, engine, foreign,
-    foreign_save, foreign_update, key, number, row, with_foreign,
+    Account, Alone, Setup, Shared, TABLE, account, adopted, client_that_loses_the_first, engine, foreign, foreign_save,
+    foreign_update, key, number, row, with_foreign,
 };
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::error::TransactError;
-use fencepost::{Add, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Add, Failure, Plan, Reads, Store, Table};
 use serde_json::{Value, json};
 
 /// What a transaction does with the account. Beside it, it creates another one.
@@ -28,12 +28,12 @@ async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), TransactE
     let accounts: Table<Account<S>> = store.table(TABLE);
     let mut reads = Reads::new();
     let one = match step {
-        Step::BareAdd => reads.later("one", &accounts, &key()),
-        _ => reads.item("one", &accounts, &key()),
+        Step::BareAdd => reads.later("one", &accounts, key()),
+        _ => reads.item("one", &accounts, key()),
     };
-    let other = reads.later("other", &accounts, &Key::from("a-2"));
-    let (transactions, call) = (store.transactions(), call());
-    let done = transactions.transact_with_retry(reads, &call, |attempt| {
+    let other = reads.later("other", &accounts, "a-2");
+    let transactions = store.transactions();
+    let done = transactions.transact_with_retry(reads, |attempt| {
         let current = attempt.get(one)?;
         if current.as_ref().is_some_and(|current| current.value.balance > 993) {
             return Ok(Plan::Refuse(()));
@@ -163,9 +163,9 @@ async fn a_lost_adoption_that_is_refused_by_the_row_as_it_was_is_unknown() {
 async fn transact_up_to(client: &Client, most: i64) -> Result<(), TransactError<()>> {
     let store = Store::new(client);
     let mut reads = Reads::new();
-    let one = reads.item("one", &store.table::<Account<Alone>>(TABLE), &key());
-    let (transactions, call) = (store.transactions(), call());
-    let done = transactions.transact_with_retry(reads, &call, |attempt| {
+    let one = reads.item("one", &store.table::<Account<Alone>>(TABLE), key());
+    let transactions = store.transactions();
+    let done = transactions.transact_with_retry(reads, |attempt| {
         attempt.add(one, &Add::to("balance", 7).within(0..=most))?;
         Ok(Plan::Commit(()))
     });

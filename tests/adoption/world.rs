@@ -193,7 +193,7 @@ pub fn adopted(engine: &Engine, at: Option<u64>, rest: Value) -> Value {
 
 /// The item as this client reads it.
 pub async fn get<S: Setup>(table: &Table<Account<S>>) -> Option<Versioned<Account<S>>> {
-    table.get(&key(), &call()).await.expect("a row that can be read")
+    table.get(&key()).await.expect("a row that can be read")
 }
 
 /// Deposits so much, by a decision.
@@ -201,7 +201,7 @@ pub async fn update<S: Setup>(
     table: &Table<Account<S>>,
     amount: i64,
 ) -> Result<Versioned<Account<S>>, UpdateError<()>> {
-    table.update_with_retry(&key(), &call(), deposit(amount)).await
+    table.update_with_retry(&key(), deposit(amount)).await
 }
 
 impl<S: Setup> Resource for Account<S> {

@@ -4,7 +4,7 @@ use crate::harness::engine::store;
 use crate::harness::off::BOUND;
 use fencepost::error::CreateError;
 use fencepost::maintenance::Task;
-use fencepost::{Call, Deadline, Failure, Key, Record, Settings, Table};
+use fencepost::{Failure, Record, Settings, Table};
 use fencepost_test::Dynamo;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -55,8 +55,7 @@ async fn play(ends_after: u64) -> (Told, bool) {
     let wire = db.wire().with_clock_ahead(ahead);
     let time = service.clone();
     let items: Table<Item> = store(&wire.client(), move || by_clock(time(), ahead()), || 7).table(TABLE);
-    let call = Call::new(Deadline::within(Duration::from_secs(10)));
-    let told = match items.create(&Key::from("i-1"), &Item { count: 1 }, &call).await {
+    let told = match items.create("i-1", &Item { count: 1 }).await {
         Err(CreateError::Failed(Failure::OutcomeUnknown { .. })) => Told::Unknown,
         Err(CreateError::Failed(_)) => Told::NotApplied,
         other => panic!("no such thing happens here: {other:?}"),

@@ -1,6 +1,5 @@
 //! `Table::add`: numbers that many callers change at once, each exactly once, and what each case costs.
 
-use super::accounts::call;
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::Engine;
 use fencepost::error::AddError;
@@ -44,7 +43,7 @@ fn shelf(stock: i64) -> Shelf {
 /// An engine with a shelf of 50, whose writer is another client than that of any test.
 pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
-    let created = table(&engine).create(&Key::from("s-1"), &shelf(50), &call()).await.expect("a free key");
+    let created = table(&engine).create("s-1", &shelf(50)).await.expect("a free key");
     engine.take_log();
     (engine, Key::from("s-1"), created.at)
 }
@@ -81,7 +80,7 @@ async fn a_cold_add_costs_a_read_and_a_write_and_a_warm_one_a_write() {
     let (engine, key, _) = with_shelf().await;
     let table = table(&engine);
     for (by, left, counts) in [(-5, 45, (1, 1)), (-30, 15, (0, 1)), (100, 115, (0, 1))] {
-        let added = table.add(&key, &stock(by), &call()).await.expect("within the bounds");
+        let added = table.add(&key, &stock(by)).await.expect("within the bounds");
         assert_eq!(added.item, Some(Versioned { value: shelf(left), at: added.at }));
         assert_eq!(engine.take_counts(), counts, "{by}");
     }
@@ -91,7 +90,7 @@ async fn a_cold_add_costs_a_read_and_a_write_and_a_warm_one_a_write() {
 #[tokio::test]
 async fn an_add_at_a_state_that_the_caller_has_seen_needs_no_read() {
     let (engine, key, at) = with_shelf().await;
-    table(&engine).add(&key, &stock(1).seen(at), &call()).await.expect("within the bounds");
+    table(&engine).add(&key, &stock(1).seen(at)).await.expect("within the bounds");
     assert_eq!((stock_of(&engine), engine.take_counts()), (51, (0, 1)));
 }
 
@@ -99,7 +98,7 @@ async fn an_add_at_a_state_that_the_caller_has_seen_needs_no_read() {
 async fn what_would_pass_a_bound_is_refused_with_the_item_in_one_request() {
     let (engine, key, at) = with_shelf().await;
     for by in [-51, 951, i64::MIN, i64::MAX] {
-        let refused = table(&engine).add(&key, &stock(by).seen(at), &call()).await.expect_err("out of bounds");
+        let refused = table(&engine).add(&key, &stock(by).seen(at)).await.expect_err("out of bounds");
         assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(50)), "{by}");
         assert_eq!((stock_of(&engine), engine.take_counts()), (50, (0, 1)), "{by}");
     }
@@ -110,12 +109,12 @@ async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
     let (engine, key, at) = with_shelf().await;
     for by in ["1e30", "-1e30", "1e19", "-1e100", "99999999999999999999999999999999999999"] {
         let add = Add::to("stock", Number::parse(by).expect("a number")).seen(at);
-        let refused = table(&engine).add(&key, &add, &call()).await.expect_err("out of bounds");
+        let refused = table(&engine).add(&key, &add).await.expect_err("out of bounds");
         assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(50)), "{by}");
         assert_eq!(stock_of(&engine), 50, "{by}");
     }
     let thousand = Add::to("stock", Number::parse("1e3").expect("a number")).within(0..=2000).seen(at);
-    table(&engine).add(&key, &thousand, &call()).await.expect("within the bounds");
+    table(&engine).add(&key, &thousand).await.expect("within the bounds");
     assert_eq!(stock_of(&engine), 1050);
 }
 
@@ -123,12 +122,12 @@ async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
 async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
     let (engine, key, at) = with_shelf().await;
     // Nobody told this client the stock, so it guesses the last band.
-    let added = table(&engine).add(&key, &stock(-45).seen(at), &call()).await.expect("within the bounds");
+    let added = table(&engine).add(&key, &stock(-45).seen(at)).await.expect("within the bounds");
     assert_eq!(added.item.map(|item| item.value), Some(shelf(5)));
     assert_eq!(engine.take_counts(), (0, 2));
     let remembering = table(&engine).remembering_items();
     for (by, counts) in [(1, (1, 1)), (1, (0, 1)), (50, (0, 1)), (-50, (0, 1))] {
-        remembering.add(&key, &stock(by), &call()).await.expect("within the bounds");
+        remembering.add(&key, &stock(by)).await.expect("within the bounds");
         assert_eq!(engine.take_counts(), counts, "what is remembered tells the band: {by}");
     }
 }
@@ -138,13 +137,13 @@ async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
     let (engine, key, _) = with_shelf().await;
     let sell = |count: i64, most: i64| stock(-count).and_to(["counts", "sold"], count).within(0..=most);
     let table = table(&engine);
-    let sold = table.add(&key, &sell(3, 10), &call()).await.expect("within the bounds").item.expect("an item");
+    let sold = table.add(&key, &sell(3, 10)).await.expect("within the bounds").item.expect("an item");
     assert_eq!((sold.value.stock, sold.value.counts["sold"]), (47, 3));
-    let refused = table.add(&key, &sell(8, 10), &call()).await.expect_err("out of bounds");
+    let refused = table.add(&key, &sell(8, 10)).await.expect_err("out of bounds");
     assert!(matches!(refused, AddError::OutOfRange(current) if current.value.stock == 47));
-    let refused = table.add(&key, &Add::to(["counts", "lost"], 1), &call()).await.expect_err("no such number");
+    let refused = table.add(&key, &Add::to(["counts", "lost"], 1)).await.expect_err("no such number");
     assert!(matches!(refused, AddError::NotANumber(_)), "{refused:?}");
-    let refused = table.add(&key, &Add::to("status", 1), &call()).await.expect_err("a text");
+    let refused = table.add(&key, &Add::to("status", 1)).await.expect_err("a text");
     assert!(matches!(refused, AddError::NotANumber(_)), "{refused:?}");
 }
 
@@ -153,13 +152,13 @@ async fn an_add_sets_and_demands_other_attributes() {
     let (engine, key, _) = with_shelf().await;
     let table = table(&engine);
     let first = Add::to("stock", 1).set("note", &"first").only_without("note");
-    table.add(&key, &first, &call()).await.expect("no note yet");
+    table.add(&key, &first).await.expect("no note yet");
     assert_eq!(row(&engine)["note"]["S"], "first");
-    let refused = table.add(&key, &first, &call()).await.expect_err("there is a note");
+    let refused = table.add(&key, &first).await.expect_err("there is a note");
     assert!(matches!(refused, AddError::NotAsDemanded(_)), "{refused:?}");
     let demands = |status: &str| Add::to("stock", 1).only_if("status", &status);
-    table.add(&key, &demands("high"), &call()).await.expect("as demanded");
-    let refused = table.add(&key, &demands("low"), &call()).await.expect_err("not as demanded");
+    table.add(&key, &demands("high")).await.expect("as demanded");
+    let refused = table.add(&key, &demands("low")).await.expect_err("not as demanded");
     assert!(matches!(refused, AddError::NotAsDemanded(_)), "{refused:?}");
     assert_eq!(stock_of(&engine), 52);
 }
@@ -174,7 +173,7 @@ async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sen
         stock(1).set("price", &1),
         Add::to("stock", 1).bands("status", Vec::<(RangeInclusive<i64>, &str)>::new()),
     ] {
-        let refused = table(&engine).add(&key, &add.seen(at), &call()).await.expect_err("not allowed");
+        let refused = table(&engine).add(&key, &add.seen(at)).await.expect_err("not allowed");
         assert!(matches!(refused, AddError::Failed(Failure::InvalidRecord { .. })), "{refused:?}");
     }
     assert_eq!(engine.take_counts(), (0, 0));
@@ -183,11 +182,11 @@ async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sen
 #[tokio::test]
 async fn what_is_missing_or_deleted_is_not_added_to() {
     let (engine, key, at) = with_shelf().await;
-    let missing = table(&engine).add(&Key::from("s-2"), &stock(1), &call()).await.expect_err("nothing is there");
+    let missing = table(&engine).add("s-2", &stock(1)).await.expect_err("nothing is there");
     assert!(matches!(missing, AddError::NotFound), "{missing:?}");
-    table(&engine).delete(&key, &call()).await.expect("a shelf");
+    table(&engine).delete(&key).await.expect("a shelf");
     for add in [stock(1), stock(1).seen(at)] {
-        let deleted = table(&engine).add(&key, &add, &call()).await.expect_err("only a tombstone");
+        let deleted = table(&engine).add(&key, &add).await.expect_err("only a tombstone");
         assert!(matches!(deleted, AddError::NotFound), "{deleted:?}");
     }
     assert_eq!(engine.row(TABLE, "shelfId", "s-2"), Value::Null);
@@ -199,7 +198,7 @@ async fn an_add_may_be_as_late_as_its_window_and_costs_one_more_write_after_it()
     for (commits, writes) in [(0, 1), (3, 1), (4, 2), (7, 2), (8, 2), (100, 2)] {
         let (engine, key, at) = with_shelf().await;
         rivals(&engine, commits);
-        let added = table(&engine).add(&key, &stock(1).seen(at), &call()).await.expect("within the bounds");
+        let added = table(&engine).add(&key, &stock(1).seen(at)).await.expect("within the bounds");
         assert_eq!(added.at.version.get(), 2 + commits as u64);
         assert_eq!((stock_of(&engine), engine.take_counts()), (51, (0, writes)), "after {commits} commits");
     }
@@ -210,8 +209,7 @@ async fn a_lost_answer_costs_one_more_write_and_the_number_changes_once() {
     for ways in [[Way::AnswerLost, Way::Dropped], [Way::Dropped, Way::AnswerLost]] {
         let (engine, key, at) = with_shelf().await;
         let client = client_that(&engine, move |before| ways.get(before).copied().unwrap_or(Way::Answered(10)));
-        let call = call();
-        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at), &call).await;
+        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at)).await;
         assert_eq!(added.expect("once").item.map(|item| item.value), Some(shelf(57)), "{ways:?}");
         assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (57, json!("2")), "{ways:?}");
     }
@@ -230,7 +228,7 @@ async fn lost_then(commits: usize, applied: bool, by: i64) -> (Engine, Result<Op
         rivals(engine, commits);
         lost()
     });
-    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(by).seen(at), &call()).await;
+    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(by).seen(at)).await;
     (engine, added.map(|added| added.item.map(|item| item.value)))
 }
 
@@ -261,7 +259,7 @@ async fn a_refusal_after_a_lost_answer_burns_the_add_for_one_more_write() {
     let log = engine.take_log();
     assert_eq!(log.len(), 2, "the add that was refused, and the burn");
     // Now there is stock, and the lost copy arrives.
-    table(&engine).add(&Key::from("s-1"), &stock(100), &call()).await.expect("within the bounds");
+    table(&engine).add("s-1", &stock(100)).await.expect("within the bounds");
     let late = log.first().expect("the add").body.clone();
     let (status, _) = engine.answer("UpdateItem", late.to_string().as_bytes());
     assert_eq!((status, stock_of(&engine)), (400, 150), "nothing of it is applied");
@@ -294,7 +292,7 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
             _ => engine.answer(operation, body),
         }
     });
-    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
     let added = added.expect("applied after all");
     assert_eq!((added.at.version.get(), stock_of(&engine)), (2, 49));
     let item = added.item.expect("it is there");
@@ -320,7 +318,7 @@ async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
             }
             answer
         });
-        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &add.seen(at), &call()).await;
+        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &add.seen(at)).await;
         let added = added.expect("there is stock");
         assert_eq!((added.at.version.get(), stock_of(&engine), engine.take_counts()), (3, 49, (0, 3)));
     }
@@ -336,7 +334,7 @@ async fn an_add_that_spreads_out_leaves_time_for_itself() {
     policy.max_round_trip = Duration::from_millis(100); // so the longest pause is 400 ms
     let store = Store::new(&client).with_policy(policy).with_rng(Rng::new(|| u64::MAX));
     let call = Call::new(Deadline::within(Duration::from_millis(600)));
-    let added = store.table::<Shelf>(TABLE).add(&key, &stock(1).seen(at), &call).await.expect("in time");
+    let added = store.table::<Shelf>(TABLE).in_call(&call).add(&key, &stock(1).seen(at)).await.expect("in time");
     assert_eq!((added.at.version.get(), stock_of(&engine), call.tally().conflicts), (6, 51, 1));
 }
 
@@ -347,7 +345,7 @@ async fn a_burn_whose_answer_is_lost_too_is_sent_again() {
         let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
         if before == 2 { lost() } else { answer }
     });
-    let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+    let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
     assert!(matches!(refused, Err(AddError::OutOfRange(_))), "{refused:?}");
     let memory = row(&engine)["_writes"]["M"].clone();
     let burned = memory.as_object().expect("a map").values().filter(|trace| trace["N"] == "-1").count();
@@ -364,7 +362,7 @@ async fn a_denied_or_throttled_add_is_not_applied() {
                 if before == 0 { error(400, code) } else { engine.answer(operation, body) }
             },
         );
-        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(1).seen(at), &call()).await;
+        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(1).seen(at)).await;
         assert_eq!((added.is_ok(), stock_of(&engine)), (applied, 50 + i64::from(applied)), "{code}");
     }
 }
@@ -375,12 +373,12 @@ async fn an_add_under_a_token_that_was_replaced_is_fenced_and_not_out_of_range()
     let table = table(&engine);
     let leases = table.store().leases("Leases");
     let (old, new) = (leases.token("k", 1), leases.token("k", 2));
-    table.fenced_by(&new).add(&key, &stock(5), &call()).await.expect("within the bounds");
+    table.fenced_by(&new).add(&key, &stock(5)).await.expect("within the bounds");
     for by in [5, -100] {
-        let fenced = table.fenced_by(&old).add(&key, &stock(by), &call()).await.expect_err("replaced");
+        let fenced = table.fenced_by(&old).add(&key, &stock(by)).await.expect_err("replaced");
         assert!(matches!(fenced, AddError::Failed(Failure::Fenced)), "{fenced:?}");
     }
-    let refused = table.fenced_by(&new).add(&key, &stock(-100), &call()).await.expect_err("too much");
+    let refused = table.fenced_by(&new).add(&key, &stock(-100)).await.expect_err("too much");
     assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(55)));
     assert_eq!(stock_of(&engine), 55);
 }
@@ -393,9 +391,9 @@ async fn adds_and_versioned_changes_keep_the_memory_of_a_row_bounded() {
     for round in 0..200 {
         if round % 3 == 0 {
             let next = |shelf: &Shelf| Decision::<_, ()>::Put(Shelf { stock: shelf.stock + 1, ..shelf.clone() });
-            table.update_with_retry(&key, &call(), next).await.expect("nobody else writes");
+            table.update_with_retry(&key, next).await.expect("nobody else writes");
         } else {
-            table.add(&key, &stock(1), &call()).await.expect("within the bounds");
+            table.add(&key, &stock(1)).await.expect("within the bounds");
         }
         most = most.max(row(&engine)["_writes"]["M"].as_object().expect("a map").len());
     }

@@ -1,7 +1,6 @@
 //! Rules of adds and burns that a random history hardly ever needs: what happens with each on a schedule made by hand, and
 //! what harm comes without it.
 
-use super::accounts::call;
 use super::add::{Shelf, TABLE, rivals, row, stock, stock_of, with_shelf};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
@@ -60,7 +59,7 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
         Decision::<_, ()>::Put(shelf.clone())
     };
     let table: Table<Shelf> = Store::new(&client).table(TABLE);
-    let changed = table.add_or_update(&key, &stock(-60).seen(at), &call(), decide).await;
+    let changed = table.add_or_update(&key, &stock(-60).seen(at), decide).await;
     let changed = changed.expect("the add was applied");
     assert_eq!((changed.value.stock, changed.version().get()), (40, 3), "told is what was stored");
     assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (40, json!("3")));
@@ -88,7 +87,7 @@ async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), AddE
         }
         _ => engine.answer(operation, body),
     });
-    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
     assert_eq!(stock_of(&engine), 49, "it is applied once");
     (engine, added.map(drop))
 }
@@ -126,7 +125,7 @@ async fn an_add_whose_window_has_no_beginning_is_applied_twice_from_a_version_th
         });
         let version = Version::new(at.version.get() + 8).expect("small");
         let seen = ItemVersion { version, ..at };
-        Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(seen), &call()).await.expect("told so");
+        Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(seen)).await.expect("told so");
         assert_eq!(stock_of(&engine), 50 + 7 * times, "{broken:?}");
     }
 }
@@ -144,7 +143,7 @@ async fn a_judge_that_is_shown_no_burns_answers_unknown_where_the_outcome_is_pro
                 _ => answer,
             }
         });
-        let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at), &call()).await;
+        let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
         let refused = refused.expect_err("there is too little");
         assert_eq!(matches!(refused, AddError::Failed(Failure::OutcomeUnknown { .. })), hides, "{refused:?}");
         assert_eq!(row(&engine)["_version"]["N"], "2", "burned once");
@@ -175,7 +174,7 @@ async fn without_the_incarnation_an_add_is_applied_to_the_old_row_and_to_the_new
             engine.raw("PutItem", &json!({"TableName": TABLE, "Item": anew}));
             lost()
         });
-        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at), &call()).await;
+        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at)).await;
         assert_eq!((added.is_ok(), stock_of(&engine)), (broken != Broken::Nothing, stock_left), "{added:?}");
     }
 }

@@ -1,11 +1,11 @@
 //! Transactions in which one row remembers, and the other steps are bare adds.
 
-use super::accounts::{Account, TABLE, call, engine, set_balance};
+use super::accounts::{Account, TABLE, engine, set_balance};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::TransactError;
-use fencepost::{Add, Failure, Key, Plan, Reads, Record, Store, Table};
+use fencepost::{Add, Failure, Plan, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ struct Note {
 async fn with_account() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    accounts.create(&Key::from("a-1"), &Account { balance: 50 }, &call()).await.expect("a free key");
+    accounts.create("a-1", &Account { balance: 50 }).await.expect("a free key");
     engine.take_log();
     engine
 }
@@ -32,10 +32,10 @@ async fn with_account() -> Engine {
 async fn take(client: &Client, by: i64) -> Result<(), TransactError<i64>> {
     let store = Store::new(client);
     let mut reads = Reads::new();
-    let note = reads.later("note", &store.table::<Note>(NOTES), &Key::from("n-1"));
-    let account = reads.later("account", &store.table::<Account>(TABLE), &Key::from("a-1"));
-    let (transactions, call) = (store.transactions(), call());
-    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+    let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
+    let account = reads.later("account", &store.table::<Account>(TABLE), "a-1");
+    let transactions = store.transactions();
+    let taken = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(note)?.is_some() {
             return Ok(Plan::Keep(()));
         }
@@ -173,12 +173,12 @@ async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Re
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let items = ["a-1", "a-2"].map(|id| {
-        let key = Key::from(id);
-        if reads_first { reads.item(id, &accounts, &key) } else { reads.later(id, &accounts, &key) }
+        let key = id;
+        if reads_first { reads.item(id, &accounts, key) } else { reads.later(id, &accounts, key) }
     });
     engine.take_log();
-    let (transactions, call) = (store.transactions(), call());
-    let moved = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = store.transactions();
+    let moved = transactions.transact_with_retry(reads, |attempt| {
         attempt.add(items[0], &Add::to("balance", -10).within(0..=1000))?;
         attempt.add(items[1], &Add::to("balance", 10).within(0..=1000))?;
         Ok(Plan::Commit(()))
@@ -192,7 +192,7 @@ async fn of_adds_alone_the_first_known_one_remembers_and_a_lost_answer_moves_onc
         let engine = engine();
         let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
         for id in ["a-1", "a-2"] {
-            accounts.create(&Key::from(id), &Account { balance: 50 }, &call()).await.expect("a free key");
+            accounts.create(id, &Account { balance: 50 }).await.expect("a free key");
         }
         let client = client_whose(&engine, move |engine, writes, operation, body| {
             if is_read(operation) || writes > 0 {

@@ -5,7 +5,7 @@ use crate::harness::clients::{client_whose, step_in_conflict};
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::TransactError;
-use fencepost::{Call, Deadline, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Call, Deadline, Failure, Plan, Reads, Store, Table};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -39,9 +39,10 @@ fn client_that_gets_one_at_a_time(engine: &Engine, batches: &Batches) -> Client 
 async fn read_three(store: &Store, call: &Call) -> Result<usize, TransactError<()>> {
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
-    let items = ["a-1", "a-2", "a-3"].map(|id| reads.item(id, &accounts, &Key::from(id)));
+    let items = ["a-1", "a-2", "a-3"].map(|id| reads.item(id, &accounts, id));
     let transactions = store.transactions();
-    let read = transactions.transact_with_retry(reads, call, |attempt| {
+    let transactions = transactions.in_call(call);
+    let read = transactions.transact_with_retry(reads, |attempt| {
         let mut found = 0;
         for item in items {
             found += usize::from(attempt.get(item)?.is_some());
@@ -59,7 +60,7 @@ async fn with_two_accounts() -> (Batches, Store) {
     let store = store(&client_that_gets_one_at_a_time(&engine, &batches), now, || u64::MAX);
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
     for id in ["a-1", "a-3"] {
-        accounts.create(&Key::from(id), &Account { balance: 1 }, &call()).await.expect("a free key");
+        accounts.create(id, &Account { balance: 1 }).await.expect("a free key");
     }
     (batches, store)
 }
@@ -89,7 +90,7 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
     let engine = engine();
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
     for id in ["a-1", "a-2"] {
-        accounts.create(&Key::from(id), &Account { balance: 10 }, &call()).await.expect("a free key");
+        accounts.create(id, &Account { balance: 10 }).await.expect("a free key");
     }
     let client = client_whose(&engine, |engine, writes, operation, body| {
         if operation != "TransactWriteItems" || writes > 0 {
@@ -105,9 +106,9 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
     let store = Store::new(&client);
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
-    let items = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, &Key::from(id)));
-    let (transactions, call) = (store.transactions(), call());
-    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+    let items = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+    let transactions = store.transactions();
+    let taken = transactions.transact_with_retry(reads, |attempt| {
         for item in items {
             let balance = attempt.get(item)?.map_or(0, |account| account.value.balance);
             attempt.update_at(item, &Account { balance: balance - 2 })?;

@@ -1,6 +1,6 @@
 //! Whether the client is connected is known to the store, and so to everything that belongs to it.
 
-use super::accounts::{Account, TABLE, call};
+use super::accounts::{Account, TABLE};
 use crate::harness::clients::{Reply, client_whose};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
@@ -31,12 +31,12 @@ async fn write(store: &Store, first: First) {
     let key = Key::from("a-1");
     let others = store.table::<Account>(OTHERS);
     match first {
-        First::Create => drop(others.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key")),
+        First::Create => drop(others.create(&key, &Account { balance: 1 }).await.expect("a free key")),
         First::Transaction => {
             let mut reads = Reads::new();
             let item = reads.later("account", &others, &key);
-            let (transactions, call) = (store.transactions(), call());
-            let done = transactions.transact_with_retry(reads, &call, |attempt| {
+            let transactions = store.transactions();
+            let done = transactions.transact_with_retry(reads, |attempt| {
                 attempt.put_if_absent(item, &Account { balance: 1 })?;
                 Ok::<_, Failure>(Plan::<(), ()>::Commit(()))
             });
@@ -44,7 +44,7 @@ async fn write(store: &Store, first: First) {
         }
         First::Acquire => {
             let leases = store.leases(LEASES);
-            drop(leases.acquire("k", "me", LeaseTerms::default(), &call()).await.expect("a free lease"));
+            drop(leases.acquire("k", "me", LeaseTerms::default()).await.expect("a free lease"));
         }
     }
 }
@@ -60,7 +60,7 @@ async fn a_first_write_after_a_read_of_another_table_is_sent_again_without_the_p
             ]);
             let store = Store::new(&client_without_the_first_answer(&engine));
             if connected {
-                store.table::<Account>(TABLE).get(&Key::from("a-1"), &call()).await.expect("an answer");
+                store.table::<Account>(TABLE).get("a-1").await.expect("an answer");
             }
             let began = Instant::now();
             write(&store, first).await;

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
-    Store::new(&client_without_answers(engine, silent)).table(TABLE)
+    Store::new(&client_without_answers(engine, silent)).with_time_limit(ALLOWED).table(TABLE)
 }
 
 fn add_one(account: &Account) -> Decision<Account, ()> {
@@ -32,29 +32,53 @@ const ALLOWED: Duration = Duration::from_secs(5);
 async fn a_table_that_never_answers_is_unavailable_to_a_read_before_the_deadline() {
     let began = Instant::now();
     let table = silent_table(&engine(), Silent::Always);
-    let call = Call::new(Deadline::within(ALLOWED));
-    let failure = table.get(&Key::from("a-1"), &call).await.expect_err("no answer");
+    let failure = table.get("a-1").await.expect_err("no answer");
     assert!(matches!(failure, Failure::Unavailable { .. }), "{failure:?}");
     assert!(began.elapsed() <= ALLOWED);
 }
 
 #[tokio::test(start_paused = true)]
+async fn each_operation_has_the_time_limit_of_its_store_and_those_of_a_call_have_its_deadline_together() {
+    let took_twice = async |table: Table<Account>| {
+        let mut took = [Duration::ZERO; 2];
+        for took in &mut took {
+            let began = Instant::now();
+            table.get("a-1").await.expect_err("no answer");
+            *took = began.elapsed();
+        }
+        took
+    };
+    let limited = silent_table(&engine(), Silent::Always);
+    let [first, second] = took_twice(limited.clone()).await;
+    assert!(
+        first > ALLOWED / 2 && first <= ALLOWED && second > ALLOWED / 2 && second <= ALLOWED,
+        "{first:?} {second:?}"
+    );
+    let by_default = limited.store().with_time_limit(Store::TIME_LIMIT).table(TABLE);
+    let [first, second] = took_twice(by_default).await;
+    assert!(first > ALLOWED && first <= Store::TIME_LIMIT && second > ALLOWED, "{first:?} {second:?}");
+
+    let call = Call::new(Deadline::within(ALLOWED * 2));
+    let [first, second] = took_twice(limited.in_call(&call)).await;
+    assert!(
+        first > ALLOWED && first + second <= ALLOWED * 2,
+        "the call counts, and not the limit: {first:?} {second:?}"
+    );
+    assert!(call.deadline().remaining() < ALLOWED);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_write_that_is_never_answered_is_unknown_before_the_deadline() {
     let engine = engine();
-    Store::new(&engine.client())
-        .table(TABLE)
-        .create(&Key::from("a-1"), &Account { balance: 1 }, &Call::new(Deadline::within(ALLOWED)))
-        .await
-        .expect("a free key");
+    Store::new(&engine.client()).table(TABLE).create("a-1", &Account { balance: 1 }).await.expect("a free key");
     let began = Instant::now();
     let table = silent_table(&engine, Silent::ForWrites);
-    let call = Call::new(Deadline::within(ALLOWED));
-    let created = table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect_err("no answer");
+    let created = table.create("a-2", &Account { balance: 1 }).await.expect_err("no answer");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert!(began.elapsed() <= ALLOWED);
     let began = Instant::now();
     let call = Call::new(Deadline::within(ALLOWED));
-    let updated = table.update_with_retry(&Key::from("a-1"), &call, add_one).await.expect_err("no answer");
+    let updated = table.in_call(&call).update_with_retry("a-1", add_one).await.expect_err("no answer");
     assert!(matches!(updated, UpdateError::Failed(Failure::OutcomeUnknown { .. })), "{updated:?}");
     assert!(began.elapsed() <= ALLOWED);
     assert!(call.tally().lost_answers > 2, "the identical write was sent again: {:?}", call.tally());
@@ -65,10 +89,10 @@ async fn a_write_that_is_applied_and_never_answered_is_found_out_by_its_resend()
     let engine = engine();
     let table = silent_table(&engine, Silent::ForWritesThatItApplies);
     let (key, call) = (Key::from("a-1"), Call::new(Deadline::within(ALLOWED)));
-    let created = table.create(&key, &Account { balance: 1 }, &call).await.expect("the resend shows it");
-    let updated = table.update_with_retry(&key, &call, add_one).await.expect("the resend shows it");
+    let created = table.in_call(&call).create(&key, &Account { balance: 1 }).await.expect("the resend shows it");
+    let updated = table.in_call(&call).update_with_retry(&key, add_one).await.expect("the resend shows it");
     assert_eq!((created.version().get(), updated.version().get(), updated.value.balance), (1, 2, 2));
-    let deleted = table.delete_at_version(&key, updated.at, &call).await.expect("the resend shows it");
+    let deleted = table.in_call(&call).delete_at_version(&key, updated.at).await.expect("the resend shows it");
     // The create has to give up the first connection. The others are decided by their hedges, so nothing counts as lost.
     assert_eq!((deleted.get(), call.tally().lost_answers), (3, 1));
 }
@@ -85,7 +109,7 @@ async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
     let retrying = client.config().to_builder().retry_config(RetryConfig::standard().with_max_attempts(5)).build();
     let table: Table<Account> = Store::new(&Client::from_conf(retrying)).table(TABLE);
     let call = Call::new(Deadline::within(ALLOWED));
-    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("no answer");
+    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("no answer");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(sent.load(Relaxed), call.tally().lost_answers, "every request was seen by the one owner of retries");
 }
@@ -95,7 +119,7 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     let engine = engine();
     let table = Store::new(&engine.client()).table(TABLE);
     let key = Key::from("a-1");
-    table.create(&key, &Account { balance: 0 }, &Call::new(Deadline::within(ALLOWED))).await.expect("a free key");
+    table.create(&key, &Account { balance: 0 }).await.expect("a free key");
     let began = Instant::now();
     let call = Call::new(Deadline::within(ALLOWED));
     let rivals = Cell::new(0);
@@ -104,7 +128,7 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
         rivals.set(rivals.get() + 1);
         Decision::<_, ()>::Put(Account { balance: -1000 })
     };
-    let lost = table.update_with_retry(&key, &call, decide).await.expect_err("a rival is always first");
+    let lost = table.in_call(&call).update_with_retry(&key, decide).await.expect_err("a rival is always first");
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { attempts }) if attempts == call.tally().attempts));
     assert!(began.elapsed() <= ALLOWED);
     let balance = engine.row(TABLE, "accountId", "a-1")["balance"]["N"].clone();
@@ -116,7 +140,7 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_
     let engine = engine();
     let table = Store::new(&engine.client()).table(TABLE);
     let key = Key::from("a-1");
-    table.create(&key, &Account { balance: 0 }, &Call::new(Deadline::within(ALLOWED))).await.expect("a free key");
+    table.create(&key, &Account { balance: 0 }).await.expect("a free key");
     let call = Call::new(Deadline::within(ALLOWED));
     let mut reads = Reads::new();
     let account = reads.item("account", &table, &key);
@@ -124,14 +148,14 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_
         attempt.add(account, &Add::to("balance", -1).within(0..=10))?;
         Ok(Plan::<(), ()>::Commit(()))
     };
-    let refused = table.store().transactions().transact_with_retry(reads, &call, take).await;
+    let refused = table.store().transactions().in_call(&call).transact_with_retry(reads, take).await;
     assert!(matches!(refused, Err(TransactError::Failed(Failure::OutcomeUnknown { .. }))), "{refused:?}");
     assert_eq!(call.tally().attempts, 33);
 }
 
 /// A table whose next writes are answered so.
 fn scripted(engine: &Engine, script: &[Line]) -> Table<Account> {
-    Store::new(&client_by_script(engine, script)).table(TABLE)
+    Store::new(&client_by_script(engine, script)).with_time_limit(ALLOWED).table(TABLE)
 }
 
 const EXPIRED: Line = (400, "InvalidSignatureException", false);
@@ -139,17 +163,13 @@ const LOST: Line = (500, "InternalServerError", true);
 const DENIED: Line = (400, "AccessDeniedException", false);
 const THROTTLED: Line = (400, "ThrottlingException", false);
 
-fn call() -> Call {
-    Call::new(Deadline::within(ALLOWED))
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_expired_signature_is_made_anew_once() {
     let engine = engine();
-    let key = Key::from("a-1");
-    let once = scripted(&engine, &[EXPIRED]).create(&key, &Account { balance: 1 }, &call()).await;
+    let key = "a-1";
+    let once = scripted(&engine, &[EXPIRED]).create(key, &Account { balance: 1 }).await;
     assert_eq!(once.expect("the second signature is good").version().get(), 1);
-    let twice = scripted(&engine, &[EXPIRED, EXPIRED]).update_with_retry(&key, &call(), add_one).await;
+    let twice = scripted(&engine, &[EXPIRED, EXPIRED]).update_with_retry(key, add_one).await;
     assert!(matches!(twice, Err(UpdateError::Failed(Failure::Rejected { .. }))), "{twice:?}");
     assert_eq!(engine.row(TABLE, "accountId", "a-1")["_version"]["N"], "1");
 }
@@ -163,7 +183,7 @@ async fn a_read_whose_signature_expires_twice_is_rejected_at_once() {
         error(400, "InvalidSignatureException")
     });
     let table: Table<Account> = Store::new(&client).table(TABLE);
-    let failure = table.get(&Key::from("a-1"), &call()).await.expect_err("no signature is good");
+    let failure = table.get("a-1").await.expect_err("no signature is good");
     assert!(matches!(failure, Failure::Rejected { .. }), "{failure:?}");
     assert_eq!(sent.load(Relaxed), 2);
 }
@@ -173,12 +193,12 @@ async fn a_lost_answer_stays_pending_whatever_its_resends_are_told() {
     for (second, why) in [(DENIED, "denied"), (EXPIRED, "expired")] {
         let engine = engine();
         let table = scripted(&engine, &[LOST, second, EXPIRED]);
-        let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err(why);
+        let created = table.create("a-1", &Account { balance: 1 }).await.expect_err(why);
         assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{why}: {created:?}");
     }
     let engine = engine();
     let table = scripted(&engine, &[LOST, THROTTLED, THROTTLED]);
-    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await;
+    let created = table.create("a-1", &Account { balance: 1 }).await;
     assert_eq!(created.expect("the fourth send finds the first").version().get(), 1);
 }
 
@@ -189,8 +209,8 @@ async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answ
         let engine = engine();
         let plain = Store::new(&engine.client()).table(TABLE);
         let key = Key::from("a-1");
-        let created = plain.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
-        plain.delete_at_version(&key, created.at, &call()).await.expect("the current version");
+        let created = plain.create(&key, &Account { balance: 1 }).await.expect("a free key");
+        plain.delete_at_version(&key, created.at).await.expect("the current version");
         let purge_at = SystemTime::now() + Duration::from_mins(minutes);
         let seconds = purge_at.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
         let request = json!({
@@ -202,7 +222,7 @@ async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answ
         });
         engine.raw("UpdateItem", &request);
         let dropped = (500, "InternalServerError", false);
-        let anew = scripted(&engine, &[dropped]).create(&key, &Account { balance: 2 }, &call()).await;
+        let anew = scripted(&engine, &[dropped]).create(&key, &Account { balance: 2 }).await;
         let unknown = matches!(anew, Err(CreateError::Failed(Failure::OutcomeUnknown { .. })));
         assert_eq!((anew.is_ok(), unknown), (known, !known), "{minutes} minutes: {anew:?}");
     }
@@ -213,7 +233,7 @@ async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
     let engine = engine();
     let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
     let call = Call::new(Deadline::within(Duration::from_millis(100)));
-    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("too late");
+    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("too late");
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 0));
 }
@@ -232,7 +252,7 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
     let store = store(&client_by_script(&engine, &[LOST]), asleep_after_the_first_send(), || 7);
     let table = store.table(TABLE);
-    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call()).await.expect_err("too late");
+    let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
     assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
 }
@@ -242,13 +262,13 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
 async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
     let key = Key::from("a-1");
-    Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+    Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }).await.expect("a free key");
     let table: Table<Account> = store(&engine.client(), asleep_after_the_first_send(), || 7).table(TABLE);
     let decide = |account: &Account| {
         rival(&engine, "a-1");
         Decision::<_, ()>::Put(Account { balance: account.balance + 1 })
     };
-    let lost = table.update_with_retry(&key, &call(), decide).await.expect_err("a rival was first");
+    let lost = table.update_with_retry(&key, decide).await.expect_err("a rival was first");
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { .. })), "{lost:?}");
 }
 
@@ -257,7 +277,7 @@ async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
 async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
     let engine = engine();
     let key = Key::from("a-1");
-    Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+    Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }).await.expect("a free key");
     let client = client_that(&engine, |_| Way::Answered(20));
     let table: Table<Account> = Store::new(&client).with_rng(Rng::new(|| u64::MAX)).table(TABLE);
     let rivals = Cell::new(0);
@@ -269,7 +289,7 @@ async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
     };
     // Of 25 round trips of 20 ms, the longest pause would be half a second.
     let call = Call::new(Deadline::within(Duration::from_millis(600)));
-    let updated = table.update_with_retry(&key, &call, decide).await.expect("the rival wrote once");
+    let updated = table.in_call(&call).update_with_retry(&key, decide).await.expect("the rival wrote once");
     assert_eq!((updated.value.balance, call.tally().conflicts), (3, 1));
     assert!(call.deadline().remaining() < Duration::from_millis(300), "it paused: {call:?}");
 }
@@ -285,7 +305,7 @@ pub(super) async fn is_unavailable_at(endpoint: &str, http_client: SharedHttpCli
     (policy.send_limit, policy.max_send_limit) = (long, long);
     let table: Table<Account> = asleep.with_policy(policy).table(TABLE);
     let call = Call::new(Deadline::within(long * 5));
-    let created = table.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect_err("unreachable");
+    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("unreachable");
     assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");
 }
@@ -301,16 +321,16 @@ async fn a_table_that_cannot_be_reached_is_unavailable_and_not_unknown() {
 #[tokio::test(start_paused = true)]
 async fn a_deadline_may_be_as_far_away_as_a_duration_goes() {
     let engine = Engine::with_tables(&[(TABLE, "accountId"), ("Leases", "leaseKey")]);
-    let (store, call) = (Store::new(&engine.client()), Call::new(Deadline::within(Duration::MAX)));
+    let store = Store::new(&engine.client()).with_time_limit(Duration::MAX);
     let accounts: Table<Account> = store.table(TABLE);
-    accounts.create(&Key::from("a-1"), &Account { balance: 1 }, &call).await.expect("a free key");
-    accounts.update_with_retry(&Key::from("a-1"), &call, add_one).await.expect("an account");
+    accounts.create("a-1", &Account { balance: 1 }).await.expect("a free key");
+    accounts.update_with_retry("a-1", add_one).await.expect("an account");
     let (leases, terms) = (store.leases("Leases"), fencepost::LeaseTerms::default());
-    let held = leases.acquire("k", "ann", terms, &call).await.expect("a free lease");
-    let waiting = leases.acquire_within("k", "bob", terms, Duration::MAX, &call);
+    let held = leases.acquire("k", "ann", terms).await.expect("a free lease");
+    let waiting = leases.acquire_within("k", "bob", terms, Duration::MAX);
     let released = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        leases.release(held, &call).await.expect("held");
+        leases.release(held).await.expect("held");
     };
     let (waited, ()) = tokio::join!(waiting, released);
     assert_eq!(waited.expect("released").holder(), "bob");

@@ -1,7 +1,7 @@
 //! The futures of all operations are `Send`, so that a multi-threaded runtime takes them, and small.
 #![allow(dead_code, reason = "what is sent between threads is compiled and never run")]
 
-use super::accounts::{Account, Leader, TABLE, call, engine};
+use super::accounts::{Account, Leader, TABLE, engine};
 use fencepost::http::{
     ChangeRequest, CreateRequest, DeleteRequest, IfMatch, IfNoneMatch, Items, Preconditions, Problem, Resource,
 };
@@ -19,41 +19,41 @@ fn is_send<T: Send>(_: T) {}
 
 fn is_send_and_sync<T: Send + Sync + 'static>() {}
 
-fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add, call: &Call) {
+fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add) {
     let decide = |account: &Account| Decision::<Account, String>::Put(account.clone());
-    is_send(table.get(key, call));
-    is_send(table.create(key, &Account { balance: 1 }, call));
-    is_send(table.update_with_retry(key, call, decide));
-    is_send(table.update_at_version(key, at, call, decide));
-    is_send(table.delete(key, call));
-    is_send(table.delete_at_version(key, at, call));
-    is_send(table.add(key, add, call));
+    is_send(table.get(key));
+    is_send(table.create(key, &Account { balance: 1 }));
+    is_send(table.update_with_retry(key, decide));
+    is_send(table.update_at_version(key, at, decide));
+    is_send(table.delete(key));
+    is_send(table.delete_at_version(key, at));
+    is_send(table.add(key, add));
 }
 
-fn of_many_items(transactions: &Transactions, once: &Idempotency<u64>, claim: &IdempotencyClaim, call: &Call) {
-    is_send(transactions.transact_with_retry(Reads::new(), call, |_| Ok(Plan::<(), String>::Keep(()))));
-    is_send(once.change(claim, Reads::new(), call, |_| Ok(Plan::<u64, String>::Keep(1))));
+fn of_many_items(transactions: &Transactions, once: &Idempotency<u64>, claim: &IdempotencyClaim) {
+    is_send(transactions.transact_with_retry(Reads::new(), |_| Ok(Plan::<(), String>::Keep(()))));
+    is_send(once.change(claim, Reads::new(), |_| Ok(Plan::<u64, String>::Keep(1))));
 }
 
-fn of_leases(leases: &Leases, token: &FencingToken, claim: &IdempotencyClaim, lease: Lease, call: &Call) {
+fn of_leases(leases: &Leases, token: &FencingToken, claim: &IdempotencyClaim, lease: Lease) {
     let terms = LeaseTerms::default();
     let mut renewed = lease.clone();
-    is_send(leases.get("k", call));
-    is_send(leases.stored("k", call));
-    is_send(leases.acquire("k", "me", terms, call));
-    is_send(leases.acquire_once("k", "me", terms, claim, call));
-    is_send(leases.acquire_within("k", "me", terms, Duration::from_secs(1), call));
-    is_send(leases.renew(&mut renewed, terms, call));
-    is_send(leases.renew_at(token, None, terms, call));
-    is_send(leases.release(lease, call));
-    is_send(leases.release_at(token, None, call));
-    is_send(leases.while_held("k", "me", terms, call, |_| async { 1 }));
+    is_send(leases.get("k"));
+    is_send(leases.stored("k"));
+    is_send(leases.acquire("k", "me", terms));
+    is_send(leases.acquire_once("k", "me", terms, claim));
+    is_send(leases.acquire_within("k", "me", terms, Duration::from_secs(1)));
+    is_send(leases.renew(&mut renewed, terms));
+    is_send(leases.renew_at(token, None, terms));
+    is_send(leases.release(lease));
+    is_send(leases.release_at(token, None));
+    is_send(leases.while_held("k", "me", terms, |_| async { 1 }));
 }
 
-fn of_the_newest(table: &LwwTable<Leader>, key: &Key, instance: &OrderKey, call: &Call) {
-    is_send(table.get(key, call));
-    is_send(table.register(key, &Leader { term: 1, node: "a".to_owned() }, call));
-    is_send(table.delete(key, instance, call));
+fn of_the_newest(table: &LwwTable<Leader>, key: &Key, instance: &OrderKey) {
+    is_send(table.get(key));
+    is_send(table.register(key, &Leader { term: 1, node: "a".to_owned() }));
+    is_send(table.delete(key, instance));
 }
 
 fn of_http_items(
@@ -103,16 +103,16 @@ fn handles_go_between_threads() {
 #[test]
 fn futures_are_small() {
     let store = Store::new(&engine().client());
-    let (table, leases, key, call) = (store.table::<Account>(TABLE), store.leases("Leases"), Key::from("a"), call());
+    let (table, leases, key) = (store.table::<Account>(TABLE), store.leases("Leases"), Key::from("a"));
     let decide = |account: &Account| Decision::<Account, String>::Put(account.clone());
     let transactions = store.transactions();
     let nothing = |_: &mut Attempt| Ok(Plan::<(), String>::Keep(()));
     for (operation, bytes) in [
-        ("get", size_of_val(&table.get(&key, &call))),
-        ("update_with_retry", size_of_val(&table.update_with_retry(&key, &call, decide))),
-        ("transact_with_retry", size_of_val(&transactions.transact_with_retry(Reads::new(), &call, nothing))),
-        ("acquire", size_of_val(&leases.acquire("k", "me", LeaseTerms::default(), &call))),
-        ("while_held", size_of_val(&leases.while_held("k", "me", LeaseTerms::default(), &call, |_| async {}))),
+        ("get", size_of_val(&table.get(&key))),
+        ("update_with_retry", size_of_val(&table.update_with_retry(&key, decide))),
+        ("transact_with_retry", size_of_val(&transactions.transact_with_retry(Reads::new(), nothing))),
+        ("acquire", size_of_val(&leases.acquire("k", "me", LeaseTerms::default()))),
+        ("while_held", size_of_val(&leases.while_held("k", "me", LeaseTerms::default(), |_| async {}))),
     ] {
         assert!(bytes < 8 * 1024, "{operation} takes {bytes} bytes");
     }

@@ -1,7 +1,7 @@
 //! What comes back in place of an answer proves nothing: not that a write was applied, nor that it was not, nor that there
 //! is no item.
 
-use super::accounts::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, engine};
 use crate::harness::clients::client_whose;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::maintenance::Task;
@@ -19,7 +19,7 @@ fn scene(seed: u64) -> (Dynamo, Store) {
 
 async fn account(table: &Table<Account>) -> Key {
     let key = Key::from("a-1");
-    table.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+    table.create(&key, &Account { balance: 1 }).await.expect("a free key");
     key
 }
 
@@ -36,10 +36,9 @@ async fn an_answer_that_does_not_speak_of_the_rows_that_were_asked_for_is_none()
         if says_nothing { (200, "{}".to_owned()) } else { engine.answer(operation, body) }
     });
     let table: Table<Account> = Store::new(&client).table(TABLE);
-    let read = table.get_many(&[key.clone(), Key::from("nobody")], &call()).await.expect("the second one is answered");
+    let read = table.get_many(&[key.clone(), Key::from("nobody")]).await.expect("the second one is answered");
     assert_eq!(read.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
-    let call = call();
-    let page = table.query("a-1").pages(&call).next_page().await.expect("the second one is answered").expect("a page");
+    let page = table.query("a-1").pages().next_page().await.expect("the second one is answered").expect("a page");
     assert_eq!(page.items.len(), 1);
     let mut run = Store::new(&client).maintain(Task::Explain, TABLE, &["accountId"]);
     let explained = run.next_page().await.expect("the second one is answered").expect("a page");
@@ -67,9 +66,9 @@ async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_on
         let key = account(&table).await;
         let garbled = [garble(&db, fault, "UpdateItem", 2), garble(&db, fault, "PutItem", 2)];
         let add_one = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
-        let updated = table.update_with_retry(&key, &call(), add_one).await.expect("a resend shows it");
+        let updated = table.update_with_retry(&key, add_one).await.expect("a resend shows it");
         assert_eq!((updated.value.balance, updated.version().get()), (2, 2), "{seed}: {fault}");
-        table.create(&Key::from("a-2"), &Account { balance: 5 }, &call()).await.expect("a resend shows it");
+        table.create("a-2", &Account { balance: 5 }).await.expect("a resend shows it");
         assert_eq!(db.number(TABLE, "a-1", "balance"), 2, "{seed}: {fault}");
         assert_eq!(db.number(TABLE, "a-2", "balance"), 5, "{seed}: {fault}");
         assert_eq!(garbled.map(|planned| planned.struck()), [2, 2]);
@@ -83,12 +82,12 @@ async fn a_garbled_answer_to_an_add_or_a_transaction_is_looked_into_and_it_is_ap
         let table: Table<Account> = store.table(TABLE);
         let key = account(&table).await;
         let garbled = [garble(&db, fault, "UpdateItem", 2), garble(&db, fault, "TransactWriteItems", 2)];
-        let added = table.add(&key, &Add::to("balance", 3), &call()).await.expect("a resend shows it");
+        let added = table.add(&key, &Add::to("balance", 3)).await.expect("a resend shows it");
         assert_eq!(added.at.version.get(), 2, "{seed}: {fault}");
         let mut reads = Reads::new();
         let item = reads.item("a-1", &table, &key);
-        let (transactions, call) = (store.transactions(), call());
-        let moved = transactions.transact_with_retry(reads, &call, |attempt| {
+        let transactions = store.transactions();
+        let moved = transactions.transact_with_retry(reads, |attempt| {
             let balance = attempt.get(item)?.expect("it is there").value.balance + 10;
             attempt.update_at(item, &Account { balance })?;
             Ok(Plan::<_, ()>::Commit(()))
@@ -108,10 +107,10 @@ async fn a_write_whose_answers_are_all_garbled_is_unknown_whether_it_was_applied
         db.fault(fault).of_writes().always();
         let soon = || Call::new(Deadline::within(Duration::from_secs(5)));
         let add_one = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
-        let updated = table.update_with_retry(&key, &soon(), add_one).await.expect_err("nothing is proved");
+        let updated = table.in_call(&soon()).update_with_retry(&key, add_one).await.expect_err("nothing is proved");
         let is_unknown = matches!(updated, UpdateError::Failed(Failure::OutcomeUnknown { .. }));
         assert!(is_unknown, "{seed}: {fault}: {updated:?}");
-        let created = table.create(&Key::from("a-2"), &Account { balance: 5 }, &soon()).await;
+        let created = table.in_call(&soon()).create("a-2", &Account { balance: 5 }).await;
         let is_unknown = matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. })));
         assert!(is_unknown, "{seed}: {fault}: {created:?}");
     }
@@ -124,12 +123,11 @@ async fn a_garbled_answer_to_a_read_never_means_that_there_is_no_item() {
         let table: Table<Account> = store.table(TABLE);
         let key = account(&table).await;
         let garbled = ["GetItem", "BatchGetItem", "Query"].map(|operation| garble(&db, fault, operation, 2));
-        let read = table.get(&key, &call()).await.expect("the third read is answered").expect("it is there");
+        let read = table.get(&key).await.expect("the third read is answered").expect("it is there");
         assert_eq!((read.value.balance, read.version().get()), (1, 1), "{seed}: {fault}");
-        let read = table.get_many(std::slice::from_ref(&key), &call()).await.expect("the third read is answered");
+        let read = table.get_many(std::slice::from_ref(&key)).await.expect("the third read is answered");
         assert_eq!(read.iter().flatten().count(), 1, "{seed}: {fault}");
-        let call = call();
-        let mut pages = table.query("a-1").pages(&call);
+        let mut pages = table.query("a-1").pages();
         let page = pages.next_page().await.expect("the third read is answered").expect("a page");
         assert_eq!(page.items.len(), 1, "{seed}: {fault}");
         assert_eq!(garbled.map(|planned| planned.struck()), [2, 2, 2]);

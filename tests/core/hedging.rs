@@ -4,7 +4,7 @@ use super::accounts::{Account, TABLE, call, rival};
 use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
 use bench::pool::Fate;
 use fencepost::error::{CreateError, DeleteError};
-use fencepost::{Call, Clock, Deadline, Decision, Failure, ItemVersion, Key, LeaseTerms, Plan, Reads};
+use fencepost::{Call, Clock, Deadline, Decision, Failure, ItemVersion, LeaseTerms, Plan, Reads};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -23,7 +23,7 @@ async fn a_cold_client_waits_for_its_handshake_and_a_late_answer_on_one_connecti
     let world = World::cold().await;
     world.pool.next(&[LATE]);
     let (began, call) = (Instant::now(), call());
-    world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect("a free key");
+    world.table.in_call(&call).create("a-2", &Account { balance: 1 }).await.expect("a free key");
     assert!(began.elapsed() <= millis(1100), "{:?}", began.elapsed());
     assert_eq!((call.tally().lost_answers, world.sent()), (0, (1, 1)));
 
@@ -53,7 +53,7 @@ async fn dead_connections_are_used_up_at_once_after_a_freeze() {
         world.pool.kill_idle();
         sleep(Duration::from_secs(freeze)).await;
         let (began, call) = (Instant::now(), call());
-        world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect("a free key");
+        world.table.in_call(&call).create("a-2", &Account { balance: 1 }).await.expect("a free key");
         let took = began.elapsed();
         assert!(took <= HANDSHAKE + millis(400), "{took:?}");
         assert_eq!(took, HOP * 4 + HANDSHAKE + HOP * 2, "no pause between them");
@@ -75,8 +75,8 @@ async fn dead_connections_use_up_no_patience_for_the_send_that_follows_them() {
     // The first send that arrives is lost. Its hedge leaves as soon as a connection and an answer take, and opens another.
     let fates = [Fate::Answered, Fate::Answered, Fate::Answered, Fate::Answered, Fate::Dropped];
     world.pool.next(&fates);
-    let (began, call) = (Instant::now(), call());
-    world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect("a free key");
+    let began = Instant::now();
+    world.table.create("a-2", &Account { balance: 1 }).await.expect("a free key");
     let opening = HANDSHAKE + HOP * 2;
     assert_eq!(began.elapsed(), HOP * 4 + opening + HEDGE_AFTER + opening);
     assert_eq!(world.sent(), (7, 3), "one more took the place of the first, whose limit passed meanwhile");
@@ -87,7 +87,7 @@ async fn connections_that_always_break_are_tried_at_once_four_times_and_then_wit
     let world = World::connected(100).await;
     world.pool.kill_idle();
     let call = Call::new(Deadline::within(Duration::from_secs(5)));
-    world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect_err("no answer");
+    world.table.in_call(&call).create("a-2", &Account { balance: 1 }).await.expect_err("no answer");
     // Five at once, and then one for each pause. A pause grows to a second, or to half of the time left.
     let (requests, _) = world.sent();
     assert!((8..=40).contains(&requests), "{requests} requests");
@@ -115,12 +115,12 @@ async fn a_write_that_never_arrived_is_applied_by_its_hedge() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_transaction_and_a_lost_acquire_are_found_out_by_their_hedges_too() {
     let world = World::connected(2).await;
-    let (began, call) = (Instant::now(), call());
+    let began = Instant::now();
     let mut reads = Reads::new();
-    let new = reads.later("account", &world.table, &Key::from("a-2"));
+    let new = reads.later("account", &world.table, "a-2");
     world.pool.next(&[Fate::AnswerLost]);
     let transactions = world.store.transactions();
-    let done = transactions.transact_with_retry(reads, &call, |attempt| {
+    let done = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(new, &Account { balance: 1 })?;
         Ok::<_, Failure>(Plan::<(), ()>::Commit(()))
     });
@@ -130,7 +130,7 @@ async fn a_lost_transaction_and_a_lost_acquire_are_found_out_by_their_hedges_too
     let world = World::connected(2).await;
     world.pool.next(&[Fate::AnswerLost]);
     let began = Instant::now();
-    let lease = world.store.leases(LEASES).acquire("k", "me", LeaseTerms::default(), &call).await;
+    let lease = world.store.leases(LEASES).acquire("k", "me", LeaseTerms::default()).await;
     assert_eq!(lease.expect("a free lease").renewals(), 0);
     assert_eq!((began.elapsed(), world.sent()), (HEDGE_AFTER + HOP * 2, (2, 0)));
 }
@@ -141,16 +141,16 @@ async fn a_read_is_hedged_and_so_is_a_batch_of_reads() {
         let world = World::connected(2).await;
         world.pool.next(&[fate]);
         let began = Instant::now();
-        world.table.get(&world.key, &call()).await.expect("an answer");
+        world.table.get(&world.key).await.expect("an answer");
         assert_eq!((began.elapsed(), world.sent()), (HEDGE_AFTER + HOP * 2, (2, 0)), "{fate:?}");
 
         let world = World::connected(2).await;
-        let (began, call) = (Instant::now(), call());
+        let began = Instant::now();
         let mut reads = Reads::new();
         let account = reads.item("account", &world.table, &world.key);
         world.pool.next(&[fate]);
         let transactions = world.store.transactions();
-        let read = transactions.transact_with_retry(reads, &call, |attempt| {
+        let read = transactions.transact_with_retry(reads, |attempt| {
             Ok::<_, Failure>(Plan::<_, ()>::Keep(attempt.get(account)?.is_some()))
         });
         assert!(read.await.expect("an answer"));
@@ -163,7 +163,7 @@ async fn a_late_read_is_still_awaited_while_its_hedge_connects() {
     let world = World::connected(1).await;
     world.pool.next(&[LATE]);
     let began = Instant::now();
-    world.table.get(&world.key, &call()).await.expect("an answer");
+    world.table.get(&world.key).await.expect("an answer");
     assert_eq!((began.elapsed(), world.sent()), (HOP * 2 + millis(200), (2, 1)));
 }
 
@@ -193,10 +193,9 @@ async fn at_most_two_sends_of_a_request_are_ever_in_flight() {
         world.pool.next(&[Fate::Answered]);
         world.pool.all_after(fate);
         let began = Instant::now();
-        let call = Call::new(Deadline::within(Duration::from_secs(30)));
         let keep = |account: &Account| Decision::<_, ()>::Put(account.clone());
-        let _ = world.table.update_with_retry(&world.key, &call, keep).await;
-        let _ = world.table.get(&world.key, &Call::new(Deadline::within(Duration::from_secs(30)))).await;
+        let _ = world.table.update_with_retry(&world.key, keep).await;
+        let _ = world.table.in_call(&Call::new(Deadline::within(Duration::from_secs(30)))).get(&world.key).await;
         let counts = world.pool.take_counts();
         assert_eq!(counts.most_in_flight, 2, "{fate:?}");
         assert!(counts.requests >= 5 && began.elapsed() <= Duration::from_mins(1), "{fate:?}: {counts:?}");
@@ -210,7 +209,7 @@ async fn a_hard_limit_ends_each_send_and_the_next_one_takes_its_place() {
         let world = World::connected_with(handshake, 3).await;
         world.pool.next(&[Fate::Dropped, Fate::Dropped]);
         let (began, call) = (Instant::now(), call());
-        world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await.expect("a free key");
+        world.table.in_call(&call).create("a-2", &Account { balance: 1 }).await.expect("a free key");
         let (least, took) = (limit + HOP * 2, began.elapsed());
         assert!((least..=least + millis(21)).contains(&took), "a pause of at most 20 ms: {took:?}");
         assert_eq!((call.tally().lost_answers, world.sent()), (1, (3, 0)), "the hedge was in flight at the end");
@@ -230,9 +229,9 @@ async fn a_send_that_was_given_up_closes_its_connection_and_the_hedge_of_the_nex
     let world = World::connected(2).await;
     world.pool.next(&[Fate::Dropped, Fate::Dropped]);
     let short = Call::new(Deadline::within(millis(900)));
-    world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &short).await.expect_err("no answer");
+    world.table.in_call(&short).create("a-2", &Account { balance: 1 }).await.expect_err("no answer");
     world.forget_counts();
-    world.table.get(&world.key, &call()).await.expect("an answer");
+    world.table.get(&world.key).await.expect("an answer");
     assert_eq!(world.sent(), (1, 1), "one handshake and no other beside it");
 }
 
@@ -243,7 +242,7 @@ async fn throttling_or_a_denial_of_one_send_does_not_end_the_race() {
         let world = World::connected(2).await;
         world.pool.next(&[LATE, Fate::Error(Duration::ZERO, 400, error)]);
         let (began, call) = (Instant::now(), call());
-        let created = world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await;
+        let created = world.table.in_call(&call).create("a-2", &Account { balance: 1 }).await;
         assert_eq!(created.expect("the first send was applied").version().get(), 1);
         assert!(began.elapsed() <= HOP * 2 + millis(200), "{error}: {:?}", began.elapsed());
         assert!(world.sent().0 <= most, "{error}");
@@ -257,7 +256,7 @@ async fn a_denial_is_reported_only_when_nothing_is_in_flight_that_may_have_been_
     for (fates, unknown) in [([denied(200), denied(0)], false), ([Fate::Dropped, denied(0)], true)] {
         let world = World::connected(2).await;
         world.pool.next(&fates);
-        let created = world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call()).await;
+        let created = world.table.create("a-2", &Account { balance: 1 }).await;
         let Err(CreateError::Failed(failure)) = created else { panic!("{created:?}") };
         assert_eq!(failure.is_outcome_unknown(), unknown, "{failure:?}");
         assert_eq!(matches!(failure, Failure::Rejected { .. }), !unknown, "{failure:?}");
@@ -271,12 +270,12 @@ async fn two_sends_that_were_signed_together_may_both_expire() {
     let expired = |late| Fate::Error(millis(late), 400, "InvalidSignatureException");
     let world = World::connected(2).await;
     world.pool.next(&[expired(170), expired(25)]);
-    let created = world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call()).await;
+    let created = world.table.create("a-2", &Account { balance: 1 }).await;
     created.expect("the third is signed anew");
 
     let world = World::connected(2).await;
     world.pool.next(&[expired(170), expired(25)]);
-    world.table.get(&world.key, &call()).await.expect("the third is signed anew");
+    world.table.get(&world.key).await.expect("the third is signed anew");
 }
 
 /// The first send is held up. A rival commits before the hedge arrives.
@@ -290,7 +289,8 @@ async fn a_hedge_that_lost_to_a_rival_proves_that_its_twin_in_flight_is_never_ap
         sleep(millis(100)).await;
         rival(&world.engine, "a-1");
     };
-    let (updated, ()) = tokio::join!(world.table.update_with_retry(&world.key, &call, add), rivalry);
+    let table = world.table.in_call(&call);
+    let (updated, ()) = tokio::join!(table.update_with_retry(&world.key, add), rivalry);
     assert_eq!(updated.expect("decided again").value.balance, 52);
     assert_eq!((world.stored(), call.tally().conflicts), ((3, 52), 1));
 }
@@ -301,11 +301,11 @@ async fn a_hedge_that_lost_to_a_rival_proves_that_its_twin_in_flight_is_never_ap
 async fn a_refused_hedge_whose_row_has_not_moved_on_is_burned() {
     for (first, sent) in [(Fate::Dropped, 3), (Fate::Answered, 1)] {
         let world = World::connected(2).await;
-        let version = world.table.delete_at_version(&world.key, world.at, &call()).await.expect("a live account");
+        let version = world.table.delete_at_version(&world.key, world.at).await.expect("a live account");
         let tombstone = ItemVersion { version, ..world.at };
         world.pool.next(&[first]);
         world.forget_counts();
-        let deleted = world.table.delete_at_version(&world.key, tombstone, &call()).await;
+        let deleted = world.table.delete_at_version(&world.key, tombstone).await;
         assert!(matches!(deleted, Err(DeleteError::NotFound)), "{first:?}: {deleted:?}");
         assert_eq!(world.sent().0, sent, "{first:?}");
     }
@@ -320,8 +320,7 @@ async fn a_refusal_without_a_row_is_unknown_while_another_send_is_in_flight() {
         sleep(millis(100)).await;
         world.engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}}));
     };
-    let call = call();
-    let (deleted, ()) = tokio::join!(world.table.delete_at_version(&world.key, world.at, &call), gone);
+    let (deleted, ()) = tokio::join!(world.table.delete_at_version(&world.key, world.at), gone);
     assert!(matches!(deleted, Err(DeleteError::Failed(Failure::OutcomeUnknown { .. }))), "{deleted:?}");
 }
 
@@ -332,13 +331,13 @@ async fn a_hedge_does_not_outlast_the_deadline() {
         world.pool.all_after(Fate::Dropped);
         let (began, allowed) = (Instant::now(), millis(allowed));
         let call = Call::new(Deadline::within(allowed));
-        let created = world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await;
+        let created = world.table.in_call(&call).create("a-2", &Account { balance: 1 }).await;
         let Err(CreateError::Failed(failure)) = created else { panic!("{created:?}") };
         assert!(began.elapsed() <= allowed + millis(1), "{allowed:?}: {:?}", began.elapsed());
         assert_eq!(failure.is_outcome_unknown(), allowed >= HEDGE_AFTER, "{allowed:?}: {failure:?}");
         let call = Call::new(Deadline::within(allowed));
         let began = Instant::now();
-        let read = world.table.get(&world.key, &call).await.expect_err("no answer");
+        let read = world.table.in_call(&call).get(&world.key).await.expect_err("no answer");
         assert!(matches!(read, Failure::Unavailable { .. }), "{read:?}");
         assert!(began.elapsed() <= allowed + millis(1), "{allowed:?}: {:?}", began.elapsed());
     }
@@ -349,7 +348,7 @@ async fn a_hedge_leaves_in_less_time_than_a_first_send_needs() {
     let world = World::connected(2).await;
     world.pool.next(&[Fate::Dropped]);
     let call = Call::new(Deadline::within(millis(200)));
-    let created = world.table.create(&Key::from("a-2"), &Account { balance: 1 }, &call).await;
+    let created = world.table.in_call(&call).create("a-2", &Account { balance: 1 }).await;
     assert_eq!(created.expect("the hedge is applied").version().get(), 1);
 }
 
@@ -358,7 +357,7 @@ async fn a_read_in_flight_is_awaited_where_no_time_is_left_for_another() {
     let world = World::connected(2).await;
     world.pool.next(&[LATE, Fate::Error(Duration::ZERO, 400, "ThrottlingException")]);
     let call = Call::new(Deadline::within(millis(300)));
-    world.table.get(&world.key, &call).await.expect("the first read is answered");
+    world.table.in_call(&call).get(&world.key).await.expect("the first read is answered");
     assert_eq!(world.sent().0, 2);
 }
 
@@ -370,7 +369,7 @@ async fn no_hedge_leaves_after_the_window_of_the_sends_and_the_first_send_is_sti
     let slept = move || if began.elapsed() < millis(100) { Duration::ZERO } else { Duration::from_mins(5) };
     let store = world.store.clone().with_clock(Clock::new(move || base + began.elapsed() + slept()));
     world.pool.next(&[LATE]);
-    let created = store.table(TABLE).create(&Key::from("a-2"), &Account { balance: 1 }, &call()).await;
+    let created = store.table(TABLE).create("a-2", &Account { balance: 1 }).await;
     assert_eq!(created.expect("the first send was applied").version().get(), 1);
     assert_eq!((began.elapsed(), world.sent()), (HOP * 2 + millis(200), (1, 0)));
 }

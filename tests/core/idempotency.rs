@@ -1,12 +1,12 @@
 //! Idempotency without HTTP: a consumer of a queue counts each message once.
 
-use super::accounts::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, engine};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Rates, Wire, network_that_breaks, store_on};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::IdempotencyError;
-use fencepost::{Answer, Failure, Idempotency, IdempotencyClaim, Key, Plan, Reads, Store, Table};
+use fencepost::{Answer, Failure, Idempotency, IdempotencyClaim, Plan, Reads, Store, Table};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, SystemTime};
 
@@ -33,9 +33,8 @@ impl Consumer {
     async fn handle(&self, message: &str, amount: i64) -> Handled {
         let claim = IdempotencyClaim::new(&["payments", message], &[&amount.to_string()]);
         let mut reads = Reads::new();
-        let account = reads.item("account", &self.accounts, &Key::from("a-1"));
-        let call = call();
-        let handled = self.payments.change(&claim, reads, &call, |attempt| {
+        let account = reads.item("account", &self.accounts, "a-1");
+        let handled = self.payments.change(&claim, reads, |attempt| {
             let Some(current) = attempt.get(account)? else { return Ok(Plan::Refuse("there is no account")) };
             let balance = current.value.balance + amount;
             attempt.update_at(account, &Account { balance })?;
@@ -48,7 +47,7 @@ impl Consumer {
 async fn with_account() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, "accountId"), (RECORDS, "recordId")]);
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    accounts.create(&Key::from("a-1"), &Account { balance: 50 }, &call()).await.expect("a free key");
+    accounts.create("a-1", &Account { balance: 50 }).await.expect("a free key");
     engine
 }
 

@@ -4,11 +4,10 @@ use crate::harness::engine::{Engine, is_read};
 use fencepost::lww::OrderKey;
 use fencepost::transact::Item;
 use fencepost::{
-    Add, Attempt, Call, Deadline, Decision, Failure, Incarnation, ItemVersion, Key, LwwRecord, Plan, Reads, Record,
-    RetryPolicy, Store, Table, TransactError, Version,
+    Add, Attempt, Decision, Failure, Incarnation, ItemVersion, Key, LwwRecord, Plan, Reads, Record, RetryPolicy, Store,
+    Table, TransactError, Version,
 };
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 const TABLE: &str = "Notes";
 
@@ -24,14 +23,12 @@ async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Re
     let client = engine.client();
     let table = Store::new(&client).table(TABLE);
     let mut reads = Reads::new();
-    let notes: Vec<_> =
-        (0..notes).map(|n| reads.later("note", &table, &Key::from(format!("n-{n}").as_str()))).collect();
-    let call = Call::new(Deadline::within(Duration::from_mins(1)));
+    let notes: Vec<_> = (0..notes).map(|n| reads.later("note", &table, format!("n-{n}").as_str())).collect();
     let decide = |attempt: &mut Attempt| {
         steps(attempt, &notes)?;
         Ok(Plan::<(), ()>::Commit(()))
     };
-    let ended = table.store().transactions().transact_with_retry(reads, &call, decide).await;
+    let ended = table.store().transactions().transact_with_retry(reads, decide).await;
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
     match ended {
         Err(TransactError::Failed(failure)) => failure,
@@ -59,12 +56,11 @@ async fn a_transaction_over_100_items_is_sent() {
     let mut reads = Reads::new();
     let keys: Vec<_> = (0..100).map(|n| Key::from(format!("n-{n}").as_str())).collect();
     let notes: Vec<_> = keys.iter().map(|key| reads.later("note", &table, key)).collect();
-    let call = Call::new(Deadline::within(Duration::from_mins(1)));
     let decide = |attempt: &mut Attempt| {
         put_all(attempt, &notes, 1)?;
         Ok(Plan::<(), ()>::Commit(()))
     };
-    table.store().transactions().transact_with_retry(reads, &call, decide).await.expect("free keys");
+    table.store().transactions().transact_with_retry(reads, decide).await.expect("free keys");
     assert_eq!(engine.take_log().len(), 1);
     assert_eq!(engine.row(TABLE, "noteId", "n-99")["text"]["S"], "x");
 }
@@ -74,13 +70,12 @@ async fn a_transaction_over_100_items_is_sent() {
 async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);
     let table: Table<Counted> = Store::new(&engine.client()).table(TABLE);
-    let call = Call::new(Deadline::within(Duration::from_mins(1)));
     let mut reads = Reads::new();
     let mut notes = Vec::new();
     for n in 0..11 {
         let key = Key::from(format!("n-{n}").as_str());
         let note = Counted { text: "x".repeat(390_000), count: 1 };
-        table.create(&key, &note, &call).await.expect("a free key");
+        table.create(&key, &note).await.expect("a free key");
         notes.push(reads.item("note", &table, &key));
     }
     engine.take_log();
@@ -91,7 +86,7 @@ async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
         }
         Ok(Plan::<(), ()>::Commit(()))
     };
-    match table.store().transactions().transact_with_retry(reads, &call, decide).await {
+    match table.store().transactions().transact_with_retry(reads, decide).await {
         Err(TransactError::Failed(Failure::TooLarge { bytes, .. })) => {
             assert!((11 * 390_000..11 * 390_200).contains(&bytes), "{bytes}");
         }
@@ -130,10 +125,9 @@ async fn an_item_under_two_names_is_not_taken_for_two() {
     let table: Table<Note> = Store::new(&client).table(TABLE);
     let mut reads = Reads::new();
     for name in ["one", "other"] {
-        reads.item(name, &table, &Key::from("n-1"));
+        reads.item(name, &table, "n-1");
     }
-    let call = Call::new(Deadline::within(Duration::from_mins(1)));
-    let ended = table.store().transactions().transact_with_retry(reads, &call, |_| Ok(Plan::<(), ()>::Keep(()))).await;
+    let ended = table.store().transactions().transact_with_retry(reads, |_| Ok(Plan::<(), ()>::Keep(()))).await;
     let Err(TransactError::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
     assert_eq!(reason, "one and other are the same item");
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
@@ -154,12 +148,11 @@ async fn a_step_that_does_not_fit_what_was_seen_is_not_sent() {
 async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);
     let (one, other) = (Store::new(&engine.client()), Store::new(&engine.client()));
-    let call = Call::new(Deadline::within(Duration::from_mins(1)));
     let put = async |tables: &Store, transactions: &Store| {
         let mut reads = Reads::new();
-        let note = reads.later("note", &tables.table::<Note>(TABLE), &Key::from("n-1"));
+        let note = reads.later("note", &tables.table::<Note>(TABLE), "n-1");
         let transactions = transactions.transactions();
-        let put = transactions.transact_with_retry(reads, &call, |attempt| {
+        let put = transactions.transact_with_retry(reads, |attempt| {
             attempt.put_if_absent(note, &Note { text: String::new() })?;
             Ok(Plan::<(), ()>::Commit(()))
         });
@@ -196,28 +189,28 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);
     let store = Store::new(&engine.client());
     let (table, newest) = (store.table::<Forgetful>(TABLE), store.lww_table::<Forgetful>(TABLE));
-    let (key, call) = (Key::from("n-1"), Call::new(Deadline::within(Duration::from_mins(1))));
+    let key = "n-1";
     let at = ItemVersion { version: Version::new(1).expect("small"), incarnation: Incarnation::from_bytes([1; 8]) };
     let value = Forgetful { term: 1, node: "a".to_owned(), last_seen: None };
     let decide = |value: &Forgetful| Decision::<Forgetful, ()>::Put(value.clone());
     let mut reads = Reads::new();
-    reads.item("note", &table, &key);
+    reads.item("note", &table, key);
     let kept = |_: &mut Attempt| Ok(Plan::<(), ()>::Keep(()));
     let order = OrderKey { order: 1, name: None };
     let refusals = [
-        table.get(&key, &call).await.err().map(|error| error.to_string()),
-        table.get_many(std::slice::from_ref(&key), &call).await.err().map(|error| error.to_string()),
-        table.query("n-1").pages(&call).next_page().await.err().map(|error| error.to_string()),
-        table.create(&key, &value, &call).await.err().map(|error| error.to_string()),
-        table.update_with_retry(&key, &call, decide).await.err().map(|error| error.to_string()),
-        table.update_at_version(&key, at, &call, decide).await.err().map(|error| error.to_string()),
-        table.delete_at_version(&key, at, &call).await.err().map(|error| error.to_string()),
-        table.delete(&key, &call).await.err().map(|error| error.to_string()),
-        table.add(&key, &Add::to("term", 1), &call).await.err().map(|error| error.to_string()),
-        store.transactions().transact_with_retry(reads, &call, kept).await.err().map(|error| error.to_string()),
-        newest.get(&key, &call).await.err().map(|error| error.to_string()),
-        newest.register(&key, &value, &call).await.err().map(|error| error.to_string()),
-        newest.delete(&key, &order, &call).await.err().map(|error| error.to_string()),
+        table.get(key).await.err().map(|error| error.to_string()),
+        table.get_many([key]).await.err().map(|error| error.to_string()),
+        table.query("n-1").pages().next_page().await.err().map(|error| error.to_string()),
+        table.create(key, &value).await.err().map(|error| error.to_string()),
+        table.update_with_retry(key, decide).await.err().map(|error| error.to_string()),
+        table.update_at_version(key, at, decide).await.err().map(|error| error.to_string()),
+        table.delete_at_version(key, at).await.err().map(|error| error.to_string()),
+        table.delete(key).await.err().map(|error| error.to_string()),
+        table.add(key, &Add::to("term", 1)).await.err().map(|error| error.to_string()),
+        store.transactions().transact_with_retry(reads, kept).await.err().map(|error| error.to_string()),
+        newest.get(key).await.err().map(|error| error.to_string()),
+        newest.register(key, &value).await.err().map(|error| error.to_string()),
+        newest.delete(key, &order).await.err().map(|error| error.to_string()),
     ];
     for (operation, refusal) in refusals.iter().enumerate() {
         let refusal = refusal.as_ref().unwrap_or_else(|| panic!("operation {operation} went through"));

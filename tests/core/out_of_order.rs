@@ -1,10 +1,10 @@
 //! Two sends of one change whose deliveries and answers overtake each other, while another writer is between them.
 
-use super::accounts::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::{Engine, body_of, client_over, is_read, number, operation_of, response};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use fencepost::{Add, Decision, ItemVersion, Key, Store, Table};
+use fencepost::{Add, Decision, ItemVersion, Store, Table};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,13 +73,11 @@ impl Deed {
 
     /// Gives what the caller was told: the error, if any.
     async fn play(self, table: &Table<Account>, at: ItemVersion) -> Result<(), String> {
-        let (key, call) = (Key::from("a-1"), call());
+        let key = "a-1";
         let put = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + OURS });
         match self {
-            Deed::Update => table.update_with_retry(&key, &call, put).await.map(drop).map_err(|e| e.to_string()),
-            Deed::UpdateAtVersion => {
-                table.update_at_version(&key, at, &call, put).await.map(drop).map_err(|e| e.to_string())
-            }
+            Deed::Update => table.update_with_retry(key, put).await.map(drop).map_err(|e| e.to_string()),
+            Deed::UpdateAtVersion => table.update_at_version(key, at, put).await.map(drop).map_err(|e| e.to_string()),
             Deed::Add => add(table, &Add::to("balance", OURS)).await,
             Deed::AddWithin => add(table, &Add::to("balance", OURS).within(0..=160)).await,
         }
@@ -87,7 +85,7 @@ impl Deed {
 }
 
 async fn add(table: &Table<Account>, add: &Add) -> Result<(), String> {
-    table.add(&Key::from("a-1"), add, &call()).await.map(drop).map_err(|error| error.to_string())
+    table.add("a-1", add).await.map(drop).map_err(|error| error.to_string())
 }
 
 /// Another writer adds 20 at this moment, and takes it back 100 ms later.
@@ -112,9 +110,9 @@ async fn play(deed: Deed, ways: [Way; 2], other: Option<u64>) -> (Result<(), Str
     let engine = engine();
     let slow = Slow { engine: Arc::new(Asked(engine.clone())), ways: ways.to_vec(), writes: Arc::default() };
     let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    let at = direct.create(&Key::from("a-1"), &Account { balance: 50 }, &call()).await.expect("a free key").at;
+    let at = direct.create("a-1", &Account { balance: 50 }).await.expect("a free key").at;
     let table: Table<Account> = Store::new(&client_over(slow)).table(TABLE);
-    table.get(&Key::from("a-1"), &call()).await.expect("an answer"); // so the client is connected, and hedges
+    table.get("a-1").await.expect("an answer"); // so the client is connected, and hedges
     if let Some(moment) = other {
         tokio::spawn(other_writer(engine.clone(), moment));
     }

@@ -34,7 +34,7 @@ impl World {
         let engine = Engine::with_tables(&[(TABLE, "accountId"), (LEASES, "leaseKey")]);
         let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
         let key = Key::from("a-1");
-        let at = direct.create(&key, &Account { balance: 50 }, &call()).await.expect("a free key").at;
+        let at = direct.create(&key, &Account { balance: 50 }).await.expect("a free key").at;
         let answering = engine.clone();
         let pool = Pool::new(handshake, HOP, move |operation, body| answering.answer(operation, body));
         let store = Store::new(&pool.client());
@@ -50,7 +50,7 @@ impl World {
 
     pub async fn connected_with(handshake: Duration, connections: usize) -> Self {
         let world = Self::cold_with(handshake).await;
-        world.table.get(&world.key, &call()).await.expect("an answer");
+        world.table.get(&world.key).await.expect("an answer");
         world.pool.open(connections - 1);
         world.forget_counts();
         world
@@ -78,7 +78,7 @@ impl World {
     pub async fn add_one(&self) -> (u32, Duration) {
         let (began, call) = (Instant::now(), call());
         let add = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
-        self.table.update_with_retry(&self.key, &call, add).await.expect("a live account");
+        self.table.in_call(&call).update_with_retry(&self.key, add).await.expect("a live account");
         (call.tally().lost_answers, began.elapsed())
     }
 }

@@ -7,13 +7,12 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bool, Bs, L, M, N, Ns, Null, S, Ss};
 use fencepost::testing::WriteId;
-use fencepost::{Attributes, Call, Deadline, Decision, Key, Record, Source, Store, Table};
+use fencepost::{Attributes, Decision, Key, Record, Source, Store, Table};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 use tokio::runtime::Runtime;
 
 const TABLE: &str = "Anything";
@@ -99,17 +98,16 @@ impl<const OF_MANY: bool> Bench<OF_MANY> {
         self.runtime.block_on(async {
             let id = format!("item-{}", self.next.fetch_add(1, Relaxed));
             let key = Key::from(id.as_str());
-            let call = Call::new(Deadline::within(Duration::from_mins(1)));
             let [a, b] = [a, b].map(|attributes| Anything::<OF_MANY> { attributes: attributes.clone() });
-            self.table.create(&key, &a, &call).await.expect("a free key");
+            self.table.create(&key, &a).await.expect("a free key");
             let mut row = self.stored(&id).await;
             row.extend(strangers.clone());
             self.client.put_item().table_name(TABLE).set_item(Some(row)).send().await.expect("a write");
 
-            let current = self.table.get(&key, &call).await.expect("an answer").expect("an item");
+            let current = self.table.get(&key).await.expect("an answer").expect("an item");
             assert_eq!(sorted(current.value.attributes), sorted(a.attributes), "what was created is read");
             self.engine.take_log();
-            let updated = self.table.update_with_retry(&key, &call, |_| Decision::<_, ()>::Put(b.clone())).await;
+            let updated = self.table.update_with_retry(&key, |_| Decision::<_, ()>::Put(b.clone())).await;
             assert_eq!(updated.expect("nobody else writes").version().get(), 2);
             let mut log = self.engine.take_log();
             let write = log.pop().expect("a write");

@@ -6,7 +6,7 @@ use crate::harness::clients::{client_whose, error, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::TransactError;
-use fencepost::{Add, Call, Failure, Key, LeaseTerms, Plan, Reads, Record, Store, Table};
+use fencepost::{Add, Call, Failure, LeaseTerms, Plan, Reads, Record, Store, Table};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,7 +18,7 @@ async fn with_accounts() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (LEASES, "leaseKey")]);
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
     for id in ["a-1", "a-2"] {
-        accounts.create(&Key::from(id), &Account { balance: 50 }, &call()).await.expect("a free key");
+        accounts.create(id, &Account { balance: 50 }).await.expect("a free key");
     }
     engine.take_log();
     engine
@@ -43,9 +43,10 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Tra
     let store = Store::new(client);
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
-    let [to, from] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, &Key::from(id)));
+    let [to, from] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let transactions = store.transactions();
-    let moved = transactions.transact_with_retry(reads, call, |attempt| {
+    let transactions = transactions.in_call(call);
+    let moved = transactions.transact_with_retry(reads, |attempt| {
         let balance =
             |account: Option<fencepost::Versioned<Account>>| account.map_or(0, |account| account.value.balance);
         let (there, left) = (balance(attempt.get(to)?), balance(attempt.get(from)?));
@@ -212,14 +213,14 @@ async fn a_lease_that_another_transaction_looks_at_is_not_taken_for_lost() {
     });
     let store = Store::new(&client);
     let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
-    let held = store.leases(LEASES).acquire("k", "a", terms, &call()).await.expect("a free lease");
+    let held = store.leases(LEASES).acquire("k", "a", terms).await.expect("a free lease");
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let lease = reads.lease("lease", held.token());
-    let account = reads.item("account", &accounts, &Key::from("a-1"));
+    let account = reads.item("account", &accounts, "a-1");
     engine.take_log();
-    let (transactions, call) = (store.transactions(), call());
-    let written = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = store.transactions();
+    let written = transactions.transact_with_retry(reads, |attempt| {
         attempt.require(lease)?;
         let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
         attempt.update_at(account, &Account { balance: balance + 10 })?;
@@ -240,9 +241,9 @@ async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced
     let accounts: Table<Account> = store.table(TABLE);
     let add = async |token| {
         let mut reads = Reads::new();
-        let account = reads.item("account", &accounts.fenced_by(token), &Key::from("a-1"));
-        let (transactions, call) = (store.transactions(), call());
-        let added = transactions.transact_with_retry(reads, &call, |attempt| {
+        let account = reads.item("account", &accounts.fenced_by(token), "a-1");
+        let transactions = store.transactions();
+        let added = transactions.transact_with_retry(reads, |attempt| {
             attempt.add(account, &Add::to("balance", 1).within(0..=1000))?;
             Ok(Plan::<(), ()>::Commit(()))
         });

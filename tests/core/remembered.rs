@@ -1,6 +1,6 @@
 //! Tables that remember items: what a warm change costs, and what is never answered from memory.
 
-use super::accounts::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::Engine;
 use fencepost::error::{TransactError, UpdateError};
 use fencepost::{Add, Decision, Failure, Key, Plan, Reads, Store, Table};
@@ -24,7 +24,7 @@ async fn with_account() -> (Engine, Table<Account>, Table<Account>, Key) {
     let engine = engine();
     let table = || Store::new(&engine.client()).table::<Account>(TABLE);
     let (remembering, other, key) = (table().remembering_items(), table(), Key::from("a-1"));
-    other.create(&key, &Account { balance: 50 }, &call()).await.expect("a free key");
+    other.create(&key, &Account { balance: 50 }).await.expect("a free key");
     engine.take_log();
     (engine, remembering, other, key)
 }
@@ -33,7 +33,7 @@ async fn with_account() -> (Engine, Table<Account>, Table<Account>, Key) {
 async fn a_warm_change_of_a_remembered_item_costs_one_write() {
     let (engine, table, _, key) = with_account().await;
     for (by, counts) in [(1, (1, 1)), (1, (0, 1)), (-2, (0, 1))] {
-        table.update_with_retry(&key, &call(), plus(by)).await.expect("an account");
+        table.update_with_retry(&key, plus(by)).await.expect("an account");
         assert_eq!(engine.take_counts(), counts, "{by}");
     }
     assert_eq!((balance(&engine), table.last_seen(&key).map(|seen| seen.value.balance)), (50, Some(50)));
@@ -42,33 +42,33 @@ async fn a_warm_change_of_a_remembered_item_costs_one_write() {
 #[tokio::test(start_paused = true)]
 async fn a_change_on_an_item_that_has_moved_on_costs_a_refused_write_and_is_decided_again() {
     let (engine, table, other, key) = with_account().await;
-    table.get(&key, &call()).await.expect("an answer");
-    other.update_with_retry(&key, &call(), plus(100)).await.expect("an account");
+    table.get(&key).await.expect("an answer");
+    other.update_with_retry(&key, plus(100)).await.expect("an account");
     engine.take_log();
-    table.update_with_retry(&key, &call(), plus(1)).await.expect("an account");
+    table.update_with_retry(&key, plus(1)).await.expect("an account");
     assert_eq!((balance(&engine), engine.take_counts()), (151, (0, 2)));
 }
 
 #[tokio::test]
 async fn nothing_is_kept_refused_or_missing_from_memory_alone() {
     let (engine, table, other, key) = with_account().await;
-    table.get(&key, &call()).await.expect("an answer");
-    other.update_with_retry(&key, &call(), plus(100)).await.expect("an account");
+    table.get(&key).await.expect("an answer");
+    other.update_with_retry(&key, plus(100)).await.expect("an account");
     engine.take_log();
-    let kept = table.update_with_retry(&key, &call(), plus(0)).await.expect("an account");
+    let kept = table.update_with_retry(&key, plus(0)).await.expect("an account");
     assert_eq!((kept.value.balance, engine.take_counts()), (150, (1, 0)), "it was read");
-    other.update_with_retry(&key, &call(), plus(-150)).await.expect("an account");
+    other.update_with_retry(&key, plus(-150)).await.expect("an account");
     engine.take_log();
-    let refused = table.update_with_retry(&key, &call(), plus(-151)).await;
+    let refused = table.update_with_retry(&key, plus(-151)).await;
     assert!(matches!(refused, Err(UpdateError::Refused("too little"))), "{refused:?}");
     assert_eq!(engine.take_counts(), (1, 0));
-    other.delete(&key, &call()).await.expect("an account");
+    other.delete(&key).await.expect("an account");
     engine.take_log();
-    let gone = table.update_with_retry(&key, &call(), plus(0)).await;
+    let gone = table.update_with_retry(&key, plus(0)).await;
     assert!(matches!(gone, Err(UpdateError::NotFound)), "{gone:?}");
-    other.create(&key, &Account { balance: 9 }, &call()).await.expect("only a tombstone");
+    other.create(&key, &Account { balance: 9 }).await.expect("only a tombstone");
     engine.take_log();
-    table.update_with_retry(&key, &call(), plus(-9)).await.expect("it is there again");
+    table.update_with_retry(&key, plus(-9)).await.expect("it is there again");
     assert_eq!((balance(&engine), engine.take_counts()), (0, (1, 1)), "the absence was not remembered");
 }
 
@@ -79,8 +79,7 @@ async fn a_decision_over_many_items_is_made_again_on_what_is_read_unless_it_writ
     let take = async |by: i64| {
         let mut reads = Reads::new();
         let account = reads.remembered("account", &table, &key);
-        let call = call();
-        let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+        let taken = transactions.transact_with_retry(reads, |attempt| {
             let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
             if balance < by {
                 return Ok(Plan::Refuse(balance));
@@ -95,7 +94,7 @@ async fn a_decision_over_many_items_is_made_again_on_what_is_read_unless_it_writ
     let (refused, counts) = take(60).await;
     assert!(matches!(refused, Err(TransactError::Refused(30))), "{refused:?}");
     assert_eq!(counts, (1, 0), "read before it is refused");
-    other.update_with_retry(&key, &call(), plus(70)).await.expect("an account");
+    other.update_with_retry(&key, plus(70)).await.expect("an account");
     engine.take_log();
     let (taken, counts) = take(60).await;
     assert!(taken.is_ok() && counts == (1, 1), "{taken:?} {counts:?}");
@@ -105,13 +104,13 @@ async fn a_decision_over_many_items_is_made_again_on_what_is_read_unless_it_writ
 #[tokio::test]
 async fn a_decision_that_commits_no_step_answers_from_memory_no_more_than_one_that_keeps() {
     let (engine, table, other, key) = with_account().await;
-    table.get(&key, &call()).await.expect("an answer");
-    other.update_with_retry(&key, &call(), plus(100)).await.expect("an account");
+    table.get(&key).await.expect("an answer");
+    other.update_with_retry(&key, plus(100)).await.expect("an account");
     engine.take_log();
     let mut reads = Reads::new();
     let account = reads.remembered("account", &table, &key);
-    let (transactions, call) = (table.store().transactions(), call());
-    let seen = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = table.store().transactions();
+    let seen = transactions.transact_with_retry(reads, |attempt| {
         Ok(Plan::<_, ()>::Commit(attempt.get(account)?.map(|account| account.value.balance)))
     });
     assert_eq!((seen.await.expect("read"), engine.take_counts()), (Some(150), (1, 0)));
@@ -121,9 +120,9 @@ async fn a_decision_that_commits_no_step_answers_from_memory_no_more_than_one_th
 async fn look(table: &Table<Account>, key: &Key) -> bool {
     let mut reads = Reads::new();
     let account = reads.item("account", table, key);
-    let (transactions, call) = (table.store().transactions(), call());
-    let there = transactions
-        .transact_with_retry(reads, &call, |attempt| Ok(Plan::<_, ()>::Keep(attempt.get(account)?.is_some())));
+    let transactions = table.store().transactions();
+    let there =
+        transactions.transact_with_retry(reads, |attempt| Ok(Plan::<_, ()>::Keep(attempt.get(account)?.is_some())));
     there.await.expect("read")
 }
 
@@ -133,7 +132,7 @@ async fn what_a_transaction_reads_is_remembered_by_a_table_that_remembers_and_fo
     assert!(look(&remembering, &key).await && look(&other, &key).await);
     assert_eq!(remembering.last_seen(&key).map(|seen| seen.value.balance), Some(50));
     engine.take_log();
-    other.add(&key, &Add::to("balance", 1).within(0..=100), &call()).await.expect("within the bounds");
+    other.add(&key, &Add::to("balance", 1).within(0..=100)).await.expect("within the bounds");
     assert_eq!(engine.take_counts(), (1, 1), "this table remembers no items, so it reads");
     engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}}));
     assert!(!look(&remembering, &key).await);
@@ -149,8 +148,8 @@ async fn a_row_of_the_first_stored_format_is_refused_with_a_sentence_and_left_al
     engine.raw("UpdateItem", &slots);
     let before = engine.row(TABLE, "accountId", "a-1");
     for refused in [
-        table.get(&key, &call()).await.expect_err("another format"),
-        match table.update_with_retry(&key, &call(), plus(1)).await {
+        table.get(&key).await.expect_err("another format"),
+        match table.update_with_retry(&key, plus(1)).await {
             Err(UpdateError::Failed(failure)) => failure,
             other => panic!("{other:?}"),
         },
@@ -163,6 +162,6 @@ async fn a_row_of_the_first_stored_format_is_refused_with_a_sentence_and_left_al
     let empty = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET #w = :w",
         "ExpressionAttributeNames": {"#w": "_writes"}, "ExpressionAttributeValues": {":w": {"M": {}}}});
     engine.raw("UpdateItem", &empty);
-    table.update_with_retry(&key, &call(), plus(1)).await.expect("an account");
+    table.update_with_retry(&key, plus(1)).await.expect("an account");
     assert_eq!(balance(&engine), 51);
 }

@@ -1,6 +1,6 @@
 //! Keys of every kind, and tables with a sort key, on the real engine.
 
-use super::accounts::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::Engine;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::{Decision, Failure, Key, Plan, Reads, Record, Store, Table};
@@ -34,39 +34,39 @@ fn readings() -> (Engine, Table<Reading>) {
 #[tokio::test]
 async fn items_under_one_partition_key_are_created_changed_and_deleted_apart() {
     let (_engine, table) = readings();
-    let (first, second) = (Key::with_sort("roof", 1), Key::with_sort("roof", 2));
-    table.create(&first, &Reading { degrees: 10 }, &call()).await.expect("a free key");
-    table.create(&second, &Reading { degrees: 20 }, &call()).await.expect("a free key");
-    let taken = table.create(&first, &Reading { degrees: 0 }, &call()).await.expect_err("taken");
+    let (first, second) = (Key::from(("roof", 1)), Key::from(("roof", 2)));
+    table.create(&first, &Reading { degrees: 10 }).await.expect("a free key");
+    table.create(&second, &Reading { degrees: 20 }).await.expect("a free key");
+    let taken = table.create(&first, &Reading { degrees: 0 }).await.expect_err("taken");
     assert!(matches!(taken, CreateError::Exists(current) if current.value.degrees == 10));
 
     let warmer = |reading: &Reading| Decision::<_, ()>::Put(Reading { degrees: reading.degrees + 1 });
-    let at = table.update_with_retry(&first, &call(), warmer).await.expect("a reading").at;
-    let update = table.update_at_version(&first, at, &call(), warmer).await.expect("that version");
+    let at = table.update_with_retry(&first, warmer).await.expect("a reading").at;
+    let update = table.update_at_version(&first, at, warmer).await.expect("that version");
     assert_eq!((update.value.degrees, update.version().get()), (12, 3));
-    table.delete_at_version(&first, update.at, &call()).await.expect("that version");
-    assert_eq!(table.get(&first, &call()).await.expect("an answer"), None);
-    let other = table.get(&second, &call()).await.expect("an answer").expect("it was left alone");
+    table.delete_at_version(&first, update.at).await.expect("that version");
+    assert_eq!(table.get(&first).await.expect("an answer"), None);
+    let other = table.get(&second).await.expect("an answer").expect("it was left alone");
     assert_eq!((other.value.degrees, other.version().get()), (20, 1));
 }
 
 #[tokio::test]
 async fn a_transaction_moves_between_two_items_under_one_partition_key() {
     let (_engine, table) = readings();
-    let keys = [Key::with_sort("roof", 1i64), Key::with_sort(String::from("roof"), 2u64)];
-    table.create(&keys[0], &Reading { degrees: 10 }, &call()).await.expect("a free key");
+    let keys = [Key::from(("roof", 1i64)), Key::from((String::from("roof"), 2u64))];
+    table.create(&keys[0], &Reading { degrees: 10 }).await.expect("a free key");
     let mut reads = Reads::new();
     let [from, to] = [("from", &keys[0]), ("to", &keys[1])].map(|(name, key)| reads.item(name, &table, key));
-    let (transactions, call) = (table.store().transactions(), call());
-    let moved = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = table.store().transactions();
+    let moved = transactions.transact_with_retry(reads, |attempt| {
         let Some(reading) = attempt.get(from)? else { return Ok(Plan::Refuse("there is no reading")) };
         attempt.delete_at(from)?;
         attempt.put_if_absent(to, &reading.value)?;
         Ok(Plan::Commit(()))
     });
     moved.await.expect("moved");
-    assert_eq!(table.get(&keys[0], &call).await.expect("an answer"), None);
-    let there = table.get(&keys[1], &call).await.expect("an answer").expect("moved");
+    assert_eq!(table.get(&keys[0]).await.expect("an answer"), None);
+    let there = table.get(&keys[1]).await.expect("an answer").expect("moved");
     assert_eq!(there.value, Reading { degrees: 10 });
 }
 
@@ -87,10 +87,10 @@ async fn a_key_of_a_number_or_of_bytes_finds_its_item() {
         engine.raw("CreateTable", &table);
         let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
         for (key, balance) in keys.iter().zip(0..) {
-            accounts.create(key, &Account { balance }, &call()).await.expect("a free key");
+            accounts.create(key, &Account { balance }).await.expect("a free key");
         }
         for (key, balance) in keys.iter().zip(0..) {
-            let found = accounts.get(key, &call()).await.expect("an answer").expect("an account");
+            let found = accounts.get(key).await.expect("an answer").expect("an account");
             assert_eq!(found.value, Account { balance }, "{key:?}");
         }
     }
@@ -100,10 +100,10 @@ async fn a_key_of_a_number_or_of_bytes_finds_its_item() {
 async fn a_key_that_does_not_fit_its_table_is_refused_before_anything_is_sent() {
     let (engine, readings) = readings();
     let decide = |reading: &Reading| Decision::<_, ()>::Put(reading.clone());
-    let refused = readings.update_with_retry(&Key::from("roof"), &call(), decide).await.expect_err("half a key");
+    let refused = readings.update_with_retry("roof", decide).await.expect_err("half a key");
     assert!(matches!(&refused, UpdateError::Failed(Failure::InvalidRecord { reason }) if reason.contains("at")));
     let accounts: Table<Account> = readings.store().table(TABLE);
-    let refused = accounts.get(&Key::with_sort("a", "b"), &call()).await.expect_err("a part too many");
+    let refused = accounts.get(("a", "b")).await.expect_err("a part too many");
     assert!(matches!(refused, Failure::InvalidRecord { .. }));
     assert_eq!(engine.take_counts(), (0, 0));
 }
@@ -113,9 +113,9 @@ async fn a_key_of_a_text_is_the_same_key_however_the_text_is_owned() {
     let engine = engine();
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
     let owned = String::from("a-1");
-    accounts.create(&Key::from(&owned), &Account { balance: 1 }, &call()).await.expect("a free key");
+    accounts.create(&owned, &Account { balance: 1 }).await.expect("a free key");
     for key in [Key::from("a-1"), Key::from(owned.clone()), Key::from(owned.as_str())] {
-        assert!(accounts.get(&key, &call()).await.expect("an answer").is_some());
+        assert!(accounts.get(&key).await.expect("an answer").is_some());
     }
     assert_eq!(Key::from(-7i64), Key::from(-7));
     assert_eq!(Key::from(7u64), Key::from(7));

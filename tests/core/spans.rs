@@ -1,6 +1,6 @@
 //! The span of each send: a subscriber sees what was sent, why, and what the answer proved.
 
-use super::accounts::{Account, TABLE, call, engine, rival};
+use super::accounts::{Account, TABLE, engine, rival};
 use crate::harness::clients::{Way, client_by_script, client_that, client_whose};
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
@@ -77,13 +77,13 @@ impl Closed {
 async fn table(engine: &Engine, client: &Client) -> (Table<Account>, Key) {
     let key = Key::from("a-1");
     let direct = Store::new(&engine.client()).table::<Account>(TABLE);
-    direct.create(&key, &Account { balance: 1 }, &call()).await.expect("a free key");
+    direct.create(&key, &Account { balance: 1 }).await.expect("a free key");
     (Store::new(client).table(TABLE), key)
 }
 
 async fn deposit(table: &Table<Account>, key: &Key) {
     let decide = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
-    table.update_with_retry(key, &call(), decide).await.expect("applied");
+    table.update_with_retry(key, decide).await.expect("applied");
 }
 
 /// The spans of a deposit over this client.
@@ -159,8 +159,8 @@ async fn a_request_about_several_tables_names_none() {
     let (closed, _guard) = Closed::listen();
     let mut reads = Reads::new();
     let item = reads.later("account", &table, &key);
-    let (transactions, call) = (table.store().transactions(), call());
-    let done = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = table.store().transactions();
+    let done = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &Account { balance: 1 })?;
         Ok::<_, Failure>(Plan::<(), ()>::Commit(()))
     });

@@ -78,13 +78,13 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
     while begun.elapsed() < time {
         let (call, sent) = (soon(), Instant::now());
         let failed = if db.network().below(2) == 0 {
-            match table.update_with_retry(&key, &call, add_one).await {
+            match table.in_call(&call).update_with_retry(&key, add_one).await {
                 Ok(_) => None,
                 Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("{error}"),
             }
         } else {
-            match table.add(&key, &Add::to("balance", 1), &call).await {
+            match table.in_call(&call).add(&key, &Add::to("balance", 1)).await {
                 Ok(_) => None,
                 Err(fencepost::AddError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("{error}"),
@@ -202,7 +202,7 @@ async fn a_batch_that_is_never_whole_ends_by_the_deadline_as_unavailable_after_f
         let store = store_on(&db);
         let table: Table<Account> = store.table(TABLE);
         let begun = Instant::now();
-        let failed = table.get_many(&keys, &soon()).await.expect_err("one is never read");
+        let failed = table.in_call(&soon()).get_many(&keys).await.expect_err("one is never read");
         assert!(matches!(failed, Failure::Unavailable { .. }), "{failed}");
         assert!(begun.elapsed() <= ALLOWED, "{:?}", begun.elapsed());
         let sent = db.log().len();
@@ -211,7 +211,8 @@ async fn a_batch_that_is_never_whole_ends_by_the_deadline_as_unavailable_after_f
         let mut reads = Reads::new();
         let items = [0, 1, 2].map(|at| reads.item(format!("a-{at}"), &table, &keys[at]));
         let (begun, call, transactions) = (Instant::now(), soon(), store.transactions());
-        let ended = transactions.transact_with_retry(reads, &call, |attempt| {
+        let transactions = transactions.in_call(&call);
+        let ended = transactions.transact_with_retry(reads, |attempt| {
             items.iter().try_for_each(|item| attempt.get(*item).map(drop))?;
             Ok(Plan::<(), ()>::Commit(()))
         });

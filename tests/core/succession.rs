@@ -1,12 +1,12 @@
 //! A second copy of a refused attempt lands while the next attempt of its change is on its way. The caller is told what was
 //! committed, or that the outcome is unknown, and the change is applied once.
 
-use super::accounts::{Account, TABLE, call};
+use super::accounts::{Account, TABLE};
 use crate::harness::engine::{Engine, number};
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
-use fencepost::{Add, Decision, Failure, Key, Plan, Reads, Record, Settings, Store, Table, Version, Versioned};
+use fencepost::{Add, Decision, Failure, Plan, Reads, Record, Settings, Store, Table, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ async fn with_accounts() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
     for id in ["a-1", "a-2"] {
-        accounts.create(&Key::from(id), &Account { balance: 50 }, &call()).await.expect("a free key");
+        accounts.create(id, &Account { balance: 50 }).await.expect("a free key");
     }
     engine
 }
@@ -97,11 +97,11 @@ fn by_transaction<A: std::fmt::Debug>(result: Result<A, TransactError<()>>) -> T
 /// Takes what `a-1` has, but 30 at most, and leaves a note of it.
 async fn take_with_note(client: &Client) -> Told<i64> {
     let store = Store::new(client);
-    let (transactions, call) = (store.transactions(), call());
+    let transactions = store.transactions();
     let mut reads = Reads::new();
-    let note = reads.later("note", &store.table::<Note>(NOTES), &Key::from("n-1"));
-    let account = reads.item("account", &store.table::<Account>(TABLE), &Key::from("a-1"));
-    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+    let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
+    let account = reads.item("account", &store.table::<Account>(TABLE), "a-1");
+    let taken = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(note)?.is_some() {
             return Ok(Plan::Refuse(()));
         }
@@ -128,11 +128,11 @@ async fn a_transaction_that_creates_and_adds_is_answered_by_the_attempt_that_was
 /// Moves what `a-1` has, but 30 at most, to `a-2`. The first add remembers.
 async fn take_by_adds(client: &Client) -> Told<i64> {
     let store = Store::new(client);
-    let (transactions, call) = (store.transactions(), call());
+    let transactions = store.transactions();
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
-    let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, &Key::from(id)));
-    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+    let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+    let taken = transactions.transact_with_retry(reads, |attempt| {
         let amount = attempt.get(from)?.map_or(0, |account| account.value.balance).min(30);
         attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
         attempt.add(to, &Add::to("balance", amount).within(0..=1000))?;
@@ -158,12 +158,12 @@ fn moved(before: &[Value], after: &[Value]) -> i64 {
 /// Takes 30 from `a-1` with the note `n-1`, or if `a-1` has less, from `a-2` with the note `n-2`.
 async fn take_from_either(client: &Client) -> Told<&'static str> {
     let store = Store::new(client);
-    let (transactions, call) = (store.transactions(), call());
+    let transactions = store.transactions();
     let (accounts, notes): (Table<Account>, Table<Note>) = (store.table(TABLE), store.table(NOTES));
     let mut reads = Reads::new();
-    let [one, two] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, &Key::from(id)));
-    let [by_one, by_two] = ["n-1", "n-2"].map(|id| reads.later(id, &notes, &Key::from(id)));
-    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+    let [one, two] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+    let [by_one, by_two] = ["n-1", "n-2"].map(|id| reads.later(id, &notes, id));
+    let taken = transactions.transact_with_retry(reads, |attempt| {
         let has_enough = attempt.get(one)?.is_some_and(|account| account.value.balance >= 30);
         let (account, note, name) = if has_enough { (one, by_one, "n-1") } else { (two, by_two, "n-2") };
         if attempt.get(note)?.is_some() {
@@ -203,7 +203,7 @@ fn stock(engine: &Engine, by: i64) {
 async fn with_shelf() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
     let shelves: Table<Shelf> = Store::new(&engine.client()).table(TABLE);
-    let created = shelves.create(&Key::from("a-1"), &Shelf { stock: 70, note: None }, &call()).await;
+    let created = shelves.create("a-1", &Shelf { stock: 70, note: None }).await;
     created.expect("a free key");
     engine
 }
@@ -214,7 +214,7 @@ async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
     let halve =
         |shelf: &Shelf| Decision::<_, ()>::Put(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) });
     let take = Add::to("stock", -60).within(0..=1000);
-    let changed = shelves.add_or_update(&Key::from("a-1"), &take, &call(), halve).await;
+    let changed = shelves.add_or_update("a-1", &take, halve).await;
     let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
     told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
 }
@@ -256,7 +256,7 @@ async fn beside_others() -> Engine {
 async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is_unknown() {
     let change = async |client: &Client| {
         let accounts: Table<Open> = Store::new(client).table(TABLE);
-        let deleted = accounts.delete(&Key::from("a-1"), &call()).await;
+        let deleted = accounts.delete("a-1").await;
         let version = deleted.map(Version::get);
         told(version, |error| if let DeleteError::Failed(failure) = error { Some(failure) } else { None })
     };
@@ -273,7 +273,7 @@ async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_commit
     let change = async |client: &Client| {
         let accounts: Table<Open> = Store::new(client).table(TABLE);
         let seven_more = |account: &Open| Decision::<_, ()>::Put(Open { balance: account.balance + 7 });
-        let changed = accounts.update_with_retry(&Key::from("a-1"), &call(), seven_more).await;
+        let changed = accounts.update_with_retry("a-1", seven_more).await;
         let shown = |account: Versioned<Open>| (account.version().get(), account.value.balance);
         told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
     };
@@ -306,7 +306,7 @@ async fn a_create_that_a_tombstone_refused_is_answered_by_the_attempt_that_was_c
     };
     let change = async |client: &Client| {
         let accounts: Table<Account> = Store::new(client).table(TABLE);
-        let created = accounts.create(&Key::from("a-1"), &Account { balance: 50 }, &call()).await;
+        let created = accounts.create("a-1", &Account { balance: 50 }).await;
         let shown = |account: Versioned<Account>| (account.version().get(), account.value.balance);
         told(created.map(shown), |error| if let CreateError::Failed(failure) = error { Some(failure) } else { None })
     };
@@ -347,11 +347,11 @@ async fn a_transaction_of_adds_that_its_row_may_have_forgotten_is_not_followed_b
 /// Moves what `a-1` has, but 30 at most, to `a-2`, which refuses more when it is full.
 async fn move_unless_full(client: &Client) -> Told<i64> {
     let store = Store::new(client);
-    let (transactions, call) = (store.transactions(), call());
+    let transactions = store.transactions();
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
-    let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, &Key::from(id)));
-    let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+    let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+    let taken = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(to)?.is_none_or(|account| account.value.balance > 900) {
             return Ok(Plan::Refuse(()));
         }

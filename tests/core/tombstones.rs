@@ -1,6 +1,5 @@
 //! Tombstones in a table whose values expire by themselves.
 
-use super::accounts::call;
 use crate::harness::clients::{Reply, client_whose, lost};
 use crate::harness::engine::{Engine, is_read, store};
 use fencepost::error::CreateError;
@@ -44,12 +43,12 @@ fn number(engine: &Engine, name: &str) -> Value {
 async fn a_tombstone_carries_the_ttl_attribute_of_its_table_so_that_ttl_removes_it() {
     for expires_at in [Some(NOW + 60), None] {
         let (engine, table, key) = sessions();
-        table.create(&key, &session(expires_at), &call()).await.expect("a free key");
-        table.delete(&key, &call()).await.expect("a session");
+        table.create(&key, &session(expires_at)).await.expect("a free key");
+        table.delete(&key).await.expect("a session");
         let purge_at = NOW + 7 * 86_400; // a week, if nothing else is said
         assert_eq!(number(&engine, "expiresAt"), purge_at.to_string(), "TTL looks only there");
         assert_eq!(number(&engine, "_purgeAt"), purge_at.to_string());
-        assert_eq!(table.get(&key, &call()).await.expect("an answer"), None);
+        assert_eq!(table.get(&key).await.expect("an answer"), None);
     }
 }
 
@@ -58,8 +57,8 @@ async fn a_tombstone_is_kept_for_an_hour_at_least_and_for_ten_years_at_most() {
     for (asked, kept) in [(0, 3600), (172_800, 172_800), (u64::MAX, 315_360_000)] {
         let (engine, table, key) = sessions();
         let table = table.with_tombstone_retention(Duration::from_secs(asked));
-        table.create(&key, &session(None), &call()).await.expect("a free key");
-        table.delete(&key, &call()).await.expect("a session");
+        table.create(&key, &session(None)).await.expect("a free key");
+        table.delete(&key).await.expect("a session");
         assert_eq!(number(&engine, "_purgeAt"), (NOW + kept).to_string());
     }
 }
@@ -67,14 +66,14 @@ async fn a_tombstone_is_kept_for_an_hour_at_least_and_for_ten_years_at_most() {
 #[tokio::test]
 async fn a_tombstone_that_a_transaction_leaves_is_kept_as_long() {
     let (engine, table, key) = sessions();
-    table.create(&key, &session(None), &call()).await.expect("a free key");
+    table.create(&key, &session(None)).await.expect("a free key");
     let mut reads = Reads::new();
     let item = reads.item("session", &table, &key);
     let decide = |attempt: &mut Attempt| {
         attempt.delete_at(item)?;
         Ok(Plan::<(), ()>::Commit(()))
     };
-    table.store().transactions().transact_with_retry(reads, &call(), decide).await.expect("a session");
+    table.store().transactions().transact_with_retry(reads, decide).await.expect("a session");
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string());
 }
 
@@ -83,7 +82,7 @@ async fn a_tombstone_that_a_transaction_leaves_is_kept_as_long() {
 async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
     let (engine, table, key) = sessions();
     let other = Key::from("s-2");
-    table.create(&other, &session(None), &call()).await.expect("a free key");
+    table.create(&other, &session(None)).await.expect("a free key");
     let client = client_whose(&engine, |engine, writes, operation, body| {
         if is_read(operation) || writes > 0 {
             return engine.answer(operation, body);
@@ -109,7 +108,7 @@ async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
         attempt.check(seen)?;
         Ok(Plan::<(), ()>::Commit(()))
     };
-    let ended = table.store().transactions().transact_with_retry(reads, &call(), decide).await;
+    let ended = table.store().transactions().transact_with_retry(reads, decide).await;
     assert!(matches!(ended, Err(TransactError::Refused(()))), "{ended:?}");
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string(), "a late copy of the create finds it");
 }
@@ -118,7 +117,7 @@ async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
 #[tokio::test]
 async fn a_tombstone_keeps_its_key_what_this_crate_owns_the_ttl_attribute_and_what_nobody_declared() {
     let (engine, table, key) = sessions();
-    table.create(&key, &session(None), &call()).await.expect("a free key");
+    table.create(&key, &session(None)).await.expect("a free key");
     let stranger = json!({
         "TableName": TABLE,
         "Key": {"sessionId": {"S": "s-1"}},
@@ -128,7 +127,7 @@ async fn a_tombstone_keeps_its_key_what_this_crate_owns_the_ttl_attribute_and_wh
     });
     engine.raw("UpdateItem", &stranger);
     let token = table.store().leases("Leases").token("k", 7);
-    table.fenced_by(&token).delete(&key, &call()).await.expect("a session");
+    table.fenced_by(&token).delete(&key).await.expect("a session");
     let row = engine.row(TABLE, Session::PARTITION_KEY, "s-1");
     let mut names: Vec<_> = row.as_object().expect("a row").keys().map(String::as_str).collect();
     names.sort_unstable();
@@ -140,15 +139,15 @@ async fn a_tombstone_keeps_its_key_what_this_crate_owns_the_ttl_attribute_and_wh
 async fn a_value_that_takes_the_place_of_a_tombstone_has_its_own_end_or_none() {
     for expires_at in [Some(NOW + 60), None] {
         let (engine, table, key) = sessions();
-        table.create(&key, &session(Some(NOW + 5)), &call()).await.expect("a free key");
-        table.delete(&key, &call()).await.expect("a session");
-        let revived = table.create(&key, &session(expires_at), &call()).await.expect("only a tombstone");
+        table.create(&key, &session(Some(NOW + 5))).await.expect("a free key");
+        table.delete(&key).await.expect("a session");
+        let revived = table.create(&key, &session(expires_at)).await.expect("only a tombstone");
         assert_eq!((revived.version().get(), revived.value), (3, session(expires_at)));
         let expected = expires_at.map_or(Value::Null, |seconds| seconds.to_string().into());
         assert_eq!(number(&engine, "expiresAt"), expected);
         assert_eq!(number(&engine, "_purgeAt"), Value::Null);
         let longer = |_: &Session| Decision::<_, ()>::Put(session(Some(NOW + 600)));
-        table.update_with_retry(&key, &call(), longer).await.expect("a session");
+        table.update_with_retry(&key, longer).await.expect("a session");
         assert_eq!(number(&engine, "expiresAt"), (NOW + 600).to_string());
     }
 }
@@ -169,9 +168,9 @@ async fn ttl_removes_the_tombstone_of_a_session_that_had_no_end_and_of_one_that_
     for expires_at in [None, Some(far)] {
         for (days_ago, removed) in [(6, 0), (8, 1)] {
             let ((engine, table), key) = (sessions_of(days_ago), Key::from("s-1"));
-            table.create(&key, &session(expires_at), &call()).await.expect("a free key");
+            table.create(&key, &session(expires_at)).await.expect("a free key");
             assert_eq!(engine.sweep(), 0, "it lives");
-            table.delete(&key, &call()).await.expect("a session");
+            table.delete(&key).await.expect("a session");
             assert_eq!(engine.sweep(), removed, "deleted {days_ago} days ago, kept for 7");
             assert_eq!(engine.row(TABLE, Session::PARTITION_KEY, "s-1").is_null(), removed == 1);
         }
@@ -197,6 +196,6 @@ async fn a_create_whose_value_ttl_may_have_removed_is_unknown_and_not_refused() 
     });
     let now = move || SystemTime::UNIX_EPOCH + Duration::from_secs(NOW) + began.elapsed();
     let table: Table<Session> = store(&client, now, || fastrand::u64(..)).table(TABLE);
-    let created = table.create(&key, &session(Some(NOW + 3)), &call()).await;
+    let created = table.create(&key, &session(Some(NOW + 3))).await;
     assert!(matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
 }

@@ -1,7 +1,7 @@
 //! A server that breaks the rules of HTTP/1.1: no answer is taken for the answer to another request, and no change is
 //! applied twice.
 
-use super::accounts::{Account, TABLE, call, engine};
+use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::number;
 use crate::harness::server::patiently;
 use crate::harness::unruly::{Manner, Unruly, bare_request};
@@ -54,13 +54,13 @@ async fn whatever_the_server_does_to_its_answer_a_change_is_applied_once_and_tol
             let server = server("UpdateItem", manner).await;
             let table: Table<Account> = store_at(&server.address, http_client).table(TABLE);
             let key = Key::from("a-1");
-            table.create(&key, &Account { balance: 0 }, &call()).await.expect("a free key");
+            table.create(&key, &Account { balance: 0 }).await.expect("a free key");
             for times in 1..=3_i64 {
-                let updated = patiently("an answer", table.update_with_retry(&key, &call(), add_one)).await;
+                let updated = patiently("an answer", table.update_with_retry(&key, add_one)).await;
                 let updated = updated.unwrap_or_else(|error| panic!("{manner:?}: {error}"));
                 assert_eq!((updated.value.balance, updated.version().get()), (times, times.unsigned_abs() + 1));
                 // A read right after it, which an answer to nobody may have waited for.
-                let read = table.get(&key, &call()).await.expect("an answer").expect("it is there");
+                let read = table.get(&key).await.expect("an answer").expect("it is there");
                 assert_eq!(read.value.balance, times, "{manner:?}");
             }
             assert_eq!(number(&server.engine.row(TABLE, "accountId", "a-1"), "balance"), 3, "{manner:?}");
@@ -77,11 +77,11 @@ async fn whatever_the_server_does_to_its_answer_a_read_finds_what_is_there() {
             let table: Table<Account> = store_at(&server.address, http_client).table(TABLE);
             for balance in 0..3 {
                 let key = Key::from(format!("a-{balance}"));
-                table.create(&key, &Account { balance }, &call()).await.expect("a free key");
+                table.create(&key, &Account { balance }).await.expect("a free key");
             }
             for balance in (0..3).chain(0..3) {
                 let key = Key::from(format!("a-{balance}"));
-                let read = patiently("an answer", table.get(&key, &call())).await.expect("an answer");
+                let read = patiently("an answer", table.get(&key)).await.expect("an answer");
                 assert_eq!(read.expect("it is there").value.balance, balance, "{manner:?}");
             }
         }
@@ -95,9 +95,9 @@ async fn no_request_follows_on_a_connection_whose_answer_was_given_up_or_followe
             let server = server("UpdateItem", manner).await;
             let table: Table<Account> = store_at(&server.address, http_client).table(TABLE);
             let key = Key::from("a-1");
-            table.create(&key, &Account { balance: 0 }, &call()).await.expect("a free key");
+            table.create(&key, &Account { balance: 0 }).await.expect("a free key");
             for _ in 0..9 {
-                table.update_with_retry(&key, &call(), add_one).await.expect("a resend shows it");
+                table.update_with_retry(&key, add_one).await.expect("a resend shows it");
             }
             let mut spoiled = BTreeSet::new();
             for came in server.came() {
@@ -116,7 +116,7 @@ async fn no_request_follows_on_a_connection_whose_answer_was_given_up_or_followe
 async fn a_client_that_goes_on_with_such_a_connection_takes_one_answer_for_another() {
     let engine = engine();
     let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    direct.create(&Key::from("a-1"), &Account { balance: 41 }, &call()).await.expect("a free key");
+    direct.create("a-1", &Account { balance: 41 }).await.expect("a free key");
     let get = |id: &str| {
         bare_request("GetItem", &format!(r#"{{"TableName":"{TABLE}","Key":{{"accountId":{{"S":"{id}"}}}}}}"#))
     };
@@ -148,7 +148,7 @@ async fn under_every_manner_at_once_changes_are_applied_once_or_unknown_and_no_r
     let server = Unruly::start(&engine, choose).await;
     let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
     for id in ["all", "0", "1", "2", "3"] {
-        direct.create(&Key::from(id), &Account { balance: 0 }, &call()).await.expect("a free key");
+        direct.create(id, &Account { balance: 0 }).await.expect("a free key");
     }
     let changes = Arc::new(Changes::default());
     let mut clients = JoinSet::new();
@@ -167,7 +167,7 @@ async fn changes_accounts(table: Table<Account>, id: &'static str, changes: Arc<
     let soon = || Call::new(Deadline::within(Duration::from_secs(5)));
     let (mut at_least, mut at_most) = (0, 0);
     for round in 0..8 {
-        let updated = table.update_with_retry(&Key::from(id), &soon(), add_one).await;
+        let updated = table.in_call(&soon()).update_with_retry(id, add_one).await;
         at_most += 1;
         match updated {
             Ok(_) => {
@@ -177,9 +177,9 @@ async fn changes_accounts(table: Table<Account>, id: &'static str, changes: Arc<
             Err(UpdateError::Failed(Failure::OutcomeUnknown { .. })) => changes.unknown(id, 1),
             Err(error) => panic!("{id}, round {round}: {error}"),
         }
-        let read = table.get(&Key::from(id), &soon()).await.expect("an answer").expect("it is there");
+        let read = table.in_call(&soon()).get(id).await.expect("an answer").expect("it is there");
         assert!((at_least..=at_most).contains(&read.value.balance), "{id}: {} of {at_least}", read.value.balance);
-        match table.add(&Key::from("all"), &Add::to("balance", 1), &soon()).await {
+        match table.in_call(&soon()).add("all", &Add::to("balance", 1)).await {
             Ok(_) => changes.acknowledged("all", 1),
             Err(error) if error.to_string().starts_with("outcome unknown") => changes.unknown("all", 1),
             Err(error) => panic!("{id}, round {round}: {error}"),

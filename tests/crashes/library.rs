@@ -6,7 +6,7 @@ use crate::harness::engine::{Engine, number};
 use crate::harness::faults::{Network, Rates, Wire, store_on};
 use crate::harness::functions::LEASES;
 use fencepost::error::TransactError;
-use fencepost::{Add, Call, Deadline, Decision, Key, LeaseTerms, Leases, Plan, Reads, Record, Store, Table};
+use fencepost::{Add, Decision, LeaseTerms, Leases, Plan, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -36,10 +36,6 @@ struct Scene {
     start: Instant,
 }
 
-fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(30)))
-}
-
 fn terms() -> LeaseTerms {
     LeaseTerms::new(Duration::from_secs(10)).expect("long enough")
 }
@@ -54,7 +50,7 @@ impl Scene {
         let network = Network::through(&engine, Rates::default(), rng, Seen(estate.clone()));
         let scene = Scene { network, estate, start: Instant::now() };
         let report = Report { writers: Vec::new(), left: 10 };
-        Self::reports(&scene.store(0)).create(&Key::from("r-1"), &report, &call()).await.expect("a free key");
+        Self::reports(&scene.store(0)).create("r-1", &report).await.expect("a free key");
         scene
     }
 
@@ -86,27 +82,27 @@ impl Scene {
                     next.writers.push(name.to_owned());
                     Decision::<_, ()>::Put(next)
                 };
-                reports.update_with_retry(&Key::from("r-1"), &call(), append).await.expect("the lease is held");
+                reports.update_with_retry("r-1", append).await.expect("the lease is held");
                 sleep(Duration::from_secs(7)).await;
             }
         };
-        Self::leases(&store).while_held("job", name, terms(), &call(), work).await.expect("a lease that is free");
+        Self::leases(&store).while_held("job", name, terms(), work).await.expect("a lease that is free");
     }
 
     /// Waits for the lease, and takes it.
     async fn wait(&self, op: u64, name: &str) {
         let (leases, long) = (Self::leases(&self.store(op)), Duration::from_secs(25));
-        leases.acquire_within("job", name, terms(), long, &call()).await.expect("it ends before");
+        leases.acquire_within("job", name, terms(), long).await.expect("it ends before");
     }
 
     /// Takes 4 and leaves a note, once. The note remembers; the add is bare.
     async fn take(&self, op: u64) -> Result<(), TransactError<()>> {
         let store = self.store(op);
         let mut reads = Reads::new();
-        let note = reads.later("note", &store.table::<Note>(NOTES), &Key::from("n-1"));
-        let report = reads.item("report", &Self::reports(&store), &Key::from("r-1"));
-        let (transactions, call) = (store.transactions(), call());
-        let taken = transactions.transact_with_retry(reads, &call, |attempt| {
+        let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
+        let report = reads.item("report", &Self::reports(&store), "r-1");
+        let transactions = store.transactions();
+        let taken = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(note)?.is_some() {
                 return Ok(Plan::Keep(()));
             }
@@ -176,7 +172,7 @@ fn work_under_a_lease_that_dies_at_any_point_never_writes_after_the_next_holder(
 fn a_wait_for_a_lease_that_dies_at_any_point_keeps_it_from_others_for_one_length_at_most() {
     let points = at_each_point(async |waits, fate| {
         let scene = Scene::set(fate).await;
-        let before = Scene::leases(&scene.store(0)).acquire("job", "zero", terms(), &call()).await.expect("free");
+        let before = Scene::leases(&scene.store(0)).acquire("job", "zero", terms()).await.expect("free");
         let died = scene.dies(waits, scene.wait(KILLED, "one")).await;
         scene.wait(KILLED + 1, "two").await;
         scene.deliver_late();

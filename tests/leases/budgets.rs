@@ -1,6 +1,6 @@
 //! What leases and children cost, by counting what the engine was asked.
 
-use super::world::{World, acquire, call, ensure, ensure_under, release, renew, shown_child, shown_lease, terms};
+use super::world::{World, acquire, ensure, ensure_under, release, renew, shown_child, shown_lease, terms};
 use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
 use crate::harness::functions::CHILDREN;
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 async fn an_acquire_a_renewal_and_a_release_cost_one_write_each_and_a_look_one_read() {
     let world = World::new();
     let counts = || world.engine.take_counts();
-    let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
     assert_eq!(counts(), (0, 1));
     for _ in 0..3 {
         world.pass(5_000).await;
-        world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+        world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
         assert_eq!(counts(), (0, 1));
     }
-    world.app.leases.get("k", &call(5)).await.expect("read").expect("held");
+    world.app.leases.get("k").await.expect("read").expect("held");
     assert_eq!(counts(), (1, 0));
-    world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect_err("held");
+    world.app.leases.acquire("k", "a", terms(10_000)).await.expect_err("held");
     assert_eq!(counts(), (0, 1), "a refusal says who holds it");
-    world.app.leases.release(lease, &call(5)).await.expect("released");
+    world.app.leases.release(lease).await.expect("released");
     assert_eq!(counts(), (0, 1));
 }
 

@@ -31,12 +31,12 @@ fn noting(world: &World) -> (World, Sent) {
 #[tokio::test(start_paused = true)]
 async fn a_late_copy_of_an_acquire_does_not_take_the_lease_again_after_its_release() {
     let (world, sent) = noting(&World::new());
-    let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
-    world.app.leases.release(lease, &call(5)).await.expect("released");
+    let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
+    world.app.leases.release(lease).await.expect("released");
     let (operation, body) = sent.lock().expect("no panic")[0].clone();
     let (status, _) = world.engine.answer(&operation, &body);
     assert_eq!((status, world.row("k").get("holder")), (400, None), "nobody would hold it");
-    world.app.leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("it is free for others");
+    world.app.leases.acquire("k", "b", terms(10_000)).await.expect("it is free for others");
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,7 +51,7 @@ async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoev
         engine.raw("UpdateItem", &json!({"TableName": LEASES, "Key": key, "UpdateExpression": "REMOVE holder"}));
         lost()
     });
-    let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000), &call(5)).await;
+    let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000)).await;
     assert!(matches!(acquired, Err(AcquireError::Failed(Failure::OutcomeUnknown { .. }))), "{acquired:?}");
 }
 
@@ -59,14 +59,14 @@ async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoev
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_finds_what_a_late_copy_of_its_own_look_has_acquired() {
     let world = World::new();
-    let other = world.app.leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("acquired");
+    let other = world.app.leases.acquire("k", "b", terms(10_000)).await.expect("acquired");
     let (waiting, sent) = noting(&world);
-    let (patient, call) = (Duration::from_secs(30), call(60));
-    let waiter = waiting.app.leases.acquire_within("k", "a", terms(10_000), patient, &call);
+    let patient = Duration::from_secs(30);
+    let waiter = waiting.app.leases.acquire_within("k", "a", terms(10_000), patient);
     let late = async {
         tokio::time::sleep(Duration::from_millis(1)).await;
         let first = sent.lock().expect("no panic").first().cloned().expect("a first look");
-        world.app.leases.release(other, &super::world::call(5)).await.expect("released");
+        world.app.leases.release(other).await.expect("released");
         assert_eq!(world.engine.answer(&first.0, &first.1).0, 200, "it finds the lease free");
     };
     let (lease, ()) = tokio::join!(waiter, late);
@@ -84,7 +84,7 @@ async fn whoever_may_wait_longer_than_its_call_lasts_does_not_look_more_often() 
         world.acquired("k", "b", 900).await;
         let (waiting, sent) = noting(&world);
         let timeout = Duration::from_secs(timeout);
-        let held = waiting.app.leases.acquire_within("k", "a", terms(10_000), timeout, &call(lasts)).await;
+        let held = waiting.app.leases.in_call(&call(lasts)).acquire_within("k", "a", terms(10_000), timeout).await;
         assert!(matches!(held, Err(AcquireError::Held { .. })), "{held:?}");
         let looks = sent.lock().expect("no panic").len();
         assert!(looks as u64 <= 1 + 2 * (lasts / 10 + 1), "{looks} looks in {lasts} s");
@@ -111,7 +111,7 @@ async fn work_that_is_always_ready_does_not_keep_its_lease_from_being_renewed() 
             tokio::task::yield_now().await;
         }
     };
-    let held = world.app.leases.while_held("k", "a", terms(10_000), &call(100), greedy).await;
+    let held = world.app.leases.while_held("k", "a", terms(10_000), greedy).await;
     time.abort();
     held.expect("held to the end");
     assert_eq!(world.row("k")["renewals"], json!({"N": "4"}));
@@ -175,7 +175,7 @@ async fn a_demand_that_is_ahead_of_the_lease_is_unknown_as_long_as_a_copy_is_on_
         world.send(&event).await.says(412, "version_conflict");
     }
     let token = world.app.leases.token("k", token);
-    let far = world.app.leases.renew_at(&token, Some(u64::MAX), terms(10_000), &call(5)).await;
+    let far = world.app.leases.renew_at(&token, Some(u64::MAX), terms(10_000)).await;
     assert!(matches!(far, Err(LeaseError::Conflict(_))), "{far:?}");
 }
 
@@ -258,8 +258,8 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     let world = World::new();
     let client = world.engine.client();
     let (counts, key) = (Store::new(&client).table::<Count>(CHILDREN), Key::from("c"));
-    counts.create(&key, &Count { n: 1 }, &call(5)).await.expect("created");
-    let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    counts.create(&key, &Count { n: 1 }).await.expect("created");
+    let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
     let overtaking = client_whose(&world.engine, |engine, write, operation, body| {
         if write == 0 && operation == "TransactWriteItems" {
             let update = |table: &str, key: Value, expression: &str| {
@@ -280,7 +280,8 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     let item = reads.item("count", &store.table::<Count>(CHILDREN), &key);
     let required = reads.lease("lease", lease.token());
     let (transactions, call) = (store.transactions(), call(5));
-    let counted = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = transactions.in_call(&call);
+    let counted = transactions.transact_with_retry(reads, |attempt| {
         let count = attempt.get(item)?.expect("it is there").value;
         if count.n > 1 {
             attempt.check_rest()?;

@@ -18,7 +18,7 @@ async fn faring(ways: &'static [Way]) -> World {
 async fn faring_on(world: &World, ways: &'static [Way]) -> World {
     let way = |request: usize| request.checked_sub(1).and_then(|n| ways.get(n)).copied().unwrap_or(Answered(10));
     let world = world.reached_by(&client_that(&world.engine, way));
-    world.app.leases.get("another", &call(1)).await.expect("answered");
+    world.app.leases.get("another").await.expect("answered");
     world.engine.take_log();
     world
 }
@@ -33,7 +33,7 @@ async fn an_acquire_whose_answer_is_lost_costs_exactly_one_request_more() {
         let ways: &'static [Way] = if lost == Dropped { &[Dropped] } else { &[AnswerLost] };
         let world = faring(ways).await;
         let began = world.clock.now();
-        let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
         let took = world.clock.now() - began;
         assert!(took < 200, "it does not wait until the lease ends: {took} ms");
         let asked = world.engine.take_log().len() + usize::from(lost == Dropped);
@@ -63,11 +63,11 @@ async fn an_acquire_through_the_function_whose_answer_is_lost_is_answered_201() 
 async fn a_renewal_whose_answer_is_lost_is_recognised_and_not_made_twice() {
     for ways in [&[Answered(10), AnswerLost][..], &[Answered(10), AnswerLost, AnswerLost, AnswerLost]] {
         let world = faring(ways).await;
-        let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
         world.pass(5_000).await;
         world.engine.take_log();
         let began = world.clock.now();
-        world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+        world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
         let took = world.clock.now() - began;
         assert_eq!((world.engine.take_counts(), lease.renewals()), ((0, ways.len()), 1));
         assert_eq!(number(&world.row("k"), "renewals"), 1);
@@ -97,9 +97,9 @@ async fn a_renewal_by_token_alone_whose_answer_is_lost_is_recognised_too() {
 #[tokio::test(start_paused = true)]
 async fn a_release_whose_answer_is_lost_is_released_by_one_request_more() {
     for world in [faring(&[Answered(10), AnswerLost]).await, faring(&[Answered(10), AnswerLost]).await] {
-        let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
         world.engine.take_log();
-        world.app.leases.release(lease, &call(5)).await.expect("released");
+        world.app.leases.release(lease).await.expect("released");
         assert_eq!(world.engine.take_counts(), (0, 2));
         assert_eq!(world.row("k").get("holder"), None);
     }
@@ -115,11 +115,11 @@ async fn a_lost_release_at_a_number_of_renewals_is_refused_only_if_the_lease_has
     for (demanded, is_known) in [(0, true), (1, true), (3, false)] {
         let world = faring(&[Answered(10), Answered(10), Answered(10), AnswerLost]).await;
         let leases = &world.app.leases;
-        let mut lease = leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        let mut lease = leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
         for _ in 0..2 {
-            leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+            leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
         }
-        let released = leases.release_at(lease.token(), Some(demanded), &call(5)).await;
+        let released = leases.release_at(lease.token(), Some(demanded)).await;
         assert_eq!(matches!(&released, Err(LeaseError::Conflict(now)) if now.renewals == 2), is_known, "{released:?}");
         assert_eq!(is_unknown(&released), !is_known, "{released:?}");
     }
@@ -128,38 +128,38 @@ async fn a_lost_release_at_a_number_of_renewals_is_refused_only_if_the_lease_has
 #[tokio::test(start_paused = true)]
 async fn a_transaction_in_flight_is_no_lost_lease() {
     let world = faring(&[InTransaction, Answered(10), InTransaction, InTransaction, Answered(10), InTransaction]).await;
-    let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
-    world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
-    world.app.leases.release(lease, &call(5)).await.expect("released");
+    let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
+    world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
+    world.app.leases.release(lease).await.expect("released");
     assert_eq!(world.engine.take_counts(), (0, 3), "a refused one is not asked of the engine");
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_renewal_that_failed_loses_no_lease() {
     let world = faring(&[Answered(10), Dropped, Dropped, Dropped, Dropped]).await;
-    let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
     let before = lease.clone();
     world.pass(5_000).await;
-    let failed = world.app.leases.renew(&mut lease, terms(10_000), &call(1)).await;
+    let failed = world.app.leases.in_call(&call(1)).renew(&mut lease, terms(10_000)).await;
     assert!(is_unknown(&failed), "{failed:?}");
     assert_eq!((lease.at(), lease.remaining()), (before.at(), before.remaining()), "it is as it was before");
     assert!(!lease.remaining().is_zero());
-    world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
     assert_eq!((lease.renewals(), lease.token()), (1, before.token()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_later_renewal_adopts_one_that_landed_unknown() {
     let world = faring(&[Answered(10), AnswerLost, AnswerLost, AnswerLost, AnswerLost]).await;
-    let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
     world.pass(5_000).await;
-    let unknown = world.app.leases.renew(&mut lease, terms(10_000), &call(1)).await;
+    let unknown = world.app.leases.in_call(&call(1)).renew(&mut lease, terms(10_000)).await;
     assert!(is_unknown(&unknown), "{unknown:?}");
     assert_eq!((lease.renewals(), number(&world.row("k"), "renewals")), (0, 1));
     world.engine.take_log();
-    world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
     assert_eq!((lease.renewals(), world.engine.take_counts()), (2, (0, 2)));
-    world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await.expect("renewed");
+    world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
     assert_eq!((lease.renewals(), world.engine.take_counts()), (3, (0, 1)), "and knows again where it is");
 }
 
@@ -211,8 +211,8 @@ fn where_then(applied: bool, happens: fn(&Engine)) -> World {
 async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_never_fenced() {
     for applied in [true, false] {
         let world = where_then(applied, take_over);
-        let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
-        let released = world.app.leases.release(lease, &call(5)).await;
+        let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
+        let released = world.app.leases.release(lease).await;
         assert!(is_unknown(&released), "{released:?}");
         let world = where_then(applied, take_over);
         let token = world.acquired("k", "a", 60).await;
@@ -228,8 +228,8 @@ async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_ne
 async fn a_renewal_that_was_lost_before_somebody_else_acquired_finds_the_lease_lost() {
     for applied in [true, false] {
         let world = where_then(applied, take_over);
-        let mut lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
-        let renewed = world.app.leases.renew(&mut lease, terms(10_000), &call(5)).await;
+        let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
+        let renewed = world.app.leases.renew(&mut lease, terms(10_000)).await;
         assert!(matches!(renewed, Err(LeaseError::Fenced)), "{renewed:?}");
     }
 }
@@ -257,7 +257,7 @@ async fn an_acquire_that_was_lost_before_somebody_else_acquired_says_who_holds_i
         take_over(engine);
         lost()
     });
-    let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000), &call(5)).await;
+    let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000)).await;
     assert!(matches!(&acquired, Err(AcquireError::Held { holder, .. }) if holder == "b"), "{acquired:?}");
 }
 

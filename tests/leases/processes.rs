@@ -1,11 +1,11 @@
 //! Processes over real sockets: a holder that the system stops for longer than its lease, and functions that idle.
 
-use super::world::{acquire, call, ensure_under, renew, terms};
+use super::world::{acquire, ensure_under, renew, terms};
 use crate::harness::engine::{Asked, Engine, is_read, number, store};
 use crate::harness::functions::{CHILDREN, LEASES};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::{Server, patiently};
-use fencepost::{Decision, Key, Lease, Record, Table};
+use fencepost::{Decision, Lease, Record, Table};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
@@ -89,11 +89,11 @@ fn item(engine: &Engine) -> Value {
 /// Later, when the lease of the holder has ended, somebody else acquires it and writes.
 async fn take_over(engine: &Engine) -> Lease {
     let store = store(&engine.client(), || SystemTime::now() + LATER, || fastrand::u64(..));
-    let lease = store.leases(LEASES).acquire("k", "next", terms(60_000), &call(60)).await.expect("acquired");
+    let lease = store.leases(LEASES).acquire("k", "next", terms(60_000)).await.expect("acquired");
     let token = lease.token();
     let items: Table<Count> = store.table(ITEMS);
     let one_more = |count: &Count| Decision::<_, ()>::Put(Count { writes: count.writes + 1, by: token.number() });
-    items.fenced_by(token).update_with_retry(&Key::from("item-1"), &call(60), one_more).await.expect("written");
+    items.fenced_by(token).update_with_retry("item-1", one_more).await.expect("written");
     lease
 }
 
@@ -103,7 +103,7 @@ async fn stopped(kind: &str, how: &str) -> (String, Vec<Asked>) {
     let server = Server::start(TABLES).await;
     let engine = &server.engine;
     let items = store(&engine.client(), SystemTime::now, || fastrand::u64(..)).table(ITEMS);
-    items.create(&Key::from("item-1"), &Count { writes: 0, by: 0 }, &call(60)).await.expect("created");
+    items.create("item-1", &Count { writes: 0, by: 0 }).await.expect("created");
     let holder = Holder::start(kind, how, &server.endpoint());
     server.until("a third write", |_| number(&item(engine), "writes") >= 3).await;
     server.shut(ITEMS);

@@ -1,6 +1,6 @@
 //! Tokens rise whatever happens to a lease, and the row says what the contract says.
 
-use super::world::{World, acquire, call, release, renew, shown_lease, terms, token};
+use super::world::{World, acquire, release, renew, shown_lease, terms, token};
 use crate::harness::clock::millis;
 use crate::harness::engine::{number, store};
 use crate::harness::functions::LEASES;
@@ -89,7 +89,7 @@ async fn a_token_is_a_number_that_every_reader_of_json_keeps() {
 #[tokio::test(start_paused = true)]
 async fn what_is_left_goes_by_whichever_clock_has_less() {
     let world = World::new();
-    let lease = world.app.leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
     let left = || millis(lease.remaining());
     world.pass(3_000).await;
     assert_eq!(left(), 7_000);
@@ -99,7 +99,7 @@ async fn what_is_left_goes_by_whichever_clock_has_less() {
     // Here the time of day has stopped.
     let stopped = || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
     let leases = store(&world.engine.client(), stopped, || fastrand::u64(..)).leases(LEASES);
-    let lease = leases.acquire("j", "a", terms(10_000), &call(5)).await.expect("acquired");
+    let lease = leases.acquire("j", "a", terms(10_000)).await.expect("acquired");
     world.pass(3_000).await;
     assert_eq!(millis(lease.remaining()), 7_000);
     world.pass(7_000).await;
@@ -112,16 +112,16 @@ async fn clocks_may_be_as_far_apart_as_is_said() {
         let world = World::new();
         let leases = world.clock.store(&world.engine.client()).leases(LEASES);
         let leases = leases.with_clock_skew(Duration::from_millis(skew));
-        leases.acquire("k", "a", terms(10_000), &call(5)).await.expect("acquired");
+        leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
         world.pass(10_000 + skew).await;
-        let held = leases.acquire("k", "b", terms(10_000), &call(5)).await.expect_err("held");
+        let held = leases.acquire("k", "b", terms(10_000)).await.expect_err("held");
         let AcquireError::Held { until, .. } = held else { panic!("{held:?}") };
         assert_eq!(millis(leases.free_in(until)), 1);
-        let stored = leases.get("k", &call(5)).await.expect("read").expect("held");
+        let stored = leases.get("k").await.expect("read").expect("held");
         assert_eq!(millis(leases.remaining(&stored)), 0);
         world.pass(1).await;
-        assert_eq!(leases.get("k", &call(5)).await.expect("read"), None);
-        leases.acquire("k", "b", terms(10_000), &call(5)).await.expect("acquired");
+        assert_eq!(leases.get("k").await.expect("read"), None);
+        leases.acquire("k", "b", terms(10_000)).await.expect("acquired");
     }
 }
 

@@ -35,7 +35,7 @@ fn waiter(world: &World) -> (World, Looks) {
 
 async fn wait(world: &World, length: u64, timeout: u64) -> Result<Lease, AcquireError> {
     let timeout = Duration::from_millis(timeout);
-    world.app.leases.acquire_within("k", "waiter", terms(length), timeout, &call(1_000_000)).await
+    world.app.leases.acquire_within("k", "waiter", terms(length), timeout).await
 }
 
 /// At most three looks in each length of the lease, and in all one more than two a length.
@@ -56,12 +56,12 @@ async fn whoever_waits_for_a_holder_that_renews_looks_at_most_three_times_a_leng
     for length in [1_000, 10_000, 60_000] {
         for lengths in [1, 2, 5, 20] {
             let world = World::new();
-            let mut lease = world.app.leases.acquire("k", "a", terms(length), &call(5)).await.expect("acquired");
+            let mut lease = world.app.leases.acquire("k", "a", terms(length)).await.expect("acquired");
             let (waiting, looks) = waiter(&world);
             let renewing = async {
                 loop {
                     tokio::time::sleep(Duration::from_millis(length / 2)).await;
-                    world.app.leases.renew(&mut lease, terms(length), &call(5)).await.expect("renewed");
+                    world.app.leases.renew(&mut lease, terms(length)).await.expect("renewed");
                 }
             };
             let began = world.clock.now();
@@ -85,7 +85,7 @@ async fn whoever_wakes_up_at_the_end_and_finds_it_renewed_looks_no_more_often() 
     for length in [1_000, 10_000] {
         for late in [0, SKEW / 2, SKEW - 1] {
             let world = World::new();
-            let mut lease = world.app.leases.acquire("k", "a", terms(length), &call(5)).await.expect("acquired");
+            let mut lease = world.app.leases.acquire("k", "a", terms(length)).await.expect("acquired");
             tokio::time::sleep(Duration::from_millis(fastrand::u64(..length))).await;
             let (waiting, looks) = waiter(&world);
             let renewing = async {
@@ -93,7 +93,7 @@ async fn whoever_wakes_up_at_the_end_and_finds_it_renewed_looks_no_more_often() 
                     let ends = lease.expires_at().epoch_millis().expect("after 1970");
                     let pause = Duration::from_millis((ends + late).saturating_sub(world.clock.now()));
                     tokio::time::sleep(pause).await;
-                    world.app.leases.renew(&mut lease, terms(length), &call(5)).await.expect("renewed");
+                    world.app.leases.renew(&mut lease, terms(length)).await.expect("renewed");
                 }
             };
             let waited = tokio::select! {
@@ -112,7 +112,7 @@ async fn after_a_holders_death_its_lease_is_acquired_within_the_skew_and_a_twent
     for length in [1_000, 10_000, 60_000] {
         for number in 0..20 {
             let world = World::new();
-            let lease = world.app.leases.acquire("k", "dead", terms(length), &call(5)).await.expect("acquired");
+            let lease = world.app.leases.acquire("k", "dead", terms(length)).await.expect("acquired");
             let ends = lease.expires_at().epoch_millis().expect("after 1970");
             // One comes early, others any time before or shortly after its end.
             let begins = if number == 0 { 0 } else { fastrand::u64(..length + SKEW) };
@@ -136,12 +136,12 @@ async fn a_lease_that_is_given_back_early_is_found_within_a_length() {
     for length in [1_000, 10_000] {
         for _ in 0..20 {
             let world = World::new();
-            let lease = world.app.leases.acquire("k", "a", terms(10 * length), &call(5)).await.expect("acquired");
+            let lease = world.app.leases.acquire("k", "a", terms(10 * length)).await.expect("acquired");
             let (waiting, looks) = waiter(&world);
             let released_after = fastrand::u64(..5 * length);
             let releasing = async {
                 tokio::time::sleep(Duration::from_millis(released_after)).await;
-                world.app.leases.release(lease, &call(5)).await.expect("released");
+                world.app.leases.release(lease).await.expect("released");
                 world.clock.now()
             };
             let (acquired, released) = tokio::join!(wait(&waiting, length, 20 * length), releasing);
@@ -175,13 +175,13 @@ async fn a_lease_that_is_free_is_acquired_by_one_request_and_one_that_is_not_by_
 async fn whoever_waits_until_its_call_ends_is_told_who_holds_it() {
     let seed = seed();
     let world = World::new();
-    world.app.leases.acquire("k", "a", terms(900_000), &call(5)).await.expect("acquired");
+    world.app.leases.acquire("k", "a", terms(900_000)).await.expect("acquired");
     let (waiting, _) = waiter(&world);
     for (seconds, times) in [(1, 20), (10, 10)] {
         for _ in 0..times {
             let (began, timeout) = (world.clock.now(), Duration::from_mins(5));
             let length = terms(seconds * 1_000);
-            let waited = waiting.app.leases.acquire_within("k", "b", length, timeout, &call(seconds)).await;
+            let waited = waiting.app.leases.in_call(&call(seconds)).acquire_within("k", "b", length, timeout).await;
             assert!(
                 matches!(&waited, Err(AcquireError::Held { holder, .. }) if holder == "a"),
                 "seed {seed}: {waited:?}"

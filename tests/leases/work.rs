@@ -79,7 +79,7 @@ impl Traces {
 
 async fn held(world: &World, traces: &Traces, millis: u64) -> Result<(), WorkError> {
     let work = |_| traces.clone().work(world, millis);
-    world.app.leases.while_held("k", "a", terms(LENGTH), &call(1_000), work).await
+    world.app.leases.while_held("k", "a", terms(LENGTH), work).await
 }
 
 fn assert_about(sent: &Sent, expected: &[u64]) {
@@ -127,7 +127,7 @@ async fn the_lease_is_released_also_when_the_work_gives_an_error() {
     let failed = world
         .app
         .leases
-        .while_held("k", "a", terms(LENGTH), &call(1_000), async |token| {
+        .while_held("k", "a", terms(LENGTH), async |token| {
             assert_eq!((token.lease_key(), world.row("k")["holder"].clone()), ("k", json!({"S": "a"})));
             Err::<(), _>(token.number())
         })
@@ -149,7 +149,7 @@ async fn the_work_goes_on_while_a_renewal_is_slow() {
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_is_held_is_not_worked_under() {
     let (world, sent) = well();
-    let lease = world.app.leases.acquire("k", "b", terms(LENGTH), &call(5)).await.expect("acquired");
+    let lease = world.app.leases.acquire("k", "b", terms(LENGTH)).await.expect("acquired");
     let traces = Traces::default();
     let refused = held(&world, &traces, 1_000).await.expect_err("held");
     let WorkError::Held { holder, until } = refused else { panic!("{refused:?}") };
@@ -162,7 +162,7 @@ async fn a_lease_that_cannot_be_acquired_is_not_worked_under() {
     let (world, _) = world_where(|_| Way::Dropped);
     let traces = Traces::default();
     let work = |_| traces.clone().work(&world, 1_000);
-    let failed = world.app.leases.while_held("k", "a", terms(LENGTH), &call(3), work).await;
+    let failed = world.app.leases.in_call(&call(3)).while_held("k", "a", terms(LENGTH), work).await;
     assert!(matches!(failed, Err(WorkError::Failed(_))), "{failed:?}");
     assert_eq!(traces.polls.load(SeqCst), 0);
 }
@@ -266,14 +266,14 @@ async fn a_work_that_is_dropped_sends_nothing_any_more() {
         assert_eq!(world.row("k")["holder"], json!({"S": "a"}));
         traces.assert_ended(&world, after).await;
         assert_eq!(world.row("k")["holder"], json!({"S": "a"}), "it ends by itself");
-        world.app.leases.acquire("k", "b", terms(LENGTH), &call(5)).await.ok();
+        world.app.leases.acquire("k", "b", terms(LENGTH)).await.ok();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_is_dropped_sends_nothing() {
     let (world, sent) = well();
-    let lease: Lease = world.app.leases.acquire("k", "a", terms(LENGTH), &call(5)).await.expect("acquired");
+    let lease: Lease = world.app.leases.acquire("k", "a", terms(LENGTH)).await.expect("acquired");
     drop(lease);
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert_eq!((sent.lock().expect("no panic").len(), &world.row("k")["holder"]), (1, &json!({"S": "a"})));
@@ -285,7 +285,7 @@ async fn a_work_does_not_outlive_its_lease_when_its_call_has_ended() {
     let (world, sent) = well();
     let traces = Traces::default();
     let work = |_| traces.clone().work(&world, 60_000);
-    let worked = world.app.leases.while_held("k", "a", terms(LENGTH), &call(7), work).await;
+    let worked = world.app.leases.in_call(&call(7)).while_held("k", "a", terms(LENGTH), work).await;
     assert!(matches!(worked, Err(WorkError::Unknown { .. })), "{worked:?}");
     assert_about(&sent, &[0, 5_000]);
     traces.assert_ended(&world, 5_000 + LENGTH - TRIP).await;

@@ -1,8 +1,6 @@
 //! A cursor goes on where its page ended, whatever happened since, and belongs to one query.
 
-use super::messages::{
-    ByAuthor, ByNumber, ByRank, Message, all_numbers, call, engine, fill, key, message, numbers, table,
-};
+use super::messages::{ByAuthor, ByNumber, ByRank, Message, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::Engine;
 use fencepost::error::QueryError;
@@ -11,14 +9,12 @@ use fencepost::{Failure, Query, Record, Store, Table};
 
 /// The cursor of the first page.
 async fn cursor_of<T: Record>(query: Query<T>) -> String {
-    let call = call();
-    let page = query.pages(&call).next_page().await.expect("an answer").expect("a page");
+    let page = query.pages().next_page().await.expect("an answer").expect("a page");
     page.next.expect("another page").into()
 }
 
 async fn is_refused<T: Record>(query: Query<T>, cursor: &str) -> bool {
-    let call = call();
-    let answer = query.after(Some(cursor)).pages(&call).next_page().await;
+    let answer = query.after(Some(cursor)).pages().next_page().await;
     match answer {
         Err(QueryError::InvalidCursor) => true,
         Err(failed) => panic!("{failed:?}"),
@@ -33,10 +29,10 @@ async fn a_cursor_survives_the_creation_the_change_and_the_deletion_of_items() {
     fill(&table, "a", [10, 20, 30, 40]).await;
     let query = || table.query("a").limit(2);
     let cursor = cursor_of(query()).await;
-    table.delete(&key("a", 20), &call()).await.expect("it was there");
-    table.create(&key("a", 15), &message("ann", 0), &call()).await.expect("a free key");
-    table.create(&key("a", 25), &message("ann", 0), &call()).await.expect("a free key");
-    table.delete(&key("a", 30), &call()).await.expect("it was there");
+    table.delete(&key("a", 20)).await.expect("it was there");
+    table.create(&key("a", 15), &message("ann", 0)).await.expect("a free key");
+    table.create(&key("a", 25), &message("ann", 0)).await.expect("a free key");
+    table.delete(&key("a", 30)).await.expect("it was there");
     assert_eq!(all_numbers(query().after(Some(&cursor))).await, [25, 40]);
     // The row itself is gone, as when TTL has removed it.
     engine.raw(
@@ -113,7 +109,7 @@ async fn a_forged_key_under_the_right_digest_is_refused_or_harmless() {
     // The same names of table, index and partition, but the number is text there.
     let strange: Table<Strange> = theirs.table(super::messages::TABLE);
     for number in ["1", "2"] {
-        strange.create(&fencepost::Key::with_sort("a", number), &Strange {}, &call()).await.expect("a free key");
+        strange.create(("a", number), &Strange {}).await.expect("a free key");
     }
     let forged = cursor_of(strange.query("a").limit(1)).await;
     assert!(is_refused(ours.query("a"), &forged).await);
@@ -133,8 +129,7 @@ async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
     for (code, cursor) in [("ValidationException", None), ("AccessDeniedException", Some(cursor.as_str()))] {
         let client = client_whose(&engine, move |_, _, _, _| error(400, code));
         let table: Table<Message> = Store::new(&client).table(super::messages::TABLE);
-        let call = call();
-        let answer = table.query("a").after(cursor).pages(&call).next_page().await;
+        let answer = table.query("a").after(cursor).pages().next_page().await;
         assert!(matches!(answer, Err(QueryError::Failed(Failure::Rejected { .. }))), "{code}: {answer:?}");
     }
 }
@@ -165,15 +160,14 @@ async fn the_cursor_of_an_index_goes_on_among_items_of_one_rank() {
     let engine = engine();
     let table = table(&engine);
     for (room, number) in [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)] {
-        table.create(&key(room, number), &message("ann", 5), &call()).await.expect("a free key");
+        table.create(&key(room, number), &message("ann", 5)).await.expect("a free key");
     }
     for limit in 1..=4 {
         let mut seen = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let call = call();
             let query = table.query_index::<ByAuthor>("ann").limit(limit).after(cursor.as_deref());
-            let page = query.pages(&call).next_page().await.expect("an answer").expect("a page");
+            let page = query.pages().next_page().await.expect("an answer").expect("a page");
             seen.extend(page.items.iter().map(super::messages::place));
             cursor = page.next.map(String::from);
             if cursor.is_none() {
@@ -184,7 +178,6 @@ async fn the_cursor_of_an_index_goes_on_among_items_of_one_rank() {
         let all = [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)].map(|(room, number)| (room.to_owned(), number));
         assert_eq!(seen, all, "limit {limit}");
     }
-    let call = call();
-    let page = table.query_index::<ByNumber>(1).limit(2).pages(&call).next_page().await.expect("an answer");
+    let page = table.query_index::<ByNumber>(1).limit(2).pages().next_page().await.expect("an answer");
     assert_eq!(numbers(&page.expect("a page")), [1, 1]);
 }

@@ -1,8 +1,8 @@
 //! What the indexes of a table show, and how they are read.
 
 use super::messages::{
-    Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, RankByNumber, all, all_numbers, call, engine,
-    fill, key, message, place, table,
+    Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, RankByNumber, all, all_numbers, engine, fill, key,
+    message, place, table,
 };
 use fencepost::Decision;
 use fencepost::table::Sort;
@@ -14,7 +14,7 @@ async fn an_index_shows_its_partition_in_its_own_order() {
     for (room, number, author, rank) in
         [("a", 1, "ann", 30), ("b", 1, "ann", 10), ("a", 2, "bob", 20), ("a", 3, "ann", 20)]
     {
-        table.create(&key(room, number), &message(author, rank), &call()).await.expect("a free key");
+        table.create(&key(room, number), &message(author, rank)).await.expect("a free key");
     }
     let places =
         |pages: Vec<fencepost::Page<_>>| pages.iter().flat_map(|page| page.items.iter().map(place)).collect::<Vec<_>>();
@@ -45,13 +45,13 @@ async fn an_index_without_all_attributes_shows_a_smaller_record() {
     let table = table(&engine);
     fill(&table, "a", [1]).await;
     table
-        .update_with_retry(&key("a", 1), &call(), |now| {
+        .update_with_retry(&key("a", 1), |now| {
             Decision::<_, ()>::Put(super::messages::Message { rank: 7, ..now.clone() })
         })
         .await
         .expect("it is there");
     let page = all(table.query_index::<Headlines>("ann")).await.expect("pages").remove(0);
-    let current = table.get(&key("a", 1), &call()).await.expect("an answer").expect("a message");
+    let current = table.get(&key("a", 1)).await.expect("an answer").expect("a message");
     assert_eq!(page.items[0].value, Headline { author: "ann".to_owned(), rank: 7 });
     assert_eq!(page.items[0].at, Some(current.at), "the index has the version and the incarnation");
     let page = all(table.query_index::<Keys>("ann")).await.expect("pages").remove(0);
@@ -65,7 +65,7 @@ async fn a_deleted_item_leaves_every_index() {
     let table = table(&engine);
     fill(&table, "a", [1, 2, 3]).await;
     fill(&table, "b", [2]).await;
-    table.delete(&key("a", 2), &call()).await.expect("it was there");
+    table.delete(&key("a", 2)).await.expect("it was there");
     assert_eq!(all_numbers(table.query_index::<ByRank>("a")).await, [3, 1]);
     assert_eq!(all_numbers(table.query_index::<ByAuthor>("ann")).await, [3, 2, 1], "the 2 of another room");
     assert_eq!(all_numbers(table.query_index::<Keys>("ann")).await, [1, 2, 3]);

@@ -3,10 +3,9 @@
 use crate::harness::engine::Engine;
 use fencepost::error::QueryError;
 use fencepost::table::{Index, IndexScope, Listed, Page, Projection};
-use fencepost::{Call, Deadline, Key, Query, Record, Store, Table};
+use fencepost::{Key, Query, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::time::Duration;
 
 pub const TABLE: &str = "Messages";
 
@@ -135,18 +134,14 @@ pub fn table(engine: &Engine) -> Table<Message> {
     Store::new(&engine.client()).table(TABLE)
 }
 
-pub fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_mins(10)))
-}
-
 pub fn key(room: &str, number: i64) -> Key {
-    Key::with_sort(room, number)
+    Key::from((room, number))
 }
 
 /// Creates these messages of one room.
 pub async fn fill(table: &Table<Message>, room: &str, numbers: impl IntoIterator<Item = i64>) {
     for number in numbers {
-        table.create(&key(room, number), &message("ann", 100 - number), &call()).await.expect("a free key");
+        table.create(&key(room, number), &message("ann", 100 - number)).await.expect("a free key");
     }
 }
 
@@ -163,8 +158,8 @@ pub fn numbers<T>(page: &Page<T>) -> Vec<i64> {
 
 /// All pages of a query.
 pub async fn all<T: Record>(query: Query<T>) -> Result<Vec<Page<T>>, QueryError> {
-    let (call, mut all) = (call(), Vec::new());
-    let mut pages = query.pages(&call);
+    let mut all = Vec::new();
+    let mut pages = query.pages();
     while let Some(page) = pages.next_page().await? {
         all.push(page);
     }

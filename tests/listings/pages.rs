@@ -1,6 +1,6 @@
 //! What a page holds, what it costs, and where it ends.
 
-use super::messages::{all, all_numbers, call, engine, fill, key, message, numbers, table};
+use super::messages::{all, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::engine::Engine;
 use fencepost::error::QueryError;
 use fencepost::table::Sort;
@@ -21,7 +21,7 @@ async fn a_listing_has_the_items_of_its_partition_in_the_order_of_the_sort_key()
     let page = all(table.query("cellar")).await.expect("pages").remove(0);
     let item = page.items.into_iter().next().expect("an item");
     assert_eq!((item.key.clone(), item.version().map(fencepost::Version::get)), (key("cellar", 7), Some(1)));
-    let read = table.get(&key("cellar", 7), &call()).await.expect("an answer");
+    let read = table.get(&key("cellar", 7)).await.expect("an answer");
     assert_eq!(item.versioned(), read);
 }
 
@@ -64,11 +64,11 @@ async fn deleted_items_are_left_out_and_do_not_shorten_a_page() {
     let table = table(&engine);
     fill(&table, "attic", 1..=12).await;
     for number in [2, 3, 4, 5, 6, 9, 12] {
-        table.delete(&key("attic", number), &call()).await.expect("it was there");
+        table.delete(&key("attic", number)).await.expect("it was there");
     }
     let pages = all(table.query("attic").limit(2)).await.expect("pages");
     assert_eq!(pages.iter().map(numbers).collect::<Vec<_>>(), [vec![1, 7], vec![8, 10], vec![11]]);
-    table.create(&key("attic", 4), &message("bob", 1), &call()).await.expect("a free key");
+    table.create(&key("attic", 4), &message("bob", 1)).await.expect("a free key");
     assert_eq!(all_numbers(table.query("attic").descending().limit(3)).await, [11, 10, 8, 7, 4, 1]);
 }
 
@@ -78,10 +78,9 @@ async fn a_page_that_meets_only_tombstones_ends_after_ten_reads_and_says_where_t
     let table = table(&engine);
     fill(&table, "attic", 1..=25).await;
     for number in 1..=24 {
-        table.delete(&key("attic", number), &call()).await.expect("it was there");
+        table.delete(&key("attic", number)).await.expect("it was there");
     }
-    let call = call();
-    let mut pages = table.query("attic").limit(1).pages(&call);
+    let mut pages = table.query("attic").limit(1).pages();
     engine.take_log();
     let first = pages.next_page().await.expect("an answer").expect("a page");
     assert_eq!((first.items.len(), first.next.is_some(), engine.take_counts()), (0, true, (10, 0)));
@@ -98,8 +97,7 @@ async fn the_pages_are_a_stream_too() {
     let engine = engine();
     let table = table(&engine);
     fill(&table, "attic", 1..=5).await;
-    let call = call();
-    let stream = table.query("attic").limit(2).pages(&call).into_stream();
+    let stream = table.query("attic").limit(2).pages().into_stream();
     let pages: Vec<_> = std::pin::pin!(stream).try_collect().await.expect("pages");
     assert_eq!(pages.iter().map(numbers).collect::<Vec<_>>(), [vec![1, 2], vec![3, 4], vec![5]]);
 }
@@ -110,8 +108,7 @@ async fn a_row_that_cannot_be_read_is_named_and_is_not_taken_for_the_end() {
     let table = table(&engine);
     fill(&table, "attic", 1..=3).await;
     damage(&engine, 2);
-    let call = call();
-    let mut pages = table.query("attic").limit(1).pages(&call);
+    let mut pages = table.query("attic").limit(1).pages();
     assert_eq!(numbers(&pages.next_page().await.expect("an answer").expect("a page")), [1]);
     for _ in 0..2 {
         let failed = pages.next_page().await.expect_err("it is damaged");
@@ -126,8 +123,7 @@ async fn a_stream_of_pages_ends_after_its_first_error() {
     let table = table(&engine);
     fill(&table, "attic", 1..=3).await;
     damage(&engine, 2);
-    let call = call();
-    let stream = table.query("attic").limit(1).pages(&call).into_stream();
+    let stream = table.query("attic").limit(1).pages().into_stream();
     let pages: Vec<_> = std::pin::pin!(stream).take(5).map(|page| page.map(|page| numbers(&page)).ok()).collect().await;
     assert_eq!(pages, [Some(vec![1]), None]);
 }
@@ -154,7 +150,7 @@ struct Note {
 async fn a_table_without_a_sort_key_has_one_item_per_partition_and_takes_no_bound() {
     let engine = Engine::with_tables(&[("Notes", "noteId")]);
     let notes: Table<Note> = Store::new(&engine.client()).table("Notes");
-    notes.create(&"n-1".into(), &Note { text: "x".to_owned() }, &call()).await.expect("a free key");
+    notes.create("n-1", &Note { text: "x".to_owned() }).await.expect("a free key");
     let pages = all(notes.query("n-1").limit(1)).await.expect("pages");
     assert_eq!((pages.len(), pages[0].items.len(), pages[0].next.is_none()), (1, 1, true));
     engine.take_log();
@@ -173,6 +169,6 @@ async fn a_query_without_time_is_unavailable_and_its_pages_can_be_asked_for_agai
             .table(super::messages::TABLE);
     tokio::time::pause();
     let call = Call::new(Deadline::within(Duration::from_secs(2)));
-    let failed = table.query("attic").pages(&call).next_page().await.expect_err("nobody answers");
+    let failed = table.in_call(&call).query("attic").pages().next_page().await.expect_err("nobody answers");
     assert!(matches!(failed, QueryError::Failed(Failure::Unavailable { .. })), "{failed}");
 }

@@ -7,7 +7,7 @@ use crate::harness::functions::LEASES;
 use crate::harness::maintenance::{options, run_over, run_with};
 use crate::harness::restore::rows;
 use fencepost::maintenance::{Found, Task};
-use fencepost::{Call, Deadline, Decision, Key, Names, Record, Settings, Store, Table};
+use fencepost::{Decision, Names, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -24,10 +24,6 @@ impl Record for Account {
     const SETTINGS: Settings = Settings::without_ttl().shared_with_versioned_writers().swept();
 }
 
-fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(30)))
-}
-
 fn foreign(version: u64) -> Value {
     json!({"_version": {"N": version.to_string()}, "balance": {"N": "10"}})
 }
@@ -38,7 +34,7 @@ async fn adopt(engine: &Engine) -> Found {
 
 async fn add_one(table: &Table<Account>, id: &str) -> u64 {
     let decide = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
-    table.update_with_retry(&Key::from(id), &call(), decide).await.expect("a change").value.balance
+    table.update_with_retry(id, decide).await.expect("a change").value.balance
 }
 
 #[tokio::test]
@@ -51,7 +47,7 @@ async fn foreign_rows_get_the_next_version_an_incarnation_and_a_memory_and_keep_
     let last = (1u64 << 53) - 1;
     put(&engine, "last", &foreign(last));
     let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    table.create(&Key::from("own"), &Account { balance: 10 }, &call()).await.expect("a free key");
+    table.create("own", &Account { balance: 10 }).await.expect("a free key");
     let (own, before) = (row(&engine, "own"), rows(&engine, TABLE));
 
     let counted = run_over(&engine.client(), TABLE, Task::Adopt, false).await.expect("a dry run");
@@ -197,7 +193,7 @@ async fn a_row_that_is_adopted_again_has_another_incarnation() {
 async fn leases_and_mappings_are_not_adopted() {
     let engine = Engine::with_tables(&[(LEASES, "leaseKey"), ("Mappings", "hostIp")]);
     let terms = fencepost::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
-    Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms, &call()).await.expect("free");
+    Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms).await.expect("free");
     let mapping = json!({"hostIp": {"S": "10.0.0.1"}, "creationTimestamp": {"N": "1"}, "instanceId": {"S": "i-1"}});
     engine.raw("PutItem", &json!({"TableName": "Mappings", "Item": mapping}));
     for (table, part) in [(LEASES, "has leases, which have no version"), ("Mappings", "the newest instance wins")] {

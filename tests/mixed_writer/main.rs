@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::Client;
 use fastrand::Rng;
 use fencepost::error::{AddError, UpdateError, VersionedUpdateError};
 use fencepost::lambda::{client_from_env, https_client};
-use fencepost::{Add, Call, Deadline, Decision, Failure, Key, Names, Record, Settings, Source, Store, Table};
+use fencepost::{Add, Decision, Failure, Key, Names, Record, Settings, Source, Store, Table};
 use losing::{Losses, losing};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -54,11 +54,7 @@ fn item_id(number: usize) -> String {
 }
 
 fn key(id: &str) -> Key {
-    Key::with_sort("shop-1", id)
-}
-
-fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_mins(1)))
+    Key::from(("shop-1", id))
 }
 
 /// What became of the increments.
@@ -98,7 +94,7 @@ fn unexpected(error: impl std::fmt::Debug) -> Failure {
 
 async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
     let one_more = |item: &Item| Decision::<_, ()>::Put(item.and(1));
-    match items.update_with_retry(&key(id), &call(), one_more).await {
+    match items.update_with_retry(&key(id), one_more).await {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) => Err(failure),
         Err(error) => Err(unexpected(error)),
@@ -106,7 +102,7 @@ async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
 }
 
 async fn add(items: &Table<Item>, id: &str) -> Result<(), Failure> {
-    match items.add(&key(id), &Add::to("stock", 1), &call()).await {
+    match items.add(&key(id), &Add::to("stock", 1)).await {
         Ok(_) => Ok(()),
         Err(AddError::Failed(failure)) => Err(failure),
         Err(error) => Err(unexpected(error)),
@@ -162,11 +158,11 @@ async fn increments(table: &str, chance: &mut Rng, items: usize, until: &Until, 
 /// Reads the first item, waits for a line of input, and changes the item at the version that it has read.
 async fn tag(items: &Table<Item>) -> Result<serde_json::Value, Source> {
     let key = key(&item_id(0));
-    let seen = items.get(&key, &call()).await?.ok_or("there is no item")?;
+    let seen = items.get(&key).await?.ok_or("there is no item")?;
     println!("{}", json!({"version": seen.version().get(), "stock": seen.value.stock}));
     stdin().read_line(&mut String::new())?;
     let change = |item: &Item| Decision::<_, ()>::Put(item.and(1000));
-    Ok(match items.update_at_version(&key, seen.at, &call(), change).await {
+    Ok(match items.update_at_version(&key, seen.at, change).await {
         Err(VersionedUpdateError::Conflict(current)) => json!({"answer": "conflict", "stock": current.value.stock}),
         Ok(changed) => json!({"answer": "applied", "stock": changed.value.stock}),
         Err(error) => json!({"answer": format!("{error:?}")}),
@@ -175,8 +171,8 @@ async fn tag(items: &Table<Item>) -> Result<serde_json::Value, Source> {
 
 /// Lists the items by a query of their partition.
 async fn list(items: &Table<Item>) -> Result<serde_json::Value, Source> {
-    let (call, mut count, mut stock) = (call(), 0, 0);
-    let mut pages = items.query("shop-1").pages(&call);
+    let (mut count, mut stock) = (0, 0);
+    let mut pages = items.query("shop-1").pages();
     while let Some(page) = pages.next_page().await? {
         count += page.items.len();
         stock += page.items.iter().map(|item| item.value.stock).sum::<i64>();
@@ -186,7 +182,7 @@ async fn list(items: &Table<Item>) -> Result<serde_json::Value, Source> {
 
 async fn delete(items: &Table<Item>, numbers: std::ops::Range<usize>) -> Result<serde_json::Value, Source> {
     for number in numbers.clone() {
-        items.delete(&key(&item_id(number)), &call()).await?;
+        items.delete(&key(&item_id(number))).await?;
     }
     Ok(json!({"deleted": numbers.len()}))
 }

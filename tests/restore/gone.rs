@@ -4,7 +4,7 @@
 use crate::harness::engine::{Engine, store};
 use crate::harness::restore::rows;
 use fencepost::error::{AddError, UpdateError};
-use fencepost::{Add, Call, Deadline, Decision, Failure, Key, Record, Store, Table};
+use fencepost::{Add, Decision, Failure, Key, Record, Store, Table};
 use fencepost_test::{Changes, Dynamo, Rates};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -50,11 +50,7 @@ const LOSSY: Rates = Rates {
 
 fn store_on(db: &Dynamo) -> Store {
     let (now, chance) = (db.clone(), db.clone());
-    store(&db.client(), move || now.now(), move || chance.random())
-}
-
-fn soon() -> Call {
-    Call::new(Deadline::within(ALLOWED))
+    store(&db.client(), move || now.now(), move || chance.random()).with_time_limit(ALLOWED)
 }
 
 /// Deletes a table. Gives what it had.
@@ -96,12 +92,12 @@ async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes
         let table: Table<Counter> = store.table(*name.lock().expect("no panic"));
         let add_one = |counter: &Counter| Decision::<_, ()>::Put(Counter { count: counter.count + 1 });
         let failed = match db.network().below(2) {
-            0 => match table.update_with_retry(&key, &soon(), add_one).await {
+            0 => match table.update_with_retry(&key, add_one).await {
                 Ok(_) => None,
                 Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("the counter was never deleted: {error}"),
             },
-            _ => match table.add(&key, &Add::to("count", 1), &soon()).await {
+            _ => match table.add(&key, &Add::to("count", 1)).await {
                 Ok(_) => None,
                 Err(AddError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("the counter was never deleted: {error}"),
@@ -130,7 +126,7 @@ async fn play(seed: u64, comes_back_as: &'static str) -> Told {
     let db = Dynamo::with_seam(seed, LOSSY, ());
     db.create_table(FIRST, Counter::PARTITION_KEY);
     let direct: Table<Counter> = Store::new(&db.engine().client()).table(FIRST);
-    direct.create(&Key::from(COUNTER), &Counter { count: 0 }, &soon()).await.expect("a free key");
+    direct.create(COUNTER, &Counter { count: 0 }).await.expect("a free key");
     let (name, changes) = (Arc::new(Mutex::new(FIRST)), Arc::new(Changes::default()));
     let mut writers = JoinSet::new();
     for _ in 0..3 {
@@ -170,19 +166,19 @@ async fn a_table_that_is_gone_is_said_to_be_at_once_and_its_items_are_never_said
     db.create_table(FIRST, Counter::PARTITION_KEY);
     let table: Table<Counter> = store_on(&db).table(FIRST);
     let key = Key::from(COUNTER);
-    let at = table.create(&key, &Counter { count: 1 }, &soon()).await.expect("a free key").at;
+    let at = table.create(&key, &Counter { count: 1 }).await.expect("a free key").at;
     let had = delete(db.engine(), FIRST);
     let begun = Instant::now();
     let is_gone = |failure: Failure| matches!(failure, Failure::Rejected { .. });
-    assert!(is_gone(table.get(&key, &soon()).await.expect_err("it is gone")));
-    let many = table.get_many(&[key.clone(), Key::from("c-2")], &soon()).await;
+    assert!(is_gone(table.get(&key).await.expect_err("it is gone")));
+    let many = table.get_many(&[key.clone(), Key::from("c-2")]).await;
     assert!(is_gone(many.expect_err("it is gone")));
-    let deleted = table.delete_at_version(&key, at, &soon()).await.expect_err("it is gone");
+    let deleted = table.delete_at_version(&key, at).await.expect_err("it is gone");
     assert!(deleted.to_string().contains("rejected"), "{deleted}");
     assert_eq!(db.log().len(), 4, "none of them is sent again");
     assert!(begun.elapsed() < Duration::from_secs(1));
     restore(db.engine(), FIRST, &had);
-    assert_eq!(table.get(&key, &soon()).await.expect("it is back").expect("it is there").at, at);
+    assert_eq!(table.get(&key).await.expect("it is back").expect("it is there").at, at);
 }
 
 /// The answer of the first send is lost, and the table is gone when the second one arrives. Nobody knows then.
@@ -193,7 +189,7 @@ async fn a_change_whose_answer_was_lost_is_unknown_when_its_resend_finds_no_tabl
         db.create_table(FIRST, Counter::PARTITION_KEY);
         let table: Table<Counter> = store_on(&db).table(FIRST);
         let key = Key::from(COUNTER);
-        let at = table.create(&key, &Counter { count: 1 }, &soon()).await.expect("a free key").at;
+        let at = table.create(&key, &Counter { count: 1 }).await.expect("a free key").at;
         let form = fencepost_test::Garbling::Page;
         let lost = if garbled {
             db.fault(fencepost_test::Fault::GarbledAs { form, executed: true }).of("UpdateItem").once()
@@ -207,7 +203,7 @@ async fn a_change_whose_answer_was_lost_is_unknown_when_its_resend_finds_no_tabl
         });
         let gone = gone.once();
         let put = |counter: &Counter| Decision::<_, ()>::Put(Counter { count: counter.count + 1 });
-        let updated = table.update_at_version(&key, at, &soon(), put).await.expect_err("nobody knows");
+        let updated = table.update_at_version(&key, at, put).await.expect_err("nobody knows");
         assert!(updated.to_string().starts_with("outcome unknown"), "{updated}");
         assert_eq!((lost.struck(), gone.struck()), (1, 1));
         let had = had.lock().expect("no panic").clone();

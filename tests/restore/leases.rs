@@ -5,7 +5,7 @@ use crate::harness::events::{Event, load};
 use crate::harness::functions::{CHILDREN, LEASES, Leasing};
 use crate::harness::restore::{Moment, SentWrites};
 use crate::harness::world::World;
-use fencepost::{Call, Deadline, Decision, Failure, Key, LeaseTerms, Record, Table, UpdateError};
+use fencepost::{Decision, Failure, LeaseTerms, Record, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
@@ -81,7 +81,7 @@ async fn tokens_rise_although_the_first_new_leader_has_a_clock_that_is_five_minu
     let behind = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now() - 5 * MINUTE);
     let leases = crate::harness::engine::store(&engine.client(), behind, || fastrand::u64(..)).leases(LEASES);
     let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
-    let lease = leases.acquire("k", "b", terms, &call()).await.expect("free");
+    let lease = leases.acquire("k", "b", terms).await.expect("free");
     assert!(lease.token().number() > before);
 }
 
@@ -107,13 +107,9 @@ struct Report {
     by: String,
 }
 
-fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(5)))
-}
-
 async fn report(table: &Table<Report>, by: &str) -> Result<(), UpdateError<()>> {
     let put = |_: &Report| Decision::Put(Report { by: by.to_owned() });
-    table.update_with_retry(&Key::from("r-1"), &call(), put).await.map(drop)
+    table.update_with_retry("r-1", put).await.map(drop)
 }
 
 /// An item under `fenced_by` alone goes back to the tokens that it knew. The next leader teaches it with its first write.
@@ -126,9 +122,9 @@ async fn an_item_that_only_remembers_tokens_refuses_old_ones_from_the_first_writ
     let terms = LeaseTerms::new(Duration::from_secs(1)).expect("long enough");
     let leader = async |holder: &str| {
         tokio::time::advance(Duration::from_mins(15)).await;
-        leases.acquire("k", holder, terms, &call()).await.expect("free").token().clone()
+        leases.acquire("k", holder, terms).await.expect("free").token().clone()
     };
-    table.create(&Key::from("r-1"), &Report { by: "nobody".to_owned() }, &call()).await.expect("a free key");
+    table.create("r-1", &Report { by: "nobody".to_owned() }).await.expect("a free key");
     let a = leader("a").await;
     report(&table.fenced_by(&a), "a").await.expect("applied");
     let moment = Moment::of(&engine);

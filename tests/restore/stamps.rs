@@ -7,7 +7,7 @@ use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::maintenance::{Found, RunError, Task};
-use fencepost::{Call, Deadline, Decision, Failure, Key, Record, Store, Table};
+use fencepost::{Decision, Failure, Key, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -26,10 +26,6 @@ impl Record for Note {
     const ATTRIBUTES: &'static [&'static str] = &["text"];
 }
 
-fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(30)))
-}
-
 fn note(text: &str) -> Note {
     Note { text: text.to_owned() }
 }
@@ -40,9 +36,9 @@ async fn notes(count: usize, length: usize) -> (Engine, Table<Note>) {
     let table = Store::new(&engine.client()).table(TABLE);
     for number in 0..count {
         let key = Key::from(format!("n-{number}"));
-        table.create(&key, &note(&"x".repeat(length)), &call()).await.expect("a free key");
+        table.create(&key, &note(&"x".repeat(length))).await.expect("a free key");
     }
-    table.delete(&Key::from("n-0"), &call()).await.expect("a note");
+    table.delete("n-0").await.expect("a note");
     let other = json!({KEY: {"S": "other"}, "_version": {"S": "seven"}, "version": {"N": "7"}});
     engine.raw("PutItem", &json!({"TableName": TABLE, "Item": other}));
     (engine, table)
@@ -100,19 +96,19 @@ async fn a_table_of_many_pages_is_read_page_by_page() {
 #[tokio::test]
 async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
     let (engine, table) = notes(2, 10).await;
-    let key = Key::from("n-1");
-    let old = table.get(&key, &call()).await.expect("an answer").expect("a note");
+    let key = "n-1";
+    let old = table.get(key).await.expect("an answer").expect("a note");
     run(table.store()).await.expect("a run");
     let table = Store::new(&engine.client()).table::<Note>(TABLE);
     let put = |_: &Note| Decision::<_, ()>::Put(note("new"));
-    table.update_at_version(&key, old.at, &call(), put).await.expect_err("stale");
-    table.delete_at_version(&key, old.at, &call()).await.expect_err("stale");
-    let new = table.get(&key, &call()).await.expect("an answer").expect("a note");
+    table.update_at_version(key, old.at, put).await.expect_err("stale");
+    table.delete_at_version(key, old.at).await.expect_err("stale");
+    let new = table.get(key).await.expect("an answer").expect("a note");
     assert_eq!((new.version(), &new.value), (old.version(), &old.value));
-    let changed = table.update_at_version(&key, new.at, &call(), put).await.expect("current");
+    let changed = table.update_at_version(key, new.at, put).await.expect("current");
     assert_eq!(changed.version(), old.version().next());
     // A tombstone is a row too: its next item goes on from its version.
-    let created = table.create(&Key::from("n-0"), &note("again"), &call()).await.expect("only a tombstone");
+    let created = table.create("n-0", &note("again")).await.expect("only a tombstone");
     assert_eq!(created.version().get(), 3);
 }
 
@@ -166,11 +162,11 @@ async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong
         Store::new(&client).table::<Note>(TABLE)
     };
     let put = |_: &Note| Decision::<_, ()>::Put(note("new"));
-    let updated = restamped_after_its_first_write("n-1").update_with_retry(&Key::from("n-1"), &call(), put).await;
+    let updated = restamped_after_its_first_write("n-1").update_with_retry("n-1", put).await;
     assert!(matches!(&updated, Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown()), "{updated:?}");
-    let created = restamped_after_its_first_write("n-2").create(&Key::from("n-2"), &note("mine"), &call()).await;
+    let created = restamped_after_its_first_write("n-2").create("n-2", &note("mine")).await;
     assert!(matches!(created, Err(CreateError::Exists(_))), "it was applied, and its caller is told that it was not");
-    assert_eq!(table.get(&Key::from("n-2"), &call()).await.expect("an answer").expect("a note").value, note("mine"));
+    assert_eq!(table.get("n-2").await.expect("an answer").expect("a note").value, note("mine"));
 }
 
 /// An answer that is lost is followed by the same write, which finds its own incarnation.
@@ -211,7 +207,7 @@ async fn a_run_that_ended_early_is_made_again() {
 async fn a_table_of_leases_is_refused_with_what_to_do_instead() {
     let engine = Engine::with_tables(&[(LEASES, "leaseKey")]);
     let terms = fencepost::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
-    Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms, &call()).await.expect("free");
+    Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms).await.expect("free");
     let before = rows(&engine, LEASES);
     for write in [false, true] {
         let refused = run_over(&engine.client(), LEASES, Task::Restamp, write).await.expect_err("leases");
@@ -248,7 +244,7 @@ async fn rows_with_a_sort_key_are_told_apart() {
     let pages: Table<Page> = Store::new(&engine.client()).table("Pages");
     for number in 1..=3 {
         let page = Page { text: number.to_string() };
-        pages.create(&Key::with_sort("b", number), &page, &call()).await.expect("a free key");
+        pages.create(("b", number), &page).await.expect("a free key");
     }
     let found = run_over(&engine.client(), "Pages", Task::Restamp, true).await.expect("a run");
     assert_eq!(counted(found), (3, 0, 0, 0));

@@ -1,11 +1,9 @@
 //! Today's build reads every row that the recorded build left, and changes it once.
 
 use super::recorded::{flat, read};
-use super::scene::{
-    ENDED, Rows, Scene, Task, acquired, brighter, call, child, event, order, registered, stocked, token_of,
-};
+use super::scene::{ENDED, Rows, Scene, Task, acquired, brighter, child, event, order, registered, stocked, token_of};
 use crate::harness::events::load;
-use fencepost::{Decision, Failure, Key, UpdateError};
+use fencepost::{Decision, Failure, UpdateError};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -189,10 +187,10 @@ async fn leases(morning: &mut Morning) {
     let token = token_of(&morning.rows, "held");
     let next = |task: &Task| Decision::<Task, ()>::Put(Task { step: task.step + 1 });
     for id in ["guarded", "done"] {
-        let key = Key::from(id);
-        let late = morning.scene.tasks(token - 1).update_with_retry(&key, &call(), next).await;
+        let key = id;
+        let late = morning.scene.tasks(token - 1).update_with_retry(key, next).await;
         assert!(matches!(late, Err(UpdateError::Failed(Failure::Fenced))), "an old leader");
-        let task = morning.scene.tasks(token).update_with_retry(&key, &call(), next).await.expect("the leader");
+        let task = morning.scene.tasks(token).update_with_retry(key, next).await.expect("the leader");
         assert_eq!(task.value.step, 2);
         assert_eq!(morning.changed_once("Tasks", id)["_fence"]["N"], token.to_string());
     }

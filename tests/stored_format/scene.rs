@@ -10,7 +10,7 @@ use crate::harness::world::{ALLOWED, World, context};
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;
 use fencepost::lambda::respond_batch;
-use fencepost::{Call, Deadline, Key, Record, Store, Table};
+use fencepost::{Record, Store, Table};
 use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -292,14 +292,9 @@ async fn play_the_rest(scene: &Scene) {
     scene.done(&child("alone", None), 201).await;
     for id in ["guarded", "done"] {
         let tasks = scene.tasks(token_of(&scene.rows(), "held"));
-        tasks.create(&Key::from(id), &Task { step: 1 }, &call()).await.expect("created");
+        tasks.create(id, &Task { step: 1 }).await.expect("created");
     }
     scene.done(&child("fenced", Some(("held", token_of(&scene.rows(), "held")))), 201).await;
-}
-
-/// A call that has time.
-pub fn call() -> Call {
-    Call::new(Deadline::within(ALLOWED))
 }
 
 /// The token of a lease.

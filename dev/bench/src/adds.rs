@@ -4,9 +4,9 @@
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use crate::crowd::Outcome;
-use crate::table::{self, KEY, NAME};
+use crate::table::{KEY, NAME};
 use crate::wire::Wire;
-use fencepost::{Add, Clock, Key, Record, Rng, Settings, Store, Table};
+use fencepost::{Add, Clock, Record, Rng, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -119,7 +119,7 @@ impl<const R: u64> Scene<R> {
         let scene = Scene { wire, begun: Instant::now(), seeds, outcome: Rc::default() };
         // The names and values beside the filler have about 30 bytes.
         let hot = Hot { count: 0, filler: "x".repeat(bytes.saturating_sub(30)) };
-        scene.table().create(&Key::from("one"), &hot, &table::call()).await.expect("a free key");
+        scene.table().create("one", &hot).await.expect("a free key");
         let _ = scene.wire.take_requests();
         scene
     }
@@ -136,7 +136,7 @@ impl<const R: u64> Scene<R> {
     /// The table of a store that knows the item.
     async fn warm_table(&self) -> Table<Hot<R>> {
         let table = self.table();
-        table.get(&Key::from("one"), &table::call()).await.expect("an answer").expect("an item");
+        table.get("one").await.expect("an answer").expect("an item");
         add(&table).await;
         let _ = self.wire.take_requests();
         table
@@ -183,15 +183,15 @@ impl<const R: u64> Scene<R> {
         let mut outcome = self.outcome.take();
         outcome.requests = self.wire.take_requests();
         outcome.times.sort();
-        let key = Key::from("one");
-        outcome.count = self.table().get(&key, &table::call()).await.expect("an answer").expect("an item").value.count;
+        let key = "one";
+        outcome.count = self.table().get(key).await.expect("an answer").expect("an item").value.count;
         outcome
     }
 }
 
 /// Adds one. Returns whether that was acknowledged.
 async fn add<const R: u64>(table: &Table<Hot<R>>) -> bool {
-    table.add(&Key::from("one"), &Add::to("count", 1), &table::call()).await.is_ok()
+    table.add("one", &Add::to("count", 1)).await.is_ok()
 }
 
 fn block_on<A>(work: impl Future<Output = A>) -> A {

@@ -4,9 +4,9 @@
 //! Time is virtual, as in [`crate::crowd`]. Every client is separate.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
-use crate::table::{self, LEASES};
+use crate::table::LEASES;
 use crate::wire::{Loss, Wire};
-use fencepost::{Call, Clock, Deadline, Lease, LeaseTerms, Leases, Rng, Store};
+use fencepost::{Clock, Lease, LeaseTerms, Leases, Rng, Store};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -64,7 +64,7 @@ pub fn cycles(count: u32, hop: Duration) -> Cost {
         let begun = Instant::now();
         for _ in 0..count {
             let lease = acquired(&leases).await;
-            leases.release(lease, &table::call()).await.expect("released");
+            leases.release(lease).await.expect("released");
         }
         Cost { requests: world.wire.take_requests(), time: begun.elapsed() }
     })
@@ -84,9 +84,9 @@ pub fn waiters(hop: Duration, seed: u64) -> Wait {
             .map(|waiter| {
                 let (leases, at_work) = (world.leases(), at_work.clone());
                 tokio::task::spawn_local(async move {
-                    let (terms, call) = (LeaseTerms::new(WAITED_FOR).expect("long enough"), long());
+                    let terms = LeaseTerms::new(WAITED_FOR).expect("long enough");
                     let holder = format!("waiter-{waiter}");
-                    let lease = leases.acquire_within(KEY, &holder, terms, FOR_EVER, &call);
+                    let lease = leases.acquire_within(KEY, &holder, terms, FOR_EVER);
                     let lease = lease.await.expect("acquired in the end");
                     {
                         let (others, wait) = &mut *at_work.borrow_mut();
@@ -96,7 +96,7 @@ pub fn waiters(hop: Duration, seed: u64) -> Wait {
                     }
                     sleep(WORK).await;
                     at_work.borrow_mut().0 -= 1;
-                    leases.release(lease, &call).await.expect("released");
+                    leases.release(lease).await.expect("released");
                 })
             })
             .collect();
@@ -119,7 +119,7 @@ pub fn lost_acquire(loss: Loss, hop: Duration, seed: u64) -> Cost {
         let world = World::new(hop, seed);
         let leases = world.leases();
         let lease = acquired(&leases).await;
-        leases.release(lease, &table::call()).await.expect("released");
+        leases.release(lease).await.expect("released");
         let _ = world.wire.take_requests();
         world.wire.lose_next(loss);
         let begun = Instant::now();
@@ -140,15 +140,14 @@ pub fn succession(hop: Duration, seed: u64) -> Succession {
         let (holder, other) = (world.leases(), world.leases());
         let dies_after = LeaseTerms::LENGTH.mul_f64(2.0 + 2.0 * world.seeds.lock().expect("no panic").f64());
         let holding = tokio::task::spawn_local(async move {
-            let (terms, call) = (LeaseTerms::default(), long());
-            let held = holder.while_held(KEY, "holder", terms, &call, |_| sleep(FOR_EVER));
+            let terms = LeaseTerms::default();
+            let held = holder.while_held(KEY, "holder", terms, |_| sleep(FOR_EVER));
             drop(held.await);
         });
         sleep(hop * 4).await;
         let waits_since = Instant::now();
         let waiting = tokio::task::spawn_local(async move {
-            let call = long();
-            let next = other.acquire_within(KEY, "next", LeaseTerms::default(), FOR_EVER, &call);
+            let next = other.acquire_within(KEY, "next", LeaseTerms::default(), FOR_EVER);
             next.await.expect("acquired in the end");
             Instant::now()
         });
@@ -156,7 +155,7 @@ pub fn succession(hop: Duration, seed: u64) -> Succession {
         holding.abort();
         let died = Instant::now();
         let looks = world.leases();
-        let stored = looks.get(KEY, &table::call()).await.expect("an answer").expect("a lease");
+        let stored = looks.get(KEY).await.expect("an answer").expect("a lease");
         let until = fencepost::timestamp::Timestamp::from_epoch_millis(stored.expires_at).expect("a moment");
         let free = Instant::now() + looks.free_in(until);
         let next = waiting.await.expect("no panic");
@@ -191,12 +190,7 @@ impl World {
 }
 
 async fn acquired(leases: &Leases) -> Lease {
-    let call = table::call();
-    leases.acquire(KEY, "holder", LeaseTerms::default(), &call).await.expect("acquired")
-}
-
-fn long() -> Call {
-    Call::new(Deadline::within(FOR_EVER))
+    leases.acquire(KEY, "holder", LeaseTerms::default()).await.expect("acquired")
 }
 
 fn paused<A>(played: impl Future<Output = A>) -> A {

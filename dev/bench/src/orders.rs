@@ -264,7 +264,7 @@ async fn create(client: &Client, products: usize) {
     let product = new_product(STOCK, 0, Timestamp::from(SystemTime::UNIX_EPOCH));
     for number in 0..products {
         let key = Key::from(format!("p-{number}").as_str());
-        table.create(&key, &product, &table::call()).await.expect("a new product");
+        table.create(&key, &product).await.expect("a new product");
     }
 }
 

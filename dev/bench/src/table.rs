@@ -1,7 +1,7 @@
 //! The tables that the benchmarks use, and the counter in one of them.
 
 use dynoxide::Database;
-use fencepost::{Call, Deadline, Decision, Key, Record, Table};
+use fencepost::{Call, Deadline, Decision, Record, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub fn call() -> Call {
 /// # Panics
 /// If it cannot be created.
 pub async fn create(table: &Table<Counter>, id: &str) {
-    table.create(&Key::from(id), &Counter { count: 0 }, &call()).await.expect("a new counter");
+    table.create(id, &Counter { count: 0 }).await.expect("a new counter");
 }
 
 /// Raises the counter by one. Returns whether that was acknowledged.
@@ -75,5 +75,5 @@ pub async fn raise(table: &Table<Counter>, id: &str) -> bool {
 /// Raises the counter by one in this call. Returns whether that was acknowledged.
 pub async fn raise_in(table: &Table<Counter>, id: &str, call: &Call) -> bool {
     let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { count: counter.count + 1 });
-    table.update_with_retry(&Key::from(id), call, decide).await.is_ok()
+    table.in_call(call).update_with_retry(id, decide).await.is_ok()
 }

@@ -11,7 +11,7 @@ use crate::mapping::{MAPPINGS_TABLE, Mapping};
 use fencepost::http::{Ip, Problem};
 use fencepost::lambda::{Done, Outcome};
 use fencepost::lww::Deletion;
-use fencepost::{Call, Failure, Key, LwwTable, Source, Store};
+use fencepost::{Call, Failure, LwwTable, Source, Store};
 use futures_util::stream::{StreamExt, iter};
 use std::collections::{BTreeMap, BTreeSet};
 use task::{Task, newest_of_each, parse_task};
@@ -79,5 +79,5 @@ pub async fn handle(app: &App, bodies: &[&str], call: &Call) -> Vec<Outcome> {
 }
 
 async fn delete(app: &App, task: &Task, call: &Call) -> Result<Deletion, Failure> {
-    app.mappings.delete(&Key::from(task.ip.to_string()), &task.instance, call).await
+    app.mappings.in_call(call).delete(task.ip.to_string(), &task.instance).await
 }

@@ -15,7 +15,7 @@ use child::{Child, child_id, same_spec};
 use fencepost::error::TransactError;
 use fencepost::http::{Items, Problem, Request, Response};
 use fencepost::{
-    Call, CreateError, Failure, FencingToken, Key, Leases, Plan, Reads, Source, Store, Table, Transactions, Versioned,
+    Call, CreateError, Failure, FencingToken, Leases, Plan, Reads, Source, Store, Table, Transactions, Versioned,
 };
 use requests::{Held, parse_uid, parse_wanted};
 
@@ -129,7 +129,7 @@ async fn ensure(
 
 /// Creates the child if the key is free. Sends one write.
 async fn create(app: &App, id: &str, child: &Child, call: &Call) -> Result<Ensured, Failure> {
-    match app.children.table().create(&Key::from(id), child, call).await {
+    match app.children.table().in_call(call).create(id, child).await {
         Ok(created) => Ok(Ensured::Created(created)),
         Err(CreateError::Exists(there)) => Ok(Ensured::Existing(*there)),
         Err(CreateError::Failed(failure)) => Err(failure),
@@ -146,9 +146,10 @@ async fn create_under(
     call: &Call,
 ) -> Result<Ensured, Failure> {
     let mut reads = Reads::new();
-    let item = reads.item("child", app.children.table(), &Key::from(id));
+    let item = reads.item("child", app.children.table(), id);
     let lease = reads.lease("lease", token);
-    let ensured = app.transactions.transact_with_retry(reads, call, |attempt| {
+    let transactions = app.transactions.in_call(call);
+    let ensured = transactions.transact_with_retry(reads, |attempt| {
         if let Some(there) = attempt.get(item)? {
             return Ok(Plan::<_, Failure>::Keep(Ensured::Existing(there)));
         }
@@ -161,7 +162,7 @@ async fn create_under(
         // The child and the lease are not looked at in one moment. The child may exist by now, and it answers before
         // the fence does.
         Err(TransactError::Failed(Failure::Fenced)) => {
-            let there = app.children.table().get(&Key::from(id), call).await?;
+            let there = app.children.table().in_call(call).get(id).await?;
             there.map(Ensured::Existing).ok_or(Failure::Fenced)
         }
         Err(TransactError::Refused(failure) | TransactError::Failed(failure)) => Err(failure),

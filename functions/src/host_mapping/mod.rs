@@ -95,7 +95,7 @@ pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call)
 }
 
 async fn register(app: &App, ip: Ip, mapping: &Mapping, call: &Call) -> Result<Response, Problem> {
-    match app.mappings.register(&key(ip), mapping, call).await.map_err(Problem::from_repeatable)? {
+    match app.mappings.in_call(call).register(&key(ip), mapping).await.map_err(Problem::from_repeatable)? {
         Registration::New => Ok(Response::created(format!("/mappings/{ip}"), mapping.tag(), &to_json(ip, mapping))),
         Registration::Same => Ok(Response::ok(mapping.tag(), &to_json(ip, mapping))),
         Registration::Differs(current) => {
@@ -111,14 +111,14 @@ async fn register(app: &App, ip: Ip, mapping: &Mapping, call: &Call) -> Result<R
 }
 
 async fn get(app: &App, ip: Ip, preconditions: &Preconditions<MappingTag>, call: &Call) -> Result<Response, Problem> {
-    let mapping = app.mappings.get(&key(ip), call).await?;
+    let mapping = app.mappings.in_call(call).get(&key(ip)).await?;
     let mapping = mapping
         .ok_or_else(|| Problem::not_found("mapping_not_found", "no instance is registered with this address"))?;
     preconditions.respond(mapping.tag(), || to_json(ip, &mapping))
 }
 
 async fn delete(app: &App, ip: Ip, instance: &OrderKey, call: &Call) -> Result<Response, Problem> {
-    let deletion = app.mappings.delete(&key(ip), instance, call).await.map_err(Problem::from_repeatable)?;
+    let deletion = app.mappings.in_call(call).delete(&key(ip), instance).await.map_err(Problem::from_repeatable)?;
     Ok(Response::no_content(deletion.word()))
 }
 

@@ -118,10 +118,10 @@ async fn acquire(
     claim: Option<&IdempotencyClaim>,
     call: &Call,
 ) -> Result<Response, Problem> {
-    let (leases, holder) = (&app.leases, wanted.holder.as_str());
+    let (leases, holder) = (app.leases.in_call(call), wanted.holder.as_str());
     let acquired = match claim {
-        None => leases.acquire(key.as_str(), holder, wanted.terms, call).await.map(Acquired::New),
-        Some(claim) => leases.acquire_once(key.as_str(), holder, wanted.terms, claim, call).await,
+        None => leases.acquire(key.as_str(), holder, wanted.terms).await.map(Acquired::New),
+        Some(claim) => leases.acquire_once(key.as_str(), holder, wanted.terms, claim).await,
     };
     let shown = |lease: &Lease| Response::created(format!("/leases/{key}"), lease.at(), &lease_to_json(key, lease));
     match acquired {
@@ -146,7 +146,7 @@ async fn get(
     preconditions: &Preconditions<LeaseVersion>,
     call: &Call,
 ) -> Result<Response, Problem> {
-    let lease = app.leases.get(key.as_str(), call).await?.ok_or_else(not_found)?;
+    let lease = app.leases.in_call(call).get(key.as_str()).await?.ok_or_else(not_found)?;
     preconditions.respond(lease.at(), || {
         let holder = lease.holder.as_deref().unwrap_or_default();
         let expires_at = Timestamp::from_epoch_millis(lease.expires_at);
@@ -164,7 +164,7 @@ async fn renew(
 ) -> Result<Response, Problem> {
     let at = renewals(app, key, if_match, token, call).await?;
     let token = app.leases.token(key.as_str(), token);
-    let lease = app.leases.renew_at(&token, at, terms, call).await.map_err(problem)?;
+    let lease = app.leases.in_call(call).renew_at(&token, at, terms).await.map_err(problem)?;
     Ok(Response::ok(lease.at(), &lease_to_json(key, &lease)))
 }
 
@@ -176,7 +176,7 @@ async fn release(
     call: &Call,
 ) -> Result<Response, Problem> {
     let at = renewals(app, key, if_match, token, call).await?;
-    app.leases.release_at(&app.leases.token(key.as_str(), token), at, call).await.map_err(problem)?;
+    app.leases.in_call(call).release_at(&app.leases.token(key.as_str(), token), at).await.map_err(problem)?;
     Ok(Response::no_content("released"))
 }
 
@@ -193,7 +193,7 @@ async fn renewals(
         IfMatch::None | IfMatch::Any => Ok(None),
         IfMatch::Tag(at) if at.token == token => Ok(Some(at.renewals)),
         IfMatch::Tag(_) => {
-            let stored = app.leases.stored(key.as_str(), call).await?.ok_or_else(not_found)?;
+            let stored = app.leases.in_call(call).stored(key.as_str()).await?.ok_or_else(not_found)?;
             Err(problem(if stored.token == token { LeaseError::Conflict(stored) } else { LeaseError::Fenced }))
         }
     }

@@ -15,7 +15,7 @@ use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response};
 use fencepost::idempotency::derived_id;
 use fencepost::timestamp::Timestamp;
 use fencepost::transact::{Attempt, Item, Plan, Reads, Transactions};
-use fencepost::{Call, Decision, Failure, ItemVersion, Key, Source, Store, Table, Version, Versioned};
+use fencepost::{Call, Decision, Failure, ItemVersion, Source, Store, Table, Version, Versioned};
 use order::{ByUser, Effect, Line, Order, Placement, decide_cancel, decide_place};
 use requests::{Listing, parse_cancellation, parse_listing, parse_placement};
 
@@ -69,13 +69,13 @@ impl App {
     }
 
     async fn order(&self, id: &str, call: &Call) -> Result<Option<Versioned<Order>>, Failure> {
-        self.orders.table().get(&Key::from(id), call).await
+        self.orders.table().in_call(call).get(id).await
     }
 
     /// Adds the products of these lines to the reads, in the order of the lines.
     fn products_of(&self, lines: &[Line], reads: &mut Reads) -> Vec<Item<Product>> {
         let product = |(index, line): (usize, &Line)| {
-            reads.remembered(format!("product {index}"), &self.products, &Key::from(line.product_id.as_str()))
+            reads.remembered(format!("product {index}"), &self.products, line.product_id.as_str())
         };
         lines.iter().enumerate().map(product).collect()
     }
@@ -133,17 +133,18 @@ pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call)
 
 /// Lists the orders of a user, newest first. The index may lag behind the orders by some seconds.
 async fn list(app: &App, listing: &Listing, call: &Call) -> Result<Response, Problem> {
-    let orders = app.orders.table().query_index::<ByUser>(listing.user_id.as_str());
+    let orders = app.orders.table().in_call(call).query_index::<ByUser>(listing.user_id.as_str());
     let query = orders.descending().limit(listing.limit).after(listing.cursor.as_deref());
-    Items::list("orders", query, call).await
+    Items::list("orders", query).await
 }
 
 /// Places the order with this id. A repeat gets the order in the state in which it was placed.
 async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Result<Response, Problem> {
     let mut reads = Reads::new();
-    let order = reads.later("order", app.orders.table(), &Key::from(id));
+    let order = reads.later("order", app.orders.table(), id);
     let products = app.products_of(&placement.lines, &mut reads);
-    let placed = app.transactions.transact_with_retry(reads, call, |attempt| {
+    let transactions = app.transactions.in_call(call);
+    let placed = transactions.transact_with_retry(reads, |attempt| {
         if let Some(stored) = attempt.get(order)? {
             return Ok(answer_again(id, &stored, placement).map_or_else(Plan::Refuse, Plan::Keep));
         }
@@ -191,9 +192,10 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
         return Ok(response);
     }
     let mut reads = Reads::new();
-    let order = reads.item("order", app.orders.table(), &Key::from(id));
+    let order = reads.item("order", app.orders.table(), id);
     let products = app.products_of(&seen.value.lines, &mut reads);
-    let cancelled = app.transactions.transact_with_retry(reads, call, |attempt| {
+    let transactions = app.transactions.in_call(call);
+    let cancelled = transactions.transact_with_retry(reads, |attempt| {
         let Some(current) = attempt.get(order)? else { return Ok(Plan::Refuse(Order::not_found())) };
         if let Err(conflict) = if_match.check(current.at) {
             return Ok(Plan::Refuse(conflict));

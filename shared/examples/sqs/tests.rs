@@ -9,7 +9,7 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_types::body::SdkBody;
 use dynoxide::{Database, DynoxideError};
-use fencepost::{Call, Clock, Deadline, Key, Store, Table};
+use fencepost::{Clock, Store, Table};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, from_slice, from_str, json, to_string};
 use std::fmt;
@@ -193,16 +193,12 @@ fn payment_of(id: &str, amount: u64) -> String {
 async fn world_with_account() -> (World, Consumer) {
     let world = World::new();
     let consumer = world.consumer();
-    consumer.accounts.create(&Key::from("a-1"), &Account { balance: 100 }, &call()).await.expect("a free key");
+    consumer.accounts.create("a-1", &Account { balance: 100 }).await.expect("a free key");
     (world, consumer)
 }
 
-fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(10)))
-}
-
 async fn balance(accounts: &Table<Account>) -> u64 {
-    accounts.get(&Key::from("a-1"), &call()).await.expect("an answer").expect("an account").value.balance
+    accounts.get("a-1").await.expect("an answer").expect("an account").value.balance
 }
 
 async fn one_batch(consumer: &Consumer) {

@@ -11,11 +11,10 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::{Call, Clock, Deadline, Decision, Key, Record, Rng, Store, UpdateError};
+use fencepost::{Clock, Decision, Record, Rng, Store, UpdateError};
 use fencepost_test::{Changes, Contradiction, Dynamo};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::time::Duration;
 
 const TABLE: &str = "Counters";
 
@@ -56,9 +55,8 @@ fn store(db: &Dynamo) -> Store {
 
 /// Adds one with `Table`. `false` if nothing says whether it was added.
 async fn increment_with_table(store: &Store, id: &str) -> bool {
-    let call = Call::new(Deadline::within(Duration::from_secs(30)));
     let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { n: counter.n + 1 });
-    match store.table::<Counter>(TABLE).update_with_retry(&Key::from(id), &call, decide).await {
+    match store.table::<Counter>(TABLE).update_with_retry(id, decide).await {
         Ok(_) => true,
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => false,
         Err(other) => panic!("{other}"),
@@ -68,8 +66,7 @@ async fn increment_with_table(store: &Store, id: &str) -> bool {
 /// The counter `a` at 0, and the loss of one answer to a write.
 async fn scene(db: &Dynamo) {
     db.create_table(TABLE, "id");
-    let call = Call::new(Deadline::within(Duration::from_secs(30)));
-    store(db).table::<Counter>(TABLE).create(&Key::from("table"), &Counter { n: 0 }, &call).await.expect("a free key");
+    store(db).table::<Counter>(TABLE).create("table", &Counter { n: 0 }).await.expect("a free key");
     db.put(TABLE, &json!({"id": {"S": "loop"}, "n": {"N": "0"}, "version": {"N": "1"}}));
     db.lose_answer().of("UpdateItem").about("loop").once();
     db.lose_answer().of("UpdateItem").about("table").once();

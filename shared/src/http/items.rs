@@ -159,7 +159,7 @@ impl<T: Resource> Items<T> {
         call: &Call,
     ) -> Result<Response, Problem> {
         let id = id.as_ref();
-        let item = self.table.get(&Key::from(id), call).await?.ok_or_else(T::not_found)?;
+        let item = self.table.in_call(call).get(id).await?.ok_or_else(T::not_found)?;
         preconditions.respond(item.at, || item.value.to_json(id, item.at))
     }
 
@@ -168,8 +168,8 @@ impl<T: Resource> Items<T> {
     ///
     /// # Errors
     /// `invalid_cursor` for the parameter `cursor`, and every [`Failure`].
-    pub async fn list(name: &str, query: Query<T>, call: &Call) -> Result<Response, Problem> {
-        let page = query.pages(call).next_page().await?.unwrap_or_default();
+    pub async fn list(name: &str, query: Query<T>) -> Result<Response, Problem> {
+        let page = query.pages().next_page().await?.unwrap_or_default();
         let mut items = Vec::with_capacity(page.items.len());
         for item in page.items {
             let (Some(at), Some(id)) = (item.at, item.key.partition().as_str().map(str::to_owned)) else {
@@ -206,7 +206,7 @@ impl<T: Resource> Items<T> {
             };
             return self.keyed(id, claim, call, &decide).await;
         }
-        match self.table.create(&Key::from(id), value, call).await {
+        match self.table.in_call(call).create(id, value).await {
             Ok(created) => Ok(Self::created(id, &created)),
             Err(CreateError::Exists(current)) => Err(exists::<T>(current.at, request.if_absent)),
             Err(CreateError::Failed(failure)) => Err(failure.into()),
@@ -269,13 +269,13 @@ impl<T: Resource> Items<T> {
             AddPlan::FromItem(add) => {
                 let item = match self.table.last_seen(&key) {
                     Some(item) => item,
-                    None => self.table.get(&key, call).await?.ok_or_else(T::not_found)?,
+                    None => self.table.in_call(call).get(&key).await?.ok_or_else(T::not_found)?,
                 };
                 Some(add(&item.value).seen(item.at))
             }
         };
         let Some(add) = add else { return self.change_by(id, request, call, decide).await };
-        match self.table.add_or_update(&key, &add, call, decide).await {
+        match self.table.in_call(call).add_or_update(&key, &add, decide).await {
             Ok(item) => Ok(Self::ok(id, &item)),
             Err(error) => Err(Self::problem(error)),
         }
@@ -311,7 +311,7 @@ impl<T: Resource> Items<T> {
                 return self.keyed(id, claim, call, &decide).await;
             }
             (None, IfMatch::Tag(at)) => {
-                self.table.update_at_version(&key, at, call, decide).await.map_err(|error| match error {
+                self.table.in_call(call).update_at_version(&key, at, decide).await.map_err(|error| match error {
                     VersionedUpdateError::NotFound => T::not_found(),
                     VersionedUpdateError::Conflict(current) => Problem::version_conflict(current.at),
                     VersionedUpdateError::Refused(problem) => problem,
@@ -319,7 +319,7 @@ impl<T: Resource> Items<T> {
                 })?
             }
             (None, IfMatch::Any | IfMatch::None) => {
-                self.table.update_with_retry(&key, call, decide).await.map_err(Self::problem)?
+                self.table.in_call(call).update_with_retry(&key, decide).await.map_err(Self::problem)?
             }
         };
         Ok(Self::ok(id, &changed))
@@ -332,8 +332,8 @@ impl<T: Resource> Items<T> {
     pub async fn delete(&self, id: impl AsRef<str>, request: DeleteRequest, call: &Call) -> Result<Response, Problem> {
         let key = Key::from(id.as_ref());
         let deleted = match request.if_match {
-            IfMatch::Tag(at) => self.table.delete_at_version(&key, at, call).await,
-            IfMatch::Any => self.table.delete(&key, call).await,
+            IfMatch::Tag(at) => self.table.in_call(call).delete_at_version(&key, at).await,
+            IfMatch::Any => self.table.in_call(call).delete(&key).await,
             IfMatch::None => {
                 let detail = "send If-Match with the ETag of the version that you mean, or *";
                 return Err(Problem::condition_required(detail));
@@ -368,9 +368,10 @@ impl<T: Resource> Items<T> {
         decide: &KeyedDecision<'_, T>,
     ) -> Result<Response, Problem> {
         let Some(idempotency) = &self.idempotency else { return Err(Problem::key_unsupported()) };
+        let idempotency = idempotency.in_call(call);
         let mut reads = Reads::new();
-        let item = reads.item("item", &self.table, &Key::from(id));
-        let answer = idempotency.change(claim, reads, call, |attempt| {
+        let item = reads.item("item", &self.table, id);
+        let answer = idempotency.change(claim, reads, |attempt| {
             let current = attempt.get(item)?;
             Ok::<_, Failure>(match (decide(current.as_ref()), current) {
                 (Decision::Put(value), None) => {

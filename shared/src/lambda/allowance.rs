@@ -24,7 +24,7 @@ const MAX_TIMEOUT: Duration = Duration::from_mins(15);
 /// The environment variable with the timeout of the function in seconds. Lambda does not tell a function its timeout.
 const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
 
-/// The [`Call`] of an invocation. It ends at Lambda's deadline, less [`MARGIN`].
+/// The [`Call`] of an invocation, for [`Store::in_call`](crate::Store::in_call). It ends at Lambda's deadline, less [`MARGIN`].
 ///
 /// Lambda's deadline is a moment of the wall clock. If that clock was stopped, it shows more time left than the timeout
 /// of the function. So the environment variable `FUNCTION_TIMEOUT_SECONDS` caps the time. Without the variable,

@@ -63,7 +63,8 @@ impl Leases {
     ///
     /// `work` gets the token to write under. Work and renewals are one future. If you drop it, both end, and the lease
     /// ends by itself. The work is not polled any more once the lease is lost or its time is over, even after the
-    /// process was stopped in between. All requests belong to `call`: after its deadline, nothing is renewed any more.
+    /// process was stopped in between. The work may take longer than the time limit of the store, which each acquire,
+    /// renewal and release has for itself. After the deadline of a [`Call`], nothing is renewed any more.
     ///
     /// # Errors
     /// See [`WorkError`].
@@ -72,20 +73,19 @@ impl Leases {
         key: &str,
         holder: &str,
         terms: LeaseTerms,
-        call: &Call,
         work: impl FnOnce(FencingToken) -> F,
     ) -> Result<W, WorkError>
     where
         F: Future<Output = W>,
     {
-        let mut lease = self.acquire(key, holder, terms, call).await?;
+        let mut lease = self.acquire(key, holder, terms).await?;
         // The work is dropped before the lease is released.
         let work = work(lease.token().clone());
-        let done = self.work_while(&mut lease, terms, call, work).await;
+        let done = self.work_while(&mut lease, terms, work).await;
         if matches!(done, Err(WorkError::Lost)) {
             return done;
         }
-        match (done, self.release(lease, call).await) {
+        match (done, self.release(lease).await) {
             // The release proves what no renewal has proved.
             (Err(WorkError::Unknown { .. }), Err(LeaseError::Fenced | LeaseError::NotFound)) => Err(WorkError::Lost),
             (done, Ok(())) => done,
@@ -101,7 +101,6 @@ impl Leases {
         &self,
         lease: &mut Lease,
         terms: LeaseTerms,
-        call: &Call,
         work: impl Future<Output = W>,
     ) -> Result<W, WorkError> {
         let mut work = pin!(work);
@@ -114,8 +113,9 @@ impl Leases {
                 Turn::Next(()) => {}
             }
             let mut renewed = lease.clone();
-            let until_it_ends = Call::new(Deadline::within(lease.remaining().min(call.deadline().remaining())));
-            let renewal = self.renew(&mut renewed, terms, &until_it_ends);
+            let left = lease.remaining().min(self.store().call().deadline().remaining());
+            let until_it_ends = self.in_call(&Call::new(Deadline::within(left)));
+            let renewal = until_it_ends.renew(&mut renewed, terms);
             match beside(lease, work.as_mut(), renewal).await {
                 Turn::Done(done) => return Ok(done),
                 Turn::Over => return Err(WorkError::Unknown { source: unproved }),

@@ -54,6 +54,13 @@ impl Leases {
         Leases { clock_skew: clock_skew.min(Self::MAX_CLOCK_SKEW), ..self }
     }
 
+    /// Returns leases whose operations end at the deadline of this call and count in its tally, as after
+    /// [`Store::in_call`].
+    #[must_use]
+    pub fn in_call(&self, call: &Call) -> Self {
+        Leases { store: self.store.in_call(call), ..self.clone() }
+    }
+
     /// The store that these leases belong to.
     #[must_use]
     pub fn store(&self) -> &Store {
@@ -85,9 +92,9 @@ impl Leases {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub async fn stored(&self, key: &str, call: &Call) -> Result<Option<StoredLease>, Failure> {
+    pub async fn stored(&self, key: &str) -> Result<Option<StoredLease>, Failure> {
         let read = |timeout| self.sender().read(&self.name, lease_key(key), timeout);
-        let row = until_read(self.sender(), call, read).await?;
+        let row = until_read(self.sender(), &self.store.call(), read).await?;
         row.as_ref().map(StoredLease::read).transpose()
     }
 
@@ -95,8 +102,8 @@ impl Leases {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub async fn get(&self, key: &str, call: &Call) -> Result<Option<StoredLease>, Failure> {
-        let stored = self.stored(key, call).await?;
+    pub async fn get(&self, key: &str) -> Result<Option<StoredLease>, Failure> {
+        let stored = self.stored(key).await?;
         Ok(stored.filter(|stored| stored.holder.is_some() && !self.has_ended(stored)))
     }
 
@@ -105,15 +112,9 @@ impl Leases {
     /// # Errors
     /// [`AcquireError::Held`]: another holder has the lease; the error says who and until when.
     /// [`AcquireError::Failed`]: see [`Failure`].
-    pub async fn acquire(
-        &self,
-        key: &str,
-        holder: &str,
-        terms: LeaseTerms,
-        call: &Call,
-    ) -> Result<Lease, AcquireError> {
+    pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, AcquireError> {
         let id = self.new_acquire_id();
-        match self.acquire_as(key, holder, terms, &id, call).await? {
+        match self.acquire_as(key, holder, terms, &id, &self.store.call()).await? {
             Acquired::New(lease) | Acquired::Replayed(lease) => Ok(lease),
         }
     }
@@ -129,9 +130,8 @@ impl Leases {
         holder: &str,
         terms: LeaseTerms,
         claim: &IdempotencyClaim,
-        call: &Call,
     ) -> Result<Acquired, AcquireError> {
-        self.acquire_as(key, holder, terms, &AcquireId::Claimed(claim), call).await
+        self.acquire_as(key, holder, terms, &AcquireId::Claimed(claim), &self.store.call()).await
     }
 
     pub(super) async fn acquire_as(

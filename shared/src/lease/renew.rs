@@ -22,10 +22,10 @@ impl Leases {
     /// # Errors
     /// [`LeaseError::Fenced`] and [`LeaseError::NotFound`]: the lease is lost. [`LeaseError::Failed`]: nothing is
     /// proved; renew again while time remains. [`LeaseError::Conflict`] does not occur.
-    pub async fn renew(&self, lease: &mut Lease, terms: LeaseTerms, call: &Call) -> Result<(), LeaseError> {
+    pub async fn renew(&self, lease: &mut Lease, terms: LeaseTerms) -> Result<(), LeaseError> {
         // Done before the first send, because the renewal may be applied even if this future is dropped.
         lease.until = lease.until.earlier(DualClockDeadline::within(terms.length(), self.now()));
-        *lease = self.renew_token(&lease.token, Renewals::Seen(lease.renewals), terms, call).await?;
+        *lease = self.renew_token(&lease.token, Renewals::Seen(lease.renewals), terms, &self.store().call()).await?;
         Ok(())
     }
 
@@ -41,12 +41,12 @@ impl Leases {
         token: &FencingToken,
         at: Option<u64>,
         terms: LeaseTerms,
-        call: &Call,
     ) -> Result<Lease, LeaseError> {
+        let call = &self.store().call();
         if let Some(at) = at {
             return self.renew_token(token, Renewals::Demanded(at), terms, call).await;
         }
-        let stored = under(token, self.stored(token.lease_key(), call).await?)?;
+        let stored = under(token, self.in_call(call).stored(token.lease_key()).await?)?;
         if stored.holder.is_none() {
             return Err(LeaseError::Fenced);
         }
@@ -102,8 +102,8 @@ impl Leases {
     /// [`LeaseError::Fenced`]: another holder has acquired the lease; nothing was changed. [`LeaseError::NotFound`]:
     /// the lease has no row any more. [`LeaseError::Failed`]: the lease ends by itself when its time is over.
     /// [`LeaseError::Conflict`] does not occur.
-    pub async fn release(&self, lease: Lease, call: &Call) -> Result<(), LeaseError> {
-        self.release_at(&lease.token, None, call).await
+    pub async fn release(&self, lease: Lease) -> Result<(), LeaseError> {
+        self.release_at(&lease.token, None).await
     }
 
     /// Releases a lease by its token, for a holder in another process. With `at`, releases only if the lease has
@@ -111,10 +111,11 @@ impl Leases {
     ///
     /// # Errors
     /// See [`Leases::release`]. Also [`LeaseError::Conflict`]: the lease does not have `at` renewals.
-    pub async fn release_at(&self, token: &FencingToken, at: Option<u64>, call: &Call) -> Result<(), LeaseError> {
+    pub async fn release_at(&self, token: &FencingToken, at: Option<u64>) -> Result<(), LeaseError> {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
         let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
-        let mut delivery = Delivery::new(self.sender(), call);
+        let call = self.store().call();
+        let mut delivery = Delivery::new(self.sender(), &call);
         let refusal = match delivery.until_proved(send).await? {
             WriteOutcome::Applied(_) => return Ok(()),
             WriteOutcome::Refused(refusal) => refusal,

@@ -4,7 +4,6 @@ use super::leases::Leases;
 use super::outcome::{AcquireError, Acquired};
 use super::row::Lease;
 use super::terms::LeaseTerms;
-use crate::call::Call;
 use crate::retry::{Deadline, fraction};
 use std::time::Duration;
 
@@ -16,7 +15,8 @@ impl Leases {
     ///
     /// While it waits, it looks at the lease at most 3 times per lease length. It looks when the lease of the holder
     /// ends, if that is soon. Otherwise it looks at a random time in each half of a length, because the lease may be
-    /// released early.
+    /// released early. The wait comes on top of the time limit of the store; the deadline of a [`Call`](crate::Call) ends
+    /// both.
     ///
     /// # Errors
     /// See [`Leases::acquire`]. [`AcquireError::Held`]: the lease was still held at the end of `timeout`.
@@ -26,8 +26,8 @@ impl Leases {
         holder: &str,
         terms: LeaseTerms,
         timeout: Duration,
-        call: &Call,
     ) -> Result<Lease, AcquireError> {
+        let call = &self.store().call_after(timeout);
         // Waiting beyond the deadline of the call is useless.
         let timeout = timeout.min(call.deadline().remaining());
         let deadline = Deadline::within(timeout);

@@ -37,8 +37,9 @@ impl<T: Record> Table<T> {
     /// [`AddError::NotFound`]: the key has no item. [`AddError::OutOfRange`]: the result would be outside the bounds;
     /// the error holds the item. [`AddError::NotANumber`]: the item has no such number. [`AddError::NotAsDemanded`]: an
     /// attribute is not as the add demands. [`AddError::Failed`]: see [`Failure`].
-    pub async fn add(&self, key: &Key, add: &Add, call: &Call) -> Result<Added<T>, AddError<T>> {
-        match self.add_change(key, add, call)?.run().await? {
+    pub async fn add(&self, key: impl Into<Key>, add: &Add) -> Result<Added<T>, AddError<T>> {
+        let key = &key.into();
+        match self.add_change(key, add, &self.call())?.run().await? {
             Ended::Added { at, row } => Ok(Self::added(at, row)),
             Ended::NotFound => Err(AddError::NotFound),
             Ended::Refused { stand, row, .. } => {
@@ -62,12 +63,12 @@ impl<T: Record> Table<T> {
     /// deleted after it.
     pub async fn add_or_update<R>(
         &self,
-        key: &Key,
+        key: impl Into<Key>,
         add: &Add,
-        call: &Call,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
-        match self.add_change(key, add, call)?.run().await? {
+        let key = &key.into();
+        match self.add_change(key, add, &self.call())?.run().await? {
             Ended::Added { at, row } => Self::added(at, row).item.ok_or(UpdateError::NotFound),
             Ended::NotFound => Err(UpdateError::NotFound),
             // The update burns the add, if a late copy of it may still be applied.

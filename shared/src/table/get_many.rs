@@ -3,7 +3,6 @@
 use super::handle::Table;
 use super::key::Key;
 use super::record::Record;
-use crate::call::Call;
 use crate::error::Failure;
 use crate::protocol::batch::{MAX_ROWS, read_rows};
 use crate::protocol::row::Row;
@@ -19,7 +18,12 @@ impl<T: Record> Table<T> {
     ///
     /// # Errors
     /// See [`Failure`]. If it [is retryable](Failure::is_retryable), read again.
-    pub async fn get_many(&self, keys: &[Key], call: &Call) -> Result<Vec<Option<Versioned<T>>>, Failure> {
+    pub async fn get_many(
+        &self,
+        keys: impl IntoIterator<Item = impl Into<Key>>,
+    ) -> Result<Vec<Option<Versioned<T>>>, Failure> {
+        let keys: Vec<Key> = keys.into_iter().map(Into::into).collect();
+        let call = &self.call();
         let mut items = Vec::with_capacity(keys.len());
         for keys in keys.chunks(MAX_ROWS) {
             let mut rows: Vec<Address> = Vec::with_capacity(keys.len());

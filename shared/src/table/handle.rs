@@ -3,6 +3,7 @@
 use super::key::Key;
 use super::raw::{RawTable, invalid};
 use super::record::Record;
+use crate::call::Call;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
@@ -92,6 +93,13 @@ impl<T: Record> Table<T> {
         self.clone().with(|raw| raw.fence = Some(token.number()))
     }
 
+    /// Returns a table whose operations end at the deadline of this call and count in its tally, as after
+    /// [`Store::in_call`].
+    #[must_use]
+    pub fn in_call(&self, call: &Call) -> Self {
+        self.clone().with(|raw| raw.store = raw.store.in_call(call))
+    }
+
     /// The store that this table belongs to.
     #[must_use]
     pub fn store(&self) -> &Store {
@@ -105,6 +113,11 @@ impl<T: Record> Table<T> {
 
     pub(crate) fn sender(&self) -> &Sender {
         self.raw.sender()
+    }
+
+    /// The call of an operation on this table.
+    pub(crate) fn call(&self) -> Call {
+        self.raw.store.call()
     }
 
     /// The attributes of the key. Each operation on an item begins with them, so the fields of its type are checked here.

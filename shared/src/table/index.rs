@@ -18,7 +18,7 @@ use crate::names::Names;
 /// ```
 /// # use serde::{Deserialize, Serialize};
 /// use fencepost::table::{Index, Projection};
-/// use fencepost::{Call, Record, Store, error::QueryError};
+/// use fencepost::{Record, Store, error::QueryError};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
 /// #[record(key = "orderId")]
@@ -39,9 +39,9 @@ use crate::names::Names;
 ///     const SORT_KEY: Option<&'static str> = Some("createdAt");
 /// }
 ///
-/// async fn newest(store: &Store, user: &str, call: &Call) -> Result<Vec<u64>, QueryError> {
+/// async fn newest(store: &Store, user: &str) -> Result<Vec<u64>, QueryError> {
 ///     let orders = store.table::<Order>("orders").query_index::<ByUser>(user);
-///     let page = orders.descending().limit(20).pages(call).next_page().await?;
+///     let page = orders.descending().limit(20).pages().next_page().await?;
 ///     Ok(page.into_iter().flat_map(|page| page.items).map(|order| order.value.total).collect())
 /// }
 /// ```

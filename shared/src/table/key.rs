@@ -5,7 +5,16 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
-/// The key of one item: a partition part, and a sort part if the table has one.
+/// The key of one item: a partition part, and a sort part if the table has one. A part is a [`KeyPart`]: a text, a whole
+/// number or bytes.
+///
+/// Operations take whatever makes a key: a part, a pair of partition and sort part, or another key.
+///
+/// ```
+/// # use fencepost::table::Key;
+/// let (user, order) = ("user-7", 42);
+/// assert_eq!(Key::from((user, order)).sort().and_then(|sort| sort.as_i64()), Some(42));
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Key {
     partition: AttributeValue,
@@ -13,11 +22,6 @@ pub struct Key {
 }
 
 impl Key {
-    /// A key with a partition and a sort part.
-    pub fn with_sort(partition: impl Into<KeyPart>, sort: impl Into<KeyPart>) -> Self {
-        Key { partition: partition.into().0, sort: Some(sort.into().0) }
-    }
-
     /// The partition part.
     #[must_use]
     pub fn partition(&self) -> KeyPart {
@@ -57,6 +61,18 @@ impl Key {
 impl<P: Into<KeyPart>> From<P> for Key {
     fn from(partition: P) -> Self {
         Key { partition: partition.into().0, sort: None }
+    }
+}
+
+impl<P: Into<KeyPart>, S: Into<KeyPart>> From<(P, S)> for Key {
+    fn from((partition, sort): (P, S)) -> Self {
+        Key { partition: partition.into().0, sort: Some(sort.into().0) }
+    }
+}
+
+impl From<&Key> for Key {
+    fn from(key: &Key) -> Self {
+        key.clone()
     }
 }
 

@@ -66,17 +66,17 @@ impl<T> Listed<T> {
 }
 
 impl<T: Record> Query<T> {
-    /// The pages, read one at a time until the deadline of the call.
-    pub fn pages(self, call: &Call) -> Pages<'_, T> {
-        Pages { query: self, call, position: Position::Start }
+    /// The pages, read one at a time. Each is an operation with the time limit of the store.
+    #[must_use]
+    pub fn pages(self) -> Pages<T> {
+        Pages { query: self, position: Position::Start }
     }
 }
 
 /// The pages of a [`Query`]. At most one page is held at a time.
 #[derive(Debug)]
-pub struct Pages<'a, T> {
+pub struct Pages<T> {
     query: Query<T>,
-    call: &'a Call,
     position: Position,
 }
 
@@ -88,7 +88,7 @@ enum Position {
     End,
 }
 
-impl<'a, T: Record> Pages<'a, T> {
+impl<T: Record> Pages<T> {
     /// Reads the next page. `None` after the last one. A page may be short or empty although another one follows,
     /// because deleted items take room until they are removed.
     ///
@@ -98,6 +98,7 @@ impl<'a, T: Record> Pages<'a, T> {
     /// again.
     pub async fn next_page(&mut self) -> Result<Option<Page<T>>, QueryError> {
         let query = &self.query;
+        let call = &query.store.call();
         let range = query.range()?;
         let names = query.key_names();
         let origin =
@@ -114,7 +115,7 @@ impl<'a, T: Record> Pages<'a, T> {
         };
         let mut items = Vec::new();
         for _ in 0..READS_PER_PAGE {
-            let read = self.read(range.clone(), after).await;
+            let read = self.read(range.clone(), after, call).await;
             let page = read.map_err(|failure| match failure {
                 // Its digest fits, so somebody made it up who knows how. Its parts do not fit the key.
                 Failure::Rejected { source } if begins_by_cursor && is_malformed_query(&source) => {
@@ -137,7 +138,7 @@ impl<'a, T: Record> Pages<'a, T> {
 
     /// The pages as a stream. It ends after the last page, and after the first error.
     #[must_use]
-    pub fn into_stream(self) -> PageStream<'a, T>
+    pub fn into_stream(self) -> PageStream<T>
     where
         T: Send + 'static,
     {
@@ -145,13 +146,13 @@ impl<'a, T: Record> Pages<'a, T> {
     }
 
     /// Reads a page, and gives back the run.
-    async fn step(mut self) -> Step<'a, T> {
+    async fn step(mut self) -> Step<T> {
         let page = self.next_page().await;
         (self, page)
     }
 
     /// Reads rows once. With a limit, asks for one row more, to know whether another page follows.
-    async fn read(&self, range: KeyRange, after: Option<Attributes>) -> Result<RowsRead, Failure> {
+    async fn read(&self, range: KeyRange, after: Option<Attributes>, call: &Call) -> Result<RowsRead, Failure> {
         let Query { store, table, place, is_descending, limit, .. } = &self.query;
         let request = PageRequest {
             table: table.clone(),
@@ -163,21 +164,21 @@ impl<'a, T: Record> Pages<'a, T> {
             after,
         };
         let read = |timeout| store.sender().query(&request, timeout);
-        let page = until_read(store.sender(), self.call, read).await?;
+        let page = until_read(store.sender(), call, read).await?;
         Ok(RowsRead { rows: page.rows, last: page.last })
     }
 }
 
 /// A run, and what it read.
-type Step<'a, T> = (Pages<'a, T>, Result<Option<Page<T>>, QueryError>);
+type Step<T> = (Pages<T>, Result<Option<Page<T>>, QueryError>);
 
 /// The pages of a [`Query`] as a [`Stream`]. [`Pages::into_stream`] makes it.
-pub struct PageStream<'a, T> {
+pub struct PageStream<T> {
     /// The page that is being read. `None` after the end.
-    next: Option<Pin<Box<dyn Future<Output = Step<'a, T>> + Send + 'a>>>,
+    next: Option<Pin<Box<dyn Future<Output = Step<T>> + Send>>>,
 }
 
-impl<T: Record + Send + 'static> Stream for PageStream<'_, T> {
+impl<T: Record + Send + 'static> Stream for PageStream<T> {
     type Item = Result<Page<T>, QueryError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -189,7 +190,7 @@ impl<T: Record + Send + 'static> Stream for PageStream<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for PageStream<'_, T> {
+impl<T> fmt::Debug for PageStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PageStream").finish_non_exhaustive()
     }

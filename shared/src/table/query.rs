@@ -63,15 +63,15 @@ impl Sort {
 ///
 /// ```
 /// use fencepost::table::{Page, Sort};
-/// use fencepost::{Call, Record, Table, error::QueryError};
+/// use fencepost::{Record, Table, error::QueryError};
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Serialize, Deserialize, Record)]
 /// # #[record(key = "sensor", sort = "at")]
 /// # struct Reading { degrees: i64 }
 ///
-/// async fn warmest(readings: &Table<Reading>, call: &Call) -> Result<Option<i64>, QueryError> {
+/// async fn warmest(readings: &Table<Reading>) -> Result<Option<i64>, QueryError> {
 ///     let mut warmest = None;
-///     let mut pages = readings.query("roof").sort(Sort::between(0, 3600)).pages(call);
+///     let mut pages = readings.query("roof").sort(Sort::between(0, 3600)).pages();
 ///     while let Some(page) = pages.next_page().await? {
 ///         warmest = warmest.max(page.items.iter().map(|reading| reading.value.degrees).max());
 ///     }
@@ -79,9 +79,9 @@ impl Sort {
 /// }
 ///
 /// /// The 20 newest after those that the client has seen.
-/// async fn newest(readings: &Table<Reading>, cursor: Option<&str>, call: &Call) -> Result<Page<Reading>, QueryError> {
+/// async fn newest(readings: &Table<Reading>, cursor: Option<&str>) -> Result<Page<Reading>, QueryError> {
 ///     let query = readings.query("roof").descending().limit(20).after(cursor);
-///     Ok(query.pages(call).next_page().await?.unwrap_or_default())
+///     Ok(query.pages().next_page().await?.unwrap_or_default())
 /// }
 /// ```
 #[must_use = "a query reads nothing until its pages are asked for"]

@@ -42,8 +42,9 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
     /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
-    pub async fn get(&self, key: &Key, call: &Call) -> Result<Option<Versioned<T>>, Failure> {
-        match self.observe(key, call).await? {
+    pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Versioned<T>>, Failure> {
+        let key = &key.into();
+        match self.observe(key, &self.call()).await? {
             Observed::Absent | Observed::Tombstone(_) => Ok(None),
             Observed::Live(_, current) => Ok(Some(current)),
         }
@@ -52,7 +53,8 @@ impl<T: Record> Table<T> {
     /// The item as this client saw it last, if the table [remembers items](Table::remembering_items). Sends nothing. The
     /// item may be out of date.
     #[must_use]
-    pub fn last_seen(&self, key: &Key) -> Option<Versioned<T>> {
+    pub fn last_seen(&self, key: impl Into<Key>) -> Option<Versioned<T>> {
+        let key = &key.into();
         let row = self.raw.remembered(&Self::key_attributes(key).ok()?)?;
         Self::decode(&row).ok().flatten()
     }
@@ -61,10 +63,12 @@ impl<T: Record> Table<T> {
     ///
     /// # Errors
     /// [`CreateError::Exists`]: the key is taken; the error holds the item. [`CreateError::Failed`]: see [`Failure`].
-    pub async fn create(&self, key: &Key, value: &T, call: &Call) -> Result<Versioned<T>, CreateError<T>>
+    pub async fn create(&self, key: impl Into<Key>, value: &T) -> Result<Versioned<T>, CreateError<T>>
     where
         T: Clone,
     {
+        let key = &key.into();
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         let mut observed = Observed::Absent;
         loop {
@@ -95,10 +99,11 @@ impl<T: Record> Table<T> {
     /// whether the write was applied; read the item. For all others, see [`Failure`].
     pub async fn update_with_retry<R>(
         &self,
-        key: &Key,
-        call: &Call,
+        key: impl Into<Key>,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
+        let key = &key.into();
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
         let remembered = self.raw.remembered(&Self::key_attributes(key)?);
@@ -169,12 +174,13 @@ impl<T: Record> Table<T> {
     /// others, see [`Table::update_with_retry`].
     pub async fn update_at_version<R>(
         &self,
-        key: &Key,
+        key: impl Into<Key>,
         at: ItemVersion,
-        call: &Call,
         decide: impl Fn(&T) -> Decision<T, R>,
     ) -> Result<Versioned<T>, VersionedUpdateError<T, R>> {
         use VersionedUpdateError as E;
+        let key = &key.into();
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         let Observed::Live(row, current) = self.observe(key, call).await? else { return Err(E::NotFound) };
         if current.at != at {
@@ -204,7 +210,9 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`DeleteError::NotFound`]: the item is gone already. [`DeleteError::Conflict`]: the item is at another version;
     /// the error holds the current item. [`DeleteError::Failed`]: see [`Failure`].
-    pub async fn delete_at_version(&self, key: &Key, at: ItemVersion, call: &Call) -> Result<Version, DeleteError<T>> {
+    pub async fn delete_at_version(&self, key: impl Into<Key>, at: ItemVersion) -> Result<Version, DeleteError<T>> {
+        let key = &key.into();
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         // A client may name any version. Whether a row is so near the last one, only the row tells.
         let needs_no_row = Demand::at(Self::LAYOUT, at).is_some() && check_room(Self::LAYOUT, at).is_ok();
@@ -232,7 +240,9 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`DeleteError::NotFound`]: the key has no item. [`DeleteError::Failed`]: see [`Failure`].
     /// [`DeleteError::Conflict`] does not occur.
-    pub async fn delete(&self, key: &Key, call: &Call) -> Result<Version, DeleteError<T>> {
+    pub async fn delete(&self, key: impl Into<Key>) -> Result<Version, DeleteError<T>> {
+        let key = &key.into();
+        let call = &self.call();
         let mut change = self.change(key, call)?;
         let mut observed = self.observe(key, call).await?;
         loop {

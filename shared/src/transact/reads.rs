@@ -40,21 +40,21 @@ impl Reads {
     ///
     /// All tables of one transaction must belong to the store of its [`Transactions`](super::Transactions). A
     /// transaction of tables of different stores is refused as [`Failure::InvalidTransaction`].
-    pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
-        self.add(name.into(), table, key, Learn::First)
+    pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
+        self.add(name.into(), table, &key.into(), Learn::First)
     }
 
     /// Adds an item that is read before the first decision, unless the client remembers it
     /// ([`Table::remembering_items`]). A decision to write may rest on a remembered item. Before any other answer, the
     /// item is read and the decision is made again.
-    pub fn remembered<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
-        self.add(name.into(), table, key, Learn::Remember)
+    pub fn remembered<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
+        self.add(name.into(), table, &key.into(), Learn::Remember)
     }
 
     /// Adds an item that is read only along with others. If nothing else is read, it stays unknown until one of its
     /// steps is refused; see [`Attempt::knows`](super::Attempt::knows).
-    pub fn later<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: &Key) -> Item<T> {
-        self.add(name.into(), table, key, Learn::Later)
+    pub fn later<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
+        self.add(name.into(), table, &key.into(), Learn::Later)
     }
 
     /// Adds a lease for [`Attempt::require`](super::Attempt::require). Nothing is read for it.

@@ -36,6 +36,12 @@ impl Store {
 }
 
 impl Transactions {
+    /// Returns transactions that end at the deadline of this call and count in its tally, as after [`Store::in_call`].
+    #[must_use]
+    pub fn in_call(&self, call: &Call) -> Self {
+        self.store.in_call(call).transactions()
+    }
+
     /// The store that these transactions belong to.
     #[must_use]
     pub fn store(&self) -> &Store {
@@ -59,7 +65,7 @@ impl Transactions {
     ///
     /// ```
     /// use fencepost::error::TransactError;
-    /// use fencepost::{Call, Key, Plan, Reads, Record, Table, Transactions};
+    /// use fencepost::{Plan, Reads, Record, Table, Transactions};
     /// use serde::{Deserialize, Serialize};
     ///
     /// #[derive(Serialize, Deserialize, Record)]
@@ -73,12 +79,11 @@ impl Transactions {
     ///     transactions: &Transactions,
     ///     accounts: &Table<Account>,
     ///     (from, to, amount): (&str, &str, u64),
-    ///     call: &Call,
     /// ) -> Result<(), TransactError<&'static str>> {
     ///     let mut reads = Reads::new();
-    ///     let payer = reads.item("payer", accounts, &Key::from(from));
-    ///     let payee = reads.item("payee", accounts, &Key::from(to));
-    ///     let moved = transactions.transact_with_retry(reads, call, |attempt| {
+    ///     let payer = reads.item("payer", accounts, from);
+    ///     let payee = reads.item("payee", accounts, to);
+    ///     let moved = transactions.transact_with_retry(reads, |attempt| {
     ///         let (Some(old_payer), Some(old_payee)) = (attempt.get(payer)?, attempt.get(payee)?) else {
     ///             return Ok(Plan::Refuse("there is no such account"));
     ///         };
@@ -99,10 +104,9 @@ impl Transactions {
     pub async fn transact_with_retry<A, R>(
         &self,
         reads: Reads,
-        call: &Call,
         decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
     ) -> Result<A, TransactError<R>> {
-        transact(self.store.sender(), reads, call, decide).await
+        transact(self.store.sender(), reads, &self.store.call(), decide).await
     }
 }
 

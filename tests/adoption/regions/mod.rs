@@ -25,7 +25,7 @@ const SENTENCE: &str = "account is in a table with multi-Region strong consisten
 /// A decision over one account, with a step of each kind.
 fn reads(table: &Table<Account<Regional>>) -> (Reads, fencepost::transact::Item<Account<Regional>>) {
     let mut reads = Reads::new();
-    let item = reads.item("account", table, &key());
+    let item = reads.item("account", table, key());
     (reads, item)
 }
 
@@ -34,8 +34,8 @@ async fn a_transaction_is_refused_with_a_sentence_before_anything_is_sent() {
     let engine = engine();
     let table = accounts::<Regional>(&engine);
     let (reads, item) = reads(&table);
-    let (transactions, call) = (table.store().transactions(), call());
-    let refused = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = table.store().transactions();
+    let refused = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
         Ok(Plan::<(), ()>::Commit(()))
     });
@@ -51,8 +51,7 @@ async fn idempotency_keys_are_refused_with_a_sentence_before_anything_is_sent() 
     let records: Idempotency<i64> = table.store().idempotency("Records");
     let claim = IdempotencyClaim::new(&["caller", "key"], &["payload"]);
     let (reads, item) = reads(&table);
-    let call = call();
-    let refused = records.change(&claim, reads, &call, |attempt| {
+    let refused = records.change(&claim, reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
         Ok(Plan::<_, ()>::Commit(1))
     });
@@ -63,7 +62,7 @@ async fn idempotency_keys_are_refused_with_a_sentence_before_anything_is_sent() 
     let items = Items::with_idempotency(table.clone(), table.store().idempotency("Records"));
     let request = ChangeRequest { if_match: IfMatch::None, claim: Some(claim) };
     let decide = |account: &Account<Regional>| deposit(1)(account).map_refusal(|()| Problem::key_reused());
-    let refused = items.change("a-1", &request, &call, decide).await.expect_err("no transactions");
+    let refused = items.change("a-1", &request, &call(), decide).await.expect_err("no transactions");
     assert_eq!((refused.into_response().status(), engine.take_counts()), (500, (0, 0)));
 }
 
@@ -78,10 +77,11 @@ async fn a_transaction_that_requires_a_lease_of_such_a_table_is_rejected_once() 
     let store = Store::new(&client);
     let (accounts, leases): (Table<Account<super::world::Swept>>, _) = (store.table(TABLE), store.leases("Leases"));
     let mut reads = Reads::new();
-    let item = reads.item("account", &accounts, &key());
+    let item = reads.item("account", &accounts, key());
     let lease = reads.lease("lease", &leases.token("k", 7));
     let (transactions, call) = (store.transactions(), call());
-    let refused = transactions.transact_with_retry(reads, &call, |attempt| {
+    let transactions = transactions.in_call(&call);
+    let refused = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
         attempt.require(lease)?;
         Ok(Plan::<(), ()>::Commit(()))
@@ -97,7 +97,7 @@ async fn of_two_writes_at_one_item_in_two_regions_one_is_refused_for_now_and_sen
     let mut conflicts = 0;
     for seed in 0..20 {
         let engine = Engine::embedded(&[(TABLE, KEY)]);
-        accounts::<Regional>(&engine).create(&key(), &account(50), &call()).await.expect("a free key");
+        accounts::<Regional>(&engine).create(&key(), &account(50)).await.expect("a free key");
         let network = Network::new(&engine, Rates::default(), seed);
         let [one, other] = [0, 1].map(|region| network.store(region).table::<Account<Regional>>(TABLE));
         engine.take_log();
@@ -116,7 +116,7 @@ async fn of_two_writes_at_one_item_in_two_regions_one_is_refused_for_now_and_sen
 async fn what_became_of_a_lost_send_is_found_out_after_conflicts_between_regions() {
     for applied in [true, false] {
         let engine = Engine::embedded(&[(TABLE, KEY)]);
-        accounts::<Regional>(&engine).create(&key(), &account(50), &call()).await.expect("a free key");
+        accounts::<Regional>(&engine).create(&key(), &account(50)).await.expect("a free key");
         let client = client_whose(&engine, move |engine, writes, operation, body| match writes {
             0 if !is_read(operation) => {
                 if applied {
@@ -137,7 +137,7 @@ async fn what_became_of_a_lost_send_is_found_out_after_conflicts_between_regions
 #[tokio::test(start_paused = true)]
 async fn a_conflict_between_regions_that_does_not_end_after_a_lost_send_is_an_unknown_outcome() {
     let engine = Engine::embedded(&[(TABLE, KEY)]);
-    accounts::<Regional>(&engine).create(&key(), &account(50), &call()).await.expect("a free key");
+    accounts::<Regional>(&engine).create(&key(), &account(50)).await.expect("a free key");
     let client = client_whose(&engine, |engine, writes, operation, body| match writes {
         _ if is_read(operation) => engine.answer(operation, body),
         0 => crate::harness::clients::lost(),
@@ -151,7 +151,7 @@ async fn a_conflict_between_regions_that_does_not_end_after_a_lost_send_is_an_un
 #[tokio::test(start_paused = true)]
 async fn a_conflict_between_regions_that_does_not_end_is_unavailable_and_nothing_is_applied() {
     let engine = Engine::embedded(&[(TABLE, KEY)]);
-    accounts::<Regional>(&engine).create(&key(), &account(50), &call()).await.expect("a free key");
+    accounts::<Regional>(&engine).create(&key(), &account(50)).await.expect("a free key");
     let client = client_whose(&engine, |engine, _, operation, body| {
         if is_read(operation) { engine.answer(operation, body) } else { error(400, "ReplicatedWriteConflictException") }
     });
@@ -170,15 +170,15 @@ async fn a_lease_and_a_tombstone_that_ttl_never_removes_are_as_good_as_new_after
     let mut tokens = Vec::new();
     for year in 0..4 {
         let store = &stores[year % 2];
-        let lease = store.leases("Leases").acquire("k", "holder", terms, &call()).await.expect("free");
+        let lease = store.leases("Leases").acquire("k", "holder", terms).await.expect("free");
         tokens.push(lease.token().number());
         let table = store.table::<Account<Regional>>(TABLE).fenced_by(lease.token());
-        let created = table.create(&key(), &account(1), &call()).await.expect("only a tombstone");
+        let created = table.create(&key(), &account(1)).await.expect("only a tombstone");
         assert_eq!(created.at.version.get(), 2 * u64::try_from(year).expect("small") + 1, "the version goes on");
-        table.delete(&key(), &call()).await.expect("an account");
+        table.delete(&key()).await.expect("an account");
         // Some leases are released, and some end.
         if year < 2 {
-            store.leases("Leases").release(lease, &call()).await.expect("held");
+            store.leases("Leases").release(lease).await.expect("held");
         }
         tokio::time::sleep(Duration::from_hours(365 * 24)).await;
         assert_eq!(get(&store.table::<Account<Regional>>(TABLE)).await, None);
@@ -195,12 +195,12 @@ async fn a_lease_and_a_tombstone_that_ttl_never_removes_are_as_good_as_new_after
 async fn an_add_that_was_lost_and_is_refused_is_burned() {
     let engine = Engine::embedded(&[(TABLE, KEY)]);
     let other = accounts::<Regional>(&engine);
-    let at = other.create(&key(), &account(50), &call()).await.expect("a free key").at;
+    let at = other.create(&key(), &account(50)).await.expect("a free key").at;
     let client = client_that_loses_the_first(&engine, false, |engine| {
         super::world::set(engine, &[("balance", number(3)), ("version", number(2))]);
     });
     let add = Add::to("balance", -7).within(0..=100).seen(at);
-    let added = Store::new(&client).table::<Account<Regional>>(TABLE).add(&key(), &add, &call()).await;
+    let added = Store::new(&client).table::<Account<Regional>>(TABLE).add(&key(), &add).await;
     assert!(matches!(added, Err(fencepost::error::AddError::OutOfRange(now)) if now.value.balance == 3));
     assert_eq!(
         (row(&engine)["version"].clone(), get(&other).await.map(|now| now.value)),

@@ -6,7 +6,7 @@ use super::told::{ITEMS, Told};
 use crate::adoption::world::{Account, Regional, TABLE, account, deposit};
 use fencepost::error::{AddError, CreateError, DeleteError, UpdateError};
 use fencepost::lease::{AcquireError, LeaseError};
-use fencepost::{Add, Call, Deadline, Failure, FencingToken, Key, LeaseTerms, Store, Table};
+use fencepost::{Add, Call, Deadline, Failure, FencingToken, LeaseTerms, Store, Table};
 use judges::register::{Op, SeenOf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -98,7 +98,7 @@ impl Worker {
 
     async fn reads(&self, item: &'static str) {
         let began = Instant::now();
-        let told = match self.accounts.get(&Key::from(item), &self.call()).await {
+        let told = match self.accounts.in_call(&self.call()).get(item).await {
             Ok(read) => Told::Saw(read),
             Err(failure) => by_failure(&failure),
         };
@@ -107,7 +107,7 @@ impl Worker {
 
     async fn creates(&self, item: &'static str, balance: i64) -> Told {
         let began = Instant::now();
-        let told = match self.accounts.create(&Key::from(item), &account(balance), &self.call()).await {
+        let told = match self.accounts.in_call(&self.call()).create(item, &account(balance)).await {
             Ok(created) => Told::Applied(Some(created.at)),
             Err(CreateError::Exists(now)) => Told::Saw(Some(*now)),
             Err(CreateError::Failed(failure)) => by_failure(&failure),
@@ -118,7 +118,7 @@ impl Worker {
 
     async fn deletes(&self, item: &'static str) -> Told {
         let began = Instant::now();
-        let told = match self.accounts.delete(&Key::from(item), &self.call()).await {
+        let told = match self.accounts.in_call(&self.call()).delete(item).await {
             Ok(_) => Told::Applied(None),
             Err(DeleteError::NotFound) => Told::Saw(None),
             Err(DeleteError::Conflict(now)) => Told::Saw(Some(*now)),
@@ -131,7 +131,7 @@ impl Worker {
     async fn adds(&self, item: &'static str, number: u64) {
         let began = Instant::now();
         let add = Add::to("balance", amount(number)).within(0..=i64::MAX);
-        let told = match self.accounts.add(&Key::from(item), &add, &self.call()).await {
+        let told = match self.accounts.in_call(&self.call()).add(item, &add).await {
             Ok(added) => {
                 // It may show later changes too, so the judge gets it as what another client has read.
                 if let Some(now) = added.item {
@@ -152,7 +152,7 @@ impl Worker {
         let began = Instant::now();
         let accounts = token.map_or_else(|| self.accounts.clone(), |token| self.accounts.fenced_by(token));
         let mut op = Op::Add(amount(number));
-        let told = match accounts.update_with_retry(&Key::from(item), &self.call(), deposit(amount(number))).await {
+        let told = match accounts.in_call(&self.call()).update_with_retry(item, deposit(amount(number))).await {
             Ok(updated) => {
                 let to = updated.value.balance;
                 op = Op::CompareAndSet { from: Balance(to - amount(number)), to: Balance(to) };
@@ -169,7 +169,7 @@ impl Worker {
     async fn changes_under_a_lease(&self, number: u64) {
         let leases = self.store.leases(LEASES);
         let terms = LeaseTerms::new(Duration::from_secs(2)).expect("long enough");
-        let mut lease = match leases.acquire("k", "worker", terms, &self.call()).await {
+        let mut lease = match leases.in_call(&self.call()).acquire("k", "worker", terms).await {
             Ok(lease) => lease,
             // Another worker holds it, or the other Region writes and answers get lost until there is no time.
             Err(
@@ -182,8 +182,8 @@ impl Worker {
         // A worker may be late: then only the fence stands between it and the next holder.
         sleep(Duration::from_millis(self.network.below(4000))).await;
         self.updates("fenced", number, Some(lease.token())).await;
-        let renewed = leases.renew(&mut lease, terms, &self.call()).await;
-        let released = leases.release(lease, &self.call()).await;
+        let renewed = leases.in_call(&self.call()).renew(&mut lease, terms).await;
+        let released = leases.in_call(&self.call()).release(lease).await;
         for result in [renewed, released] {
             let is_unknown = matches!(&result, Err(LeaseError::Failed(Failure::OutcomeUnknown { .. })));
             self.notes().unknown_leases += u64::from(is_unknown);

@@ -149,12 +149,12 @@ impl Client {
             "add or update" => {
                 // So that an update is seen in the value: it leaves an odd stock, and its number.
                 let update = |shelf: &Shelf| Decision::<_, ()>::Put(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number)));
-                let changed = self.shelves.add_or_update(&self.first(), &change(-amount), call, update).await;
+                let changed = self.shelves.in_call(call).add_or_update(&self.first(), &change(-amount), update).await;
                 told(changed.map(|shelf| left(&shelf)), |error| {
                     if let UpdateError::Failed(failure) = error { Some(failure) } else { None }
                 })
             }
-            _ => match self.shelves.add(&key, &change(amount), call).await {
+            _ => match self.shelves.in_call(call).add(&key, &change(amount)).await {
                 // Only the shelf 0 is told of.
                 Ok(added) if shelf == 0 => Told::Applied(left(&added.item.expect("nobody deletes a shelf"))),
                 Ok(_) => Told::Added,
@@ -179,7 +179,8 @@ impl Client {
         });
         let (items, decisions): (Vec<_>, _) = (items.collect(), Decisions::of(number));
         let transactions = self.shelves.store().transactions();
-        let taken = transactions.transact_with_retry(reads, call, |attempt| {
+        let transactions = transactions.in_call(call);
+        let taken = transactions.transact_with_retry(reads, |attempt| {
             let mut last = None;
             for &(shelf, item, note) in &items {
                 let amount = stock(attempt, item)?.min(most);
@@ -205,7 +206,8 @@ impl Client {
         let (mut reads, decisions) = (Reads::new(), Decisions::of(number));
         let (giving, taking) = (self.item(&mut reads, from), self.item(&mut reads, 1 - from));
         let transactions = self.shelves.store().transactions();
-        let moved = transactions.transact_with_retry(reads, call, |attempt| {
+        let transactions = transactions.in_call(call);
+        let moved = transactions.transact_with_retry(reads, |attempt| {
             let amount = stock(attempt, giving)?.min(MOST - stock(attempt, taking)?).min(most);
             if amount <= 0 {
                 return Ok(Plan::Refuse(()));
@@ -219,7 +221,7 @@ impl Client {
     }
 
     fn item(&self, reads: &mut Reads, shelf: usize) -> Item<Shelf> {
-        reads.remembered(format!("shelf {shelf}"), &self.shelves, &Key::from(self.scene.shelf(shelf).as_str()))
+        reads.remembered(format!("shelf {shelf}"), &self.shelves, self.scene.shelf(shelf).as_str())
     }
 }
 
@@ -270,7 +272,6 @@ fn by_failure(failure: &Failure) -> Told {
 /// Creates a full shelf before anything goes wrong.
 pub async fn create(engine: &Engine, scene: &Scene, shelf: usize) {
     let table = store(&engine.client(), || SystemTime::UNIX_EPOCH, || 7).table::<Shelf>(SHELVES);
-    let call = Call::new(Deadline::within(Duration::from_secs(10)));
     let key = Key::from(scene.shelf(shelf).as_str());
-    table.create(&key, &Shelf::of(MOST, None), &call).await.expect("a free key and no fault");
+    table.create(&key, &Shelf::of(MOST, None)).await.expect("a free key and no fault");
 }

@@ -139,7 +139,7 @@ impl Writer {
         call: &Call,
         asked: &Mutex<AskedFor>,
     ) -> Told {
-        let key = Key::from(self.scene.key.as_str());
+        let key = self.scene.key.as_str();
         let change = |ledger: &L| {
             let ledger: Ledger = ledger.clone().into();
             let changed = ledger.changed(number);
@@ -147,30 +147,30 @@ impl Writer {
             Decision::<L, ()>::Put(changed.into())
         };
         let told = match what {
-            "add" => self.add(table, &key, number, call).await,
+            "add" => self.add(table, key, number, call).await,
             "add with a note" | "add where no note is" => {
-                transact(table, &key, number, what == "add with a note", call).await
+                transact(table, key, number, what == "add with a note", call).await
             }
-            "update" => match table.update_with_retry(&key, call, change).await {
+            "update" => match table.in_call(call).update_with_retry(key, change).await {
                 Ok(written) => wrote(written),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
-            "get" => match table.get(&key, call).await {
+            "get" => match table.in_call(call).get(key).await {
                 Ok(Some(current)) => saw(current),
                 Ok(None) => Told::SawNothing,
                 Err(failure) => by_failure(&failure),
             },
-            "create" => match table.create(&key, &Ledger::first(number).into(), call).await {
+            "create" => match table.in_call(call).create(key, &Ledger::first(number).into()).await {
                 Ok(written) => wrote(written),
                 Err(CreateError::Exists(current)) => saw(*current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
-                let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
+                let Some(known) = self.known_version(table, key, call).await else { return Told::NotApplied };
                 asked.lock().expect("no panic").at = Some(known);
-                match table.update_at_version(&key, known, call, change).await {
+                match table.in_call(call).update_at_version(key, known, change).await {
                     Ok(written) => wrote(written),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
                     Err(VersionedUpdateError::Conflict(current)) => saw(*current),
@@ -179,11 +179,11 @@ impl Writer {
                 }
             }
             "delete at version" => {
-                let Some(known) = self.known_version(table, &key, call).await else { return Told::NotApplied };
+                let Some(known) = self.known_version(table, key, call).await else { return Told::NotApplied };
                 asked.lock().expect("no panic").at = Some(known);
-                deleted(known, table.delete_at_version(&key, known, call).await)
+                deleted(known, table.in_call(call).delete_at_version(key, known).await)
             }
-            _ => match table.delete(&key, call).await {
+            _ => match table.in_call(call).delete(key).await {
                 // Which state it deleted is its own affair; the timeline knows the incarnation.
                 Ok(version) => {
                     let incarnation = self.incarnation_of(number, version.get());
@@ -200,15 +200,15 @@ impl Writer {
 
     /// Adds with what this client knows, or as a new process that was told of a state: an old one, or one that is yet to
     /// come.
-    async fn add<L: Build>(&self, table: &Table<L>, key: &Key, number: u64, call: &Call) -> Told {
+    async fn add<L: Build>(&self, table: &Table<L>, key: &str, number: u64, call: &Call) -> Told {
         let below = |bound| self.scene.network.below(bound);
         let added = match self.known {
             Some(known) if below(5) == 0 => {
                 let version = Version::new(known.version.get() + below(4)).expect("small");
                 let add = add(number).seen(ItemVersion { version, ..known });
-                open::<L>(&self.scene, &self.wire, &self.clock).add(key, &add, call).await
+                open::<L>(&self.scene, &self.wire, &self.clock).in_call(call).add(key, &add).await
             }
-            _ => table.add(key, &add(number), call).await,
+            _ => table.in_call(call).add(key, &add(number)).await,
         };
         match added {
             Ok(added) => Told::Applied(added.at, added.item.map(|shown| (shown.at, shown.value.into()))),
@@ -219,10 +219,10 @@ impl Writer {
         }
     }
 
-    async fn known_version<L: Build>(&self, table: &Table<L>, key: &Key, call: &Call) -> Option<ItemVersion> {
+    async fn known_version<L: Build>(&self, table: &Table<L>, key: &str, call: &Call) -> Option<ItemVersion> {
         match self.known {
             Some(known) => Some(known),
-            None => table.get(key, call).await.ok().flatten().map(|current| current.at),
+            None => table.in_call(call).get(key).await.ok().flatten().map(|current| current.at),
         }
     }
 
@@ -260,7 +260,7 @@ fn open<L: Build>(scene: &Arc<Scene>, wire: &Wire, clock: &OffClock) -> Table<L>
 
 /// An add in a transaction. Beside the create of a note it is bare: the note remembers. Beside a check of one, the add
 /// itself must.
-async fn transact<L: Build>(ledgers: &Table<L>, key: &Key, number: u64, creates: bool, call: &Call) -> Told {
+async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates: bool, call: &Call) -> Told {
     let notes = ledgers.store().table::<Note>(NOTES);
     let mut reads = Reads::new();
     let note_key = Key::from(note_id(key, number));
@@ -270,7 +270,8 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &Key, number: u64, creates:
         (reads.item("note", &notes, &note_key), reads.remembered("ledger", ledgers, key))
     };
     let transactions = ledgers.store().transactions();
-    let landed = transactions.transact_with_retry(reads, call, |attempt| {
+    let transactions = transactions.in_call(call);
+    let landed = transactions.transact_with_retry(reads, |attempt| {
         match attempt.get(ledger)? {
             None if attempt.knows(ledger) => return Ok(Plan::Refuse(Told::SawNothing)),
             Some(current) if !current.value.clone().into().added(number).is_right() => {
@@ -292,6 +293,6 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &Key, number: u64, creates:
 }
 
 /// Each operation has a note of its own.
-fn note_id(key: &Key, number: u64) -> String {
+fn note_id(key: &str, number: u64) -> String {
     format!("{key:?} {number}")
 }

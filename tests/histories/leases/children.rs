@@ -61,9 +61,8 @@ impl Leader {
     async fn leads(&self, key: &str) -> Lease {
         let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
         loop {
-            let call = Call::new(Deadline::within(Duration::from_mins(10)));
             let within = Duration::from_mins(5);
-            if let Ok(lease) = self.leases.acquire_within(key, &self.name, terms, within, &call).await {
+            if let Ok(lease) = self.leases.acquire_within(key, &self.name, terms, within).await {
                 return lease;
             }
         }
@@ -155,7 +154,7 @@ async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
     let held = first.leads(&key).await;
     // Its work is blocked on a slow call. Meanwhile what gives the lease back at the end has run already, or it ends.
     let call = Call::new(Deadline::within(Duration::from_secs(2)));
-    drop(first.leases.release_at(held.token(), None, &call).await);
+    drop(first.leases.in_call(&call).release_at(held.token(), None).await);
     let taken = second.leads(&key).await;
     let statuses = {
         let one = Freezing::new(&network, async {

@@ -143,7 +143,8 @@ impl Leader {
             }
         };
         let (key, name) = (&self.scene.name, name(self.index));
-        let worked = self.leases.while_held(key, &name, Self::terms(length), &call, work);
+        let leases = self.leases.in_call(&call);
+        let worked = leases.while_held(key, &name, Self::terms(length), work);
         let told = match Box::pin(worked).await {
             Ok(()) => Told::Done,
             Err(WorkError::Held { holder, until }) => {
@@ -182,14 +183,14 @@ impl Leader {
                 self.stops_believing(&token, Instant::now());
                 let begun = self.begin(&self.lease_wire, Some(token.number()));
                 let at = Some(held.lease.renewals());
-                let told = self.leases.release_at(&token, at, &self.call()).await;
+                let told = self.leases.in_call(&self.call()).release_at(&token, at).await;
                 let told = told.map_or_else(Told::from, |()| Told::Done);
                 self.end(begun, What::Release { at }, Some(token.number()), &told);
             }
             _ => {
                 self.stops_believing(&token, Instant::now());
                 let begun = self.begin(&self.lease_wire, Some(token.number()));
-                let told = self.leases.release(held.lease, &self.call()).await;
+                let told = self.leases.in_call(&self.call()).release(held.lease).await;
                 let told = told.map_or_else(Told::from, |()| Told::Done);
                 self.end(begun, What::Release { at: None }, Some(token.number()), &told);
             }
@@ -210,10 +211,10 @@ impl Leader {
             let claim = *claim.get_or_insert(begun.0);
             let call = self.call();
             let (what, acquired) = match how {
-                0 => (What::Acquire { claim }, self.leases.acquire(key, &name, terms, &call).await),
+                0 => (What::Acquire { claim }, self.leases.in_call(&call).acquire(key, &name, terms).await),
                 1 => {
                     let id = IdempotencyClaim::new(&[key, &claim.to_string()], &[]);
-                    let acquired = self.leases.acquire_once(key, &name, terms, &id, &call).await;
+                    let acquired = self.leases.in_call(&call).acquire_once(key, &name, terms, &id).await;
                     let lease = |acquired| match acquired {
                         Acquired::New(lease) | Acquired::Replayed(lease) => lease,
                     };
@@ -221,7 +222,10 @@ impl Leader {
                 }
                 _ => {
                     let call = Call::new(Deadline::within(length * 3));
-                    (What::AcquireWithin, self.leases.acquire_within(key, &name, terms, length * 2, &call).await)
+                    (
+                        What::AcquireWithin,
+                        self.leases.in_call(&call).acquire_within(key, &name, terms, length * 2).await,
+                    )
                 }
             };
             match acquired {
@@ -253,7 +257,7 @@ impl Leader {
                 // By what a request says: with If-Match or without.
                 let at = (way == 0).then(|| held.lease.renewals());
                 what = if at.is_some() { What::Renew { at } } else { What::Extend };
-                match self.leases.renew_at(&token, at, Self::terms(held.length), &call).await {
+                match self.leases.in_call(&call).renew_at(&token, at, Self::terms(held.length)).await {
                     Ok(lease) => {
                         held.lease = lease;
                         Told::lease(&held.lease)
@@ -269,7 +273,7 @@ impl Leader {
                 };
                 // Whoever asks for less has less from then on.
                 self.stops_believing(&token, begun.1 + length);
-                match self.leases.renew(&mut held.lease, Self::terms(length), &call).await {
+                match self.leases.in_call(&call).renew(&mut held.lease, Self::terms(length)).await {
                     Ok(()) => {
                         held.length = length;
                         Told::lease(&held.lease)
@@ -331,13 +335,13 @@ impl Leader {
         let fenced = self.reports.fenced_by(token);
         let key = Key::from(self.scene.fenced().as_str());
         let append = |report: &Report| Decision::<_, ()>::Put(report.appended(number));
-        match fenced.update_with_retry(&key, call, append).await {
+        match fenced.in_call(call).update_with_retry(&key, append).await {
             Ok(_) => return Told::Done,
             Err(UpdateError::NotFound) => {}
             Err(UpdateError::Refused(())) => unreachable!("it never refuses"),
             Err(UpdateError::Failed(failure)) => return failure.into(),
         }
-        match fenced.create(&key, &Report::new(number), call).await {
+        match fenced.in_call(call).create(&key, &Report::new(number)).await {
             Ok(_) => Told::Done,
             Err(CreateError::Exists(_)) => Told::Conflict,
             Err(CreateError::Failed(failure)) => failure.into(),
@@ -348,7 +352,7 @@ impl Leader {
     async fn add(&self, token: &FencingToken, call: &Call) -> Told {
         let fenced = self.reports.fenced_by(token);
         let key = Key::from(self.scene.fenced().as_str());
-        match fenced.add(&key, &Add::to("added", 1).within(0..=1_000_000), call).await {
+        match fenced.in_call(call).add(&key, &Add::to("added", 1).within(0..=1_000_000)).await {
             Ok(_) => Told::Done,
             Err(AddError::NotFound) => Told::NotFound,
             Err(AddError::Failed(failure)) => failure.into(),
@@ -359,12 +363,12 @@ impl Leader {
     /// Deletes at the version that somebody else may have shown: the fence alone can refuse it.
     async fn delete(&self, token: &FencingToken, call: &Call) -> Told {
         let key = Key::from(self.scene.fenced().as_str());
-        let there = match self.reports.get(&key, call).await {
+        let there = match self.reports.in_call(call).get(&key).await {
             Ok(Some(there)) => there.at,
             Ok(None) => return Told::NotFound,
             Err(failure) => return failure.into(),
         };
-        match self.reports.fenced_by(token).delete_at_version(&key, there, call).await {
+        match self.reports.fenced_by(token).in_call(call).delete_at_version(&key, there).await {
             Ok(_) => Told::Done,
             Err(DeleteError::NotFound) => Told::NotFound,
             Err(DeleteError::Conflict(_)) => Told::Conflict,
@@ -374,9 +378,10 @@ impl Leader {
 
     async fn require(&self, number: u64, deletes: bool, token: &FencingToken, call: &Call) -> Told {
         let mut reads = Reads::new();
-        let report = reads.item("report", &self.reports, &Key::from(self.scene.required().as_str()));
+        let report = reads.item("report", &self.reports, self.scene.required().as_str());
         let lease = reads.lease("lease", token);
-        let written = self.transactions.transact_with_retry(reads, call, |attempt| {
+        let transactions = self.transactions.in_call(call);
+        let written = transactions.transact_with_retry(reads, |attempt| {
             match attempt.get(report)? {
                 Some(_) if deletes => drop(attempt.delete_at(report)?),
                 Some(there) => drop(attempt.update_at(report, &there.value.appended(number))?),
@@ -398,7 +403,7 @@ impl Leader {
         let begun = self.begin(&self.lease_wire, None);
         let call = Call::new(Deadline::within(Duration::from_secs(5)));
         let terms = Self::terms(Duration::from_mins(2));
-        let lease = match self.leases.acquire(&self.scene.name, &name(self.index), terms, &call).await {
+        let lease = match self.leases.in_call(&call).acquire(&self.scene.name, &name(self.index), terms).await {
             Ok(lease) => lease,
             Err(error) => return vec![format!("long after, it is not free: {error:?}")],
         };

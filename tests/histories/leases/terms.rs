@@ -5,7 +5,7 @@ use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Broken, Network, Rates, Wire, network_that_breaks};
 use crate::harness::functions::LEASES;
 use fencepost::lease::LeaseError;
-use fencepost::{Call, Deadline, Failure, LeaseTerms, Leases};
+use fencepost::{Failure, LeaseTerms, Leases};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,9 @@ use tokio::time::{Instant, sleep};
 
 fn leases(network: &Arc<Network>, start: Instant) -> Leases {
     let now = move || SystemTime::UNIX_EPOCH + EPOCH + start.elapsed();
-    store(&Wire::new(network).client(), now, || fastrand::u64(..)).leases(LEASES)
+    store(&Wire::new(network).client(), now, || fastrand::u64(..))
+        .with_time_limit(Duration::from_secs(1))
+        .leases(LEASES)
 }
 
 #[tokio::test(start_paused = true)]
@@ -25,20 +27,19 @@ async fn a_lease_whose_shorter_renewal_is_not_answered_is_believed_no_longer_tha
         leases(&network, start)
     };
     let (calm, lossy) = (reached(Rates::default()), reached(Rates { answer_lost: 1000, ..Rates::default() }));
-    let call = || Call::new(Deadline::within(Duration::from_secs(1)));
     let terms = |seconds| LeaseTerms::new(Duration::from_secs(seconds)).expect("long enough");
-    let mut lease = calm.acquire("k", "one", terms(60), &call()).await.expect("free");
+    let mut lease = calm.acquire("k", "one", terms(60)).await.expect("free");
 
-    let renewed = lossy.renew(&mut lease, terms(2), &call()).await;
+    let renewed = lossy.renew(&mut lease, terms(2)).await;
     assert!(matches!(renewed, Err(LeaseError::Failed(Failure::OutcomeUnknown { .. }))), "{renewed:?}");
     assert!(lease.remaining() <= Duration::from_secs(1), "it was applied, and ends then: {:?}", lease.remaining());
     sleep(Duration::from_secs(3)).await;
     assert!(lease.remaining().is_zero());
-    calm.acquire("k", "two", terms(2), &call()).await.expect("it has ended");
+    calm.acquire("k", "two", terms(2)).await.expect("it has ended");
 
     // One that ends later does no harm.
-    let mut lease = calm.acquire("l", "one", terms(10), &call()).await.expect("free");
-    lossy.renew(&mut lease, terms(60), &call()).await.expect_err("no answer");
+    let mut lease = calm.acquire("l", "one", terms(10)).await.expect("free");
+    lossy.renew(&mut lease, terms(60)).await.expect_err("no answer");
     assert!(lease.remaining() > Duration::from_secs(8), "{:?}", lease.remaining());
 }
 

@@ -149,7 +149,7 @@ impl Client {
     }
 
     async fn look(&self, list: List, call: &Call, lists: &Lists) -> Told {
-        match self.table.get(&self.key(list), call).await {
+        match self.table.in_call(call).get(&self.key(list)).await {
             Ok(seen) => {
                 let seen = seen.expect("nobody deletes a list");
                 let touched = Touched { read: seen.value.entries, at: Some(seen.at), append: None };
@@ -166,7 +166,7 @@ impl Client {
             note(lists, list, Touched { read: now.entries.clone(), at: None, append });
             Decision::<_, ()>::Put(now.plus(number))
         };
-        match self.table.update_with_retry(&self.key(list), call, append).await {
+        match self.table.in_call(call).update_with_retry(&self.key(list), append).await {
             Ok(written) => {
                 // What was told counts, and not the last decision.
                 let mut read = written.value.entries;
@@ -199,7 +199,8 @@ impl Client {
             items.push((list, item));
         }
         let transactions = self.table.store().transactions();
-        let done = transactions.transact_with_retry(reads, call, |attempt| {
+        let transactions = transactions.in_call(call);
+        let done = transactions.transact_with_retry(reads, |attempt| {
             let mut touched = BTreeMap::new();
             for &(list, item) in &items {
                 let now = attempt.get(item)?.expect("nobody deletes a list");
@@ -228,7 +229,7 @@ impl Client {
 
     /// Reads, thinks, and writes what it made of what it read.
     async fn overwrite(&self, number: u64, list: List, call: &Call, lists: &Lists) -> Told {
-        let Ok(Some(seen)) = self.table.get(&self.key(list), call).await else { return Told::NotCommitted };
+        let Ok(Some(seen)) = self.table.in_call(call).get(&self.key(list)).await else { return Told::NotCommitted };
         sleep(Duration::from_millis(self.network.below(40))).await;
         let entries = seen.value.plus(number).entries;
         let append = Some(Append { makes: None });
@@ -260,7 +261,7 @@ impl Client {
             Decision::<_, ()>::Put(Entries { entries: kept.collect() })
         };
         let long = Call::new(Deadline::within(Duration::from_mins(3)));
-        let taken = self.table.update_with_retry(&self.key(one), &long, without).await;
+        let taken = self.table.in_call(&long).update_with_retry(&self.key(one), without).await;
         if taken.is_ok() { Told::NotCommitted } else { Told::Unknown }
     }
 }
@@ -282,7 +283,6 @@ fn told_by(failure: &Failure) -> Told {
 /// Creates an empty list before anything goes wrong.
 pub async fn create(engine: &Engine, scene: &Scene, list: List) {
     let table = store(&engine.client(), || SystemTime::UNIX_EPOCH, || 7).table::<Entries>(TABLE);
-    let call = Call::new(Deadline::within(Duration::from_secs(10)));
     let key = Key::from(scene.key(list).as_str());
-    table.create(&key, &Entries { entries: Vec::new() }, &call).await.expect("a free key and no fault");
+    table.create(&key, &Entries { entries: Vec::new() }).await.expect("a free key and no fault");
 }

@@ -6,7 +6,6 @@ use crate::harness::engine::{Step, store};
 use crate::harness::faults::{Applied, Network, Touched};
 use crate::harness::functions::MAPPINGS;
 use fencepost::lww::{LwwTable, OrderKey};
-use fencepost::{Call, Deadline, Key};
 use functions::mapping::Mapping;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -20,9 +19,8 @@ pub async fn bury(plan: &Plan, network: &Network) {
         let then = (EPOCH + buried.ends_after).saturating_sub(LwwTable::<Mapping>::TOMBSTONE_RETENTION);
         let store = store(&network.engine.client(), move || SystemTime::UNIX_EPOCH + then, || 7);
         let instance = OrderKey { order: buried.who.moment, name: buried.who.instance().map(ToOwned::to_owned) };
-        let call = Call::new(Deadline::within(Duration::from_secs(10)));
-        let key = Key::from(address.kept.as_str());
-        store.lww_table::<Mapping>(MAPPINGS).delete(&key, &instance, &call).await.expect("no fault");
+        let key = address.kept.as_str();
+        store.lww_table::<Mapping>(MAPPINGS).delete(key, &instance).await.expect("no fault");
     }
 }
 

@@ -5,7 +5,7 @@ use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{BOUND, OffClocks};
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
 use fencepost::{
-    Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version, Versioned,
+    Add, Call, Deadline, Decision, Failure, ItemVersion, Plan, Reads, RetryPolicy, Table, Version, Versioned,
 };
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -137,39 +137,39 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         call: &Call,
         decided: &Mutex<Option<(Stored, Stored)>>,
     ) -> Told {
-        let key = Key::from(self.scene.key.as_str());
+        let key = self.scene.key.as_str();
         let change = |tally: &Tally<OTHERS>| {
             let (from, to) = (Stored::from(tally), Stored::from(tally).changed(number));
             *decided.lock().expect("no panic") = Some((from, to.clone()));
             Decision::<_, ()>::Put(to.into())
         };
         match what {
-            "update" => match self.table.update_with_retry(&key, call, change).await {
+            "update" => match self.table.in_call(call).update_with_retry(key, change).await {
                 Ok(written) => self.applied(written.at, Some(&written)),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
-            "add" => match self.table.add(&key, &Add::to("count", 1), call).await {
+            "add" => match self.table.in_call(call).add(key, &Add::to("count", 1)).await {
                 Ok(added) => self.applied(added.at, added.item.as_ref()),
                 Err(AddError::NotFound) => Told::SawNothing,
                 Err(AddError::Failed(failure)) => by_failure(&failure),
                 Err(other) => panic!("no such thing happens here: {other}"),
             },
-            "add with a note" => self.add_with_note(&key, number, call).await,
-            "get" => match self.table.get(&key, call).await {
+            "add with a note" => self.add_with_note(key, number, call).await,
+            "get" => match self.table.in_call(call).get(key).await {
                 Ok(Some(current)) => self.saw(&current),
                 Ok(None) => Told::SawNothing,
                 Err(failure) => by_failure(&failure),
             },
-            "create" => match self.table.create(&key, &Stored::new(number).into(), call).await {
+            "create" => match self.table.in_call(call).create(key, &Stored::new(number).into()).await {
                 Ok(written) => self.applied(written.at, Some(&written)),
                 Err(CreateError::Exists(current)) => self.saw(&current),
                 Err(CreateError::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
-                let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
-                match self.table.update_at_version(&key, known, call, change).await {
+                let Some(known) = self.known_version(key, call).await else { return Told::NotApplied };
+                match self.table.in_call(call).update_at_version(key, known, change).await {
                     Ok(written) => self.applied(written.at, Some(&written)),
                     Err(VersionedUpdateError::NotFound) => Told::SawNothing,
                     Err(VersionedUpdateError::Conflict(current)) => self.saw(&current),
@@ -178,21 +178,22 @@ impl<const OTHERS: u8> Writer<OTHERS> {
                 }
             }
             "delete at version" => {
-                let Some(known) = self.known_version(&key, call).await else { return Told::NotApplied };
-                Self::deleted(self.table.delete_at_version(&key, known, call).await)
+                let Some(known) = self.known_version(key, call).await else { return Told::NotApplied };
+                Self::deleted(self.table.in_call(call).delete_at_version(key, known).await)
             }
-            _ => Self::deleted(self.table.delete(&key, call).await),
+            _ => Self::deleted(self.table.in_call(call).delete(key).await),
         }
     }
 
     /// An add in a transaction that creates a note, whose row remembers the transaction.
-    async fn add_with_note(&self, key: &Key, number: u64, call: &Call) -> Told {
+    async fn add_with_note(&self, key: &str, number: u64, call: &Call) -> Told {
         let notes = self.table.store().table::<Note>(NOTES);
         let mut reads = Reads::new();
-        let note = reads.item("note", &notes, &Key::from(format!("{key:?} {number}")));
+        let note = reads.item("note", &notes, format!("{key:?} {number}"));
         let tally = reads.item("tally", &self.table, key);
         let transactions = self.table.store().transactions();
-        let done = transactions.transact_with_retry(reads, call, |attempt| {
+        let transactions = transactions.in_call(call);
+        let done = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(tally)?.is_none() {
                 return Ok(Plan::Refuse(Told::SawNothing));
             }
@@ -225,10 +226,10 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         }
     }
 
-    async fn known_version(&self, key: &Key, call: &Call) -> Option<ItemVersion> {
+    async fn known_version(&self, key: &str, call: &Call) -> Option<ItemVersion> {
         match self.known {
             Some(known) => Some(known),
-            None => self.table.get(key, call).await.ok().flatten().map(|current| current.at),
+            None => self.table.in_call(call).get(key).await.ok().flatten().map(|current| current.at),
         }
     }
 }

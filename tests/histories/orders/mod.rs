@@ -165,7 +165,7 @@ async fn stock_up(engine: &Engine, product: &str, stock: i64) {
     let products = store.table(PRODUCTS);
     let call = fencepost::Call::new(fencepost::Deadline::within(Duration::from_secs(10)));
     let product_at_first = functions::product::new_product(stock, 2, store.now());
-    products.create(&fencepost::Key::from(product), &product_at_first, &call).await.expect("a free key and no fault");
+    products.in_call(&call).create(product, &product_at_first).await.expect("a free key and no fault");
 }
 
 #[test]

@@ -42,21 +42,21 @@ impl Wrong {
     pub async fn restock(&self, plan: &Plan, restock: usize, call: &Call) -> Result<Response, Problem> {
         let record = plan.record_id(restock);
         let record = Key::from(record.as_str());
-        if let Some(note) = self.notes.get(&record, call).await? {
+        if let Some(note) = self.notes.in_call(call).get(&record).await? {
             return Ok(note.value.answer.replayed());
         }
         let (product, by) = plan.restocks[restock];
         let now = || self.store.now();
         let product = Key::from(plan.products[product].as_str());
         let decide = |product: &Product| decide_adjust(product, by, now());
-        let answer = match self.products.update_with_retry(&product, call, decide).await {
+        let answer = match self.products.in_call(call).update_with_retry(&product, decide).await {
             Ok(product) => Response::ok(product.at, &json!({"stock": product.value.stock})),
             Err(UpdateError::Failed(failure)) => return Err(Problem::from_keyed(failure)),
             Err(UpdateError::NotFound | UpdateError::Refused(_)) => {
                 return Err(Problem::refused("insufficient_stock", "there is less"));
             }
         };
-        match self.notes.create(&record, &Note { answer: answer.clone() }, call).await {
+        match self.notes.in_call(call).create(&record, &Note { answer: answer.clone() }).await {
             Ok(_) => Ok(answer),
             Err(CreateError::Exists(note)) => Ok(note.value.answer.replayed()),
             Err(CreateError::Failed(failure)) => Err(Problem::from_keyed(failure)),
@@ -74,11 +74,11 @@ impl Wrong {
         let mut id = plan.order_id(order);
         loop {
             let mut reads = Reads::new();
-            let item = reads.later("order", &self.orders, &Key::from(id.as_str()));
-            let product =
-                |line: &Line| reads.item(&line.product_id, &self.products, &Key::from(line.product_id.as_str()));
+            let item = reads.later("order", &self.orders, id.as_str());
+            let product = |line: &Line| reads.item(&line.product_id, &self.products, line.product_id.as_str());
             let products: Vec<_> = placement.lines.iter().map(product).collect();
-            let placed = self.transactions.transact_with_retry(reads, call, |attempt| {
+            let transactions = self.transactions.in_call(call);
+            let placed = transactions.transact_with_retry(reads, |attempt| {
                 if attempt.get(item)?.is_some() {
                     return Ok(fencepost::Plan::Refuse(None));
                 }

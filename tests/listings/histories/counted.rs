@@ -2,7 +2,6 @@
 
 use crate::harness::engine::Engine;
 use crate::harness::seeds::asked_seeds;
-use crate::listings::messages::call;
 use fencepost::{Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -93,9 +92,8 @@ async fn any_number_of_items_is_listed_with_one_page_in_memory() {
     let table: Table<Counted> = Store::new(&engine.client()).table(TABLE);
     for limit in [None, Some(1000), Some(75)] {
         MOST.store(0, SeqCst);
-        let call = call();
         let query = table.query("all");
-        let mut pages = limit.map_or(query.clone(), |limit| query.limit(limit)).pages(&call);
+        let mut pages = limit.map_or(query.clone(), |limit| query.limit(limit)).pages();
         let (mut next, mut largest, mut count) = (0, 0, 0);
         while let Some(page) = pages.next_page().await.expect("a page") {
             for item in &page.items {

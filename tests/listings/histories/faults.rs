@@ -57,14 +57,14 @@ impl std::fmt::Display for Seen {
 /// Lists a query by short calls. A page whose call ends without an answer is asked for again, by the same run or with
 /// the cursor of the page before.
 async fn listed(
-    query: impl Fn() -> Query<Message>,
+    query: impl Fn(&Call) -> Query<Message>,
     rng: &mut fastrand::Rng,
     seen: &mut Seen,
 ) -> Result<Vec<(String, i64)>, String> {
     let (mut items, mut cursor) = (Vec::new(), None::<String>);
     for _ in 0..1000 {
         let call = Call::new(Deadline::within(Duration::from_millis(rng.u64(200..4000))));
-        let mut pages = query().after(cursor.as_deref()).pages(&call);
+        let mut pages = query(&call).after(cursor.as_deref()).pages();
         loop {
             match pages.next_page().await {
                 Ok(Some(page)) => {
@@ -105,25 +105,28 @@ fn run(engine: &Engine, seed: u64) -> Result<Seen, String> {
         // Another author in each room, so that the index has a partition of its own.
         for number in 1..=count {
             let message = Message { author: room.clone(), rank: number, text: String::new() };
-            plain
-                .create(&key(&room, number), &message, &crate::listings::messages::call())
-                .await
-                .map_err(|e| e.to_string())?;
+            plain.create(&key(&room, number), &message).await.map_err(|e| e.to_string())?;
         }
         for number in 1..=count {
             if rng.u8(..4) == 0 {
-                let deleted = plain.delete(&key(&room, number), &crate::listings::messages::call()).await;
+                let deleted = plain.delete(&key(&room, number)).await;
                 deleted.map_err(|error| error.to_string())?;
                 expected.retain(|other| *other != number);
             }
         }
         let troubled: Table<Message> = Store::new(&troubled_client(engine, seed)).table(TABLE);
         let limit = rng.u16(1..8);
-        let ascending = listed(|| troubled.query(room.as_str()).limit(limit), &mut rng, &mut seen).await?;
+        let ascending =
+            listed(|call| troubled.in_call(call).query(room.as_str()).limit(limit), &mut rng, &mut seen).await?;
         let descending =
-            listed(|| troubled.query(room.as_str()).limit(limit).descending(), &mut rng, &mut seen).await?;
-        let of_author =
-            listed(|| troubled.query_index::<ByAuthor>(room.as_str()).limit(limit), &mut rng, &mut seen).await?;
+            listed(|call| troubled.in_call(call).query(room.as_str()).limit(limit).descending(), &mut rng, &mut seen)
+                .await?;
+        let of_author = listed(
+            |call| troubled.in_call(call).query_index::<ByAuthor>(room.as_str()).limit(limit),
+            &mut rng,
+            &mut seen,
+        )
+        .await?;
         let expected: Vec<_> = expected.into_iter().map(|number| (room.clone(), number)).collect();
         let backwards: Vec<_> = descending.into_iter().rev().collect();
         for (listed, name) in [(ascending, "ascending"), (backwards, "descending"), (of_author, "by author")] {
@@ -150,8 +153,7 @@ async fn a_page_that_was_given_up_is_read_by_the_next_call() {
     fill(&table(&engine), "a", 1..=4).await;
     let slow = client_whose(&engine, |_, _, _, _| Reply::After(Duration::from_millis(50)));
     let table: Table<Message> = Store::new(&slow).table(TABLE);
-    let call = crate::listings::messages::call();
-    let mut pages = table.query("a").limit(2).pages(&call);
+    let mut pages = table.query("a").limit(2).pages();
     let mut listed = Vec::new();
     loop {
         assert!(tokio::time::timeout(Duration::from_millis(10), pages.next_page()).await.is_err());

@@ -4,7 +4,7 @@ use super::explored;
 use crate::harness::engine::Engine;
 use crate::harness::seeds::play;
 use crate::listings::messages::{
-    ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, RankByNumber, all, call, key, message, place, table,
+    ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, RankByNumber, all, key, message, place, table,
 };
 use fencepost::table::{Page, Sort};
 use fencepost::{Decision, ItemVersion, Key, Query, Record, Table};
@@ -83,17 +83,17 @@ impl History {
         let (key, at) = (key(&room, number), (room, number));
         let value = self.any_message();
         if !self.live.contains_key(&at) {
-            let made = self.table.create(&key, &value, &call()).await.map_err(|error| error.to_string())?;
+            let made = self.table.create(&key, &value).await.map_err(|error| error.to_string())?;
             self.seen.created_again += usize::from(self.deleted.contains(&at));
             self.live.insert(at, (made.value, made.at));
         } else if self.rng.u8(..5) < 2 {
-            self.table.delete(&key, &call()).await.map_err(|error| error.to_string())?;
+            self.table.delete(&key).await.map_err(|error| error.to_string())?;
             self.live.remove(&at);
             self.deleted.insert(at);
             self.seen.deletes += 1;
         } else {
             let decide = |_: &Message| Decision::<_, ()>::Put(value.clone());
-            let changed = self.table.update_with_retry(&key, &call(), decide).await;
+            let changed = self.table.update_with_retry(&key, decide).await;
             let changed = changed.map_err(|error| error.to_string())?;
             self.live.insert(at, (changed.value, changed.at));
             self.seen.changes += 1;
@@ -214,7 +214,7 @@ impl History {
         places.extend_from_within(..5);
         self.rng.shuffle(&mut places);
         let keys: Vec<Key> = places.iter().map(|(room, number)| key(room, *number)).collect();
-        let found = self.table.get_many(&keys, &call()).await.map_err(|error| error.to_string())?;
+        let found = self.table.get_many(&keys).await.map_err(|error| error.to_string())?;
         for (at, found) in places.iter().zip(found) {
             let found = found.map(|item| (item.value, item.at));
             if found.as_ref() != self.live.get(at) {
@@ -239,8 +239,7 @@ impl History {
         loop {
             let query = self.table.query(room.as_str()).limit(limit).after(cursor.as_deref());
             let query = if is_descending { query.descending() } else { query };
-            let call = call();
-            let page = query.pages(&call).next_page().await.map_err(|error| error.to_string())?;
+            let page = query.pages().next_page().await.map_err(|error| error.to_string())?;
             let page = page.ok_or("no page after a cursor")?;
             listed.extend(page.items.iter().map(|item| place(item).1));
             cursor = page.next.map(String::from);

@@ -2,9 +2,8 @@
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::{Call, Deadline, Decision, Key, Record, Store, Table, UpdateError};
+use fencepost::{Decision, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// Adds one: reads, writes at the version that it read, and begins again if somebody else was first. Says whether it was
 /// added for certain.
@@ -30,20 +29,16 @@ pub struct Counter {
     pub n: u64,
 }
 
-fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_secs(30)))
-}
-
 pub async fn counter_at_zero(client: &Client, id: &str) -> Table<Counter> {
     let counters = Store::new(client).table::<Counter>("Counters");
-    counters.create(&Key::from(id), &Counter { n: 0 }, &call()).await.expect("a free key");
+    counters.create(id, &Counter { n: 0 }).await.expect("a free key");
     counters
 }
 
 /// The same with `Table`.
 pub async fn increment_with_table(counters: &Table<Counter>, id: &str) -> bool {
     let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { n: counter.n + 1 });
-    match counters.update_with_retry(&Key::from(id), &call(), decide).await {
+    match counters.update_with_retry(id, decide).await {
         Ok(_) => true,
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => false,
         Err(other) => panic!("{other}"),

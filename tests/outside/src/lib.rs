@@ -7,7 +7,7 @@ mod tests {
     use fencepost::error::{Failure, Source, VersionedUpdateError};
     use fencepost::lease::{AcquireError, InvalidTerms, LeaseError, LeaseTerms, WorkError};
     use fencepost::timestamp::{InvalidTimestamp, Timestamp};
-    use fencepost::{Add, Call, Deadline, Decision, Key, Record, Store, Table};
+    use fencepost::{Add, Decision, Record, Store, Table};
     use serde::{Deserialize, Serialize};
     use std::time::Duration;
 
@@ -38,19 +38,19 @@ mod tests {
     /// Each operation's error becomes the caller's by a question mark alone. It is compiled, not run.
     #[allow(dead_code)]
     async fn every_operation(store: &Store, accounts: &Table<Account>) -> Result<(), Box<dyn std::error::Error>> {
-        let (key, call) = (Key::from("a"), Call::new(Deadline::within(Duration::from_secs(1))));
+        let key = "a";
         let raise = |account: &Account| Decision::<_, String>::Put(Account { balance: account.balance + 1 });
-        let at = accounts.create(&key, &Account { balance: 1 }, &call).await?.at;
-        accounts.get(&key, &call).await?;
-        accounts.update_with_retry(&key, &call, raise).await?;
-        accounts.update_at_version(&key, at, &call, raise).await?;
-        accounts.add(&key, &Add::to("balance", 1).within(0..=10), &call).await?;
-        accounts.delete_at_version(&key, at, &call).await?;
+        let at = accounts.create(key, &Account { balance: 1 }).await?.at;
+        accounts.get(key).await?;
+        accounts.update_with_retry(key, raise).await?;
+        accounts.update_at_version(key, at, raise).await?;
+        accounts.add(key, &Add::to("balance", 1).within(0..=10)).await?;
+        accounts.delete_at_version(key, at).await?;
         let leases = store.leases("leases");
-        let mut lease = leases.acquire("k", "me", LeaseTerms::new(Duration::from_secs(10))?, &call).await?;
-        leases.renew(&mut lease, LeaseTerms::default(), &call).await?;
-        leases.release(lease, &call).await?;
-        leases.while_held("k", "me", LeaseTerms::default(), &call, |_| async {}).await?;
+        let mut lease = leases.acquire("k", "me", LeaseTerms::new(Duration::from_secs(10))?).await?;
+        leases.renew(&mut lease, LeaseTerms::default()).await?;
+        leases.release(lease).await?;
+        leases.while_held("k", "me", LeaseTerms::default(), |_| async {}).await?;
         let _: Timestamp = "2026-03-07T10:00:00.000Z".parse()?;
         Ok(())
     }

@@ -6,13 +6,12 @@
 //! cargo run
 //! ```
 
-use fencepost::{Call, Deadline, Key, Record, Store};
+use fencepost::{Record, Store};
 use fencepost_test::Dynamo;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
-use std::time::Duration;
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -40,8 +39,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     db.create_table("Accounts", "accountId");
     db.lose_answer().of("PutItem").once();
     let accounts = Store::new(&db.client()).table::<Account>("Accounts");
-    accounts
-        .create(&Key::from("a-1"), &Account { balance: 100 }, &Call::new(Deadline::within(Duration::from_secs(9))))
-        .await?;
+    accounts.create("a-1", &Account { balance: 100 }).await?;
     Ok(provider.shutdown()?)
 }

@@ -2,11 +2,10 @@
 
 use crate::counter::{Failed, TABLE, add_at, held, put, read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Call, Clock, Deadline, Decision, Key, Record, Rng, Store, Table, UpdateError};
+use fencepost::{Clock, Decision, Record, Rng, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Planned, for_each_seed};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
-use std::time::Duration;
 
 #[derive(Clone, Serialize, Deserialize, Record)]
 #[record(key = "id")]
@@ -33,9 +32,8 @@ async fn increment(client: &Client) -> Result<(), ()> {
 }
 
 async fn increment_with(counters: &Table<Counter>) -> Result<(), ()> {
-    let call = Call::new(Deadline::within(Duration::from_mins(1)));
     let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { n: counter.n + 1 });
-    match counters.update_with_retry(&Key::from(ID), &call, decide).await {
+    match counters.update_with_retry(ID, decide).await {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => Err(()),
         Err(other) => panic!("{other}"),
@@ -85,8 +83,7 @@ fn a_table_adds_nothing_twice_when_answers_are_lost() {
     for_each_seed(20, async |db| {
         db.create_table(TABLE, "id");
         let (counters, changes) = (counters(&db), Changes::default());
-        let call = Call::new(Deadline::within(Duration::from_mins(1)));
-        counters.create(&Key::from(ID), &Counter { n: 0 }, &call).await.expect("a free key");
+        counters.create(ID, &Counter { n: 0 }).await.expect("a free key");
         let struck = lossy(&db);
         Box::pin(write(&changes, || increment_with(&counters))).await;
         db.settle().await;
@@ -101,8 +98,7 @@ async fn a_table_takes_a_race_that_another_writer_took_back_for_a_race() {
     let db = Dynamo::with_seed(1);
     db.create_table(TABLE, "id");
     let counters = counters(&db);
-    let call = Call::new(Deadline::within(Duration::from_mins(1)));
-    counters.create(&Key::from(ID), &Counter { n: 0 }, &call).await.expect("a free key");
+    counters.create(ID, &Counter { n: 0 }).await.expect("a free key");
     let conflict = db.conflict_next().of("UpdateItem").once();
     increment_with(&counters).await.expect("the second attempt is applied");
     assert_eq!((held(&db, ID), conflict.struck()), (1, 1));
