@@ -32,7 +32,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::routing::get;
 use fencepost::http::{Items, MAX_BODY, Problem, Resource, Response, Routes};
-use fencepost::{Call, Deadline, Decision, ItemVersion, Record, Source, Store};
+use fencepost::{Call, Deadline, ItemVersion, Record, Source, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::env;
@@ -92,7 +92,7 @@ async fn handle(visits: &Items<Visits>, request: &fencepost::http::Request) -> R
         Route::Visit => {
             let change = request.change_request(&matched, &json!({}))?;
             // Pure: after a conflict it runs again on the other caller's result.
-            let decide = |visits: &Visits| Decision::<_, Problem>::Put(Visits { count: visits.count + 1 });
+            let decide = |visits: &Visits| -> Result<_, Problem> { Ok(Some(Visits { count: visits.count + 1 })) };
             visits.change(&room, &change, &call, decide).await
         }
         Route::Close => visits.delete(&room, request.delete_request()?, &call).await,

@@ -11,7 +11,7 @@
 //!
 //! | the call ends with | the change was applied |
 //! |---|---|
-//! | `Ok` | exactly once (`Keep`: there was nothing to apply) |
+//! | `Ok` | exactly once; a decision that kept the item applied nothing |
 //! | [`Failure::OutcomeUnknown`] | at most once: it may have been, or may still be; read the item |
 //! | any other error | not at all, and it never will be |
 //!
@@ -61,7 +61,7 @@
 //! # Example
 //!
 //! ```
-//! use fencepost::{Decision, Failure, Record, Store, Table, UpdateError};
+//! use fencepost::{Failure, Record, Store, Table, UpdateError};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Serialize, Deserialize, Record)]
@@ -77,9 +77,9 @@
 //! async fn withdraw(accounts: &Table<Account>, id: &str, amount: u64) -> String {
 //!     // Pure, so that it can be made again on another writer's result.
 //!     let decide = |account: &Account| match account.balance.checked_sub(amount) {
-//!         Some(_) if amount == 0 => Decision::Keep,
-//!         Some(balance) => Decision::Put(Account { balance }),
-//!         None => Decision::Refuse(account.balance),
+//!         Some(_) if amount == 0 => Ok(None),
+//!         Some(balance) => Ok(Some(Account { balance })),
+//!         None => Err(account.balance),
 //!     };
 //!     match accounts.update_with_retry(id, decide).await {
 //!         Ok(account) => format!("{} left, at version {}", account.value.balance, account.version()),
@@ -176,7 +176,7 @@ pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
-pub use table::{Add, Added, Cursor, Decision, Index, Key, KeyPart, Page, Query, Record, Sort, Table};
+pub use table::{Add, Added, Cursor, Index, Key, KeyPart, Page, Query, Record, Sort, Table};
 pub use transact::{Attempt, Plan, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
