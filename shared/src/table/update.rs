@@ -48,7 +48,7 @@ impl<T: Record> Table<T> {
         let key = &key.into();
         let call = &self.call();
         let mut change = self.change(key, call)?;
-        let mut observed = Observed::Absent;
+        let mut observed: Observed<T> = Observed::Absent;
         loop {
             let write = match &observed {
                 Observed::Absent => Write::Create(Self::encode(value)?),
