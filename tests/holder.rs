@@ -12,7 +12,7 @@ use fencepost::error::{TransactError, UpdateError};
 use fencepost::lambda::Error;
 use fencepost::lease::WorkError;
 use fencepost::{
-    Clock, Decision, Failure, FencingToken, LeaseTerms, Plan, Reads, Record, RetryPolicy, Store, Table, Transactions,
+    Clock, Failure, FencingToken, LeaseTerms, Plan, Reads, Record, RetryPolicy, Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ impl Writer {
     /// Writes the item that refuses all but the newest holder.
     async fn item(&self, token: &FencingToken) -> Result<(), Failure> {
         let fenced = self.items.fenced_by(token);
-        let one_more = |count: &Count| Decision::<_, ()>::Put(count.one_more(token));
+        let one_more = |count: &Count| Ok::<_, ()>(Some(count.one_more(token)));
         match fenced.update_with_retry("item-1", one_more).await {
             Ok(_) => Ok(()),
             Err(UpdateError::Failed(failure)) => Err(failure),

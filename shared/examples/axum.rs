@@ -32,7 +32,7 @@ use axum::extract::State;
 use axum::middleware::map_request;
 use axum::routing::{get, put};
 use fencepost::http::{Id, Invocation, Items, Preconditions, Problem, Request, Resource, Response};
-use fencepost::{Deadline, Decision, ItemVersion, Record, Source, Store};
+use fencepost::{Deadline, ItemVersion, Record, Source, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::env;
@@ -80,7 +80,7 @@ async fn show(
 async fn visit(State(visits): State<Items<Visits>>, told: Invocation, request: Request) -> Result<Response, Problem> {
     let change = request.change_request(&json!({}))?;
     // Pure: after a conflict it runs again on the other caller's result.
-    let decide = |visits: &Visits| Decision::<_, Problem>::Put(Visits { count: visits.count + 1 });
+    let decide = |visits: &Visits| -> Result<_, Problem> { Ok(Some(Visits { count: visits.count + 1 })) };
     visits.change(&request.id("room")?, &change, told.call(), decide).await
 }
 

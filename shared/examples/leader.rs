@@ -15,7 +15,7 @@ use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::lease::WorkError;
-use fencepost::{Decision, Failure, FencingToken, LeaseTerms, Record, Rng, Source, Store, Table};
+use fencepost::{Failure, FencingToken, LeaseTerms, Record, Rng, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -107,7 +107,7 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
 async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failure> {
     let key = LEADER;
     let by = || name.to_owned();
-    let further = |now: &Progress| Decision::<_, Failure>::Put(Progress { steps: now.steps + 1, by: by() });
+    let further = |now: &Progress| -> Result<_, Failure> { Ok(Some(Progress { steps: now.steps + 1, by: by() })) };
     match progress.update_with_retry(key, further).await {
         Ok(written) => Ok(written.value),
         Err(UpdateError::Refused(failure) | UpdateError::Failed(failure)) => Err(failure),

@@ -21,7 +21,7 @@ use aws_sdk_dynamodb::types::{
 };
 use aws_sdk_dynamodb::{Client, Config};
 use fencepost::table::{Index, Sort};
-use fencepost::{Failure, Key, Plan, Reads, Record, Source, Store, Table, TransactError};
+use fencepost::{Key, Plan, Reads, Record, Source, Store, Table, TransactError};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
@@ -140,7 +140,7 @@ impl Shop {
             attempt.update_at(owner, &Customer { open_orders, ..owner_now.value })?;
             let value = Order { total, open_since: Some(day.to_owned()), state: Some(State::Open) };
             attempt.put_if_absent(order, &value)?;
-            Ok::<_, Failure>(Plan::Commit(()))
+            Ok(Plan::Commit(()))
         });
         placed.await.map_err(|error: TransactError<&str>| error.into())
     }
@@ -233,7 +233,6 @@ async fn local_dynamodb() -> Result<Client, Source> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencepost::Decision;
 
     async fn shop() -> Shop {
         let client = local_dynamodb().await.expect("an engine");
@@ -292,7 +291,8 @@ mod tests {
         let [second, third, first] =
             [order_key(77, "2026-03-07", 2), order_key(7, "2026-03-08", 3), order_key(7, "2026-03-09", 1)];
         assert_eq!(shop.oldest_open(9).await.expect("keys"), [second.clone(), third.clone(), first.clone()]);
-        let close = |order: &Order| Decision::<_, ()>::Put(Order { open_since: None, state: None, ..order.clone() });
+        let close =
+            |order: &Order| -> Result<_, ()> { Ok(Some(Order { open_since: None, state: None, ..order.clone() })) };
         shop.orders.update_with_retry(&second, close).await.expect("it is there");
         shop.orders.delete(&third).await.expect("it is there");
         assert_eq!(shop.oldest_open(9).await.expect("keys"), [first]);

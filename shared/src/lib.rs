@@ -5,13 +5,117 @@
 //! versions before it arrives. Each change leaves its id in the item. If an answer is lost, the same write is sent
 //! again. The id in a refusal tells whether the first send was applied. `DESIGN.md` argues why that is exact.
 //!
+//! ```
+//! use fencepost::{Record, Store};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize, Record)]
+//! #[record(key = "accountId")]
+//! struct Account { balance: u64 }
+//!
+//! async fn withdraw(store: &Store, id: &str, amount: u64) -> Result<u64, Box<dyn std::error::Error>> {
+//!     let accounts = store.table::<Account>("Accounts");
+//!     let account = accounts
+//!         .update_with_retry(id, |account| match account.balance.checked_sub(amount) {
+//!             Some(balance) => Ok(Some(Account { balance })), // None would keep it as it is
+//!             None => Err("there is too little"),
+//!         })
+//!         .await?;
+//!     Ok(account.balance)
+//! }
+//! ```
+//!
+//! A transaction changes several items, all or none:
+//!
+//! ```
+//! # use fencepost::{Plan, Reads, Record, Store, Table};
+//! # use serde::{Deserialize, Serialize};
+//! # #[derive(Serialize, Deserialize, Record)]
+//! # #[record(key = "accountId")]
+//! # struct Account { balance: u64 }
+//! async fn transfer(store: &Store, from: &str, to: &str, amount: u64) -> Result<(), Box<dyn std::error::Error>> {
+//!     let accounts: Table<Account> = store.table("Accounts");
+//!     let mut reads = Reads::new();
+//!     let (payer, payee) = (reads.item("payer", &accounts, from), reads.item("payee", &accounts, to));
+//!     let transfer = store.transactions();
+//!     let moved = transfer.transact_with_retry(reads, |attempt| {
+//!         let (Some(from), Some(to)) = (attempt.get(payer)?, attempt.get(payee)?) else {
+//!             return Ok(Plan::Refuse("there is no such account"));
+//!         };
+//!         let Some(left) = from.balance.checked_sub(amount) else { return Ok(Plan::Refuse("there is too little")) };
+//!         attempt.update_at(payer, &Account { balance: left })?;
+//!         attempt.update_at(payee, &Account { balance: to.balance + amount })?;
+//!         Ok(Plan::Commit(()))
+//!     });
+//!     Ok(moved.await?)
+//! }
+//! ```
+//!
+//! An add needs no version, so many callers can change one item at once:
+//!
+//! ```
+//! # use fencepost::{Add, Record, Store, Table};
+//! # use serde::{Deserialize, Serialize};
+//! # #[derive(Debug, Serialize, Deserialize, Record)]
+//! # #[record(key = "accountId")]
+//! # struct Account { balance: u64 }
+//! async fn deposit(store: &Store, id: &str) -> Result<(), Box<dyn std::error::Error>> {
+//!     let accounts: Table<Account> = store.table("Accounts");
+//!     accounts.add(id, &Add::to("balance", 7).within(0..=1_000_000)).await?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! A leader works as long as it holds a lease, and writes under the token of the lease:
+//!
+//! ```
+//! # use fencepost::{LeaseTerms, Record, Store, Table};
+//! # use serde::{Deserialize, Serialize};
+//! # #[derive(Serialize, Deserialize, Record)]
+//! # #[record(key = "accountId")]
+//! # struct Account { balance: u64 }
+//! async fn lead(store: &Store, me: &str) -> Result<(), Box<dyn std::error::Error>> {
+//!     let accounts: Table<Account> = store.table("Accounts");
+//!     let leases = store.leases("Leases");
+//!     let work = async |token| accounts.fenced_by(&token).delete("a-1").await.is_ok();
+//!     let deleted = leases.while_held("leader", me, LeaseTerms::default(), work).await?;
+//!     if deleted { Ok(()) } else { Err("the account is still there".into()) }
+//! }
+//! ```
+//!
+//! A request that comes again gets the first answer again:
+//!
+//! ```
+//! # use fencepost::{Answer, IdempotencyClaim, Plan, Reads, Record, Store, Table};
+//! # use serde::{Deserialize, Serialize};
+//! # #[derive(Serialize, Deserialize, Record)]
+//! # #[record(key = "accountId")]
+//! # struct Account { balance: u64 }
+//! async fn pay_in(store: &Store, message: &str, id: &str) -> Result<u64, Box<dyn std::error::Error>> {
+//!     let accounts: Table<Account> = store.table("Accounts");
+//!     let claim = IdempotencyClaim::new(&["pay-in", message], &[id]);
+//!     let mut reads = Reads::new();
+//!     let item = reads.item("account", &accounts, id);
+//!     let payments = store.idempotency("Payments");
+//!     let answer = payments.change(&claim, reads, |attempt| {
+//!         let Some(account) = attempt.get(item)? else { return Ok(Plan::Refuse("there is no such account")) };
+//!         let balance = account.balance + 7;
+//!         attempt.update_at(item, &Account { balance })?;
+//!         Ok(Plan::Commit(balance))
+//!     });
+//!     Ok(match answer.await? {
+//!         Answer::New(balance) | Answer::Replayed(balance) => balance,
+//!     })
+//! }
+//! ```
+//!
 //! # What is promised
 //!
 //! The result of a call says what became of the change:
 //!
 //! | the call ends with | the change was applied |
 //! |---|---|
-//! | `Ok` | exactly once (`Keep`: there was nothing to apply) |
+//! | `Ok` | exactly once; a decision that kept the item applied nothing |
 //! | [`Failure::OutcomeUnknown`] | at most once: it may have been, or may still be; read the item |
 //! | any other error | not at all, and it never will be |
 //!
@@ -58,10 +162,10 @@
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see
 //! [`maintenance::Task::Restamp`] and the section "Restore" of `docs/operations.md`.
 //!
-//! # Example
+//! # Errors
 //!
 //! ```
-//! use fencepost::{Decision, Failure, Record, Store, Table, UpdateError};
+//! use fencepost::{Failure, Record, Store, Table, UpdateError};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Serialize, Deserialize, Record)]
@@ -77,9 +181,9 @@
 //! async fn withdraw(accounts: &Table<Account>, id: &str, amount: u64) -> String {
 //!     // Pure, so that it can be made again on another writer's result.
 //!     let decide = |account: &Account| match account.balance.checked_sub(amount) {
-//!         Some(_) if amount == 0 => Decision::Keep,
-//!         Some(balance) => Decision::Put(Account { balance }),
-//!         None => Decision::Refuse(account.balance),
+//!         Some(_) if amount == 0 => Ok(None),
+//!         Some(balance) => Ok(Some(Account { balance })),
+//!         None => Err(account.balance),
 //!     };
 //!     match accounts.update_with_retry(id, decide).await {
 //!         Ok(account) => format!("{} left, at version {}", account.value.balance, account.version()),
@@ -177,7 +281,7 @@ pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
-pub use table::{Add, Added, Cursor, Decision, Index, Key, KeyPart, Page, Query, Record, Sort, Table};
+pub use table::{Add, Added, Cursor, Index, Key, KeyPart, Page, Query, Record, Sort, Table};
 pub use transact::{Attempt, Plan, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 

@@ -1,6 +1,7 @@
 //! [`Version`], [`Incarnation`] and [`ItemVersion`]: one state of one row. [`Versioned`]: a value with its state.
 
 use std::fmt;
+use std::ops::Deref;
 
 /// A counter per item: [the first](crate::Settings::first_version) on create, +1 with each committed write of this
 /// crate, deletion included. Other programs may raise it by more.
@@ -103,13 +104,21 @@ pub struct ItemVersion {
     pub incarnation: Incarnation,
 }
 
-/// A value together with the state of its row.
+/// A value together with the state of its row. It derefs to the value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Versioned<T> {
     /// The caller's value.
     pub value: T,
     /// The state of the row that holds the value.
     pub at: ItemVersion,
+}
+
+impl<T> Deref for Versioned<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
 }
 
 impl<T> Versioned<T> {

@@ -7,7 +7,7 @@ use super::world::{
 };
 use crate::harness::engine::{Engine, is_read};
 use fencepost::error::{AddError, DeleteError, UpdateError};
-use fencepost::{Add, Decision, Failure, Incarnation, Store, Table, Version};
+use fencepost::{Add, Failure, Incarnation, Store, Table, Version};
 use serde_json::{Value, json};
 
 /// The versions of a row that another program wrote: none yet, 0 and any other.
@@ -46,7 +46,7 @@ async fn change<S: Setup>(engine: &Engine, table: &Table<Account<S>>, change: Ch
         Change::UpdateAtVersion => table.update_at_version(&key, at, deposit(7)).await.expect("that version").version(),
         Change::Add => table.add(&key, &add(1000)).await.expect("within the bounds").at.version,
         Change::AddOrUpdate => {
-            let refuse = |_: &Account<S>| Decision::Refuse(());
+            let refuse = |_: &Account<S>| Err(());
             table.add_or_update(&key, &add(1000), refuse).await.expect("within the bounds").version()
         }
         Change::UpdateInsteadOfAdd => {
@@ -137,9 +137,9 @@ async fn a_row_of_another_program_is_read_at_its_version_and_left_as_it_is() {
 async fn a_change_that_writes_nothing_adopts_nothing() {
     let engine = with_foreign(Some(7));
     let table = accounts::<Shared>(&engine);
-    let keep = |_: &Account<Shared>| Decision::<_, ()>::Keep;
+    let keep = |_: &Account<Shared>| Ok::<Option<_>, ()>(None);
     let kept = table.update_with_retry(&key(), keep).await.expect("an account");
-    let refuse = |_: &Account<Shared>| Decision::Refuse("no");
+    let refuse = |_: &Account<Shared>| Err("no");
     let refused = table.update_with_retry(&key(), refuse).await.expect_err("a refusal");
     assert!(kept.at.incarnation.is_foreign() && matches!(refused, UpdateError::Refused("no")));
     let refused = table.add(&key(), &Add::to("balance", -51).within(0..=100)).await.expect_err("too little");

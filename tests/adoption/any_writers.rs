@@ -7,7 +7,7 @@ use super::world::{
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Asked, Engine};
 use fencepost::error::{AddError, UpdateError};
-use fencepost::{Add, Decision, Number, Plan, Reads, Store, Table};
+use fencepost::{Add, Number, Plan, Reads, Store, Table};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -103,7 +103,7 @@ async fn deposited_beside_a_write_without_version<S: Setup>(attribute: &'static 
             set(&engine, &[(attribute, value.clone())]);
         }
         let note = account.note.as_ref().map(|note| format!("{note}, seen"));
-        Decision::<_, ()>::Put(Account { note, balance: account.balance + 7, ..account.clone() })
+        Ok::<_, ()>(Some(Account { note, balance: account.balance + 7, ..account.clone() }))
     };
     table.update_with_retry(&key(), decide).await.expect("an account");
     (json!([row(&engine)["balance"]["N"], row(&engine)["note"]["S"]]), decided.get())

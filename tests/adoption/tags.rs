@@ -146,7 +146,7 @@ async fn if_match_answers_412_after_a_change_of_another_program_and_200_before_i
             if is_adopted {
                 update(items.table(), 0).await.expect("an account");
             }
-            let deposit = |account: &Account<Shared>| deposit(1)(account).map_refusal(|()| Problem::key_reused());
+            let deposit = |account: &Account<Shared>| deposit(1)(account).map_err(|()| Problem::key_reused());
             let preconditions = Preconditions { if_match: IfMatch::None, if_none_match: IfNoneMatch::None };
             let shown = items.get("a-1", &preconditions, &call()).await.expect("an account");
             let etag = shown.headers().iter().find(|(name, _)| name.eq_ignore_ascii_case("etag")).expect("a tag");

@@ -5,8 +5,7 @@ use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::http::Resource;
 use fencepost::{
-    Call, Deadline, Decision, ItemVersion, Key, Names, Record, Settings, Store, Table, UpdateError, Versioned,
-    WithoutTtl,
+    Call, Deadline, ItemVersion, Key, Names, Record, Settings, Store, Table, UpdateError, Versioned, WithoutTtl,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -82,8 +81,8 @@ pub fn account<S>(balance: i64) -> Account<S> {
 }
 
 /// Deposits so much.
-pub fn deposit<S: Setup>(amount: i64) -> impl Fn(&Account<S>) -> Decision<Account<S>, ()> {
-    move |account| Decision::Put(Account { balance: account.balance + amount, ..account.clone() })
+pub fn deposit<S: Setup>(amount: i64) -> impl Fn(&Account<S>) -> Result<Option<Account<S>>, ()> {
+    move |account| Ok(Some(Account { balance: account.balance + amount, ..account.clone() }))
 }
 
 pub fn call() -> Call {

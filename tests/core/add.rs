@@ -4,8 +4,7 @@ use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::Engine;
 use fencepost::error::AddError;
 use fencepost::{
-    Add, Call, Deadline, Decision, Failure, ItemVersion, Key, Number, Record, RetryPolicy, Rng, Settings, Store, Table,
-    Versioned,
+    Add, Call, Deadline, Failure, ItemVersion, Key, Number, Record, RetryPolicy, Rng, Settings, Store, Table, Versioned,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -390,7 +389,7 @@ async fn adds_and_versioned_changes_keep_the_memory_of_a_row_bounded() {
     let mut most = 0;
     for round in 0..200 {
         if round % 3 == 0 {
-            let next = |shelf: &Shelf| Decision::<_, ()>::Put(Shelf { stock: shelf.stock + 1, ..shelf.clone() });
+            let next = |shelf: &Shelf| Ok::<_, ()>(Some(Shelf { stock: shelf.stock + 1, ..shelf.clone() }));
             table.update_with_retry(&key, next).await.expect("nobody else writes");
         } else {
             table.add(&key, &stock(1)).await.expect("within the bounds");

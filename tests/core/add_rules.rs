@@ -6,7 +6,7 @@ use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, leave_out};
 use fencepost::error::AddError;
-use fencepost::{Decision, Failure, ItemVersion, Store, Table, Version};
+use fencepost::{Failure, ItemVersion, Store, Table, Version};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -56,7 +56,7 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
         rivals(&engine, 1);
         let copy = under_way.lock().expect("no panic");
         assert_eq!(engine.answer("UpdateItem", &copy).0, 200, "it is applied now");
-        Decision::<_, ()>::Put(shelf.clone())
+        Ok::<_, ()>(Some(shelf.clone()))
     };
     let table: Table<Shelf> = Store::new(&client).table(TABLE);
     let changed = table.add_or_update(&key, &stock(-60).seen(at), decide).await;

@@ -3,12 +3,12 @@
 use super::accounts::{Account, TABLE, call, engine, rival};
 use crate::harness::engine::Engine;
 use fencepost::error::{CreateError, DeleteError, UpdateError, VersionedUpdateError};
-use fencepost::{Call, Decision, ItemVersion, Key, Store, Table, Tally, Versioned};
+use fencepost::{Call, ItemVersion, Key, Store, Table, Tally, Versioned};
 use serde_json::json;
 use std::cell::Cell;
 
-fn add(amount: i64) -> impl Fn(&Account) -> Decision<Account, ()> {
-    move |account| Decision::Put(Account { balance: account.balance + amount })
+fn add(amount: i64) -> impl Fn(&Account) -> Result<Option<Account>, ()> {
+    move |account| Ok(Some(Account { balance: account.balance + amount }))
 }
 
 async fn with_account() -> (Engine, Table<Account>, Key, Versioned<Account>) {
@@ -101,10 +101,10 @@ async fn a_race_lost_at_a_version_is_the_clients_answer_and_not_decided_again() 
 #[tokio::test]
 async fn keeping_and_refusing_cost_no_write() {
     let (engine, table, key, created) = with_account().await;
-    let kept = table.update_with_retry(&key, |_| Decision::<_, ()>::Keep).await.expect("a live item");
+    let kept = table.update_with_retry(&key, |_| Ok::<Option<_>, ()>(None)).await.expect("a live item");
     assert_eq!(kept, created);
     assert_eq!(engine.take_counts(), (1, 0));
-    let refused = table.update_with_retry(&key, |_| Decision::Refuse("no")).await.expect_err("a refusal");
+    let refused = table.update_with_retry(&key, |_| Err("no")).await.expect_err("a refusal");
     assert!(matches!(refused, UpdateError::Refused("no")));
     assert_eq!(engine.take_counts(), (1, 0));
 }

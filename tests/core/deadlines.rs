@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::transact::{Attempt, Plan, Reads};
-use fencepost::{Add, Call, Deadline, Decision, Failure, Key, RetryPolicy, Rng, Store, Table};
+use fencepost::{Add, Call, Deadline, Failure, Key, RetryPolicy, Rng, Store, Table};
 use serde_json::json;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -22,8 +22,9 @@ fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
     Store::new(&client_without_answers(engine, silent)).with_time_limit(ALLOWED).table(TABLE)
 }
 
-fn add_one(account: &Account) -> Decision<Account, ()> {
-    Decision::Put(Account { balance: account.balance + 1 })
+#[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
+fn add_one(account: &Account) -> Result<Option<Account>, ()> {
+    Ok(Some(Account { balance: account.balance + 1 }))
 }
 
 const ALLOWED: Duration = Duration::from_secs(5);
@@ -126,7 +127,7 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     let decide = |_: &Account| {
         rival(&engine, "a-1");
         rivals.set(rivals.get() + 1);
-        Decision::<_, ()>::Put(Account { balance: -1000 })
+        Ok::<_, ()>(Some(Account { balance: -1000 }))
     };
     let lost = table.in_call(&call).update_with_retry(&key, decide).await.expect_err("a rival is always first");
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { attempts }) if attempts == call.tally().attempts));
@@ -266,7 +267,7 @@ async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
     let table: Table<Account> = store(&engine.client(), asleep_after_the_first_send(), || 7).table(TABLE);
     let decide = |account: &Account| {
         rival(&engine, "a-1");
-        Decision::<_, ()>::Put(Account { balance: account.balance + 1 })
+        Ok::<_, ()>(Some(Account { balance: account.balance + 1 }))
     };
     let lost = table.update_with_retry(&key, decide).await.expect_err("a rival was first");
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { .. })), "{lost:?}");
@@ -285,7 +286,7 @@ async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
         if rivals.replace(1) == 0 {
             rival(&engine, "a-1");
         }
-        Decision::<_, ()>::Put(Account { balance: account.balance + 1 })
+        Ok::<_, ()>(Some(Account { balance: account.balance + 1 }))
     };
     // Of 25 round trips of 20 ms, the longest pause would be half a second.
     let call = Call::new(Deadline::within(Duration::from_millis(600)));

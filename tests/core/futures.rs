@@ -8,8 +8,8 @@ use fencepost::http::{
 use fencepost::idempotency::{Idempotency, IdempotencyClaim};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
-    Add, Attempt, Call, Decision, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record,
-    Store, Table, Transactions,
+    Add, Attempt, Call, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Store, Table,
+    Transactions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,7 +20,7 @@ fn is_send<T: Send>(_: T) {}
 fn is_send_and_sync<T: Send + Sync + 'static>() {}
 
 fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add) {
-    let decide = |account: &Account| Decision::<Account, String>::Put(account.clone());
+    let decide = |account: &Account| Ok::<_, String>(Some(account.clone()));
     is_send(table.get(key));
     is_send(table.create(key, &Account { balance: 1 }));
     is_send(table.update_with_retry(key, decide));
@@ -64,7 +64,7 @@ fn of_http_items(
     call: &Call,
 ) {
     let preconditions = Preconditions { if_match: IfMatch::None, if_none_match: IfNoneMatch::None };
-    let decide = |room: &Room| Decision::<Room, Problem>::Put(room.clone());
+    let decide = |room: &Room| Ok::<_, Problem>(Some(room.clone()));
     is_send(items.get("a", &preconditions, call));
     is_send(items.create("a", &Room { seats: 1 }, create, call));
     is_send(items.change("a", change, call, decide));
@@ -104,7 +104,7 @@ fn handles_go_between_threads() {
 fn futures_are_small() {
     let store = Store::new(&engine().client());
     let (table, leases, key) = (store.table::<Account>(TABLE), store.leases("Leases"), Key::from("a"));
-    let decide = |account: &Account| Decision::<Account, String>::Put(account.clone());
+    let decide = |account: &Account| Ok::<_, String>(Some(account.clone()));
     let transactions = store.transactions();
     let nothing = |_: &mut Attempt| Ok(Plan::<(), String>::Keep(()));
     for (operation, bytes) in [

@@ -5,7 +5,7 @@ use super::accounts::{Account, TABLE, engine};
 use crate::harness::clients::client_whose;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::maintenance::Task;
-use fencepost::{Add, Call, Deadline, Decision, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Add, Call, Deadline, Failure, Key, Plan, Reads, Store, Table};
 use fencepost_test::{Dynamo, Fault, Garbling, Planned};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -65,7 +65,7 @@ async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_on
         let table: Table<Account> = store.table(TABLE);
         let key = account(&table).await;
         let garbled = [garble(&db, fault, "UpdateItem", 2), garble(&db, fault, "PutItem", 2)];
-        let add_one = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
+        let add_one = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
         let updated = table.update_with_retry(&key, add_one).await.expect("a resend shows it");
         assert_eq!((updated.value.balance, updated.version().get()), (2, 2), "{seed}: {fault}");
         table.create("a-2", &Account { balance: 5 }).await.expect("a resend shows it");
@@ -106,7 +106,7 @@ async fn a_write_whose_answers_are_all_garbled_is_unknown_whether_it_was_applied
         let key = account(&table).await;
         db.fault(fault).of_writes().always();
         let soon = || Call::new(Deadline::within(Duration::from_secs(5)));
-        let add_one = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
+        let add_one = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
         let updated = table.in_call(&soon()).update_with_retry(&key, add_one).await.expect_err("nothing is proved");
         let is_unknown = matches!(updated, UpdateError::Failed(Failure::OutcomeUnknown { .. }));
         assert!(is_unknown, "{seed}: {fault}: {updated:?}");

@@ -4,7 +4,7 @@ use super::accounts::{Account, TABLE, call, rival};
 use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
 use bench::pool::Fate;
 use fencepost::error::{CreateError, DeleteError};
-use fencepost::{Call, Clock, Deadline, Decision, Failure, ItemVersion, LeaseTerms, Plan, Reads};
+use fencepost::{Call, Clock, Deadline, Failure, ItemVersion, LeaseTerms, Plan, Reads};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -193,7 +193,7 @@ async fn at_most_two_sends_of_a_request_are_ever_in_flight() {
         world.pool.next(&[Fate::Answered]);
         world.pool.all_after(fate);
         let began = Instant::now();
-        let keep = |account: &Account| Decision::<_, ()>::Put(account.clone());
+        let keep = |account: &Account| Ok::<_, ()>(Some(account.clone()));
         let _ = world.table.update_with_retry(&world.key, keep).await;
         let _ = world.table.in_call(&Call::new(Deadline::within(Duration::from_secs(30)))).get(&world.key).await;
         let counts = world.pool.take_counts();
@@ -284,7 +284,7 @@ async fn a_hedge_that_lost_to_a_rival_proves_that_its_twin_in_flight_is_never_ap
     let world = World::connected(2).await;
     world.pool.next(&[Fate::Answered, Fate::Dropped]);
     let call = call();
-    let add = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
+    let add = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
     let rivalry = async {
         sleep(millis(100)).await;
         rival(&world.engine, "a-1");

@@ -4,8 +4,8 @@ use crate::harness::engine::{Engine, is_read};
 use fencepost::lww::OrderKey;
 use fencepost::transact::Item;
 use fencepost::{
-    Add, Attempt, Decision, Failure, Incarnation, ItemVersion, Key, LwwRecord, Plan, Reads, Record, RetryPolicy, Store,
-    Table, TransactError, Version,
+    Add, Attempt, Failure, Incarnation, ItemVersion, Key, LwwRecord, Plan, Reads, Record, RetryPolicy, Store, Table,
+    TransactError, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -192,7 +192,7 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
     let key = "n-1";
     let at = ItemVersion { version: Version::new(1).expect("small"), incarnation: Incarnation::from_bytes([1; 8]) };
     let value = Forgetful { term: 1, node: "a".to_owned(), last_seen: None };
-    let decide = |value: &Forgetful| Decision::<Forgetful, ()>::Put(value.clone());
+    let decide = |value: &Forgetful| Ok::<_, ()>(Some(value.clone()));
     let mut reads = Reads::new();
     reads.item("note", &table, key);
     let kept = |_: &mut Attempt| Ok(Plan::<(), ()>::Keep(()));

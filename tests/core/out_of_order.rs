@@ -4,7 +4,7 @@ use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::{Engine, body_of, client_over, is_read, number, operation_of, response};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use fencepost::{Add, Decision, ItemVersion, Store, Table};
+use fencepost::{Add, ItemVersion, Store, Table};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Deed {
     /// Gives what the caller was told: the error, if any.
     async fn play(self, table: &Table<Account>, at: ItemVersion) -> Result<(), String> {
         let key = "a-1";
-        let put = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + OURS });
+        let put = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + OURS }));
         match self {
             Deed::Update => table.update_with_retry(key, put).await.map(drop).map_err(|e| e.to_string()),
             Deed::UpdateAtVersion => table.update_at_version(key, at, put).await.map(drop).map_err(|e| e.to_string()),

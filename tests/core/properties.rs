@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bool, Bs, L, M, N, Ns, Null, S, Ss};
 use fencepost::testing::WriteId;
-use fencepost::{Attributes, Decision, Key, Record, Source, Store, Table};
+use fencepost::{Attributes, Key, Record, Source, Store, Table};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ impl<const OF_MANY: bool> Bench<OF_MANY> {
             let current = self.table.get(&key).await.expect("an answer").expect("an item");
             assert_eq!(sorted(current.value.attributes), sorted(a.attributes), "what was created is read");
             self.engine.take_log();
-            let updated = self.table.update_with_retry(&key, |_| Decision::<_, ()>::Put(b.clone())).await;
+            let updated = self.table.update_with_retry(&key, |_| Ok::<_, ()>(Some(b.clone()))).await;
             assert_eq!(updated.expect("nobody else writes").version().get(), 2);
             let mut log = self.engine.take_log();
             let write = log.pop().expect("a write");

@@ -3,14 +3,14 @@
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::Engine;
 use fencepost::error::{TransactError, UpdateError};
-use fencepost::{Add, Decision, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Add, Failure, Key, Plan, Reads, Store, Table};
 use serde_json::json;
 
-fn plus(by: i64) -> impl Fn(&Account) -> Decision<Account, &'static str> {
+fn plus(by: i64) -> impl Fn(&Account) -> Result<Option<Account>, &'static str> {
     move |account| match account.balance + by {
-        _ if by == 0 => Decision::Keep,
-        balance if balance < 0 => Decision::Refuse("too little"),
-        balance => Decision::Put(Account { balance }),
+        _ if by == 0 => Ok(None),
+        balance if balance < 0 => Err("too little"),
+        balance => Ok(Some(Account { balance })),
     }
 }
 

@@ -4,7 +4,7 @@ use super::accounts::{Account, TABLE, engine, rival};
 use crate::harness::clients::{Way, client_by_script, client_that, client_whose};
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
-use fencepost::{Decision, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Failure, Key, Plan, Reads, Store, Table};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
@@ -82,7 +82,7 @@ async fn table(engine: &Engine, client: &Client) -> (Table<Account>, Key) {
 }
 
 async fn deposit(table: &Table<Account>, key: &Key) {
-    let decide = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
+    let decide = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
     table.update_with_retry(key, decide).await.expect("applied");
 }
 

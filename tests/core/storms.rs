@@ -4,7 +4,7 @@
 use super::accounts::{Account, TABLE};
 use crate::harness::engine::store;
 use fencepost::error::{TransactError, UpdateError};
-use fencepost::{Add, Call, Deadline, Decision, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Add, Call, Deadline, Failure, Key, Plan, Reads, Store, Table};
 use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -58,8 +58,9 @@ fn soon() -> Call {
     Call::new(Deadline::within(ALLOWED))
 }
 
-fn add_one(account: &Account) -> Decision<Account, ()> {
-    Decision::Put(Account { balance: account.balance + 1 })
+#[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
+fn add_one(account: &Account) -> Result<Option<Account>, ()> {
+    Ok(Some(Account { balance: account.balance + 1 }))
 }
 
 /// What became of the calls of one phase.

@@ -6,7 +6,7 @@ use crate::harness::engine::{Engine, number};
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
-use fencepost::{Add, Decision, Failure, Plan, Reads, Record, Settings, Store, Table, Version, Versioned};
+use fencepost::{Add, Failure, Plan, Reads, Record, Settings, Store, Table, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -211,8 +211,7 @@ async fn with_shelf() -> Engine {
 /// Takes 60, or half of it with a note.
 async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
     let shelves: Table<Shelf> = Store::new(client).table(TABLE);
-    let halve =
-        |shelf: &Shelf| Decision::<_, ()>::Put(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) });
+    let halve = |shelf: &Shelf| Ok::<_, ()>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
     let take = Add::to("stock", -60).within(0..=1000);
     let changed = shelves.add_or_update("a-1", &take, halve).await;
     let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
@@ -272,7 +271,7 @@ async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is
 async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_committed() {
     let change = async |client: &Client| {
         let accounts: Table<Open> = Store::new(client).table(TABLE);
-        let seven_more = |account: &Open| Decision::<_, ()>::Put(Open { balance: account.balance + 7 });
+        let seven_more = |account: &Open| Ok::<_, ()>(Some(Open { balance: account.balance + 7 }));
         let changed = accounts.update_with_retry("a-1", seven_more).await;
         let shown = |account: Versioned<Open>| (account.version().get(), account.value.balance);
         told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })

@@ -3,7 +3,7 @@
 use crate::harness::clients::{Reply, client_whose, lost};
 use crate::harness::engine::{Engine, is_read, store};
 use fencepost::error::CreateError;
-use fencepost::{Attempt, Decision, Failure, Key, Plan, Reads, Record, Table, TransactError};
+use fencepost::{Attempt, Failure, Key, Plan, Reads, Record, Table, TransactError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -146,7 +146,7 @@ async fn a_value_that_takes_the_place_of_a_tombstone_has_its_own_end_or_none() {
         let expected = expires_at.map_or(Value::Null, |seconds| seconds.to_string().into());
         assert_eq!(number(&engine, "expiresAt"), expected);
         assert_eq!(number(&engine, "_purgeAt"), Value::Null);
-        let longer = |_: &Session| Decision::<_, ()>::Put(session(Some(NOW + 600)));
+        let longer = |_: &Session| Ok::<_, ()>(Some(session(Some(NOW + 600))));
         table.update_with_retry(&key, longer).await.expect("a session");
         assert_eq!(number(&engine, "expiresAt"), (NOW + 600).to_string());
     }

@@ -8,7 +8,7 @@ use crate::harness::unruly::{Manner, Unruly, bare_request};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
 use fencepost::error::UpdateError;
-use fencepost::{Add, Call, Deadline, Decision, Failure, Key, Store, Table};
+use fencepost::{Add, Call, Deadline, Failure, Key, Store, Table};
 use fencepost_test::{Changes, Log};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -33,8 +33,9 @@ fn store_at(address: &str, http_client: SharedHttpClient) -> Store {
     Store::new(&Client::from_conf(config.build()))
 }
 
-fn add_one(account: &Account) -> Decision<Account, ()> {
-    Decision::Put(Account { balance: account.balance + 1 })
+#[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
+fn add_one(account: &Account) -> Result<Option<Account>, ()> {
+    Ok(Some(Account { balance: account.balance + 1 }))
 }
 
 /// A server that answers every third request of this operation in one manner, and the others well.

@@ -6,7 +6,7 @@ use crate::harness::engine::{Engine, number};
 use crate::harness::faults::{Network, Rates, Wire, store_on};
 use crate::harness::functions::LEASES;
 use fencepost::error::TransactError;
-use fencepost::{Add, Decision, LeaseTerms, Leases, Plan, Reads, Record, Store, Table};
+use fencepost::{Add, LeaseTerms, Leases, Plan, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -80,7 +80,7 @@ impl Scene {
                 let append = |report: &Report| {
                     let mut next = report.clone();
                     next.writers.push(name.to_owned());
-                    Decision::<_, ()>::Put(next)
+                    Ok::<_, ()>(Some(next))
                 };
                 reports.update_with_retry("r-1", append).await.expect("the lease is held");
                 sleep(Duration::from_secs(7)).await;

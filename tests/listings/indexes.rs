@@ -4,7 +4,6 @@ use super::messages::{
     Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, RankByNumber, all, all_numbers, engine, fill, key,
     message, place, table,
 };
-use fencepost::Decision;
 use fencepost::table::Sort;
 
 #[tokio::test]
@@ -45,9 +44,7 @@ async fn an_index_without_all_attributes_shows_a_smaller_record() {
     let table = table(&engine);
     fill(&table, "a", [1]).await;
     table
-        .update_with_retry(&key("a", 1), |now| {
-            Decision::<_, ()>::Put(super::messages::Message { rank: 7, ..now.clone() })
-        })
+        .update_with_retry(&key("a", 1), |now| Ok::<_, ()>(Some(super::messages::Message { rank: 7, ..now.clone() })))
         .await
         .expect("it is there");
     let page = all(table.query_index::<Headlines>("ann")).await.expect("pages").remove(0);

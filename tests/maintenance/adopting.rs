@@ -7,7 +7,7 @@ use crate::harness::functions::LEASES;
 use crate::harness::maintenance::{options, run_over, run_with};
 use crate::harness::restore::rows;
 use fencepost::maintenance::{Found, Task};
-use fencepost::{Decision, Names, Record, Settings, Store, Table};
+use fencepost::{Names, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ async fn adopt(engine: &Engine) -> Found {
 }
 
 async fn add_one(table: &Table<Account>, id: &str) -> u64 {
-    let decide = |account: &Account| Decision::<_, ()>::Put(Account { balance: account.balance + 1 });
+    let decide = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
     table.update_with_retry(id, decide).await.expect("a change").value.balance
 }
 

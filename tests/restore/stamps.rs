@@ -7,7 +7,7 @@ use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::maintenance::{Found, RunError, Task};
-use fencepost::{Decision, Failure, Key, Record, Store, Table};
+use fencepost::{Failure, Key, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -100,7 +100,7 @@ async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
     let old = table.get(key).await.expect("an answer").expect("a note");
     run(table.store()).await.expect("a run");
     let table = Store::new(&engine.client()).table::<Note>(TABLE);
-    let put = |_: &Note| Decision::<_, ()>::Put(note("new"));
+    let put = |_: &Note| Ok::<_, ()>(Some(note("new")));
     table.update_at_version(key, old.at, put).await.expect_err("stale");
     table.delete_at_version(key, old.at).await.expect_err("stale");
     let new = table.get(key).await.expect("an answer").expect("a note");
@@ -161,7 +161,7 @@ async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong
         });
         Store::new(&client).table::<Note>(TABLE)
     };
-    let put = |_: &Note| Decision::<_, ()>::Put(note("new"));
+    let put = |_: &Note| Ok::<_, ()>(Some(note("new")));
     let updated = restamped_after_its_first_write("n-1").update_with_retry("n-1", put).await;
     assert!(matches!(&updated, Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown()), "{updated:?}");
     let created = restamped_after_its_first_write("n-2").create("n-2", &note("mine")).await;

@@ -3,7 +3,7 @@
 use super::recorded::{flat, read};
 use super::scene::{ENDED, Rows, Scene, Task, acquired, brighter, child, event, order, registered, stocked, token_of};
 use crate::harness::events::load;
-use fencepost::{Decision, Failure, UpdateError};
+use fencepost::{Failure, UpdateError};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -185,7 +185,7 @@ async fn leases(morning: &mut Morning) {
         morning.is_as_it_was("Children", &id);
     }
     let token = token_of(&morning.rows, "held");
-    let next = |task: &Task| Decision::<Task, ()>::Put(Task { step: task.step + 1 });
+    let next = |task: &Task| Ok::<_, ()>(Some(Task { step: task.step + 1 }));
     for id in ["guarded", "done"] {
         let key = id;
         let late = morning.scene.tasks(token - 1).update_with_retry(key, next).await;

@@ -3,7 +3,7 @@
 use fencepost::http::{Problem, Resource};
 use fencepost::json::{Decimal, MAX_VALUES, Object, value_of};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Attributes, Decision, Diff, ItemVersion, Number, Record, Settings, Source};
+use fencepost::{Add, Attributes, Diff, ItemVersion, Number, Record, Settings, Source};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -235,8 +235,10 @@ pub fn adjustment_as_add(adjustment: &Adjustment, now: Timestamp) -> Option<Add>
 }
 
 /// Merges a patch into the state. Writes nothing if the patch changes nothing.
-#[must_use]
-pub fn decide_patch(device: &Device, patch: &Object, now: Timestamp) -> Decision<Device, Refusal> {
+///
+/// # Errors
+/// [`Refusal::TooManyValues`].
+pub fn decide_patch(device: &Device, patch: &Object, now: Timestamp) -> Result<Option<Device>, Refusal> {
     put_state(device, device.state.merged(patch), now)
 }
 
@@ -244,29 +246,29 @@ pub fn decide_patch(device: &Device, patch: &Object, now: Timestamp) -> Decision
 ///
 /// Compares the limits with the exact sum before it must fit into an item. So a clamp that ends at a limit never fails
 /// because of digits that nobody wants to keep.
-#[must_use]
-pub fn decide_adjust(device: &Device, adjustment: &Adjustment, now: Timestamp) -> Decision<Device, Refusal> {
-    let Some(current) = device.state.number(&adjustment.attribute) else {
-        return Decision::Refuse(Refusal::NotANumber);
-    };
+///
+/// # Errors
+/// [`Refusal::NotANumber`], [`Refusal::LimitReached`], [`Refusal::NotRepresentable`], [`Refusal::TooManyValues`].
+pub fn decide_adjust(device: &Device, adjustment: &Adjustment, now: Timestamp) -> Result<Option<Device>, Refusal> {
+    let current = device.state.number(&adjustment.attribute).ok_or(Refusal::NotANumber)?;
     let sum = current.plus(&adjustment.by);
     let below = adjustment.min.as_ref().filter(|min| sum.compare(min) == Ordering::Less);
     let above = adjustment.max.as_ref().filter(|max| sum.compare(max) == Ordering::Greater);
     let result = match (below.or(above), adjustment.on_limit) {
         (None, _) => sum.to_decimal(),
         (Some(limit), OnLimit::Clamp) => Ok(limit.clone()),
-        (Some(_), OnLimit::Refuse) => return Decision::Refuse(Refusal::LimitReached { current }),
+        (Some(_), OnLimit::Refuse) => return Err(Refusal::LimitReached { current }),
     };
-    let Ok(result) = result else {
-        return Decision::Refuse(Refusal::NotRepresentable);
-    };
+    let result = result.map_err(|_| Refusal::NotRepresentable)?;
     put_state(device, device.state.with_number(&adjustment.attribute, &result), now)
 }
 
 /// Sets the status. Writes nothing if the device has that status already.
-#[must_use]
-pub fn decide_status(device: &Device, status: Status, now: Timestamp) -> Decision<Device, Refusal> {
-    put_if_changed(device, Device { status, ..device.clone() }, now)
+///
+/// # Errors
+/// None.
+pub fn decide_status(device: &Device, status: Status, now: Timestamp) -> Result<Option<Device>, Refusal> {
+    Ok(put_if_changed(device, Device { status, ..device.clone() }, now))
 }
 
 /// Replaces the configuration, but only while the device is online, and at the earliest `interval` after the last
@@ -275,42 +277,44 @@ pub fn decide_status(device: &Device, status: Status, now: Timestamp) -> Decisio
 /// A configuration that the device already has is not a change. The answer is the device as it is. The interval does
 /// not apply, and does not start again. So a client whose answer was lost can repeat its request, and gets a success
 /// instead of `changed_too_recently`.
-#[must_use]
+///
+/// # Errors
+/// [`Refusal::Offline`], [`Refusal::ChangedTooRecently`].
 pub fn decide_config(
     device: &Device,
     config: &Object,
     interval: Duration,
     now: Timestamp,
-) -> Decision<Device, Refusal> {
+) -> Result<Option<Device>, Refusal> {
     if device.status == Status::Offline {
-        return Decision::Refuse(Refusal::Offline);
+        return Err(Refusal::Offline);
     }
     if device.config == *config {
-        return Decision::Keep;
+        return Ok(None);
     }
     if let Some(changed) = device.config_updated_at {
         // `changed` may lie ahead of this function's clock. The wait is then longer by that difference.
         let wait = (interval + changed.since(now)).saturating_sub(now.since(changed));
         if !wait.is_zero() {
-            return Decision::Refuse(Refusal::ChangedTooRecently { wait });
+            return Err(Refusal::ChangedTooRecently { wait });
         }
     }
     let next = Device { config: config.clone(), config_updated_at: Some(now), ..device.clone() };
-    put_if_changed(device, next, now)
+    Ok(put_if_changed(device, next, now))
 }
 
 /// Writes the next state, unless it is the same. One with too many values is refused, so that every state that is written
 /// here can also be changed here.
-fn put_state(device: &Device, state: Object, now: Timestamp) -> Decision<Device, Refusal> {
+fn put_state(device: &Device, state: Object, now: Timestamp) -> Result<Option<Device>, Refusal> {
     if state != device.state && state.count() > MAX_VALUES {
-        return Decision::Refuse(Refusal::TooManyValues);
+        return Err(Refusal::TooManyValues);
     }
-    put_if_changed(device, Device { state, ..device.clone() }, now)
+    Ok(put_if_changed(device, Device { state, ..device.clone() }, now))
 }
 
 /// Writes the next value with this time, unless nothing differs.
-fn put_if_changed(device: &Device, next: Device, now: Timestamp) -> Decision<Device, Refusal> {
-    if next == *device { Decision::Keep } else { Decision::Put(Device { updated_at: now, ..next }) }
+fn put_if_changed(device: &Device, next: Device, now: Timestamp) -> Option<Device> {
+    (next != *device).then_some(Device { updated_at: now, ..next })
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The adjustment of a product, its pure decision, and the product as clients see it. Time is an argument.
 
 use crate::product::{MAX_STOCK, Product};
+use fencepost::ItemVersion;
 use fencepost::http::{Id, Problem, Resource};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Decision, ItemVersion};
 use serde::Serialize;
 use serde_json::json;
 
@@ -64,18 +64,20 @@ impl Refusal {
 }
 
 /// Adds to the stock, or takes from it. Writes nothing if `by` is 0.
-#[must_use]
-pub fn decide_adjust(product: &Product, by: i64, now: Timestamp) -> Decision<Product, Refusal> {
+///
+/// # Errors
+/// [`Refusal::InsufficientStock`], [`Refusal::StockLimitReached`].
+pub fn decide_adjust(product: &Product, by: i64, now: Timestamp) -> Result<Option<Product>, Refusal> {
     if by == 0 {
-        return Decision::Keep;
+        return Ok(None);
     }
     match product.with_more(by, now) {
-        Some(product) => Decision::Put(product),
+        Some(product) => Ok(Some(product)),
         None if product.stock.saturating_add(by) < 0 => {
             let requested = by.saturating_neg();
-            Decision::Refuse(Refusal::InsufficientStock { requested, available: product.stock })
+            Err(Refusal::InsufficientStock { requested, available: product.stock })
         }
-        None => Decision::Refuse(Refusal::StockLimitReached { current: product.stock }),
+        None => Err(Refusal::StockLimitReached { current: product.stock }),
     }
 }
 

@@ -96,7 +96,7 @@ pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call)
             let by = parse_adjustment(request)?;
             let change = request.change_request(&json!({ "by": by }))?;
             let decide =
-                |product: &Product| decide_adjust(product, by, app.now()).map_refusal(|refusal| refusal.problem(&id));
+                |product: &Product| decide_adjust(product, by, app.now()).map_err(|refusal| refusal.problem(&id));
             let add = |product: &Product| product.add(by, app.now());
             let plan = if by == 0 { AddPlan::Decide } else { AddPlan::FromItem(&add) };
             app.products.add_or_change(&id, &change, call, plan, decide).await

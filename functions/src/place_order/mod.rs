@@ -15,7 +15,7 @@ use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response};
 use fencepost::idempotency::derived_id;
 use fencepost::timestamp::Timestamp;
 use fencepost::transact::{Attempt, Item, Plan, Reads, Transactions};
-use fencepost::{Call, Decision, Failure, ItemVersion, Source, Store, Table, Version, Versioned};
+use fencepost::{Call, Failure, ItemVersion, Source, Store, Table, Version, Versioned};
 use order::{ByUser, Effect, Line, Order, Placement, decide_cancel, decide_place};
 use requests::{Listing, parse_cancellation, parse_listing, parse_placement};
 
@@ -201,13 +201,13 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
             return Ok(Plan::Refuse(conflict));
         }
         Ok(match decide_cancel(&current.value, &values(attempt, &products)?, app.now()) {
-            Decision::Put(Effect { order: next, products: changed }) => {
+            Ok(Some(Effect { order: next, products: changed })) => {
                 add_all(attempt, &products, &changed)?;
                 let at = attempt.update_at(order, &next)?;
                 Plan::Commit(Items::ok(id, &Versioned { value: next, at }))
             }
-            Decision::Keep => Plan::Keep(Items::ok(id, &current)),
-            Decision::Refuse(refusal) => Plan::Refuse(refusal.into()),
+            Ok(None) => Plan::Keep(Items::ok(id, &current)),
+            Err(refusal) => Plan::Refuse(refusal.into()),
         })
     });
     match cancelled.await {

@@ -3,7 +3,7 @@
 use crate::product::{MAX_STOCK, Product};
 use fencepost::http::{Problem, Resource};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Decision, Index, ItemVersion, Record};
+use fencepost::{Index, ItemVersion, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -180,25 +180,19 @@ pub fn decide_place(placement: &Placement, products: &[Option<Product>], now: Ti
 
 /// Cancels an order: gives the quantity of each line back to its product. An order that is already cancelled stays as
 /// it is.
-#[must_use]
-pub fn decide_cancel(order: &Order, products: &[Option<Product>], now: Timestamp) -> Decision<Effect, Refusal> {
+///
+/// # Errors
+/// [`Refusal::ProductNotFound`], [`Refusal::StockLimitReached`].
+pub fn decide_cancel(order: &Order, products: &[Option<Product>], now: Timestamp) -> Result<Option<Effect>, Refusal> {
     if order.status == Status::Cancelled {
-        return Decision::Keep;
+        return Ok(None);
     }
-    let lines = match known(&order.lines, products) {
-        Ok(lines) => lines,
-        Err(refusal) => return Decision::Refuse(refusal),
-    };
-    match change_all(&lines, |line, product| product.with_more(line.quantity, now)) {
-        Ok(products) => {
-            let order = Order { status: Status::Cancelled, cancelled_at: Some(now), ..order.clone() };
-            Decision::Put(Effect { order, products })
-        }
-        Err(failed) => {
-            let full = failed.iter().map(|(line, _)| line.product_id.clone()).collect();
-            Decision::Refuse(Refusal::StockLimitReached(full))
-        }
-    }
+    let lines = known(&order.lines, products)?;
+    let full = |(line, _): &(&Line, &Product)| line.product_id.clone();
+    let products = change_all(&lines, |line, product| product.with_more(line.quantity, now))
+        .map_err(|failed| Refusal::StockLimitReached(failed.iter().map(full).collect()))?;
+    let order = Order { status: Status::Cancelled, cancelled_at: Some(now), ..order.clone() };
+    Ok(Some(Effect { order, products }))
 }
 
 /// Pairs each line with its product, if all products exist.

@@ -11,7 +11,7 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::{Clock, Decision, Record, Rng, Store, UpdateError};
+use fencepost::{Clock, Record, Rng, Store, UpdateError};
 use fencepost_test::{Changes, Contradiction, Dynamo};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -55,7 +55,7 @@ fn store(db: &Dynamo) -> Store {
 
 /// Adds one with `Table`. `false` if nothing says whether it was added.
 async fn increment_with_table(store: &Store, id: &str) -> bool {
-    let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { n: counter.n + 1 });
+    let decide = |counter: &Counter| Ok::<_, ()>(Some(Counter { n: counter.n + 1 }));
     match store.table::<Counter>(TABLE).update_with_retry(id, decide).await {
         Ok(_) => true,
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => false,

@@ -7,7 +7,7 @@ use super::response::Response;
 use crate::call::Call;
 use crate::error::{CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
-use crate::table::{Add, Decision, Key, Query, Record, Table};
+use crate::table::{Add, Key, Query, Record, Table};
 use crate::timestamp::Timestamp;
 use crate::transact::{Plan, Reads};
 use crate::version::{ItemVersion, Versioned};
@@ -47,7 +47,7 @@ pub struct Items<T> {
 }
 
 /// A decision about an item that may be absent.
-type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Decision<T, Problem> + Sync + 'a;
+type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Result<Option<T>, Problem> + Sync + 'a;
 
 /// How a change of numbers is made: see [`Items::add_or_change`].
 pub enum AddPlan<'a, T> {
@@ -201,8 +201,8 @@ impl<T: Resource> Items<T> {
         let id = id.as_ref();
         if let Some(claim) = &request.claim {
             let decide = |current: Option<&Versioned<T>>| match current {
-                None => Decision::Put(value.clone()),
-                Some(current) => Decision::Refuse(exists::<T>(current.at, request.if_absent)),
+                None => Ok(Some(value.clone())),
+                Some(current) => Err(exists::<T>(current.at, request.if_absent)),
             };
             return self.keyed(id, claim, call, &decide).await;
         }
@@ -226,9 +226,9 @@ impl<T: Resource> Items<T> {
         id: impl AsRef<str>,
         request: &ChangeRequest,
         call: &Call,
-        decide: impl Fn(&T) -> Decision<T, R> + Sync,
+        decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
     ) -> Result<Response, Problem> {
-        let decide = |value: &T| decide(value).map_refusal(Into::into);
+        let decide = |value: &T| decide(value).map_err(Into::into);
         self.change_by(id.as_ref(), request, call, &decide).await
     }
 
@@ -247,9 +247,9 @@ impl<T: Resource> Items<T> {
         request: &ChangeRequest,
         call: &Call,
         plan: AddPlan<'_, T>,
-        decide: impl Fn(&T) -> Decision<T, R> + Sync,
+        decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
     ) -> Result<Response, Problem> {
-        let decide = |value: &T| decide(value).map_refusal(Into::into);
+        let decide = |value: &T| decide(value).map_err(Into::into);
         self.add_or_change_by(id.as_ref(), request, call, plan, &decide).await
     }
 
@@ -259,7 +259,7 @@ impl<T: Resource> Items<T> {
         request: &ChangeRequest,
         call: &Call,
         plan: AddPlan<'_, T>,
-        decide: &(dyn Fn(&T) -> Decision<T, Problem> + Sync),
+        decide: &(dyn Fn(&T) -> Result<Option<T>, Problem> + Sync),
     ) -> Result<Response, Problem> {
         let key = Key::from(id);
         let add = match plan {
@@ -295,16 +295,16 @@ impl<T: Resource> Items<T> {
         id: &str,
         request: &ChangeRequest,
         call: &Call,
-        decide: &(dyn Fn(&T) -> Decision<T, Problem> + Sync),
+        decide: &(dyn Fn(&T) -> Result<Option<T>, Problem> + Sync),
     ) -> Result<Response, Problem> {
         let key = Key::from(id);
         let changed = match (&request.claim, request.if_match) {
             (Some(claim), if_match) => {
                 let decide = |current: Option<&Versioned<T>>| match current {
-                    None => Decision::Refuse(T::not_found()),
+                    None => Err(T::not_found()),
                     // Nothing is decided at another version than that of the client, even after a lost race.
                     Some(current) => match if_match.check(current.at) {
-                        Err(stale) => Decision::Refuse(stale),
+                        Err(stale) => Err(stale),
                         Ok(()) => decide(&current.value),
                     },
                 };
@@ -374,19 +374,19 @@ impl<T: Resource> Items<T> {
         let answer = idempotency.change(claim, reads, |attempt| {
             let current = attempt.get(item)?;
             Ok::<_, Failure>(match (decide(current.as_ref()), current) {
-                (Decision::Put(value), None) => {
+                (Ok(Some(value)), None) => {
                     let at = attempt.put_if_absent(item, &value)?;
                     Plan::Commit(Self::created(id, &Versioned { value, at }))
                 }
-                (Decision::Put(value), Some(current)) => {
+                (Ok(Some(value)), Some(current)) => {
                     // It may be large, and the step decodes the item again.
                     drop(current);
                     let at = attempt.update_at(item, &value)?;
                     Plan::Commit(Self::ok(id, &Versioned { value, at }))
                 }
-                (Decision::Keep, Some(current)) => Plan::Keep(Self::ok(id, &current)),
-                (Decision::Keep, None) => Plan::Refuse(T::not_found()),
-                (Decision::Refuse(problem), _) => Plan::Refuse(problem),
+                (Ok(None), Some(current)) => Plan::Keep(Self::ok(id, &current)),
+                (Ok(None), None) => Plan::Refuse(T::not_found()),
+                (Err(problem), _) => Plan::Refuse(problem),
             })
         });
         Response::from_answer(answer.await)

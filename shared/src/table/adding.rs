@@ -7,7 +7,6 @@ use super::key::Key;
 use super::prepare::{Observed, check_room, prunable};
 use super::raw::RawTable;
 use super::record::Record;
-use super::update::Decision;
 use crate::call::Call;
 use crate::error::{AddError, Failure, UpdateError};
 use crate::layout::Layout;
@@ -65,7 +64,7 @@ impl<T: Record> Table<T> {
         &self,
         key: impl Into<Key>,
         add: &Add,
-        decide: impl Fn(&T) -> Decision<T, R>,
+        decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         let key = &key.into();
         match self.add_change(key, add, &self.call())?.run().await? {

@@ -63,8 +63,8 @@ impl<T: Record> Table<T> {
     /// takes at most 16 MB of heap.
     ///
     /// A change then decides on the remembered item and sends its write at once, without a read. If the item has moved
-    /// on, the write is refused, and the change is decided again on the item that the refusal returns. `Keep`, `Refuse`
-    /// and `NotFound` are never answered from memory.
+    /// on, the write is refused, and the change is decided again on the item that the refusal returns. A kept item,
+    /// a refusal and `NotFound` are never answered from memory.
     ///
     /// This saves a read where this client usually made the last change. It costs money where others do: a refused
     /// write of 1 KB costs as much as a write, which is ten times the price of an eventually consistent read of 4 KB

@@ -28,4 +28,3 @@ pub use key::{Key, KeyPart};
 pub use pages::{Listed, Page, PageStream, Pages};
 pub use query::{Query, Sort};
 pub use record::Record;
-pub use update::Decision;

@@ -14,28 +14,6 @@ use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpda
 use crate::protocol::condition::Demand;
 use crate::version::{ItemVersion, Version, Versioned};
 
-/// The result of deciding on the current value. A decision must be pure and sync, so that it can be made again.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Decision<T, R> {
-    /// Write this value in place of the current one. This is always a write, even if the values are equal.
-    Put(T),
-    /// Write nothing; the value already satisfies the request.
-    Keep,
-    /// Write nothing; refuse the request for this reason.
-    Refuse(R),
-}
-
-impl<T, R> Decision<T, R> {
-    /// Converts the reason of a refusal. Leaves other decisions as they are.
-    pub fn map_refusal<S>(self, map: impl FnOnce(R) -> S) -> Decision<T, S> {
-        match self {
-            Decision::Put(value) => Decision::Put(value),
-            Decision::Keep => Decision::Keep,
-            Decision::Refuse(reason) => Decision::Refuse(map(reason)),
-        }
-    }
-}
-
 impl<T: Record> Table<T> {
     /// Reads the item, strongly consistent. Returns `None` if the key has no row or a tombstone.
     ///
@@ -70,7 +48,7 @@ impl<T: Record> Table<T> {
         let key = &key.into();
         let call = &self.call();
         let mut change = self.change(key, call)?;
-        let mut observed = Observed::Absent;
+        let mut observed: Observed<T> = Observed::Absent;
         loop {
             let write = match &observed {
                 Observed::Absent => Write::Create(Self::encode(value)?),
@@ -90,7 +68,9 @@ impl<T: Record> Table<T> {
     /// Changes the item by a decision. After each conflict, decides again on the current item. Sends one read, then one
     /// write per attempt.
     ///
-    /// `decide` gets the current value and must be pure. `Keep` returns the current item without a write.
+    /// `decide` gets the current value, and must be pure and sync, because it runs again after a conflict. `Ok(Some(new))`
+    /// writes the new value in place of the current one, even if they are equal. `Ok(None)` keeps the current item without
+    /// a write. `Err(reason)` refuses. So `?` works inside.
     ///
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: the decision refused; the error holds
@@ -100,7 +80,7 @@ impl<T: Record> Table<T> {
     pub async fn update_with_retry<R>(
         &self,
         key: impl Into<Key>,
-        decide: impl Fn(&T) -> Decision<T, R>,
+        decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         let key = &key.into();
         let call = &self.call();
@@ -121,7 +101,7 @@ impl<T: Record> Table<T> {
         mut observed: Observed<T>,
         mut remembered: Option<(&Key, &Call)>,
         change: &mut RowChange<'_>,
-        decide: impl Fn(&T) -> Decision<T, R>,
+        decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         // The values of the open attempts.
         let mut earlier = Vec::new();
@@ -132,13 +112,13 @@ impl<T: Record> Table<T> {
                 Observed::Absent | Observed::Tombstone(_) => return Err(UpdateError::NotFound),
             };
             let next = match (decide(&current.value), remembered.take()) {
-                (Decision::Put(next), _) => next,
+                (Ok(Some(next)), _) => next,
                 (_, Some((key, call))) => {
                     observed = self.observe(key, call).await?;
                     continue;
                 }
-                (Decision::Keep, None) => return Ok(current),
-                (Decision::Refuse(reason), None) => return Err(UpdateError::Refused(reason)),
+                (Ok(None), None) => return Ok(current),
+                (Err(reason), None) => return Err(UpdateError::Refused(reason)),
             };
             let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
             // The row that refuses the attempt may be as large. Only one of them is held at a time.
@@ -176,7 +156,7 @@ impl<T: Record> Table<T> {
         &self,
         key: impl Into<Key>,
         at: ItemVersion,
-        decide: impl Fn(&T) -> Decision<T, R>,
+        decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, VersionedUpdateError<T, R>> {
         use VersionedUpdateError as E;
         let key = &key.into();
@@ -187,9 +167,9 @@ impl<T: Record> Table<T> {
             return Err(E::Conflict(Box::new(current)));
         }
         let next = match decide(&current.value) {
-            Decision::Put(next) => next,
-            Decision::Keep => return Ok(current),
-            Decision::Refuse(reason) => return Err(E::Refused(reason)),
+            Ok(Some(next)) => next,
+            Ok(None) => return Ok(current),
+            Err(reason) => return Err(E::Refused(reason)),
         };
         let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
         drop((row, current));

@@ -5,9 +5,7 @@ use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::OffClocks;
 use fencepost::error::{AddError, TransactError, UpdateError};
 use fencepost::transact::Item;
-use fencepost::{
-    Add, Attempt, Call, Deadline, Decision, Failure, Key, Plan, Reads, Record, RetryPolicy, Table, Versioned,
-};
+use fencepost::{Add, Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, RetryPolicy, Table, Versioned};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -148,7 +146,7 @@ impl Client {
             "move" => self.move_from(number, shelf, amount, call).await,
             "add or update" => {
                 // So that an update is seen in the value: it leaves an odd stock, and its number.
-                let update = |shelf: &Shelf| Decision::<_, ()>::Put(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number)));
+                let update = |shelf: &Shelf| Ok::<_, ()>(Some(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number))));
                 let changed = self.shelves.in_call(call).add_or_update(&self.first(), &change(-amount), update).await;
                 told(changed.map(|shelf| left(&shelf)), |error| {
                     if let UpdateError::Failed(failure) = error { Some(failure) } else { None }

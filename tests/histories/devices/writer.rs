@@ -6,7 +6,7 @@ use super::record::{
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{OffClock, OffClocks};
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
-use fencepost::{Call, Deadline, Decision, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version};
+use fencepost::{Call, Deadline, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -144,7 +144,7 @@ impl Writer {
             let ledger: Ledger = ledger.clone().into();
             let changed = ledger.changed(number);
             asked.lock().expect("no panic").decided = Some((ledger, changed.clone()));
-            Decision::<L, ()>::Put(changed.into())
+            Ok::<_, ()>(Some(changed.into()))
         };
         let told = match what {
             "add" => self.add(table, key, number, call).await,

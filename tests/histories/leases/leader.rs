@@ -8,8 +8,7 @@ use fencepost::IdempotencyClaim;
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError};
 use fencepost::lease::{Acquired, WorkError};
 use fencepost::{
-    Add, Call, Deadline, Decision, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Table,
-    Transactions,
+    Add, Call, Deadline, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
@@ -334,7 +333,7 @@ impl Leader {
     async fn append(&self, number: u64, token: &FencingToken, call: &Call) -> Told {
         let fenced = self.reports.fenced_by(token);
         let key = Key::from(self.scene.fenced().as_str());
-        let append = |report: &Report| Decision::<_, ()>::Put(report.appended(number));
+        let append = |report: &Report| Ok::<_, ()>(Some(report.appended(number)));
         match fenced.in_call(call).update_with_retry(&key, append).await {
             Ok(_) => return Told::Done,
             Err(UpdateError::NotFound) => {}

@@ -5,7 +5,7 @@ use crate::harness::faults::{Broken, Freezing, Network, Wire, store_on};
 use crate::harness::off::OffClocks;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::error::{TransactError, UpdateError};
-use fencepost::{Call, Deadline, Decision, Failure, ItemVersion, Key, Plan, Reads, Record, RetryPolicy, Table};
+use fencepost::{Call, Deadline, Failure, ItemVersion, Key, Plan, Reads, Record, RetryPolicy, Table};
 use judges::cycles::{List, Told};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -164,7 +164,7 @@ impl Client {
         let append = |now: &Entries| {
             let append = Some(Append { makes: None });
             note(lists, list, Touched { read: now.entries.clone(), at: None, append });
-            Decision::<_, ()>::Put(now.plus(number))
+            Ok::<_, ()>(Some(now.plus(number)))
         };
         match self.table.in_call(call).update_with_retry(&self.key(list), append).await {
             Ok(written) => {
@@ -258,7 +258,7 @@ impl Client {
         }
         let without = |now: &Entries| {
             let kept = now.entries.iter().copied().filter(|entry| *entry != number);
-            Decision::<_, ()>::Put(Entries { entries: kept.collect() })
+            Ok::<_, ()>(Some(Entries { entries: kept.collect() }))
         };
         let long = Call::new(Deadline::within(Duration::from_mins(3)));
         let taken = self.table.in_call(&long).update_with_retry(&self.key(one), without).await;

@@ -4,9 +4,7 @@ use super::record::{ANY, NOTES, Note, Stored, TABLE, Tally};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{BOUND, OffClocks};
 use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
-use fencepost::{
-    Add, Call, Deadline, Decision, Failure, ItemVersion, Plan, Reads, RetryPolicy, Table, Version, Versioned,
-};
+use fencepost::{Add, Call, Deadline, Failure, ItemVersion, Plan, Reads, RetryPolicy, Table, Version, Versioned};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -141,7 +139,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let change = |tally: &Tally<OTHERS>| {
             let (from, to) = (Stored::from(tally), Stored::from(tally).changed(number));
             *decided.lock().expect("no panic") = Some((from, to.clone()));
-            Decision::<_, ()>::Put(to.into())
+            Ok::<_, ()>(Some(to.into()))
         };
         match what {
             "update" => match self.table.in_call(call).update_with_retry(key, change).await {

@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::{Decision, Record, Store, Table, UpdateError};
+use fencepost::{Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 
 /// Adds one: reads, writes at the version that it read, and begins again if somebody else was first. Says whether it was
@@ -37,7 +37,7 @@ pub async fn counter_at_zero(client: &Client, id: &str) -> Table<Counter> {
 
 /// The same with `Table`.
 pub async fn increment_with_table(counters: &Table<Counter>, id: &str) -> bool {
-    let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { n: counter.n + 1 });
+    let decide = |counter: &Counter| Ok::<_, ()>(Some(Counter { n: counter.n + 1 }));
     match counters.update_with_retry(id, decide).await {
         Ok(_) => true,
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => false,

@@ -7,7 +7,7 @@ mod tests {
     use fencepost::error::{Failure, Source, VersionedUpdateError};
     use fencepost::lease::{AcquireError, InvalidTerms, LeaseError, LeaseTerms, WorkError};
     use fencepost::timestamp::{InvalidTimestamp, Timestamp};
-    use fencepost::{Add, Decision, Record, Store, Table};
+    use fencepost::{Add, Record, Store, Table};
     use serde::{Deserialize, Serialize};
     use std::time::Duration;
 
@@ -39,7 +39,7 @@ mod tests {
     #[allow(dead_code)]
     async fn every_operation(store: &Store, accounts: &Table<Account>) -> Result<(), Box<dyn std::error::Error>> {
         let key = "a";
-        let raise = |account: &Account| Decision::<_, String>::Put(Account { balance: account.balance + 1 });
+        let raise = |account: &Account| Ok::<_, String>(Some(Account { balance: account.balance + 1 }));
         let at = accounts.create(key, &Account { balance: 1 }).await?.at;
         accounts.get(key).await?;
         accounts.update_with_retry(key, raise).await?;

@@ -25,15 +25,15 @@ fn device(state: &str) -> Device {
     }
 }
 
-fn adjust(state: &str, by: &str, limits: [Option<&str>; 2], on_limit: OnLimit) -> Decision<Device, Refusal> {
+fn adjust(state: &str, by: &str, limits: [Option<&str>; 2], on_limit: OnLimit) -> Result<Option<Device>, Refusal> {
     let [min, max] = limits.map(|limit| limit.map(number));
     let adjustment = Adjustment { attribute: "n".to_owned(), by: number(by), min, max, on_limit };
     decide_adjust(&device(state), &adjustment, at(9))
 }
 
-fn state_after(decision: Decision<Device, Refusal>) -> String {
+fn state_after(decision: Result<Option<Device>, Refusal>) -> String {
     match decision {
-        Decision::Put(device) => {
+        Ok(Some(device)) => {
             assert_eq!(device.updated_at, at(9));
             serde_json::to_string(&device.state).expect("JSON")
         }
@@ -50,7 +50,7 @@ fn a_patch_changes_what_it_names_and_moves_updated_at() {
 #[test]
 fn a_patch_that_changes_nothing_writes_nothing() {
     for patch in ["{}", r#"{"a":1.0}"#, r#"{"missing":null}"#, r#"{"b":{}}"#] {
-        assert_eq!(decide_patch(&device(r#"{"a":1,"b":{}}"#), &object(patch), at(9)), Decision::Keep, "{patch}");
+        assert_eq!(decide_patch(&device(r#"{"a":1,"b":{}}"#), &object(patch), at(9)), Ok(None), "{patch}");
     }
 }
 
@@ -64,7 +64,7 @@ fn an_adjustment_is_exact_to_38_digits() {
 
 #[test]
 fn a_result_beyond_38_digits_is_refused_unless_a_clamp_ends_at_a_limit() {
-    let refused = Decision::Refuse(Refusal::NotRepresentable);
+    let refused = Err(Refusal::NotRepresentable);
     assert_eq!(adjust(r#"{"n":1e100}"#, "1", [None, None], OnLimit::Refuse), refused);
     assert_eq!(adjust(r#"{"n":1e100}"#, "1", [Some("0"), None], OnLimit::Clamp), refused);
     let clamped = adjust(r#"{"n":1e100}"#, "1", [None, Some("50")], OnLimit::Clamp);
@@ -75,30 +75,30 @@ fn a_result_beyond_38_digits_is_refused_unless_a_clamp_ends_at_a_limit() {
 fn a_limit_refuses_with_what_is_there_or_moves_the_result() {
     let limits = [Some("0"), Some("100")];
     assert_eq!(state_after(adjust(r#"{"n":99}"#, "1", limits, OnLimit::Refuse)), r#"{"n":100}"#);
-    let refused = Decision::Refuse(Refusal::LimitReached { current: number("99") });
+    let refused = Err(Refusal::LimitReached { current: number("99") });
     assert_eq!(adjust(r#"{"n":99}"#, "1.5", limits, OnLimit::Refuse), refused);
     assert_eq!(state_after(adjust(r#"{"n":99}"#, "5", limits, OnLimit::Clamp)), r#"{"n":100}"#);
     assert_eq!(state_after(adjust(r#"{"n":-50}"#, "1", limits, OnLimit::Clamp)), r#"{"n":0}"#);
-    assert_eq!(adjust(r#"{"n":100}"#, "5", limits, OnLimit::Clamp), Decision::Keep);
+    assert_eq!(adjust(r#"{"n":100}"#, "5", limits, OnLimit::Clamp), Ok(None));
 }
 
 #[test]
 fn only_a_number_can_be_adjusted_and_its_name_is_literal() {
     for state in ["{}", r#"{"n":"1"}"#, r#"{"n":null}"#, r#"{"m":{"n":1}}"#] {
         let decision = adjust(state, "1", [None, None], OnLimit::Clamp);
-        assert_eq!(decision, Decision::Refuse(Refusal::NotANumber), "{state}");
+        assert_eq!(decision, Err(Refusal::NotANumber), "{state}");
     }
 }
 
 #[test]
 fn adding_nothing_writes_nothing() {
-    assert_eq!(adjust(r#"{"n":5}"#, "0", [None, None], OnLimit::Refuse), Decision::Keep);
+    assert_eq!(adjust(r#"{"n":5}"#, "0", [None, None], OnLimit::Refuse), Ok(None));
 }
 
 #[test]
 fn the_same_status_again_writes_nothing() {
-    assert_eq!(decide_status(&device("{}"), Status::Online, at(9)), Decision::Keep);
-    let Decision::Put(next) = decide_status(&device("{}"), Status::Offline, at(9)) else { panic!("expected a write") };
+    assert_eq!(decide_status(&device("{}"), Status::Online, at(9)), Ok(None));
+    let Ok(Some(next)) = decide_status(&device("{}"), Status::Offline, at(9)) else { panic!("expected a write") };
     assert_eq!((next.status, next.updated_at), (Status::Offline, at(9)));
 }
 
@@ -109,7 +109,7 @@ fn an_offline_device_is_not_configured_whatever_else_is_wrong() {
     offline.config_updated_at = Some(at(8));
     for config in ["{}", r#"{"fadeMs":200}"#] {
         let decision = decide_config(&offline, &object(config), Duration::from_mins(5), at(9));
-        assert_eq!(decision, Decision::Refuse(Refusal::Offline));
+        assert_eq!(decision, Err(Refusal::Offline));
     }
 }
 
@@ -117,15 +117,13 @@ fn an_offline_device_is_not_configured_whatever_else_is_wrong() {
 fn creation_does_not_start_the_interval_but_a_change_does() {
     let interval = Duration::from_mins(5);
     let config = object(r#"{"fadeMs":100}"#);
-    let Decision::Put(changed) = decide_config(&device("{}"), &config, interval, at(1)) else {
-        panic!("expected a write")
-    };
+    let Ok(Some(changed)) = decide_config(&device("{}"), &config, interval, at(1)) else { panic!("expected a write") };
     assert_eq!((changed.config_updated_at, changed.updated_at), (Some(at(1)), at(1)));
     let again = |now| decide_config(&changed, &object("{}"), interval, now);
-    let wait = |seconds| Decision::Refuse(Refusal::ChangedTooRecently { wait: Duration::from_secs(seconds) });
+    let wait = |seconds| Err(Refusal::ChangedTooRecently { wait: Duration::from_secs(seconds) });
     assert_eq!(again(at(1)), wait(300));
     assert_eq!(again(at(300)), wait(1));
-    assert!(matches!(again(at(301)), Decision::Put(_)));
+    assert!(matches!(again(at(301)), Ok(Some(_))));
     assert_eq!(again(at(0)), wait(301), "a clock that is behind waits longer, never less");
 }
 
@@ -134,7 +132,7 @@ fn the_same_config_again_is_no_change_and_is_not_too_recent() {
     let mut changed = device("{}");
     changed.config_updated_at = Some(at(8));
     let same = object(r#"{"fadeMs":2e2}"#);
-    assert_eq!(decide_config(&changed, &same, Duration::from_mins(5), at(9)), Decision::Keep);
+    assert_eq!(decide_config(&changed, &same, Duration::from_mins(5), at(9)), Ok(None));
 }
 
 #[test]
@@ -165,9 +163,9 @@ fn every_refusal_has_the_code_of_the_contract() {
 fn a_state_with_too_many_values_is_not_written_and_can_be_made_smaller() {
     let members = |count: usize| (0..count).map(|number| format!(r#""{number}":0"#)).collect::<Vec<_>>().join(",");
     let full = format!("{{{}}}", members(MAX_VALUES));
-    let refused = Decision::Refuse(Refusal::TooManyValues);
+    let refused = Err(Refusal::TooManyValues);
     assert_eq!(decide_patch(&device(&full), &object(r#"{"one more":{}}"#), at(9)), refused);
-    assert!(matches!(decide_patch(&device(&full), &object(r#"{"0":null,"one":1}"#), at(9)), Decision::Put(_)));
+    assert!(matches!(decide_patch(&device(&full), &object(r#"{"0":null,"one":1}"#), at(9)), Ok(Some(_))));
     // A row of another program, or of an earlier release.
     let stored = Object::new(
         serde_json::from_str(&format!(r#"{{"n":1,"old":{{{}}}}}"#, members(MAX_VALUES))).expect("JSON"),
@@ -176,9 +174,9 @@ fn a_state_with_too_many_values_is_not_written_and_can_be_made_smaller() {
     let mut large = device("{}");
     large.state = stored.expect("an object");
     assert_eq!(decide_patch(&large, &object(r#"{"n":2}"#), at(9)), refused);
-    assert_eq!(decide_patch(&large, &object(r#"{"n":1}"#), at(9)), Decision::Keep);
+    assert_eq!(decide_patch(&large, &object(r#"{"n":1}"#), at(9)), Ok(None));
     assert_eq!(state_after(decide_patch(&large, &object(r#"{"old":null}"#), at(9))), r#"{"n":1}"#);
-    assert!(matches!(decide_status(&large, Status::Offline, at(9)), Decision::Put(_)));
+    assert!(matches!(decide_status(&large, Status::Offline, at(9)), Ok(Some(_))));
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn at(seconds: u64) -> Timestamp {
 
 fn adjusted(stock: i64, by: i64) -> Product {
     match decide_adjust(&new_product(stock, 5, at(0)), by, at(9)) {
-        Decision::Put(product) => product,
+        Ok(Some(product)) => product,
         other => panic!("expected a write, not {other:?}"),
     }
 }
@@ -26,7 +26,7 @@ fn an_adjustment_moves_stock_status_and_updated_at_and_nothing_else() {
 #[test]
 fn stock_is_never_below_0_and_the_refusal_says_what_is_missing() {
     let decision = decide_adjust(&new_product(3, 0, at(0)), -4, at(9));
-    assert_eq!(decision, Decision::Refuse(Refusal::InsufficientStock { requested: 4, available: 3 }));
+    assert_eq!(decision, Err(Refusal::InsufficientStock { requested: 4, available: 3 }));
 }
 
 #[test]
@@ -34,12 +34,12 @@ fn stock_is_never_above_its_limit() {
     assert_eq!(adjusted(0, MAX_STOCK).stock, MAX_STOCK);
     assert_eq!(adjusted(MAX_STOCK, -MAX_STOCK).stock, 0);
     let decision = decide_adjust(&new_product(MAX_STOCK, 0, at(0)), 1, at(9));
-    assert_eq!(decision, Decision::Refuse(Refusal::StockLimitReached { current: MAX_STOCK }));
+    assert_eq!(decision, Err(Refusal::StockLimitReached { current: MAX_STOCK }));
 }
 
 #[test]
 fn adding_nothing_writes_nothing() {
-    assert_eq!(decide_adjust(&new_product(3, 5, at(0)), 0, at(9)), Decision::Keep);
+    assert_eq!(decide_adjust(&new_product(3, 5, at(0)), 0, at(9)), Ok(None));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::counter::{Failed, TABLE, add_at, held, put, read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Clock, Decision, Record, Rng, Store, Table, UpdateError};
+use fencepost::{Clock, Record, Rng, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Planned, for_each_seed};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -32,7 +32,7 @@ async fn increment(client: &Client) -> Result<(), ()> {
 }
 
 async fn increment_with(counters: &Table<Counter>) -> Result<(), ()> {
-    let decide = |counter: &Counter| Decision::<_, ()>::Put(Counter { n: counter.n + 1 });
+    let decide = |counter: &Counter| Ok::<_, ()>(Some(Counter { n: counter.n + 1 }));
     match counters.update_with_retry(ID, decide).await {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => Err(()),
