@@ -106,11 +106,7 @@ impl<T: Record> Table<T> {
         // The values of the open attempts.
         let mut earlier = Vec::new();
         loop {
-            let (row, current) = match observed {
-                Observed::Live(row, current) => (row, current),
-                Observed::Absent if change.has_open_attempts() => return Err(removed_since().into()),
-                Observed::Absent | Observed::Tombstone(_) => return Err(UpdateError::NotFound),
-            };
+            let Observed::Live(row, current) = observed else { return Err(UpdateError::NotFound) };
             let next = match (decide(&current.value), remembered.take()) {
                 (Ok(Some(next)), _) => next,
                 (_, Some((key, call))) => {
@@ -228,7 +224,11 @@ impl<T: Record> Table<T> {
         loop {
             let row = match observed {
                 Observed::Live(row, _) => row,
-                Observed::Absent if change.has_open_attempts() => return Err(removed_since().into()),
+                // A second copy of an earlier attempt may have removed the row, and left nothing to tell it by.
+                Observed::Absent if change.has_open_attempts() => {
+                    let source = "an earlier attempt of this delete may have removed the item".into();
+                    return Err(Failure::OutcomeUnknown { source }.into());
+                }
                 Observed::Absent | Observed::Tombstone(_) => return Err(DeleteError::NotFound),
             };
             let attempt = change.prepare(Write::Delete(row.at, Some(&row)))?;
@@ -248,10 +248,4 @@ impl<T: Record> Table<T> {
     pub(super) async fn observe(&self, key: &Key, call: &Call) -> Result<Observed<T>, Failure> {
         Observed::of(self.raw.observe(&Self::key_attributes(key)?, call).await?)
     }
-}
-
-/// A second copy of an earlier attempt may have been applied, and the row that would tell of it was removed: by that copy, if
-/// the change is a delete, or by another program.
-fn removed_since() -> Failure {
-    Failure::OutcomeUnknown { source: "an earlier attempt may have been applied, and the row is gone".into() }
 }
