@@ -235,7 +235,7 @@ async fn answers<F: Functions>(events: Vec<(&'static str, Event)>) -> Map<String
     told
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn events_of_every_kind_are_answered_as_before_byte_for_byte() {
     let mut told = Box::pin(answers::<Devices>(on_devices())).await;
     told.append(&mut Box::pin(answers::<Shop>(on_the_shop())).await);
