@@ -119,8 +119,8 @@ impl Attempts {
             });
         }
         let known = |step: &RefusedStep<'_>| {
-            let seen = step.shown().and_then(|shown| shown.seen);
-            Some((step.row, step.write()?.not_applied_before(seen.as_ref())))
+            let seen = step.shown.as_ref().and_then(|shown| shown.seen.as_ref());
+            Some((step.row, step.write()?.not_applied_before(seen)))
         };
         self.open.push(OpenAttempt {
             id: self.id,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn step(row: usize, role: Role) -> RefusedStep<'static> {
-        RefusedStep { row, role, layout: &LAYOUT, reason: &Reason::NotNow, is_named_by_client: false }
+        RefusedStep::new(row, role, &LAYOUT, &Reason::NotNow)
     }
 
     #[test]

@@ -11,9 +11,11 @@ use super::batch::read_rows;
 use super::condition::{self, ConditionalWrite};
 use super::deliver::{Delivery, WriteOutcome};
 use super::item::Attributes;
-use super::judge::{Base, SentWrite, Verdict, judge};
+use super::judge::{Base, SentWrite, Verdict};
 use super::memory::WriteId;
-use super::refusal::{RefusedStep, Shown, is_lease_lost, judge_after_loss, judge_refusal, steps_may_still_land};
+use super::refusal::{
+    RefusedStep, Shown, is_lease_lost, judge_after_loss, judge_refusal, judge_steps, steps_may_still_land,
+};
 use super::row::{self, Row};
 use super::send::{Address, Send};
 use super::settle::{After, Facts, StepBurn, after, burn_of_step};
@@ -79,8 +81,8 @@ impl Delivery<'_> {
     ) -> Result<(Settled, Option<ShownByBurn>), Failure> {
         let now = self.sender.clock.now();
         // An earlier attempt excludes this one, so what is pending of it is not applied either.
-        for (row, shown) in steps.iter().filter_map(|step| Some((step.row, step.shown()?))) {
-            attempts.judge(row, &shown, now);
+        for (row, shown) in steps.iter().filter_map(|step| Some((step.row, step.shown.as_ref()?))) {
+            attempts.judge(row, shown, now);
         }
         if let Some((id, at)) = attempts.landed {
             return Ok((Settled::Earlier(id, at), None));
@@ -120,7 +122,7 @@ impl Delivery<'_> {
         }
         let is_shown = |row: usize| {
             let is_by_burn = shown_by_burn.as_ref().is_some_and(|(of, _)| *of == row);
-            is_by_burn || steps.iter().any(|step| step.row == row && step.shown().is_some())
+            is_by_burn || steps.iter().any(|step| step.row == row && step.shown.is_some())
         };
         let unseen = attempts.unseen(is_shown);
         let mut open = None;
@@ -149,18 +151,14 @@ impl Delivery<'_> {
         let Site { address, layout, .. } = site(row);
         let sender = self.sender;
         let write = |send: Send| sender.write(&address.table, burn.clone(), send.timeout);
-        let (verdict, item) = match self.until_proved(write).await? {
-            WriteOutcome::Applied(new) => (Verdict::NeverApplied, burn.new_row(new)),
-            WriteOutcome::Refused(refusal) => {
-                let shown = Shown::by(layout, refusal.by.as_ref());
-                let verdict = match judge(sent, shown.seen.as_ref()) {
-                    Verdict::NeverApplied if shown.is_soon(sent, sender.clock.now()) => Verdict::Unproved,
-                    verdict => verdict,
-                };
-                (verdict.traced(), refusal.by)
-            }
+        let (is_burned, item) = match self.until_proved(write).await? {
+            WriteOutcome::Applied(new) => (true, burn.new_row(new)),
+            WriteOutcome::Refused(refusal) => (false, refusal.by),
         };
-        attempts.judge(row, &Shown::by(layout, item.as_ref()), sender.clock.now());
+        let (shown, now) = (Shown::by(layout, item.as_ref()), sender.clock.now());
+        let by_row = || judge_steps([shown.judge(sent, now)].into_iter()).traced();
+        let verdict = if is_burned { Verdict::NeverApplied } else { by_row() };
+        attempts.judge(row, &shown, now);
         // The row refuses a burned id, so what follows is a new write.
         attempts.id = self.sender.new_id();
         Ok(Some(Burned { row, verdict, item }))

@@ -54,6 +54,11 @@ impl Shown {
         Shown { seen: row.map(Row::seen), ends_at }
     }
 
+    /// The verdict of the row on a write, and whether the row may vanish while a copy of a create can still arrive.
+    pub(super) fn judge(&self, sent: &SentWrite, now: SystemTime) -> (Verdict, bool) {
+        (judge(sent, self.seen.as_ref()), self.is_soon(sent, now))
+    }
+
     /// Whether the row that refused a create may vanish while a copy of the create can still arrive.
     pub(crate) fn is_soon(&self, sent: &SentWrite, now: SystemTime) -> bool {
         matches!(sent.on, Base::NoRow(_)) && is_soon(self.ends_at, now)
@@ -67,14 +72,16 @@ pub(crate) struct RefusedStep<'a> {
     pub role: Role,
     pub layout: &'static Layout,
     pub reason: &'a Reason,
+    /// The row that refused the step, if one did.
+    pub shown: Option<Shown>,
     /// Whether the step may demand a version that a client made up, so that a lower one proves nothing.
     pub is_named_by_client: bool,
 }
 
-impl RefusedStep<'_> {
-    /// The row that refused the step, if one did.
-    pub(crate) fn shown(&self) -> Option<Shown> {
-        if let Reason::Refused(item) = self.reason { Some(Shown::by(self.layout, item.as_ref())) } else { None }
+impl<'a> RefusedStep<'a> {
+    pub(crate) fn new(row: usize, role: Role, layout: &'static Layout, reason: &'a Reason) -> Self {
+        let shown = if let Reason::Refused(item) = reason { Some(Shown::by(layout, item.as_ref())) } else { None };
+        RefusedStep { row, role, layout, reason, shown, is_named_by_client: false }
     }
 
     /// The write that leaves an id, if the step is one.
@@ -82,19 +89,17 @@ impl RefusedStep<'_> {
         if let Role::Writes(sent) = self.role { Some(sent) } else { None }
     }
 
-    /// The verdict of the row that refused the step.
-    fn verdict(&self, sent: &SentWrite) -> Option<Verdict> {
-        Some(judge(sent, self.shown()?.seen.as_ref()))
-    }
-
     /// Whether a burn of the step would prove something.
     pub(crate) fn burn_helps(&self) -> bool {
-        self.write().is_some_and(|sent| burn_helps(&sent, self.verdict(&sent)))
+        self.write().is_some_and(|sent| {
+            let verdict = self.shown.as_ref().map(|shown| judge(&sent, shown.seen.as_ref()));
+            burn_helps(&sent, verdict)
+        })
     }
 
     /// Whether a second copy of the step may still be applied, if no send of it is pending.
     fn may_still_land(&self, now: SystemTime) -> bool {
-        let Some(shown) = self.shown() else { return true };
+        let Some(shown) = &self.shown else { return true };
         let sent = match self.role {
             Role::Writes(sent) => sent,
             Role::Checks(on) => SentWrite::new(self.layout, WriteId::from_random(0), None, on),
@@ -110,12 +115,10 @@ impl RefusedStep<'_> {
 /// Steps that only check or add leave no id, and prove nothing. Their rows may have moved on before or after.
 pub(crate) fn judge_refusal(steps: &[RefusedStep<'_>], now: SystemTime) -> Verdict {
     judge_steps(steps.iter().filter_map(|step| {
-        let (sent, shown) = (step.write()?, step.shown()?);
-        let verdict = match judge(&sent, shown.seen.as_ref()) {
-            Verdict::Corrupt if step.is_named_by_client => Verdict::Unproved,
-            verdict => verdict,
-        };
-        Some((verdict, shown.is_soon(&sent, now)))
+        Some(match step.shown.as_ref()?.judge(&step.write()?, now) {
+            (Verdict::Corrupt, is_soon) if step.is_named_by_client => (Verdict::Unproved, is_soon),
+            judged => judged,
+        })
     }))
 }
 
@@ -215,13 +218,9 @@ mod tests {
         })
     }
 
-    fn refused_step(row: usize, role: Role, reason: &Reason) -> RefusedStep<'_> {
-        RefusedStep { row, role, layout: &LAYOUT, reason, is_named_by_client: false }
-    }
-
     fn refusal(steps: &[(Role, Reason)]) -> Vec<RefusedStep<'_>> {
         let steps = steps.iter().enumerate();
-        steps.map(|(row, (role, reason))| refused_step(row, *role, reason)).collect()
+        steps.map(|(row, (role, reason))| RefusedStep::new(row, *role, &LAYOUT, reason)).collect()
     }
 
     fn judged(steps: &[(Role, Reason)]) -> Verdict {
@@ -305,7 +304,7 @@ mod tests {
         let back = || (update(9), refused(row_of(THEIRS, 4)));
         assert_eq!(judged(&[back()]), Verdict::Corrupt);
         let (role, reason) = back();
-        let named = RefusedStep { is_named_by_client: true, ..refused_step(0, role, &reason) };
+        let named = RefusedStep { is_named_by_client: true, ..RefusedStep::new(0, role, &LAYOUT, &reason) };
         assert_eq!(judge_refusal(&[named], UNIX_EPOCH), Verdict::Unproved);
         assert_eq!(judged(&[back(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
     }

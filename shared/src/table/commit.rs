@@ -174,8 +174,9 @@ impl<'a> RowChange<'a> {
         let layout = table.layout;
         let known = if pending.is_some() { item.clone().and_then(|item| Row::read(layout, item).ok()) } else { None };
         let site = |_| Site { address, layout, known: known.as_ref(), retention: table.tombstone_retention };
-        let (role, reason) = (Role::Writes(*sent), Reason::Refused(item));
-        let step = RefusedStep { row: 0, role, layout, reason: &reason, is_named_by_client };
+        let reason = Reason::Refused(item);
+        let step = RefusedStep::new(0, Role::Writes(*sent), layout, &reason);
+        let step = RefusedStep { is_named_by_client, ..step };
         let (settled, shown_by_burn) = delivery.settle(attempts, &[step], pending, &site).await?;
         let is_by_burn = shown_by_burn.is_some();
         let item = shown_by_burn.map_or_else(|| reason.into_item(), |(_, now)| now);

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 fn refused<T: Record>(steps: &[(Role, Reason)]) -> Vec<RefusedStep<'_>> {
     let step = |(row, (role, reason))| {
         let (role, layout): (&Role, _) = (role, Table::<T>::LAYOUT);
-        RefusedStep { row, role: *role, layout, reason, is_named_by_client: false }
+        RefusedStep::new(row, *role, layout, reason)
     };
     steps.iter().map(|(role, reason)| (role, reason)).enumerate().map(step).collect()
 }

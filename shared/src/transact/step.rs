@@ -34,8 +34,7 @@ impl Step {
 
     /// The step as a transaction was cancelled for this reason.
     pub(super) fn refused<'a>(&self, reason: &'a Reason) -> RefusedStep<'a> {
-        let Step { row, role, layout, .. } = *self;
-        RefusedStep { row, role, layout, reason, is_named_by_client: false }
+        RefusedStep::new(self.row, self.role, self.layout, reason)
     }
 
     pub(super) fn kind(&self) -> StepKind {
