@@ -127,12 +127,24 @@ async fn a_transaction_that_creates_and_adds_is_answered_by_the_attempt_that_was
 
 /// Moves what `a-1` has, but 30 at most, to `a-2`. The first add remembers.
 async fn take_by_adds(client: &Client) -> Told<i64> {
+    move_unless_above(i64::MAX, client).await
+}
+
+/// The same, and `a-2` refuses more when it is full.
+async fn move_unless_full(client: &Client) -> Told<i64> {
+    move_unless_above(900, client).await
+}
+
+async fn move_unless_above(most: i64, client: &Client) -> Told<i64> {
     let store = Store::new(client);
     let transactions = store.transactions();
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let taken = transactions.transact_with_retry(reads, |attempt| {
+        if attempt.get(to)?.is_none_or(|account| account.value.balance > most) {
+            return Ok(Plan::Refuse(()));
+        }
         let amount = attempt.get(from)?.map_or(0, |account| account.value.balance).min(30);
         attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
         attempt.add(to, &Add::to("balance", amount).within(0..=1000))?;
@@ -341,25 +353,6 @@ async fn a_transaction_of_adds_that_its_row_may_have_forgotten_is_not_followed_b
     let rival = Rival { after: forget, ..Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30)) };
     let before_the_second = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
     assert_told_is_stored(before_the_second, with_accounts, rival, rows, take_by_adds, moved).await;
-}
-
-/// Moves what `a-1` has, but 30 at most, to `a-2`, which refuses more when it is full.
-async fn move_unless_full(client: &Client) -> Told<i64> {
-    let store = Store::new(client);
-    let transactions = store.transactions();
-    let accounts: Table<Account> = store.table(TABLE);
-    let mut reads = Reads::new();
-    let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
-    let taken = transactions.transact_with_retry(reads, |attempt| {
-        if attempt.get(to)?.is_none_or(|account| account.value.balance > 900) {
-            return Ok(Plan::Refuse(()));
-        }
-        let amount = attempt.get(from)?.map_or(0, |account| account.value.balance).min(30);
-        attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
-        attempt.add(to, &Add::to("balance", amount).within(0..=1000))?;
-        Ok(Plan::Commit(amount))
-    });
-    by_transaction(taken.await)
 }
 
 /// The first account remembers. The cancellation of the second attempt names only the other one, which is full.
