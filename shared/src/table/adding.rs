@@ -4,15 +4,14 @@ use super::add::{Add, Added, Stand};
 use super::commit::{RowChange, Tried};
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Observed, check_room, prunable};
+use super::prepare::{Observed, Write};
 use super::raw::RawTable;
 use super::record::Record;
 use crate::call::Call;
 use crate::error::{AddError, Failure, UpdateError};
 use crate::layout::Layout;
-use crate::protocol::condition::{self, Addition, ConditionalWrite, Demand, Remember};
+use crate::protocol::condition::Demand;
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::SentWrite;
 use crate::protocol::row::Row;
 use crate::protocol::seen_rows::InCrowd;
 use crate::protocol::settle::is_in_window;
@@ -22,14 +21,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl<T: Record> Table<T> {
-    /// Adds to numbers of the item, exactly once, at any version. An add conflicts only if [`Settings::add_window`](crate::Settings::add_window) or more
-    /// other writes are applied to the item between its look and its write. It is then sent again. A row that
-    /// another program wrote has a window of one, and so has each row of a table with
+    /// Adds to numbers of the item, exactly once, at any version. An add conflicts only if as many other writes as the
+    /// [add window](crate::Settings::add_window) or more are applied to the item between its look and its write. It is then
+    /// sent again. A row that another program wrote has a window of one, and so has each row of a table with
     /// [programs that write as they like](crate::Settings::open_to_any).
     ///
     /// A warm add, of an item that this client has seen, sends one write. A cold one reads first. Each of these costs
-    /// one more write: more other writes since the item was seen than [`Settings::add_window`](crate::Settings::add_window) allows, a band that was
-    /// guessed wrong, a lost answer. If an answer is lost and the item then refuses the add, one more write burns the
+    /// one more write: more other writes since the item was seen than the window allows, a band that was guessed wrong, a
+    /// lost answer. If an answer is lost and the item then refuses the add, one more write burns the
     /// add: afterwards no copy of it can be applied, and the refusal is certain.
     ///
     /// # Errors
@@ -37,7 +36,6 @@ impl<T: Record> Table<T> {
     /// the error holds the item. [`AddError::NotANumber`]: the item has no such number. [`AddError::NotAsDemanded`]: an
     /// attribute is not as the add demands. [`AddError::Failed`]: see [`Failure`].
     pub async fn add(&self, key: impl Into<Key>, add: &Add) -> Result<Added<T>, AddError<T>> {
-        let key = &key.into();
         match self.add_change(key, add, &self.call())?.run().await? {
             Ended::Added { at, row } => Ok(Self::added(at, row)),
             Ended::NotFound => Err(AddError::NotFound),
@@ -66,7 +64,6 @@ impl<T: Record> Table<T> {
         add: &Add,
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
-        let key = &key.into();
         match self.add_change(key, add, &self.call())?.run().await? {
             Ended::Added { at, row } => Self::added(at, row).item.ok_or(UpdateError::NotFound),
             Ended::NotFound => Err(UpdateError::NotFound),
@@ -77,7 +74,7 @@ impl<T: Record> Table<T> {
         }
     }
 
-    fn add_change<'a>(&'a self, key: &Key, add: &'a Add, call: &'a Call) -> Result<AddChange<'a>, Failure> {
+    fn add_change<'a>(&'a self, key: impl Into<Key>, add: &'a Add, call: &'a Call) -> Result<AddChange<'a>, Failure> {
         let (table, change) = (&self.raw, self.change(key, call)?);
         let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
         Ok(AddChange { table, add, decodes, call, change, pauses: 0, is_stale: false, crowd: None })
@@ -150,7 +147,7 @@ impl<'a> AddChange<'a> {
         let (table, add, layout) = (self.table, self.add, self.table.layout);
         let mut sight = match self.known_sight() {
             Some(sight) => sight,
-            None => match table.observe(self.change.key(), self.call).await? {
+            None => match table.observe(&self.change.address.key, self.call).await? {
                 Some(row) if (self.decodes)(&row)? => {
                     self.remember(Some(&row));
                     let stand = add.stand(&row.attributes, false);
@@ -164,8 +161,8 @@ impl<'a> AddChange<'a> {
         };
         loop {
             let addition = add.resolve(layout, sight.item())?;
-            let (request, sent) = self.prepare(&sight, &addition)?;
-            let (item, is_by_burn, round_trip) = match self.change.send(&request, &sent, false).await? {
+            let attempt = self.change.prepare(Write::Add(sight.at, sight.row.as_deref(), &addition))?;
+            let (item, is_by_burn, round_trip) = match self.change.send(&attempt).await? {
                 Tried::Applied(at, None) => return self.added_unseen(at).await,
                 Tried::Applied(at, Some(item)) | Tried::Earlier(_, at, Some(item)) => {
                     return Ok(self.added(at, Some(item)));
@@ -173,18 +170,18 @@ impl<'a> AddChange<'a> {
                 Tried::Earlier(_, at, None) => return Ok(self.added(at, None)),
                 Tried::Refused { item, is_by_burn, round_trip, .. } => (item, is_by_burn, round_trip),
             };
-            self.change.check_remembered()?;
+            self.change.attempts.check_remembered()?;
             let row = item.map(|row| Row::read(layout, row)).transpose()?;
             let has_item = row.as_ref().map_or(Ok(false), self.decodes)?;
             if let Some(row) = &row {
                 row.check_fence(table.fence)?;
             }
             let Some(row) = row.filter(|_| has_item) else {
-                table.sender().seen_rows.remove(&table.name, self.change.key());
+                table.sender().seen_rows.remove(&table.name, &self.change.address.key);
                 return Ok(Ended::NotFound);
             };
             self.remember(Some(&row));
-            sight = match add.stand(&row.attributes, !is_in_window(&sent, row.at)) {
+            sight = match add.stand(&row.attributes, !is_in_window(&attempt.sent, row.at)) {
                 Stand::Takes => Sight::of_row(&Arc::new(row), true),
                 // The burn showed a later state than the one that refused.
                 Stand::Unclear if is_by_burn => Sight::of_row(&Arc::new(row), true),
@@ -203,7 +200,7 @@ impl<'a> AddChange<'a> {
         if self.table.layout.demands_values() {
             return None; // What was seen last may be of a higher version than the row.
         }
-        let sight = match self.table.sender().seen_rows.get(&self.table.name, self.change.key()) {
+        let sight = match self.table.sender().seen_rows.get(&self.table.name, &self.change.address.key) {
             Some(seen) => Sight::of_row(&seen.row, seen.has_item),
             None => self.add.seen_at().map(|at| Sight { at, row: None, has_item: false })?,
         };
@@ -212,36 +209,16 @@ impl<'a> AddChange<'a> {
 
     fn remember(&self, row: Option<&Row>) {
         let Some(row) = row.filter(|_| !self.table.layout.demands_values()) else { return };
-        self.table.sender().seen_rows.insert(&self.table.name, self.change.key(), row, self.table.remembers_items);
+        self.table.sender().seen_rows.insert(
+            &self.table.name,
+            &self.change.address.key,
+            row,
+            self.table.remembers_items,
+        );
     }
 
     fn refused(self, stand: Stand, row: Row) -> Ended<'a> {
         Ended::Refused { stand, row, change: Box::new(self.change) }
-    }
-
-    /// The window of the next send.
-    fn demand<'s>(&self, sight: &'s Sight) -> Result<Demand<'s>, Failure> {
-        let layout = self.table.layout;
-        let demand = sight.row.as_ref().map(|row| Demand::of(layout, row)).or_else(|| Demand::at(layout, sight.at));
-        demand.map(Demand::in_window).ok_or_else(too_long)
-    }
-
-    /// Builds the next attempt, and the description of it that the judge needs.
-    fn prepare(&self, sight: &Sight, addition: &Addition) -> Result<(ConditionalWrite, SentWrite), Failure> {
-        let (layout, id, fence) = (self.table.layout, self.change.id(), self.table.fence);
-        check_room(layout, sight.at)?;
-        let burn = self.change.ids_to_burn(Some(sight.at));
-        let mut prune = Vec::new();
-        if let Some(row) = &sight.row {
-            row.check_fence(fence)?;
-            prune = prunable(layout, row, id, &burn);
-        }
-        let demand = self.demand(sight)?;
-        let remember = Remember { id, prune: &prune, burn: &burn };
-        let write = condition::add_within(self.change.key().clone(), &demand, &remember, addition)
-            .and_then(|write| condition::fenced(write, &layout.names, fence))
-            .ok_or_else(too_long)?;
-        Ok((write, SentWrite::new(layout, id, fence, demand.base())))
     }
 
     /// Waits so long that the adds that wait with this one pass each other. Returns where the next send starts from:
@@ -254,16 +231,16 @@ impl<'a> AddChange<'a> {
             return Ok(sight);
         }
         self.pauses += 1;
-        if let (None, Some(seen)) = (&self.crowd, sender.seen_rows.get(name, self.change.key())) {
+        if let (None, Some(seen)) = (&self.crowd, sender.seen_rows.get(name, &self.change.address.key)) {
             self.crowd = Some(InCrowd::enter(&seen.crowd));
         }
         let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
         let bound = sender.policy.spread_bound(self.pauses, crowd, self.table.layout.window, round_trip);
-        let spread = self.change.delivery().spread(bound).await;
-        spread.map_err(|failure| self.change.failed(failure))?;
+        let spread = self.change.delivery.spread(bound).await;
+        spread.map_err(|failure| self.change.attempts.failed(failure))?;
         // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
         // add may start from any later version of that row.
-        let later = sender.seen_rows.get(name, self.change.key()).filter(|seen| {
+        let later = sender.seen_rows.get(name, &self.change.address.key).filter(|seen| {
             let (seen, own) = (seen.row.at, sight.at);
             seen.incarnation == own.incarnation && seen.version > own.version
         });
@@ -273,7 +250,7 @@ impl<'a> AddChange<'a> {
 
     /// The end of an add whose answer shows no row: a transaction returns none. Reads the row.
     async fn added_unseen(&self, at: ItemVersion) -> Result<Ended<'a>, Failure> {
-        match self.table.observe(self.change.key(), self.call).await {
+        match self.table.observe(&self.change.address.key, self.call).await {
             Ok(row) => {
                 self.remember(row.as_ref());
                 Ok(Ended::Added { at, row })
@@ -289,8 +266,4 @@ impl<'a> AddChange<'a> {
         self.remember(row.as_ref());
         Ended::Added { at, row }
     }
-}
-
-fn too_long() -> Failure {
-    Failure::InvalidRecord { reason: "the add names too many attributes".to_owned() }
 }

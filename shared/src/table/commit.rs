@@ -5,10 +5,9 @@ use super::raw::RawTable;
 use crate::error::Failure;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::{Settled, Site};
-use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, SentWrite};
+use crate::protocol::judge::Base;
 use crate::protocol::memory::WriteId;
 use crate::protocol::refusal::{RefusedStep, Role};
 use crate::protocol::row::{self, Row};
@@ -60,9 +59,9 @@ pub(super) enum Tried {
 /// One logical change to one key. All its sends have one window.
 pub(crate) struct RowChange<'a> {
     table: &'a RawTable,
-    address: Address,
-    attempts: Attempts,
-    delivery: Delivery<'a>,
+    pub(super) address: Address,
+    pub(super) attempts: Attempts,
+    pub(super) delivery: Delivery<'a>,
 }
 
 impl<'a> RowChange<'a> {
@@ -71,44 +70,12 @@ impl<'a> RowChange<'a> {
         RowChange { table, address, attempts: Attempts::new(table.sender().new_id()), delivery }
     }
 
-    pub(super) fn key(&self) -> &Attributes {
-        &self.address.key
-    }
-
-    pub(super) fn id(&self) -> WriteId {
-        self.attempts.id
-    }
-
-    pub(super) fn delivery(&mut self) -> &mut Delivery<'a> {
-        &mut self.delivery
-    }
-
-    /// Fails if an earlier attempt may have been applied, and the row no longer remembers it.
-    pub(super) fn check_remembered(&self) -> Result<(), Failure> {
-        self.attempts.check_remembered()
-    }
-
-    /// The failure of a change that ends here.
-    pub(super) fn failed(&self, failure: Failure) -> Failure {
-        self.attempts.failed(failure)
-    }
-
-    /// Whether an earlier attempt may have been applied since it was refused.
-    pub(crate) fn has_open_attempts(&self) -> bool {
-        self.attempts.are_open()
-    }
-
-    /// The ids of earlier attempts that a write to this row burns.
-    pub(super) fn ids_to_burn(&self, row: Option<ItemVersion>) -> Vec<WriteId> {
-        self.attempts.ids_to_burn(0, row.map(|at| at.incarnation))
-    }
-
     /// Builds the next attempt. It burns the open ones.
     pub(crate) fn prepare(&self, write: Write<'_>) -> Result<Prepared, Failure> {
         let RowChange { table, address, attempts, .. } = self;
         let now = table.sender().clock.now();
         let purge_at = now + table.tombstone_retention;
-        let burn = self.ids_to_burn(write.row());
+        let burn = attempts.ids_to_burn(0, write.row().map(|at| at.incarnation));
         write.prepare(
             table.layout,
             &address.key,
@@ -118,27 +85,21 @@ impl<'a> RowChange<'a> {
 
     /// Sends the attempt until it is proved to be applied, or proved not to be. If the previous one lost a race, waits
     /// first.
-    pub(crate) async fn commit(&mut self, attempt: Prepared) -> Result<Committed, Failure> {
-        let Prepared { mut request, sent, is_named_by_client } = attempt;
-        let (table, layout) = (self.table, self.table.layout);
-        if table.remembers_items {
-            request.show_new_row();
+    pub(crate) async fn commit(&mut self, mut attempt: Prepared) -> Result<Committed, Failure> {
+        if self.table.remembers_items {
+            attempt.request.show_new_row();
         }
-        let read = |item: Option<Attributes>| item.map(|item| Row::read(layout, item)).transpose();
-        let (current, open, round_trip) = match self.send(&request, &sent, is_named_by_client).await? {
-            Tried::Applied(at, shown) => {
-                table.saw(&self.address.key, read(shown).ok().flatten().as_ref());
+        let sent = attempt.sent;
+        let (current, open, round_trip) = match self.send(&attempt).await? {
+            Tried::Applied(at, item) => {
+                // A row that cannot be read is forgotten. The write was applied all the same.
+                let _ = self.saw(item);
                 return Ok(Committed::Applied(at));
             }
-            Tried::Earlier(id, at, item) => {
-                let current = read(item);
-                table.saw(&self.address.key, current.as_ref().ok().and_then(Option::as_ref));
-                return Ok(Committed::Earlier { id, at, current });
-            }
-            Tried::Refused { item, open, round_trip, .. } => (read(item), open, round_trip),
+            Tried::Earlier(id, at, item) => return Ok(Committed::Earlier { id, at, current: self.saw(item) }),
+            Tried::Refused { item, open, round_trip, .. } => (self.saw(item), open, round_trip),
         };
-        table.saw(&self.address.key, current.as_ref().ok().and_then(Option::as_ref));
-        self.check_remembered()?;
+        self.attempts.check_remembered()?;
         let current = current?;
         if let Some(row) = &current {
             row.check_fence(sent.fence)?;
@@ -151,14 +112,16 @@ impl<'a> RowChange<'a> {
         Ok(Committed::Conflict { current, open })
     }
 
-    /// Sends one attempt until its outcome is proved. `is_named_by_client` says that it may demand a version that a client
-    /// made up.
-    pub(super) async fn send(
-        &mut self,
-        request: &ConditionalWrite,
-        sent: &SentWrite,
-        is_named_by_client: bool,
-    ) -> Result<Tried, Failure> {
+    /// Reads the row of this item, and remembers it if the table remembers items.
+    fn saw(&self, item: Option<Attributes>) -> Result<Option<Row>, Failure> {
+        let row = item.map(|item| Row::read(self.table.layout, item)).transpose();
+        self.table.saw(&self.address.key, row.as_ref().ok().and_then(Option::as_ref));
+        row
+    }
+
+    /// Sends one attempt until its outcome is proved.
+    pub(super) async fn send(&mut self, attempt: &Prepared) -> Result<Tried, Failure> {
+        let Prepared { request, sent, is_named_by_client } = attempt;
         let RowChange { table, address, attempts, delivery } = self;
         let token = table.new_token();
         let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
@@ -167,7 +130,10 @@ impl<'a> RowChange<'a> {
                 WriteOutcome::Applied(shown) => {
                     // In a window, only the row tells which version the write made.
                     let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
-                    return Ok(Tried::Applied(seen.map_or(committed(sent), |row| row.at()), request.new_row(shown)));
+                    let at = seen.map_or(committed(sent), |row| row.at());
+                    // The answer to a put shows no row, and the row that was sent may be large.
+                    let item = if table.remembers_items { request.new_row(shown) } else { shown };
+                    return Ok(Tried::Applied(at, item));
                 }
                 WriteOutcome::Refused(refusal) => refusal,
             };
@@ -176,7 +142,7 @@ impl<'a> RowChange<'a> {
         let site = |_| Site { address, layout, known: known.as_ref(), retention: table.tombstone_retention };
         let reason = Reason::Refused(item);
         let step = RefusedStep::new(0, Role::Writes(*sent), layout, &reason);
-        let step = RefusedStep { is_named_by_client, ..step };
+        let step = RefusedStep { is_named_by_client: *is_named_by_client, ..step };
         let (settled, shown_by_burn) = delivery.settle(attempts, &[step], pending, &site).await?;
         let is_by_burn = shown_by_burn.is_some();
         let item = shown_by_burn.map_or_else(|| reason.into_item(), |(_, now)| now);

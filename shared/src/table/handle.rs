@@ -70,8 +70,8 @@ impl<T: Record> Table<T> {
     /// write of 1 KB costs as much as a write, which is ten times the price of an eventually consistent read of 4 KB
     /// and five times that of a strongly consistent one.
     ///
-    /// It has no effect beside [programs that write as they like](crate::Settings::open_to_any): versions may fall there, and nothing tells
-    /// whether what was seen last is older.
+    /// It has no effect beside [programs that write as they like](crate::Settings::open_to_any): versions may fall there, and
+    /// nothing tells whether what was seen last is older.
     #[must_use]
     pub fn remembering_items(self) -> Self {
         self.with(|raw| raw.remembers_items = true)

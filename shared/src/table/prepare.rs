@@ -4,7 +4,7 @@ use super::handle::Table;
 use super::record::Record;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
-use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remember};
+use crate::protocol::condition::{self, Action, Addition, ConditionalWrite, Demand, Remember};
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
@@ -41,6 +41,8 @@ pub(crate) enum Write<'a> {
     Revive(&'a Row, Attributes),
     /// Changes the item of this row.
     Update(&'a Row, Diff),
+    /// Adds to the item, in a window that begins at this version. Holds the row, if it was seen.
+    Add(ItemVersion, Option<&'a Row>, &'a Addition),
     /// Deletes the item at this version. Holds the row, if it was read.
     Delete(ItemVersion, Option<&'a Row>),
 }
@@ -59,7 +61,7 @@ impl Write<'_> {
         match self {
             Write::Create(_) => None,
             Write::Revive(row, _) | Write::Update(row, ..) => Some(row.at),
-            Write::Delete(at, _) => Some(*at),
+            Write::Add(at, ..) | Write::Delete(at, _) => Some(*at),
         }
     }
 }
@@ -79,20 +81,28 @@ pub(crate) struct Stamp<'a> {
     pub fence: Option<u64>,
 }
 
-impl Write<'_> {
+impl<'a> Write<'a> {
     /// Builds the request, and the description that the judge needs.
     ///
     /// # Errors
     /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
-    pub(crate) fn prepare(self, layout: &Layout, key: &Attributes, stamp: Stamp<'_>) -> Result<Prepared, Failure> {
+    pub(crate) fn prepare(self, layout: &'a Layout, key: &Attributes, stamp: Stamp<'_>) -> Result<Prepared, Failure> {
         match &self {
             Write::Create(_) => {}
             Write::Revive(row, _) | Write::Update(row, _) => {
                 row.check_fence(stamp.fence)?;
                 check_room(layout, row.at)?;
             }
+            Write::Add(at, row, _) => {
+                check_room(layout, *at)?;
+                row.map_or(Ok(()), |row| row.check_fence(stamp.fence))?;
+            }
             Write::Delete(at, _) => check_room(layout, *at)?,
         }
+        let demand_of = |at, row: Option<&'a Row>| match row {
+            Some(row) => Some(Demand::of(layout, row)),
+            None => Demand::at(layout, at),
+        };
         let is_named_by_client = matches!(self, Write::Delete(..));
         let (request, on) = match self {
             Write::Create(item) => (create(layout, item, key, stamp)?, Base::NoRow(first_version(layout))),
@@ -103,9 +113,13 @@ impl Write<'_> {
             Write::Update(row, change) => {
                 (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
+            Write::Add(at, row, addition) => {
+                let demand = demand_of(at, row).map(Demand::in_window).ok_or_else(too_long_add)?;
+                let write = add(layout, &demand, row, addition, key, stamp).ok_or_else(too_long_add)?;
+                (write, demand.base())
+            }
             Write::Delete(at, row) => {
-                let demand = row.map(|row| Demand::of(layout, row)).or_else(|| Demand::at(layout, at));
-                let demand = demand.ok_or_else(too_long)?;
+                let demand = demand_of(at, row).ok_or_else(too_long)?;
                 (delete(layout, &demand, row, key, stamp)?, demand.base())
             }
         };
@@ -177,6 +191,20 @@ fn change_row(
     write.ok_or_else(too_long)
 }
 
+fn add(
+    layout: &Layout,
+    demand: &Demand<'_>,
+    row: Option<&Row>,
+    addition: &Addition,
+    key: &Attributes,
+    stamp: Stamp<'_>,
+) -> Option<ConditionalWrite> {
+    let prune = row.map(|row| prunable(layout, row, stamp.id, stamp.burn)).unwrap_or_default();
+    let remember = Remember { id: stamp.id, prune: &prune, burn: stamp.burn };
+    let write = condition::add_within(key.clone(), demand, &remember, addition)?;
+    condition::fenced(write, &layout.names, stamp.fence)
+}
+
 fn delete(
     layout: &Layout,
     demand: &Demand<'_>,
@@ -209,6 +237,10 @@ fn delete(
 /// item.
 fn too_long() -> Failure {
     Failure::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
+}
+
+fn too_long_add() -> Failure {
+    Failure::InvalidRecord { reason: "the add names too many attributes".to_owned() }
 }
 
 /// The attributes of a tombstone beside the key and those of this crate. None of them may come back to life with the

@@ -12,6 +12,7 @@ use super::record::Record;
 use crate::call::Call;
 use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
 use crate::protocol::condition::Demand;
+use crate::protocol::item::Attributes;
 use crate::version::{ItemVersion, Version, Versioned};
 
 impl<T: Record> Table<T> {
@@ -21,8 +22,7 @@ impl<T: Record> Table<T> {
     /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
     /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Versioned<T>>, Failure> {
-        let key = &key.into();
-        match self.observe(key, &self.call()).await? {
+        match self.observe(&Self::key_attributes(&key.into())?, &self.call()).await? {
             Observed::Absent | Observed::Tombstone(_) => Ok(None),
             Observed::Live(_, current) => Ok(Some(current)),
         }
@@ -32,8 +32,7 @@ impl<T: Record> Table<T> {
     /// item may be out of date.
     #[must_use]
     pub fn last_seen(&self, key: impl Into<Key>) -> Option<Versioned<T>> {
-        let key = &key.into();
-        let row = self.raw.remembered(&Self::key_attributes(key).ok()?)?;
+        let row = self.raw.remembered(&Self::key_attributes(&key.into()).ok()?)?;
         Self::decode(&row).ok().flatten()
     }
 
@@ -45,7 +44,6 @@ impl<T: Record> Table<T> {
     where
         T: Clone,
     {
-        let key = &key.into();
         let call = &self.call();
         let mut change = self.change(key, call)?;
         let mut observed: Observed<T> = Observed::Absent;
@@ -82,24 +80,24 @@ impl<T: Record> Table<T> {
         key: impl Into<Key>,
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
-        let key = &key.into();
         let call = &self.call();
         let mut change = self.change(key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
-        let remembered = self.raw.remembered(&Self::key_attributes(key)?);
+        let remembered = self.raw.remembered(&change.address.key);
         let remembered = remembered.and_then(|row| Observed::of(Some((*row).clone())).ok());
-        match remembered {
-            Some(live @ Observed::Live(..)) => self.update_from(live, Some((key, call)), &mut change, decide).await,
-            _ => self.update_from(self.observe(key, call).await?, None, &mut change, decide).await,
-        }
+        let (observed, remembered) = match remembered {
+            Some(live @ Observed::Live(..)) => (live, Some(call)),
+            _ => (self.observe(&change.address.key, call).await?, None),
+        };
+        self.update_from(observed, remembered, &mut change, decide).await
     }
 
-    /// Decides and writes, beginning with what was observed. If that may be out of date, `remembered` says how to read it
-    /// before any answer without a write.
+    /// Decides and writes, beginning with what was observed. If that is only remembered, `remembered` has the call
+    /// in which it is read before any answer without a write.
     pub(super) async fn update_from<R>(
         &self,
         mut observed: Observed<T>,
-        mut remembered: Option<(&Key, &Call)>,
+        mut remembered: Option<&Call>,
         change: &mut RowChange<'_>,
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
@@ -109,8 +107,8 @@ impl<T: Record> Table<T> {
             let Observed::Live(row, current) = observed else { return Err(UpdateError::NotFound) };
             let next = match (decide(&current.value), remembered.take()) {
                 (Ok(Some(next)), _) => next,
-                (_, Some((key, call))) => {
-                    observed = self.observe(key, call).await?;
+                (_, Some(call)) => {
+                    observed = self.observe(&change.address.key, call).await?;
                     continue;
                 }
                 (Ok(None), None) => return Ok(current),
@@ -155,10 +153,11 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, VersionedUpdateError<T, R>> {
         use VersionedUpdateError as E;
-        let key = &key.into();
         let call = &self.call();
         let mut change = self.change(key, call)?;
-        let Observed::Live(row, current) = self.observe(key, call).await? else { return Err(E::NotFound) };
+        let Observed::Live(row, current) = self.observe(&change.address.key, call).await? else {
+            return Err(E::NotFound);
+        };
         if current.at != at {
             return Err(E::Conflict(Box::new(current)));
         }
@@ -187,12 +186,11 @@ impl<T: Record> Table<T> {
     /// [`DeleteError::NotFound`]: the item is gone already. [`DeleteError::Conflict`]: the item is at another version;
     /// the error holds the current item. [`DeleteError::Failed`]: see [`Failure`].
     pub async fn delete_at_version(&self, key: impl Into<Key>, at: ItemVersion) -> Result<Version, DeleteError<T>> {
-        let key = &key.into();
         let call = &self.call();
         let mut change = self.change(key, call)?;
         // A client may name any version. Whether a row is so near the last one, only the row tells.
         let needs_no_row = Demand::at(Self::LAYOUT, at).is_some() && check_room(Self::LAYOUT, at).is_ok();
-        let row = if needs_no_row { None } else { self.raw.observe(&Self::key_attributes(key)?, call).await? };
+        let row = if needs_no_row { None } else { self.raw.observe(&change.address.key, call).await? };
         let is_there = row.as_ref().is_some_and(|row| row.at == at && !row.is_tombstone);
         let current = if needs_no_row || is_there {
             let attempt = change.prepare(Write::Delete(at, row.as_ref()))?;
@@ -217,15 +215,14 @@ impl<T: Record> Table<T> {
     /// [`DeleteError::NotFound`]: the key has no item. [`DeleteError::Failed`]: see [`Failure`].
     /// [`DeleteError::Conflict`] does not occur.
     pub async fn delete(&self, key: impl Into<Key>) -> Result<Version, DeleteError<T>> {
-        let key = &key.into();
         let call = &self.call();
         let mut change = self.change(key, call)?;
-        let mut observed = self.observe(key, call).await?;
+        let mut observed = self.observe(&change.address.key, call).await?;
         loop {
             let row = match observed {
                 Observed::Live(row, _) => row,
                 // A second copy of an earlier attempt may have removed the row, and left nothing to tell it by.
-                Observed::Absent if change.has_open_attempts() => {
+                Observed::Absent if change.attempts.are_open() => {
                     let source = "an earlier attempt of this delete may have removed the item".into();
                     return Err(Failure::OutcomeUnknown { source }.into());
                 }
@@ -240,12 +237,12 @@ impl<T: Record> Table<T> {
     }
 
     /// A new change of the item at this key.
-    pub(super) fn change<'a>(&'a self, key: &Key, call: &'a Call) -> Result<RowChange<'a>, Failure> {
-        Ok(RowChange::new(&self.raw, Self::key_attributes(key)?, self.raw.delivery(call)))
+    pub(super) fn change<'a>(&'a self, key: impl Into<Key>, call: &'a Call) -> Result<RowChange<'a>, Failure> {
+        Ok(RowChange::new(&self.raw, Self::key_attributes(&key.into())?, self.raw.delivery(call)))
     }
 
     /// Reads the row until an answer arrives or time is up.
-    pub(super) async fn observe(&self, key: &Key, call: &Call) -> Result<Observed<T>, Failure> {
-        Observed::of(self.raw.observe(&Self::key_attributes(key)?, call).await?)
+    async fn observe(&self, key: &Attributes, call: &Call) -> Result<Observed<T>, Failure> {
+        Observed::of(self.raw.observe(key, call).await?)
     }
 }

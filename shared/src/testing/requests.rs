@@ -4,13 +4,13 @@ use crate::error::Failure;
 use crate::lease::judge::LeaseTimes;
 use crate::lease::{Leases, StoredLease};
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
-use crate::protocol::condition::{self, Acquire, Addition, Demand, Remember};
+use crate::protocol::condition::{self, Acquire, Addition, Demand};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::SentWrite;
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::step;
-use crate::table::prepare::{Stamp, Write, prunable};
+use crate::table::prepare::{Stamp, Write};
 use crate::table::{Add, Key, Record, Table};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::TransactWriteItem;
@@ -78,7 +78,6 @@ impl Writer<'_> {
             fence: self.fence,
         };
         let fenced = |write| condition::fenced(write, &layout.names, self.fence);
-        let remember = |prune| Remember { id: self.id, prune, burn: self.burn };
         let resolve = |add: &Add| -> Result<Addition, Failure> { add.resolve(layout, self.seen) };
         let prepare = |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, stamp)?.request));
         let request = match (write, &row) {
@@ -94,11 +93,7 @@ impl Writer<'_> {
                 None => Write::Revive(row, Table::<T>::encode(value)?),
             })?,
             (RowWrite::Delete, Some(row)) => prepare(Write::Delete(row.at, Some(row)))?,
-            (RowWrite::Add(add), Some(row)) => {
-                let prune = prunable(layout, row, self.id, self.burn);
-                let demand = Demand::of(layout, row).in_window();
-                condition::add_within(key, &demand, &remember(&prune), &resolve(add)?).and_then(fenced)
-            }
+            (RowWrite::Add(add), Some(row)) => prepare(Write::Add(row.at, Some(row), &resolve(add)?))?,
             (RowWrite::Burn, Some(row)) => {
                 let sent = SentWrite::new(layout, self.id, None, Demand::of(layout, row).in_window().base());
                 condition::burn(key, layout, &sent, self.burn, Some(row))
