@@ -69,15 +69,19 @@ class Workspace:
                  if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]
                  and message["target"]["src_path"] == str(self.folder / source)]
         assert len(built) == 1, f"{name}: {built}"
-        return Binary(name, Path(built[0]), self.folder / runs_in)
+        crate = {Path(file) for message in messages if message["reason"] == "compiler-artifact"
+                 and message["target"]["src_path"] == str(self.folder / UNIT[2]) for file in message["filenames"]}
+        sources = [file.with_name(file.stem.removeprefix("lib") + ".d").read_text() for file in crate]
+        return Binary(name, Path(built[0]), self.folder / runs_in, sources)
 
 
 class Binary:
     running = set()  # process groups
     is_over = False  # whether the script ends
 
-    def __init__(self, name, path, folder):
+    def __init__(self, name, path, folder, sources):
         self.name, self.path, self.folder = name, path, folder
+        self.sources = sources  # what the compiler says each build of the crate in it was made of
 
     def tests(self):
         said = subprocess.run([self.path, "--list", "--format", "terse"], cwd=self.folder, env=self.environment({}),
@@ -155,6 +159,11 @@ def put(path, text):
         path.write_bytes(text)
 
 
+def link_or_copy(file, to):
+    copy = shutil.copy2 if file.endswith(".d") else os.link
+    copy(file, to)
+
+
 def link_dependencies(target):
     """Begins with the dependencies as `cargo test` has built them. Only what cargo writes in place is copied.
 
@@ -164,7 +173,7 @@ def link_dependencies(target):
     if target.exists() or not built.exists():
         return False
     print("linking the dependencies that are built already", file=sys.stderr)
-    for folder, copy in ((".fingerprint", shutil.copy2), ("build", shutil.copy2), ("deps", os.link)):
+    for folder, copy in ((".fingerprint", shutil.copy2), ("build", shutil.copy2), ("deps", link_or_copy)):
         if (built / folder).exists():
             with contextlib.suppress(shutil.Error):  # another build removes files meanwhile; cargo builds what is missing
                 shutil.copytree(built / folder, target / "debug" / folder, copy_function=copy, symlinks=True)
