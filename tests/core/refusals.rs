@@ -136,6 +136,48 @@ async fn a_row_that_a_burn_has_shown_is_not_read_again() {
     assert_eq!(operations(&engine), expected);
 }
 
+/// Otherwise, the row that was read and the row that refuses would be in memory together.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_takes_much_memory_is_read_again_if_another_step_was_refused() {
+    let sent = "TransactWriteItems";
+    for (changed, expected) in [
+        ("a-1", ["BatchGetItem", sent, sent].as_slice()),
+        ("a-2", ["BatchGetItem", sent, "BatchGetItem", sent].as_slice()),
+    ] {
+        let engine = with_accounts().await;
+        engine.raw(
+            "UpdateItem",
+            &json!({
+                "TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET more = :more",
+                "ExpressionAttributeValues": {":more": {"L": vec![json!({"NULL": true}); 150_000]}},
+            }),
+        );
+        engine.take_log();
+        let client = client_whose(&engine, move |engine, writes, operation, body| {
+            if operation == sent && writes == 0 {
+                rival(engine, changed);
+            }
+            engine.answer(operation, body)
+        });
+        let store = Store::new(&client);
+        let accounts: Table<Account> = store.table(TABLE);
+        let mut reads = Reads::new();
+        let both = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+        let transactions = store.transactions();
+        let doubled = transactions.transact_with_retry(reads, |attempt| {
+            for account in both {
+                let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
+                attempt.update_at(account, &Account { balance: balance * 2 })?;
+            }
+            Ok(Plan::<(), ()>::Commit(()))
+        });
+        doubled.await.expect("decided again");
+        let asked: Vec<_> = operations(&engine).into_iter().filter(|operation| operation != "UpdateItem").collect();
+        assert_eq!(asked, expected, "{changed}");
+        assert_eq!(balances(&engine), if changed == "a-1" { [102, 100] } else { [100, 102] });
+    }
+}
+
 /// With the same token, DynamoDB would say the same until time is up.
 #[tokio::test(start_paused = true)]
 async fn a_transaction_whose_token_is_said_to_mismatch_is_sent_again_with_another_token_and_then_recognized() {

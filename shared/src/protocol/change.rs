@@ -29,7 +29,8 @@ use std::time::Duration;
 pub(crate) struct Site<'a> {
     pub address: &'a Address,
     pub layout: &'static Layout,
-    /// The row as it was seen last: the one that refused a single write, the one that a transaction was decided on.
+    /// The row as it was seen last, if it was and is still kept: the one that refused a single write, the one that a
+    /// transaction was decided on.
     pub known: Option<&'a Row>,
     /// How long a tombstone is kept.
     pub retention: Duration,

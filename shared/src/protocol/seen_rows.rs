@@ -120,10 +120,11 @@ const HEAP_OF_ID: usize = 2 * size_of::<(WriteId, Trace)>();
 const _: () = assert!(2 * size_of::<(String, LastSeen)>() + size_of::<Row>() + 6 * HEAP_OF_ID + 128 <= HEAP_OF_ROW);
 
 fn heap_of_row(address: &str, row: &Row) -> usize {
-    HEAP_OF_ROW + block(address.len()) + HEAP_OF_ID * row.memory.len() + heap_of_map(&row.attributes)
+    HEAP_OF_ROW + block(address.len()) + HEAP_OF_ID * row.memory.len() + heap_of_attributes(&row.attributes)
 }
 
-fn heap_of_map(map: &HashMap<String, AttributeValue>) -> usize {
+/// The heap of these attributes, by estimate.
+pub(crate) fn heap_of_attributes(map: &HashMap<String, AttributeValue>) -> usize {
     // A table has a power of two of places, of which it uses 7 in 8, with one byte for each and 16 more.
     let places = if map.is_empty() { 0 } else { (map.capacity() * 8).div_ceil(7).next_power_of_two().max(4) };
     let table = if places == 0 { 0 } else { block(places * (size_of::<(String, AttributeValue)>() + 1) + 16) };
@@ -139,7 +140,7 @@ fn heap_of(value: &AttributeValue) -> usize {
         AttributeValue::L(values) => {
             list(size_of::<AttributeValue>(), values.len()) + values.iter().map(heap_of).sum::<usize>()
         }
-        AttributeValue::M(map) => heap_of_map(map),
+        AttributeValue::M(map) => heap_of_attributes(map),
         AttributeValue::Ss(set) | AttributeValue::Ns(set) => {
             list(size_of::<String>(), set.len()) + set.iter().map(|text| block(text.len())).sum::<usize>()
         }
@@ -260,7 +261,7 @@ mod tests {
         for (entries, places) in [(1, 4), (3, 4), (4, 8), (7, 8), (8, 16), (100, 128)] {
             let map: HashMap<_, _> = (0..entries).map(|n: u32| (n.to_string(), AttributeValue::Null(true))).collect();
             let least = places * place + 16 + entries as usize * 32;
-            let estimate = heap_of_map(&map);
+            let estimate = heap_of_attributes(&map);
             assert!((least..least + 32).contains(&estimate), "{entries}: {estimate}, not {least}");
         }
         let leaf = AttributeValue::S("x".repeat(100));

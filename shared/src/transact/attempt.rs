@@ -12,7 +12,7 @@ use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
 use crate::protocol::refusal::{Role, Shown};
 use crate::protocol::row::Row;
-use crate::protocol::seen_rows::SeenRows;
+use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
 use crate::protocol::send::{Address, step};
 use crate::protocol::settle::{anchors_of, committed};
 use crate::table::prepare::{Prepared, Stamp, Write, check_room, first_version, prunable};
@@ -24,6 +24,9 @@ use std::time::SystemTime;
 
 /// The most bytes that all items of a transaction may have together (`DynamoDB` quota).
 const MAX_BYTES: usize = 4 * 1024 * 1024;
+
+/// The most heap, in bytes, of a row that is kept while its write is on its way. 400 KB of tiny values take 60 times as much.
+const MOST_KEPT: usize = 4 * 1024 * 1024;
 
 /// The result of a decision over several items.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,7 +72,7 @@ impl Attempt {
         self.rows.iter().for_each(|row| row.is_looked_at.store(false, Relaxed));
     }
 
-    /// The rows that the first decision needs and that are not known, with those that are read along.
+    /// The rows that the decision needs and that are not known, with those that are read along.
     pub(super) fn to_be_read(&self) -> Vec<usize> {
         let is_unknown = |row: &KnownRow| matches!(row.known, Known::Nothing);
         let is_needed = |row: &KnownRow| is_unknown(row) && matches!(row.learn, Learn::First | Learn::Remember);
@@ -142,6 +145,23 @@ impl Attempt {
             steps[index].become_anchor();
         }
         Ok(steps)
+    }
+
+    /// Forgets the large rows that these steps write to, so that none is in memory together with the row that refuses its
+    /// step. Those that no refusal shows are read again.
+    pub(super) fn let_go_of_large_rows(&mut self, steps: &[Step]) {
+        for step in steps.iter().filter(|step| matches!(step.role, Role::Writes(_) | Role::Adds)) {
+            let row = &mut self.rows[step.row];
+            // A burn needs what a tombstone, and a row whose values are demanded, were.
+            let is_read_again = row.learn != Learn::Later && !row.layout.demands_values();
+            if let Known::Row(known) = &row.known
+                && is_read_again
+                && !known.is_tombstone
+                && heap_of_attributes(&known.attributes) > MOST_KEPT
+            {
+                row.known = Known::Nothing;
+            }
+        }
     }
 
     /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that

@@ -50,7 +50,8 @@ impl Transactions {
 
     /// Reads the items, decides, and applies all steps of the decision in one transaction, or none. After a conflict,
     /// decides again on the items that the refusal returned. Sends one `BatchGetItem`, then one `TransactWriteItems`
-    /// per attempt.
+    /// per attempt. An item that takes more than 4 MB of memory is not kept while its write is on its way; it is read again
+    /// if another step is refused.
     ///
     /// `decide` must be pure. Each item is read strongly consistent, but the items are not read at one moment. A
     /// transaction is applied only if every item that it creates, updates, deletes or [checks](Attempt::check) is still
@@ -122,11 +123,12 @@ pub(crate) async fn transact<A, R>(
     // All its sends have one window.
     let mut delivery = Delivery::of(sender, call, relies_on_token);
     let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), sender.new_id());
-    let asked = attempt.to_be_read();
-    read(&delivery, &mut attempt, asked).await?;
     // The answers of the open attempts.
     let mut earlier: Vec<(WriteId, A)> = Vec::new();
     loop {
+        let asked = attempt.to_be_read();
+        let read_first = read(&delivery, &mut attempt, asked).await;
+        unless_landed(&attempt, read_first)?;
         if let Some((landed, _)) = attempt.attempts.landed {
             let answer = earlier.into_iter().find_map(|(id, answer)| (id == landed).then_some(answer));
             return answer
@@ -185,6 +187,7 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<Tr
         burn_open(delivery, attempt, &open).await?;
         return Ok(Tried::Again { open: None });
     }
+    attempt.let_go_of_large_rows(&steps);
     let token = delivery.sender.new_token();
     let (sender, requests) = (delivery.sender, &steps);
     // Where versions may repeat, only this token keeps a copy from being applied again.
