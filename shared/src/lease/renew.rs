@@ -10,7 +10,6 @@ use crate::error::{Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::protocol::condition;
 use crate::protocol::deliver::{Delivery, WriteOutcome};
-use crate::protocol::send::Send;
 use crate::retry::DualClockDeadline;
 
 impl Leases {
@@ -69,8 +68,7 @@ impl Leases {
             let LeaseTimes { expires_at, .. } = LeaseTimes::at(now, terms.length(), self.clock_skew());
             let at = renewals.at();
             let write = condition::renew(&token.key, token.token, at, expires_at, Self::purge_at(now));
-            let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
-            let refusal = match delivery.until_proved(send).await {
+            let refusal = match delivery.write(&self.name, &write).await {
                 Ok(WriteOutcome::Applied(row)) => return Ok(self.lease(&token.key, read_returned(row)?, until)),
                 Ok(WriteOutcome::Refused(refusal)) => refusal,
                 Err(failure) => return Err(unless_unknown(failure, earlier)),
@@ -113,10 +111,9 @@ impl Leases {
     /// See [`Leases::release`]. Also [`LeaseError::Conflict`]: the lease does not have `at` renewals.
     pub async fn release_at(&self, token: &FencingToken, at: Option<u64>) -> Result<(), LeaseError> {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
-        let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
         let call = self.store().call();
         let mut delivery = Delivery::new(self.sender(), &call);
-        let refusal = match delivery.until_proved(send).await? {
+        let refusal = match delivery.write(&self.name, &write).await? {
             WriteOutcome::Applied(_) => return Ok(()),
             WriteOutcome::Refused(refusal) => refusal,
         };

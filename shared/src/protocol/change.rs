@@ -17,7 +17,7 @@ use super::refusal::{
     RefusedStep, Shown, is_lease_lost, judge_after_loss, judge_refusal, judge_steps, steps_may_still_land,
 };
 use super::row::{self, Row};
-use super::send::{Address, Send};
+use super::send::Address;
 use super::settle::{After, Facts, StepBurn, after, burn_of_step};
 use crate::error::{Failure, Source};
 use crate::layout::Layout;
@@ -150,13 +150,11 @@ impl Delivery<'_> {
         });
         let Some((row, sent, burn)) = to_burn else { return Ok(None) };
         let Site { address, layout, .. } = site(row);
-        let sender = self.sender;
-        let write = |send: Send| sender.write(&address.table, burn.clone(), send.timeout);
-        let (is_burned, item) = match self.until_proved(write).await? {
+        let (is_burned, item) = match self.write(&address.table, &burn).await? {
             WriteOutcome::Applied(new) => (true, burn.new_row(new)),
             WriteOutcome::Refused(refusal) => (false, refusal.by),
         };
-        let (shown, now) = (Shown::by(layout, item.as_ref()), sender.clock.now());
+        let (shown, now) = (Shown::by(layout, item.as_ref()), self.sender.clock.now());
         let by_row = || judge_steps([shown.judge(sent, now)].into_iter()).traced();
         let verdict = if is_burned { Verdict::NeverApplied } else { by_row() };
         attempts.judge(row, &shown, now);
