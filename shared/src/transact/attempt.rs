@@ -153,11 +153,10 @@ impl Attempt {
     pub(super) fn let_go_of_large_rows(&mut self, steps: &[Step]) {
         for step in steps.iter().filter(|step| matches!(step.role, Role::Writes(_) | Role::Adds)) {
             let row = &mut self.rows[step.row];
-            // A burn needs what a tombstone, and a row whose values are demanded, were.
-            let is_read_again = row.learn != Learn::Later && !row.layout.demands_values();
+            // A row whose values are demanded cannot be burned without them.
             if let Known::Row(known) = &row.known
-                && is_read_again
-                && !known.is_tombstone
+                && row.learn != Learn::Later
+                && !row.layout.demands_values()
                 && heap_of_attributes(&known.attributes) > MOST_KEPT
             {
                 row.known = Known::Nothing;
