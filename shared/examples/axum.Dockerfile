@@ -6,7 +6,7 @@
 FROM rust:1-slim-bookworm AS build
 WORKDIR /src
 COPY . .
-RUN cargo build --locked --release -p fencepost --example axum --features http
+RUN cargo build --locked --release -p fencepost --example axum --features lambda
 
 FROM debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*

@@ -6,7 +6,7 @@
 //! ```sh
 //! export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
 //! export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local
-//! cargo run -p fencepost --example axum --features http
+//! cargo run -p fencepost --example axum --features lambda
 //! curl -i -X PUT  http://127.0.0.1:3000/visits/lobby
 //! curl -i -X POST http://127.0.0.1:3000/visits/lobby -H 'idempotency-key: visit-1'    # twice: one visit
 //! curl -i -X POST http://127.0.0.1:3000/visits/nowhere    # 404 application/problem+json
@@ -24,6 +24,7 @@
 //!
 //! The default chain of `aws_config` reads all `AWS_` variables. No feature of `aws_config` is needed for the
 //! credentials of a container, because their endpoint is plain HTTP.
+//! `https_client` is that of the crate; `aws_config::load_defaults` has one with the feature `default-https-client`.
 #![allow(clippy::print_stderr, reason = "a service says where it listens")]
 
 use aws_config::BehaviorVersion;
@@ -32,6 +33,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::routing::get;
 use fencepost::http::{Items, MAX_BODY, Problem, Resource, Response, Routes};
+use fencepost::lambda::https_client;
 use fencepost::{Call, Deadline, Decision, ItemVersion, Record, Source, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -128,7 +130,9 @@ fn router(visits: Items<Visits>) -> Router {
 async fn main() -> Result<(), Source> {
     let setting = |name, default: &str| env::var(name).unwrap_or_else(|_| default.to_owned());
     // Sends nothing yet: the first request asks for credentials, and the client asks again before they expire.
-    let store = Store::new(&aws_sdk_dynamodb::Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
+    let store = Store::new(&aws_sdk_dynamodb::Client::new(
+        &aws_config::defaults(BehaviorVersion::latest()).http_client(https_client()).load().await,
+    ));
     let visits = Items::with_idempotency(
         store.table(setting("VISITS_TABLE", "Devices")),
         store.idempotency(setting("IDEMPOTENCY_RECORDS_TABLE", "IdempotencyRecords")),

@@ -6,7 +6,7 @@
 //! ```sh
 //! export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
 //! export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local LEASES_TABLE=Leases CHILDREN_TABLE=Children
-//! cargo run -p fencepost --example leader ann
+//! cargo run -p fencepost --example leader --features lambda ann
 //! ```
 //!
 //! The work is to count: one item of `CHILDREN_TABLE` holds the number of steps, and the name of the last leader.
@@ -14,6 +14,7 @@
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use fencepost::error::{CreateError, UpdateError};
+use fencepost::lambda::https_client;
 use fencepost::lease::WorkError;
 use fencepost::{Call, Deadline, Decision, Failure, FencingToken, Key, LeaseTerms, Record, Rng, Source, Store, Table};
 use serde::{Deserialize, Serialize};
@@ -57,7 +58,9 @@ async fn main() -> Result<(), Source> {
         environment(["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "LEASES_TABLE", "CHILDREN_TABLE"])?;
     let name = std::env::args().nth(1).unwrap_or_else(|| format!("leader-{}", std::process::id()));
     // The whole default chain of the SDK: profiles, container endpoints, the metadata of the machine.
-    let store = Store::new(&Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
+    let store = Store::new(&Client::new(
+        &aws_config::defaults(BehaviorVersion::latest()).http_client(https_client()).load().await,
+    ));
     let leases = store.leases(leases);
     let progress = store.table::<Progress>(children);
 

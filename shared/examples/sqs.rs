@@ -13,7 +13,7 @@
 //! ```sh
 //! export AWS_REGION=eu-west-1 QUEUE_URL=https://sqs.eu-west-1.amazonaws.com/123456789012/payments
 //! export ACCOUNTS_TABLE=Accounts IDEMPOTENCY_RECORDS_TABLE=IdempotencyRecords
-//! cargo run -p fencepost --example sqs
+//! cargo run -p fencepost --example sqs --features lambda
 //! ```
 //!
 //! `Accounts` has the partition key `accountId`, and `IdempotencyRecords` has `recordId` and the TTL attribute
@@ -24,6 +24,7 @@ use aws_config::BehaviorVersion;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message};
 use fencepost::error::IdempotencyError;
 use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
+use fencepost::lambda::https_client;
 use fencepost::timestamp::Timestamp;
 use fencepost::{Call, Deadline, Failure, Key, Plan, Reads, Record, Source, Store, Table};
 use serde::{Deserialize, Serialize};
@@ -217,7 +218,7 @@ async fn main() -> Result<(), Source> {
     tracing_subscriber::fmt().with_target(false).init();
     let setting = |name| std::env::var(name).map_err(|_| format!("the environment does not say {name}"));
     // One configuration for both clients, with the credentials of a container or of this machine.
-    let config = aws_config::load_defaults(BehaviorVersion::latest()).await;
+    let config = aws_config::defaults(BehaviorVersion::latest()).http_client(https_client()).load().await;
     let store = Store::new(&aws_sdk_dynamodb::Client::new(&config));
     let consumer = Consumer {
         queue: aws_sdk_sqs::Client::new(&config),

@@ -138,7 +138,7 @@ pub mod http;
 pub mod idempotency;
 #[cfg(feature = "json")]
 pub mod json;
-#[cfg(feature = "lambda")]
+#[cfg(feature = "lambda-without-tls")]
 pub mod lambda;
 mod layout;
 pub mod lease;

@@ -5,6 +5,7 @@
 
 mod allowance;
 mod client;
+mod connection;
 pub mod env;
 mod event;
 mod https;
@@ -20,5 +21,7 @@ pub use allowance::{MARGIN, call};
 pub use client::client_from_env;
 pub use https::https_client;
 pub use lambda_runtime::Error;
-pub use queue::{Done, Outcome, respond_batch, serve_queue};
-pub use serve::{respond, serve};
+pub use logs::init_tracing;
+pub use metrics::Reporter;
+pub use queue::{Done, Outcome, respond_batch, respond_batch_and_report, serve_queue};
+pub use serve::{respond, respond_and_report, serve};

@@ -44,11 +44,11 @@ pub async fn serve_queue<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
 ) -> Result<(), Error> {
-    init_tracing();
+    init_tracing(&[]);
     check_timeout()?;
     let reporter = Reporter::from_env();
     let app = init(&Store::new(&client_from_env()))?;
-    let answer = async |event| respond_and_report(&app, &handle, read(event)?, &reporter).await;
+    let answer = async |event| respond_batch_and_report(&app, &handle, read(event)?, &reporter).await;
     lambda_runtime::run(service_fn(answer)).await
 }
 
@@ -62,10 +62,15 @@ pub async fn respond_batch<A>(
     handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
     event: LambdaEvent<SqsEvent>,
 ) -> Result<SqsBatchResponse, Error> {
-    respond_and_report(app, handle, event, &Reporter::silent()).await
+    respond_batch_and_report(app, handle, event, &Reporter::silent()).await
 }
 
-async fn respond_and_report<A>(
+/// Answers one batch as [`serve_queue`] does, in a program that runs several functions. `reporter` takes the line about the
+/// batch.
+///
+/// # Errors
+/// As for [`respond_batch`].
+pub async fn respond_batch_and_report<A>(
     app: &A,
     handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
     event: LambdaEvent<SqsEvent>,

@@ -31,7 +31,7 @@ pub async fn serve<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
 ) -> Result<(), Error> {
-    init_tracing();
+    init_tracing(&[]);
     check_timeout()?;
     let reporter = Reporter::from_env();
     let app = init(&Store::new(&client_from_env()))?;
@@ -52,17 +52,19 @@ pub async fn respond<A>(
     respond_and_report(app, handle, event, None, &Reporter::silent()).await
 }
 
-async fn respond_and_report<A>(
+/// Answers one event as [`serve`] does, in a program that runs several functions. `caller` is the member of a Lambda
+/// authorizer's context that names the caller, and `reporter` takes the line about the request.
+pub async fn respond_and_report<A>(
     app: &A,
     handle: &impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
     event: LambdaEvent<ApiGatewayV2httpRequest>,
-    member: Option<&str>,
+    caller: Option<&str>,
     reporter: &Reporter,
 ) -> ApiGatewayV2httpResponse {
     let start = Instant::now();
     let context = event.context;
     let call = call(&context);
-    let request = to_request(event.payload, member);
+    let request = to_request(event.payload, caller);
     let span = invocation_span(context.xray_trace_id.as_deref());
     let result = handle(app, &request, &call).instrument(span).await;
     let fault = result.as_ref().err().filter(|problem| problem.is_fault()).map(chain);
