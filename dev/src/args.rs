@@ -31,7 +31,8 @@ Usage: cargo dev [options]
   --dynamodb-only    create the tables, print the functions' environment, run no function
   --endpoint URL     use the DynamoDB at URL instead of the embedded one. AWS_REGION, and AWS_ACCESS_KEY_ID or
                      AWS_PROFILE, are taken from the environment; without them placeholders are sent.
-                     Temporary credentials are good until they expire: then start this again
+                     Temporary credentials are good until they expire: then start this again.
+                     `cargo dev` is compiled without TLS. For https, use `cargo run -p dev --features tls --`
   --help             print this
 
 Tables and environment come from template.yaml. Ctrl-C stops everything.
@@ -245,6 +246,12 @@ mod tests {
         assert!(refused("bench --report").contains("--report"));
         assert!(refused("bench --port 1").contains("--port"));
         assert!(refused("--report there").contains("--report"));
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn without_tls_an_https_endpoint_is_refused_with_the_feature_that_has_it() {
+        assert!(refused("--endpoint https://dynamodb.eu-west-1.amazonaws.com").contains("--features tls"));
     }
 
     #[test]

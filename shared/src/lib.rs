@@ -107,6 +107,7 @@
 //! | `json` | [`json`]: free-form JSON, kept exactly; switches on `serde_json/arbitrary_precision` for the whole build |
 //! | `http` | [`http`]: requests, preconditions, problems and stored responses behind any framework; implies `json` |
 //! | `lambda` | [`lambda`]: functions behind an HTTP API or a queue; implies `http` |
+//! | `lambda-without-tls` | the same, for development: its client reaches only endpoints without TLS |
 //! | `testing` | the pure parts of the protocol, for property tests; not covered by semantic versioning |
 //!
 //! To test your own program against lost answers, throttling and conflicts, use the crate
