@@ -95,6 +95,7 @@ impl Service<Uri> for Connector {
     type Error = BoxError;
     type Future = Connecting;
 
+    #[allow(clippy::needless_question_mark, reason = "without TLS the errors are of another type")]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.connections.poll_ready(cx).map(|ready| Ok(ready?))
     }
