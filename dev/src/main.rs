@@ -18,7 +18,7 @@ use dev::{
     functions::Functions,
     gateway, page, tables,
     template::{DYNAMODB_ENDPOINT, Function, Template},
-    watch::Watch,
+    watch::{self, Watch},
 };
 use fencepost::lambda::init_tracing;
 use tokio::signal::unix::{SignalKind, signal};
@@ -67,6 +67,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
     tables::create(&dynamodb, &template.tables).await?;
     let requests = Arc::new(Requests::default());
     let watch = if args.watch {
+        watch::check_installed().await?;
         drop(gateway); // the port is for cargo-lambda
         build::functions(workspace, &template.functions).await?;
         let mut watch = Watch::start(workspace, args.port, &environment, &dynamodb, &requests)?;

@@ -31,6 +31,22 @@ const LOG_LEVEL: &str = "info,lambda_runtime::runtime=error";
 /// The functions answer on this machine only.
 pub(crate) const LOCALHOST: &str = "127.0.0.1";
 
+/// Checks that cargo-lambda is there, before anything slow is done.
+///
+/// # Errors
+/// It is not.
+pub async fn check_installed() -> Result<(), Failure> {
+    let asked = Command::new("cargo-lambda").args(["lambda", "--version"]).stdin(Stdio::null()).output().await;
+    asked.map(drop).map_err(|error| missing(&error))
+}
+
+fn missing(error: &io::Error) -> Failure {
+    Failure::new(format!(
+        "cargo-lambda does not start ({error}): install it with `pip install cargo-lambda`, or as \
+         https://www.cargo-lambda.info describes."
+    ))
+}
+
 /// A running `cargo lambda watch`. Dropping it stops it and the functions.
 pub struct Watch {
     group: Group,
@@ -76,10 +92,7 @@ impl Watch {
                 tokio::spawn(hand_on(group.output(), requests.clone()));
                 Ok(Self { group, port })
             }
-            Err(error) => Err(Failure::new(format!(
-                "cargo-lambda does not start ({error}): install it with `pip install cargo-lambda`, or as \
-                 https://www.cargo-lambda.info describes."
-            ))),
+            Err(error) => Err(missing(&error)),
         }
     }
 
