@@ -5,6 +5,7 @@
 
 mod allowance;
 mod client;
+mod connection;
 pub mod env;
 mod event;
 mod https;
