@@ -5,7 +5,7 @@ use hyper_util::client::legacy::connect::HttpConnector as Tcp;
 #[cfg(feature = "lambda")]
 pub(super) use tls::{Connections, connections};
 
-/// Without the feature `lambda` there is no TLS, and an endpoint with `https` is an error of the connection.
+/// Without the feature `lambda` there is no TLS, and an endpoint with `https` is an error of each request.
 #[cfg(not(feature = "lambda"))]
 pub(super) type Connections = Tcp;
 

@@ -1,5 +1,5 @@
-//! The pure parts of the protocol, and of what reads and writes text, public for property tests, models and fuzzing. Semantic
-//! versioning does not cover this module.
+//! The pure parts of the protocol, and of what reads and writes text, public for property tests, models and fuzzing, and the
+//! parts of `lambda::serve`, public for `cargo dev`. Semantic versioning does not cover this module.
 
 #[cfg(feature = "http")]
 mod answers;
