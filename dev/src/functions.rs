@@ -47,13 +47,18 @@ pub struct Functions(Arc<BTreeMap<String, Arc<Started>>>);
 pub type Answer = Result<Box<RawValue>, String>;
 
 impl Functions {
-    /// Starts the functions of the template on a `DynamoDB`. `requests` learns of each request.
+    /// Starts the functions of the template on a `DynamoDB`. `write` takes the line about each request.
     ///
     /// # Errors
     /// A function does not start with its environment in the template, or has no module.
-    pub fn start(template: &Template, client: &Client, requests: &Arc<Requests>) -> Result<Self, Failure> {
+    pub fn start(
+        template: &Template,
+        client: &Client,
+        write: impl Fn(String) + Clone + Send + Sync + 'static,
+    ) -> Result<Self, Failure> {
         let started = template.functions.iter().map(|declared| {
-            let started = Started::new(declared, client, requests)?;
+            let reporter = Reporter::to(METRICS_NAMESPACE, write.clone());
+            let started = Started::new(declared, client, reporter)?;
             Ok((declared.name.clone(), Arc::new(started)))
         });
         Ok(Functions(Arc::new(started.collect::<Result<_, Failure>>()?)))
@@ -84,7 +89,7 @@ enum App {
 }
 
 impl Started {
-    fn new(declared: &template::Function, client: &Client, requests: &Arc<Requests>) -> Result<Self, Failure> {
+    fn new(declared: &template::Function, client: &Client, reporter: Reporter) -> Result<Self, Failure> {
         let name = &declared.name;
         let function = functions::ALL.iter().find(|function| function.name == name);
         let function =
@@ -98,8 +103,6 @@ impl Started {
         };
         let wrong = |error| Failure::new(format!("{name} does not start, correct {}: {error}.", template::FILE));
         let app = app.map_err(wrong)?;
-        let requests = requests.clone();
-        let reporter = Reporter::to(METRICS_NAMESPACE, move |line| say(&requests, line));
         let config = Arc::new(Config { function_name: name.clone(), ..Config::default() });
         let timeout = Duration::from_secs(declared.timeout_seconds.into());
         let caller = environment(CALLER_VARIABLE).filter(|member| !member.is_empty());
@@ -130,7 +133,7 @@ fn json(answer: &impl Serialize) -> Result<Box<RawValue>, Error> {
 }
 
 /// Hands on a line of a function: to the page, and to the terminal.
-pub(crate) fn say(requests: &Requests, line: String) {
+pub fn say(requests: &Requests, line: String) {
     // The terminal may be gone. The functions go on.
     let _ = writeln!(io::stdout().lock(), "{}", requests.take(line));
 }

@@ -15,7 +15,7 @@ use dev::{
     bench, build, docker,
     dynamodb::DynamoDb,
     failure::Failure,
-    functions::Functions,
+    functions::{self, Functions},
     gateway, page, tables,
     template::{DYNAMODB_ENDPOINT, Function, Template},
     watch::{self, Watch},
@@ -73,7 +73,9 @@ async fn run(args: &Args) -> Result<(), Failure> {
         Some(watch)
     } else {
         init_tracing(&["dynoxide"]); // the engine warns of each refusal
-        let functions = Functions::start(&template, &dynamodb.client_of_functions(), &requests)?;
+        let shown = requests.clone();
+        let write = move |line| functions::say(&shown, line);
+        let functions = Functions::start(&template, &dynamodb.client_of_functions(), write)?;
         let routes = gateway::routes(&template, &functions);
         tokio::spawn(async move { axum::serve(gateway, routes).await });
         None

@@ -69,6 +69,7 @@ fn a_body_that_is_no_text_comes_in_base64_and_headers_of_one_name_are_a_list() {
         headers.append(CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.append("if-match", HeaderValue::from_static("\"1\""));
         headers.append("if-match", HeaderValue::from_static("\"2\""));
+        headers.append(COOKIE, HeaderValue::from_static("a=1; b=2"));
         let (method, query) = (&Method::PUT, vec![("a".to_owned(), "1".to_owned()), ("a".to_owned(), "2".to_owned())]);
         let parameters = BTreeMap::new();
         event("/", Sent { method, path: "/", parameters, raw_query: "a=1&a=2", query, headers: &headers, body })
@@ -83,6 +84,26 @@ fn a_body_that_is_no_text_comes_in_base64_and_headers_of_one_name_are_a_list() {
     let event = event_of("text/plain", b"");
     assert_eq!((&event["headers"]["if-match"], event.get("body")), (&json!("\"1\",\"2\""), None));
     assert_eq!(event["queryStringParameters"], json!({"a": "1,2"}));
+    assert_eq!((&event["cookies"], event["headers"].get("cookie")), (&json!(["a=1", "b=2"]), None));
+}
+
+#[tokio::test]
+async fn an_answer_may_set_cookies_and_have_a_body_that_is_no_text() {
+    let answered = |answer: Value| respond(serde_json::from_value(answer).expect("an answer"));
+    let cookies = json!(["a=1", "b=2"]);
+    let headers = json!({"vary": "accept"});
+    let answer = answered(
+        json!({"statusCode": 201, "headers": headers, "cookies": cookies, "body": "//4=", "isBase64Encoded": true}),
+    );
+    let texts =
+        |name: &str| answer.headers().get_all(name).iter().filter_map(|text| text.to_str().ok()).collect::<Vec<_>>();
+    assert_eq!(answer.status(), StatusCode::CREATED);
+    assert_eq!((texts("set-cookie"), texts("vary")), (vec!["a=1", "b=2"], vec!["accept"]));
+    let body = axum::body::to_bytes(answer.into_body(), MAX_BODY).await.expect("a body");
+    assert_eq!(&body[..], b"\xff\xfe");
+    for broken in [json!({"statusCode": 200, "body": "?", "isBase64Encoded": true}), json!({"statusCode": 1})] {
+        assert_eq!(answered(broken.clone()).status(), StatusCode::INTERNAL_SERVER_ERROR, "{broken}");
+    }
 }
 
 /// The functions of the template behind this gateway, on an engine in memory.
@@ -92,7 +113,7 @@ async fn serving() -> SocketAddr {
     let engine = args::Engine::Embedded { port: free, data: None, containers: false };
     let dynamodb = DynamoDb::start(&engine).await.expect("an engine");
     tables::create(&dynamodb, &template.tables).await.expect("tables");
-    let functions = Functions::start(&template, &dynamodb.client_of_functions(), &Arc::default()).expect("functions");
+    let functions = Functions::start(&template, &dynamodb.client_of_functions(), |_| ()).expect("functions");
     let listener = TcpListener::bind((LOCALHOST, 0)).await.expect("a port");
     let address = listener.local_addr().expect("its address");
     let routes = routes(&template, &functions);
@@ -149,4 +170,5 @@ async fn a_batch_goes_to_the_function_behind_the_queue_and_an_event_to_any_by_it
     let answer = invoke("inventory", &event("delete-mapping-batch")).await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("x-amz-function-error: Unhandled"), "{answer}");
     assert!(invoke("nothing", "{}").await.starts_with("HTTP/1.1 404"));
+    assert!(invoke("inventory", "{").await.starts_with("HTTP/1.1 400"));
 }
