@@ -200,7 +200,9 @@ pub const LEASES_TABLE: Variable = Variable::table("LEASES_TABLE", "the table of
 pub type Taking<'a> = Pin<Box<dyn Future<Output = Vec<Outcome>> + Send + 'a>>;
 
 /// A function that was started without Lambda, to take batches.
-pub struct Queue(Box<dyn for<'a> Fn(&'a [&'a str], &'a Call) -> Taking<'a> + Send + Sync>);
+pub struct Queue(Box<Take>);
+
+type Take = dyn for<'a> Fn(&'a [&'a str], &'a Call) -> Taking<'a> + Send + Sync;
 
 impl Queue {
     /// Takes one batch. Gives one outcome for each message.

@@ -5,7 +5,6 @@
 
 use crate::running::{context, now, over, with_functions};
 use aws_lambda_events::sqs::SqsEvent;
-use fencepost::Call;
 use fencepost::http::Problem;
 use fencepost::lambda::respond_batch;
 use fencepost::timestamp::Timestamp;
