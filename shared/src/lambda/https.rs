@@ -3,7 +3,8 @@
 //! The SDK's own client also speaks HTTP/2 and knows proxies, which takes 0.6 MB of a function. `DynamoDB` speaks
 //! HTTP/1.1 (`docs/decisions.md`, "Start-up and size").
 
-use super::connection::{Connections, connections};
+#[cfg(feature = "lambda")]
+use super::tls::{Connections, connections};
 use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::connection::{CaptureSmithyConnection, ConnectionMetadata};
@@ -16,7 +17,7 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use http::{Request, Uri};
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
+use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector as Tcp, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::error::Error;
 use std::fmt;
@@ -43,7 +44,18 @@ use tower_service::Service;
 /// ```
 #[must_use]
 pub fn https_client() -> SharedHttpClient {
-    SharedHttpClient::new(Client { connections: connections(), pools: Mutex::default() })
+    let mut tcp = Tcp::new();
+    tcp.set_nodelay(true);
+    SharedHttpClient::new(Client { connections: connections(tcp), pools: Mutex::default() })
+}
+
+/// Connections that refuse an endpoint with `https`.
+#[cfg(not(feature = "lambda"))]
+type Connections = Tcp;
+
+#[cfg(not(feature = "lambda"))]
+fn connections(tcp: Tcp) -> Connections {
+    tcp
 }
 
 /// For connecting and for the answer.

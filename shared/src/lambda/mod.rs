@@ -5,7 +5,6 @@
 
 mod allowance;
 mod client;
-mod connection;
 pub mod env;
 mod event;
 mod https;
@@ -15,6 +14,8 @@ mod queue;
 mod serve;
 #[cfg(feature = "testing")]
 pub(crate) mod testing;
+#[cfg(feature = "lambda")]
+mod tls;
 mod xray;
 
 pub use allowance::{MARGIN, call};
