@@ -5,7 +5,6 @@
 
 use crate::running::{context, now, over, with_functions};
 use aws_lambda_events::sqs::SqsEvent;
-use fencepost::Call;
 use fencepost::http::Problem;
 use fencepost::lambda::respond_batch;
 use fencepost::timestamp::Timestamp;
@@ -28,8 +27,7 @@ pub fn play(input: &[u8]) {
             check_problem(body, &outcome.expect_err("nothing can be deleted when the time is over"));
         }
         let batch = LambdaEvent::new(event.clone(), context());
-        let take = async |app: &&dyn Queue, bodies: &[&str], call: &Call| app.take(bodies, call).await;
-        let answer = functions.wait(respond_batch(&&*functions.deletes, &take, batch));
+        let answer = functions.wait(respond_batch(&functions.deletes, &Queue::take, batch));
         let ids: BTreeSet<&str> = event.records.iter().filter_map(|message| message.message_id.as_deref()).collect();
         let is_named =
             event.records.iter().all(|message| message.message_id.as_deref().is_some_and(|id| !id.is_empty()));
