@@ -238,8 +238,7 @@ impl<T: LwwRecord> LwwTable<T> {
             WriteOutcome::Applied(replaced) => return Ok(Put::Applied(replaced)),
             WriteOutcome::Refused(refusal) => refusal,
         };
-        let (stored, pending) = refusal.read(Stored::read)?;
-        let stored = stored.ok_or_else(|| corrupt("a write was refused where no row is"))?;
+        let (stored, pending) = refusal.read_row(Stored::read)?;
         debug!(order = stored.order_key.order, name = stored.order_key.name, "refused by what stands there");
         Ok(Put::Refused(stored, pending))
     }

@@ -239,12 +239,27 @@ async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
     assert_eq!(engine.take_counts(), (0, 0));
 }
 
-/// A wall clock that is asked once for the window, once for the write and once before each send. The machine sleeps
-/// between the first two sends.
-fn asleep_after_the_first_send() -> impl Fn() -> SystemTime {
+/// A wall clock that is asked once for the window, once for the write, and once before and once after the signing of each
+/// send. The machine sleeps after so many looks.
+fn asleep_after(most: u32) -> impl Fn() -> SystemTime {
     let looks = AtomicU32::new(0);
     let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-    move || start + Duration::from_mins(5) * u32::from(looks.fetch_add(1, Relaxed) > 2)
+    move || start + Duration::from_mins(5) * u32::from(looks.fetch_add(1, Relaxed) >= most)
+}
+
+/// The machine sleeps between the first two sends.
+fn asleep_after_the_first_send() -> impl Fn() -> SystemTime {
+    asleep_after(4)
+}
+
+/// The process stands still while a send is signed. Its copies would live longer than others count with.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_signed_after_four_minutes_on_the_wall_clock_does_not_leave() {
+    let engine = engine();
+    let table = store(&engine.client(), asleep_after(3), || 7).table(TABLE);
+    let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
+    assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert_eq!(engine.take_counts(), (0, 0), "nothing was sent");
 }
 
 /// A paused machine may stop the monotonic clock: then the wall clock ends the window of the sends.

@@ -187,6 +187,48 @@ async fn a_row_that_takes_much_memory_is_read_again_if_another_step_was_refused(
     assert_eq!(double_both("a-2", 150_000, double).await, twice, "a burn would need its values");
 }
 
+/// An account in a table whose tombstones are swept. A tombstone keeps the attributes of other programs.
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "accountId", settings = Settings::without_ttl().swept())]
+struct Swept {
+    balance: i64,
+}
+
+/// The burn of a create on a tombstone demands that the row still is one, so a large tombstone is kept.
+#[tokio::test(start_paused = true)]
+async fn a_lost_create_on_a_tombstone_that_takes_much_memory_can_be_burned() {
+    let engine = with_accounts().await;
+    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET more = :more",
+        "ExpressionAttributeValues": {":more": {"L": vec![json!({"NULL": true}); 150_000]}}});
+    engine.raw("UpdateItem", &request);
+    let store = Store::new(&engine.client());
+    store.table::<Swept>(TABLE).delete("a-1").await.expect("an account");
+    assert!(engine.row(TABLE, "accountId", "a-1")["more"].is_object());
+    let client = client_whose(&engine, |engine, writes, operation, body| match writes {
+        _ if is_read(operation) => engine.answer(operation, body),
+        0 => {
+            set_balance(engine, "a-2", 0);
+            lost()
+        }
+        _ => engine.answer(operation, body),
+    });
+    let store = Store::new(&client);
+    let mut reads = Reads::new();
+    let to = reads.item("a-1", &store.table::<Swept>(TABLE), "a-1");
+    let from = reads.item("a-2", &store.table::<Account>(TABLE), "a-2");
+    let transactions = store.transactions();
+    let opened = transactions.transact_with_retry(reads, |attempt| {
+        if attempt.get(from)?.is_none_or(|account| account.value.balance == 0) {
+            return Ok(Plan::Refuse(()));
+        }
+        attempt.put_if_absent(to, &Swept { balance: 10 })?;
+        attempt.add(from, &Add::to("balance", -10).within(0..=1000))?;
+        Ok(Plan::Commit(()))
+    });
+    let opened = opened.await;
+    assert!(matches!(opened, Err(TransactError::Refused(()))), "{opened:?}");
+}
+
 /// With the same token, DynamoDB would say the same until time is up.
 #[tokio::test(start_paused = true)]
 async fn a_transaction_whose_token_is_said_to_mismatch_is_sent_again_with_another_token_and_then_recognized() {

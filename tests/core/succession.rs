@@ -208,6 +208,75 @@ async fn an_attempt_whose_rows_the_next_one_leaves_alone_is_not_applied_beside_i
     assert_eq!(known, Moments::all().count(), "the burn of the first attempt proves what became of it");
 }
 
+/// A note in a table where other programs write as they like, and where a delete removes the row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId", settings = Settings::open_to_any())]
+struct Loose {
+    amount: i64,
+}
+
+async fn with_a_loose_note() -> Engine {
+    let engine = with_accounts().await;
+    let notes: Table<Loose> = Store::new(&engine.client()).table(NOTES);
+    notes.create("n-1", &Loose { amount: 30 }).await.expect("a free key");
+    engine
+}
+
+/// Takes 30 from `a-1` if it has them, or else from `a-2`, and redeems the note: it is removed, or set to 0 if `a-1` pays and
+/// `keeps` says so. Refuses without a note.
+async fn redeem(keeps: bool, client: &Client) -> Told<&'static str> {
+    let store = Store::new(client);
+    let transactions = store.transactions();
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let [one, two] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+    let note = reads.item("note", &store.table::<Loose>(NOTES), "n-1");
+    let redeemed = transactions.transact_with_retry(reads, |attempt| {
+        if attempt.get(note)?.is_none() {
+            return Ok(Plan::Refuse(()));
+        }
+        let has_enough = attempt.get(one)?.is_some_and(|account| account.value.balance >= 30);
+        let (account, name) = if has_enough { (one, "a-1") } else { (two, "a-2") };
+        if has_enough && keeps {
+            attempt.update_at(note, &Loose { amount: 0 })?;
+        } else {
+            attempt.delete_at(note)?;
+        }
+        attempt.add(account, &Add::to("balance", -30).within(0..=1000))?;
+        Ok(Plan::Commit(name))
+    });
+    by_transaction(redeemed.await)
+}
+
+fn account_that_paid(before: &[Value], after: &[Value]) -> &'static str {
+    if number(&before[0], "balance") == number(&after[0], "balance") { "a-2" } else { "a-1" }
+}
+
+/// What the first attempt removes leaves nothing that tells of it.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_an_open_attempt_may_have_removed_itself_does_not_deny_it() {
+    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2"), note(engine, "n-1")];
+    let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    let redeem = async |client: &Client| redeem(false, client).await;
+    assert_told_is_stored(Moments::all(), with_a_loose_note, rival, rows, redeem, account_that_paid).await;
+}
+
+/// Another program sets the note back as it was, but keeps the memory.
+#[tokio::test(start_paused = true)]
+async fn a_removal_demands_that_the_row_does_not_remember_an_open_attempt() {
+    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
+    let set_back = |engine: &Engine| {
+        let request = json!({"TableName": NOTES, "Key": {"noteId": {"S": "n-1"}}, "UpdateExpression": "SET amount = :a, #v = :v",
+            "ConditionExpression": "amount = :zero", "ExpressionAttributeNames": {"#v": "_version"},
+            "ExpressionAttributeValues": {":a": {"N": "30"}, ":v": {"N": "1"}, ":zero": {"N": "0"}}});
+        engine.answer("UpdateItem", request.to_string().as_bytes());
+    };
+    let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
+    let rival = Rival { after: set_back, ..rival };
+    let redeem = async |client: &Client| redeem(true, client).await;
+    assert_told_is_stored(Moments::all(), with_a_loose_note, rival, rows, redeem, account_that_paid).await;
+}
+
 /// Moves 30 from `a-1` to `a-2`, which holds 100 at most. If it has no room, promises the 30 by a note.
 async fn move_or_promise(client: &Client) -> Told<&'static str> {
     let store = Store::new(client);

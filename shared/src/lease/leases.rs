@@ -152,10 +152,9 @@ impl Leases {
         let mut delivery = Delivery::new(self.sender(), call);
         let (stored, pending) = match delivery.write(&self.name, &write).await? {
             WriteOutcome::Applied(row) => return Ok(Acquired::New(self.lease(key, read_returned(row)?, until))),
-            WriteOutcome::Refused(refusal) => refusal.read(StoredLease::read)?,
+            // A lease without a row is free, so it cannot refuse.
+            WriteOutcome::Refused(refusal) => refusal.read_row(StoredLease::read)?,
         };
-        // A lease without a row is free, so it cannot refuse.
-        let stored = stored.ok_or_else(|| corrupt("an acquire was refused where no row is"))?;
         match judge_acquire(&stored, &id, expires_at, pending.is_some()) {
             AfterAcquire::Mine => Ok(Acquired::New(self.lease(key, stored, until))),
             AfterAcquire::Replayed => {
@@ -241,8 +240,4 @@ pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Fail
     let unsaid = |source: Source| Failure::OutcomeUnknown { source };
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;
     StoredLease::read(&row).map_err(|failure| unsaid(failure.into()))
-}
-
-fn corrupt(reason: &str) -> Failure {
-    Failure::CorruptItem { reason: reason.to_owned() }
 }

@@ -1,6 +1,6 @@
 //! [`Attempts`]: the current attempt of one change, and those that were refused and may still be applied (pure).
 
-use super::fate::{Fate, fate};
+use super::fate::{Fate, Life, fate};
 use super::judge::{Base, SentWrite};
 use super::memory::WriteId;
 use super::refusal::{RefusedStep, Shown};
@@ -26,26 +26,40 @@ pub(crate) struct Attempts {
 #[derive(Debug)]
 pub(crate) struct OpenAttempt {
     pub id: WriteId,
-    /// The rows that would remember it, each with what was sent to it.
-    pub writes: Vec<(usize, SentWrite)>,
+    writes: Vec<OpenWrite>,
     /// Whether it may have been applied, and a row would have forgotten it.
     is_forgotten: bool,
 }
 
+/// A write of an open attempt, to a row that would remember it.
+#[derive(Debug)]
+struct OpenWrite {
+    row: usize,
+    sent: SentWrite,
+    /// The life of the row when it was seen last.
+    life: Life,
+}
+
 impl OpenAttempt {
+    /// The rows that would remember it, each with what was sent to it.
+    pub(crate) fn writes(&self) -> Vec<(usize, SentWrite)> {
+        self.writes.iter().map(|write| (write.row, write.sent)).collect()
+    }
+
     fn rows(&self) -> Vec<usize> {
-        self.writes.iter().map(|(row, _)| *row).collect()
+        self.writes.iter().map(|write| write.row).collect()
+    }
+
+    /// The rows that tell for sure whether it was applied, or all if none does.
+    fn rows_that_tell(&self) -> Vec<usize> {
+        let sure: Vec<_> = self.writes.iter().filter(|write| write.sent.row_tells()).map(|write| write.row).collect();
+        if sure.is_empty() { self.rows() } else { sure }
     }
 }
 
 impl Attempts {
     pub(crate) fn new(id: WriteId) -> Self {
         Attempts { id, open: Vec::new(), landed: None }
-    }
-
-    /// Whether an earlier attempt may have been applied since it was refused.
-    pub(crate) fn are_open(&self) -> bool {
-        !self.open.is_empty()
     }
 
     /// The failure of a change that ends here.
@@ -81,13 +95,13 @@ impl Attempts {
             Base::NoRow(_) => false,
         };
         let writes = self.open.iter().flat_map(|open| &open.writes);
-        writes.filter(|(of, sent)| *of == row && is_here(sent)).map(|(_, sent)| sent.id).collect()
+        writes.filter(|write| write.row == row && is_here(&write.sent)).map(|write| write.sent.id).collect()
     }
 
-    /// A row of each open attempt of which no row was shown. A service may name only one of the steps whose condition did
-    /// not hold, so a refusal by other rows does not tell whether one of these attempts was applied.
+    /// A row of each open attempt of which no row was shown that tells whether it was applied. A service may name only one
+    /// of the steps whose condition did not hold, so a refusal by other rows does not tell.
     pub(crate) fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> BTreeSet<usize> {
-        let rows = self.open.iter().map(OpenAttempt::rows);
+        let rows = self.open.iter().map(OpenAttempt::rows_that_tell);
         let unseen = rows.filter(|rows| !rows.iter().any(|row| is_shown(*row)));
         unseen.filter_map(|rows| rows.first().copied()).collect()
     }
@@ -96,11 +110,17 @@ impl Attempts {
     pub(crate) fn judge(&mut self, row: usize, shown: &Shown, now: SystemTime) {
         let landed = &mut self.landed;
         self.open.retain_mut(|open| {
-            for (_, sent) in open.writes.iter_mut().filter(|(of, _)| *of == row) {
+            let life = Life::of(shown.seen.as_ref());
+            for write in open.writes.iter_mut().filter(|write| write.row == row) {
+                let sent = &write.sent;
                 match fate(sent, shown.seen.as_ref(), shown.is_soon(sent, now)) {
                     Fate::Landed(version) => *landed = Some((open.id, made(sent, version))),
                     Fate::Never => return false,
-                    Fate::Open(known) => *sent = known,
+                    // Elsewhere, a row that is gone or another one does not come back.
+                    Fate::Open(_) if sent.versions_may_repeat && life.may_have_forgotten(write.life) => {
+                        open.is_forgotten = true;
+                    }
+                    Fate::Open(known) => (write.sent, write.life) = (known, life),
                     Fate::Forgotten => open.is_forgotten = true,
                 }
             }
@@ -119,8 +139,10 @@ impl Attempts {
             });
         }
         let known = |step: &RefusedStep<'_>| {
-            let seen = step.shown.as_ref().and_then(|shown| shown.seen.as_ref());
-            Some((step.row, step.write()?.not_applied_before(seen)))
+            let (shown, sent) = (step.shown.as_ref(), step.write()?);
+            let life = shown.map_or(Life::demanded(sent.on), |shown| Life::of(shown.seen.as_ref()));
+            let sent = sent.not_applied_before(shown.and_then(|shown| shown.seen.as_ref()));
+            Some(OpenWrite { row: step.row, sent, life })
         };
         self.open.push(OpenAttempt {
             id: self.id,
@@ -166,9 +188,28 @@ mod tests {
         assert_eq!(attempts.ids_to_burn(0, Some(ROW)), [id(1)]);
         assert_eq!((attempts.ids_to_burn(1, Some(foreign)), attempts.ids_to_burn(0, None)), (vec![], vec![]));
         assert_eq!((attempts.id, attempts.rows()), (id(3), vec![vec![0, 1], vec![0]]));
+        assert_eq!((attempts.unseen(|_| false), attempts.unseen(|row| row == 0)), ([0].into(), [].into()));
         let beside = [StepKind::Writes(1)];
         assert_eq!(attempts.take_one_beside(&beside).map(|open| open.id), Some(id(2)));
-        assert!(attempts.take_one_beside(&beside).is_none() && attempts.are_open());
+        assert!(attempts.take_one_beside(&beside).is_none() && !attempts.open.is_empty());
+    }
+
+    /// A row that another program, or the write itself, may remove proves nothing when it is gone.
+    #[test]
+    fn a_row_that_may_have_vanished_does_not_stand_for_the_row_that_tells() {
+        let sent = |on| SentWrite::new(&LAYOUT, id(1), None, on);
+        let version = Version::new(3).expect("small");
+        let update = sent(Base::Row { version, window: 1, incarnation: ROW });
+        let created = SentWrite { rows_may_vanish: true, ..sent(Base::NoRow(version)) };
+        let removed = SentWrite { versions_may_repeat: true, ..update };
+        for vague in [created, removed] {
+            let mut attempts = Attempts::new(id(1));
+            attempts.leave_open(&[step(0, Role::Writes(vague)), step(1, Role::Writes(update))], id(2)).expect("one");
+            assert_eq!((attempts.unseen(|row| row == 0), attempts.unseen(|row| row == 1)), ([1].into(), [].into()));
+            let mut attempts = Attempts::new(id(1));
+            attempts.leave_open(&[step(0, Role::Writes(vague))], id(2)).expect("one");
+            assert_eq!((attempts.unseen(|row| row == 0), attempts.unseen(|_| false)), ([].into(), [0].into()));
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(crate) struct Delivery<'a> {
     pub(crate) sender: &'a Sender,
     pub(crate) call: &'a Call,
     window: DualClockDeadline,
-    signed_by: Option<SystemTime>,
+    signed_by: SystemTime,
     attempts: u32,
     conflicts: Conflicts,
     /// The time that was left at the last conflict.
@@ -68,6 +68,18 @@ impl Refusal<Option<Attributes>> {
             (Err(failure), None) => Err(failure),
         }
     }
+
+    /// The same, where only a row can refuse.
+    pub(crate) fn read_row<T>(
+        self,
+        read: impl Fn(&Attributes) -> Result<T, Failure>,
+    ) -> Result<(T, Option<Source>), Failure> {
+        match self.read(read)? {
+            (Some(row), pending) => Ok((row, pending)),
+            (None, Some(source)) => Err(Failure::OutcomeUnknown { source }),
+            (None, None) => Err(Failure::CorruptItem { reason: "a write was refused where no row is".to_owned() }),
+        }
+    }
 }
 
 impl<'a> Delivery<'a> {
@@ -80,7 +92,7 @@ impl<'a> Delivery<'a> {
         let time = if relies_on_token { SEND_WINDOW_OF_TOKEN } else { SEND_WINDOW };
         let now = sender.clock.now();
         let window = DualClockDeadline::within(time, now);
-        let signed_by = relies_on_token.then(|| now + time);
+        let signed_by = now + time;
         let left = call.deadline().remaining();
         Delivery { sender, call, window, signed_by, attempts: 0, conflicts: Conflicts::default(), left }
     }
@@ -112,7 +124,7 @@ impl<'a> Delivery<'a> {
         write: &ConditionalWrite,
     ) -> Result<WriteOutcome<Option<Attributes>, Option<Attributes>>, Failure> {
         let sender = self.sender;
-        self.until_proved(|send| sender.write(table, write.clone(), send.timeout)).await
+        self.until_proved(|send| sender.write(table, write.clone(), send)).await
     }
 
     async fn deliver<'s, A, F>(

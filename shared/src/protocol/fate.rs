@@ -1,7 +1,7 @@
 //! What becomes of a refused write (pure): may a second copy of it still be applied, and what does a later row tell of it?
 
 use super::judge::{Base, SeenRow, SentWrite, Verdict, judge};
-use crate::version::Version;
+use crate::version::{Incarnation, Version};
 
 /// Whether a second copy of a refused write may still be applied, if no send of it is pending. `is_soon` says that TTL may
 /// remove the row that refused a create while such a copy can arrive.
@@ -35,9 +35,10 @@ pub enum Fate {
     Landed(Version),
     /// It was not applied, and never will be.
     Never,
-    /// It was not applied so far. Holds what is known of it by this row.
+    /// It was not applied so far, as far as a row can tell: where rows may vanish, one that the attempt created may be gone
+    /// again. Holds what is known of it by this row.
     Open(SentWrite),
-    /// No copy of it can be applied any more, but one may have been, and the row would have forgotten it.
+    /// A copy of it may have been applied, and the row would have forgotten it.
     Forgotten,
 }
 
@@ -49,6 +50,43 @@ pub fn fate(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Fate {
         Verdict::NeverApplied if !is_soon => Fate::Never,
         _ if may_still_land(open, seen, is_soon) => Fate::Open(open.not_applied_before(seen)),
         _ => Fate::Forgotten,
+    }
+}
+
+/// The life of a row, as far as it decides whether the row would remember a write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Life {
+    /// There is no row.
+    Absent,
+    /// Other programs made the row.
+    Foreign,
+    /// The row is of this incarnation, and has a memory or not.
+    Ours(Incarnation, bool),
+}
+
+impl Life {
+    /// The life of this row.
+    pub(super) fn of(seen: Option<&SeenRow>) -> Self {
+        match seen {
+            None => Life::Absent,
+            Some(row) if row.incarnation.is_foreign() => Life::Foreign,
+            Some(row) => Life::Ours(row.incarnation, row.memory.is_some()),
+        }
+    }
+
+    /// The life of the row that a write demands.
+    pub(super) fn demanded(on: Base) -> Self {
+        match on {
+            Base::NoRow(_) => Life::Absent,
+            Base::Row { incarnation, .. } if incarnation.is_foreign() => Life::Foreign,
+            Base::Row { incarnation, .. } => Life::Ours(incarnation, true),
+        }
+    }
+
+    /// Whether a row of this life may be without a memory of what was applied to the row as it was before: it is gone,
+    /// another one, or has lost its memory. A row that was not there has nothing to forget.
+    pub(super) fn may_have_forgotten(self, before: Self) -> bool {
+        before != Life::Absent && self != before
     }
 }
 
@@ -117,6 +155,19 @@ mod tests {
         let applied = SentWrite { id: id(43), ..open };
         assert_eq!(fate(&applied, Some(&row_at(44)), false), Fate::Landed(version(43)));
         assert!(matches!(fate(&create(id(99)), Some(&refused_by), true), Fate::Open(_)));
-        assert_eq!(fate(&create(id(99)), Some(&refused_by), false), Fate::Never);
+    }
+
+    #[test]
+    fn a_row_may_have_forgotten_if_it_is_gone_or_another_one_or_lost_its_memory() {
+        let (ours, silent) = (Life::of(Some(&row_at(40))), Life::of(Some(&SeenRow { memory: None, ..row_at(40) })));
+        let others = Life::of(Some(&foreign(40, 1)));
+        assert_eq!(Life::demanded(write(id(99), 40, 1).on), ours);
+        assert_eq!(Life::demanded(adoption(id(99), 40, 2).on), others);
+        assert_eq!(Life::demanded(create(id(99)).on), Life::of(None));
+        for later in [silent, others, Life::of(None)] {
+            assert!(later.may_have_forgotten(ours) && !ours.may_have_forgotten(Life::of(None)), "{later:?}");
+        }
+        assert!(ours.may_have_forgotten(others) && ours.may_have_forgotten(silent));
+        assert!(!ours.may_have_forgotten(ours) && !others.may_have_forgotten(others));
     }
 }

@@ -33,6 +33,11 @@ impl SentWrite {
             versions_may_repeat: layout.demands_values(),
         }
     }
+
+    /// Whether the row always tells soon afterwards if the write was applied: neither it nor its memory vanishes.
+    pub(crate) fn row_tells(&self) -> bool {
+        !self.versions_may_repeat && !(self.rows_may_vanish && matches!(self.on, Base::NoRow(_)))
+    }
 }
 
 /// The state of the row that a conditional write demands.

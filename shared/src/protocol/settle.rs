@@ -11,14 +11,12 @@ use crate::version::{ItemVersion, Version};
 pub(crate) const MOST_OPEN: usize = 32;
 
 /// The failure of a change that ends although an earlier attempt may have been applied since it was refused: nothing says
-/// that it was not.
+/// that it was not. A lost lease does: no attempt is applied without it.
 pub(crate) fn while_open(failure: Failure) -> Failure {
     match failure {
         Failure::Unavailable { source } | Failure::Rejected { source } => Failure::OutcomeUnknown { source },
-        Failure::Contention { .. } => {
-            Failure::OutcomeUnknown { source: "an earlier attempt was refused and may still be applied".into() }
-        }
-        other => other,
+        Failure::OutcomeUnknown { .. } | Failure::Fenced => failure,
+        other => Failure::OutcomeUnknown { source: other.into() },
     }
 }
 

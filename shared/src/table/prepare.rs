@@ -214,7 +214,8 @@ fn delete(
 ) -> Result<ConditionalWrite, Failure> {
     let fenced = |write| condition::fenced(write, &layout.names, stamp.fence);
     if layout.deletes == Deletes::Remove {
-        return condition::remove_at(key.clone(), demand).and_then(fenced).ok_or_else(too_long);
+        let remember = Remember { id: stamp.id, prune: &[], burn: stamp.burn };
+        return condition::remove_at(key.clone(), demand, &remember).and_then(fenced).ok_or_else(too_long);
     }
     let purge_at = row::end_of_tombstone(layout, stamp.purge_at);
     // If values have a TTL attribute of their own, TTL looks at no other attribute. So the tombstone needs it too.

@@ -48,7 +48,7 @@ impl RawTable {
     ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
         let sender = self.sender();
         match token {
-            None => sender.write(&self.name, write, send.timeout).await,
+            None => sender.write(&self.name, write, send).await,
             Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send).await,
         }
     }

@@ -221,11 +221,6 @@ impl<T: Record> Table<T> {
         loop {
             let row = match observed {
                 Observed::Live(row, _) => row,
-                // A second copy of an earlier attempt may have removed the row, and left nothing to tell it by.
-                Observed::Absent if change.attempts.are_open() => {
-                    let source = "an earlier attempt of this delete may have removed the item".into();
-                    return Err(Failure::OutcomeUnknown { source }.into());
-                }
                 Observed::Absent | Observed::Tombstone(_) => return Err(DeleteError::NotFound),
             };
             let attempt = change.prepare(Write::Delete(row.at, Some(&row)))?;

@@ -153,8 +153,9 @@ impl Attempt {
     pub(super) fn let_go_of_large_rows(&mut self, steps: &[Step]) {
         for step in steps.iter().filter(|step| matches!(step.role, Role::Writes(_) | Role::Adds)) {
             let row = &mut self.rows[step.row];
-            // A row whose values are demanded cannot be burned without them.
+            // The burn of a tombstone, or of a row whose values are demanded, needs what they were.
             if let Known::Row(known) = &row.known
+                && !known.is_tombstone
                 && row.learn != Learn::Later
                 && !row.layout.demands_values()
                 && heap_of_attributes(&known.attributes) > MOST_KEPT

@@ -145,7 +145,7 @@ pub(crate) async fn transact<A, R>(
             unless_landed(&attempt, read)?;
             continue;
         }
-        let answer = match plan? {
+        let answer = match plan.map_err(|failure| attempt.attempts.failed(failure))? {
             Plan::Commit(answer) => answer,
             Plan::Keep(answer) => return Ok(answer),
             Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
@@ -275,15 +275,16 @@ async fn refused(
 
 /// Burns an earlier attempt that the next one would not exclude.
 async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &OpenAttempt) -> Result<(), Failure> {
+    let writes = open.writes();
     let burn = {
         let (attempts, site) = attempt.parts();
-        delivery.burn(attempts, &open.writes, &site).await.map_err(while_open)?
+        delivery.burn(attempts, &writes, &site).await.map_err(while_open)?
     };
     let Some(Burned { row, verdict, item }) = burn.filter(|burn| burn.verdict.is_final()) else {
         // Nothing can burn a step that adopts a row, or that creates one where rows may vanish.
         return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
     };
-    if let (Verdict::Landed(version), Some((_, sent))) = (verdict, open.writes.iter().find(|(of, _)| *of == row)) {
+    if let (Verdict::Landed(version), Some((_, sent))) = (verdict, writes.iter().find(|(of, _)| *of == row)) {
         attempt.attempts.landed = Some((open.id, made(sent, version)));
     }
     attempt.learn(row, Known::of(attempt.layout(row), item)?, delivery.sender.clock.now());

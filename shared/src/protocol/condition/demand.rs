@@ -235,6 +235,14 @@ impl Expression {
         paths
     }
 
+    /// Demands that the row remembers neither the write nor an earlier attempt, where the demanded state may come back.
+    pub(super) fn demand_that_no_attempt_was_applied(&mut self, demand: &Demand<'_>, remember: &Remember<'_>) {
+        if demand.layout.demands_values() {
+            let ids: Vec<_> = [remember.id].iter().chain(remember.burn).copied().collect();
+            self.demand_unremembered(demand.names(), &ids);
+        }
+    }
+
     /// Removes old ids from the memory.
     pub(super) fn prune(&mut self, remember: &Remember<'_>) {
         for (index, old) in remember.prune.iter().enumerate() {

@@ -33,20 +33,17 @@ fn if_absent(layout: &Layout, action: Action) -> ConditionalWrite {
 pub(crate) fn put_at(demand: &Demand<'_>, remember: &Remember<'_>, item: Attributes) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    // Elsewhere, versions do not repeat.
-    if demand.layout().demands_values() {
-        let ids: Vec<_> = [remember.id].iter().chain(remember.burn).copied().collect();
-        expression.demand_unremembered(demand.names(), &ids);
-    }
+    expression.demand_that_no_attempt_was_applied(demand, remember);
     expression.write(Action::Put { item })
 }
 
 /// Removes the row if it is as demanded and live.
 ///
 /// Returns `None` if the condition would exceed a limit of `DynamoDB`.
-pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>) -> Option<ConditionalWrite> {
+pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, remember: &Remember<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
+    expression.demand_that_no_attempt_was_applied(demand, remember);
     expression.demand_life(demand.layout());
     expression.write(Action::Delete { key })
 }
@@ -125,9 +122,9 @@ mod tests {
     use crate::protocol::memory::WriteId;
     use crate::protocol::row::{Row, first_attributes};
 
-    /// There, other programs may make the same tombstone again, and a second copy of the put could follow.
+    /// There, other programs may make the same state again, and a second copy could follow.
     #[test]
-    fn a_put_demands_that_the_row_does_not_remember_it_where_versions_may_repeat() {
+    fn a_put_or_a_removal_demands_that_the_row_does_not_remember_it_where_versions_may_repeat() {
         let ours = Layout { attributes: &["a"], ..Layout::of_key("id") };
         let any = Layout { settings: Settings::open_to_any(), ..ours };
         let [id, earlier] = [2, 3].map(|byte| WriteId::from_bytes([byte; 8]));
@@ -135,8 +132,11 @@ mod tests {
             let made = first_attributes(layout, WriteId::from_bytes([1; 8]));
             let row = Row::read(layout, made.clone()).expect("a row");
             let remember = Remember { id, prune: &[], burn: &[earlier] };
-            let put = put_at(&Demand::of(layout, &row), &remember, made).expect("it is short");
-            assert_eq!(put.condition.matches("attribute_not_exists(#writes.#b").count(), ids, "{}", put.condition);
+            let demand = Demand::of(layout, &row);
+            for write in [put_at(&demand, &remember, made), remove_at(Attributes::new(), &demand, &remember)] {
+                let condition = write.expect("it is short").condition;
+                assert_eq!(condition.matches("attribute_not_exists(#writes.#b").count(), ids, "{condition}");
+            }
         }
     }
 }

@@ -46,8 +46,8 @@ pub(crate) struct Sender {
 pub(crate) struct Send {
     /// The time to wait for the answer.
     pub timeout: Duration,
-    /// The time by which it must be signed, if only its token keeps a second copy from being applied.
-    pub signed_by: Option<SystemTime>,
+    /// The time by which it must be signed. All copies of it are gone soon after.
+    pub signed_by: SystemTime,
     /// The number of earlier sends whose token `DynamoDB` took for the token of another request.
     pub mismatches: u32,
 }
@@ -150,8 +150,9 @@ impl Sender {
         &self,
         table: &str,
         write: ConditionalWrite,
-        timeout: Duration,
+        send: Send,
     ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
+        let (timeout, signed) = (send.timeout, self.signed(send));
         let ConditionalWrite { action, condition, names, values, returning } = write;
         let values = Some(values).filter(|values| !values.is_empty());
         match action {
@@ -161,7 +162,9 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+                let answer = self
+                    .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
+                    .await;
                 outcome_of(answer, timeout, |output| output.attributes, classify_put_item)
             }
             Action::Update { key, expression } => {
@@ -171,7 +174,9 @@ impl Sender {
                 let request = request.set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+                let answer = self
+                    .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
+                    .await;
                 outcome_of(answer, timeout, |output| output.attributes, classify_update_item)
             }
             Action::Delete { key } => {
@@ -180,7 +185,9 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+                let answer = self
+                    .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
+                    .await;
                 outcome_of(answer, timeout, |_| None, classify_delete_item)
             }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
@@ -219,9 +226,8 @@ impl Sender {
         token: String,
         send: Send,
     ) -> SendOutcome<(), Vec<Reason>> {
-        let Send { timeout, signed_by: latest, .. } = send;
+        let (timeout, signed) = (send.timeout, self.signed(send));
         record_request("TransactWriteItems", None);
-        let signed = SignedBy { clock: self.clock.clone(), latest };
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
         outcome_of(
             self.within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send())).await,
@@ -229,6 +235,10 @@ impl Sender {
             |_| (),
             classify_transact_write_items,
         )
+    }
+
+    fn signed(&self, send: Send) -> SignedBy {
+        SignedBy { clock: self.clock.clone(), latest: send.signed_by }
     }
 
     /// Reads rows of several tables in one request, each strongly consistent.

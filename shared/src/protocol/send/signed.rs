@@ -11,13 +11,12 @@ use std::time::SystemTime;
 #[derive(Clone, Debug)]
 pub(super) struct SignedBy {
     pub clock: Clock,
-    /// `None` if any date will do.
-    pub latest: Option<SystemTime>,
+    pub latest: SystemTime,
 }
 
 /// The request was signed too late, and did not leave.
 #[derive(Debug, thiserror::Error)]
-#[error("the request was signed too late to rely on its token, and was not sent")]
+#[error("the request was signed too late, and was not sent")]
 pub(super) struct SignedTooLate;
 
 impl Intercept for SignedBy {
@@ -31,7 +30,7 @@ impl Intercept for SignedBy {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        if self.latest.is_some_and(|latest| self.clock.now() > latest) { Err(SignedTooLate.into()) } else { Ok(()) }
+        if self.clock.now() > self.latest { Err(SignedTooLate.into()) } else { Ok(()) }
     }
 }
 
@@ -39,8 +38,11 @@ impl Intercept for SignedBy {
 mod tests {
     use super::super::outcome::SendOutcome;
     use super::super::{Send, Sender};
+    use crate::protocol::condition::{Action, ConditionalWrite};
+    use crate::protocol::item::Attributes;
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
+    use std::collections::HashMap;
     use std::error::Error;
     use std::time::Duration;
 
@@ -60,12 +62,23 @@ mod tests {
         let sender = Sender::new(&Client::from_conf(config));
         let now = sender.clock.now();
         let minute = Duration::from_mins(1);
-        for (signed_by, is_late) in [(None, false), (Some(now + minute), false), (Some(now - minute), true)] {
+        let key = Attributes::new();
+        let update = Action::Update { key: key.clone(), expression: "SET a = b".to_owned() };
+        let actions = [update, Action::Put { item: key.clone() }, Action::Delete { key }];
+        for (signed_by, is_late) in [(now + minute, false), (now - minute, true)] {
             let send = Send { timeout: minute, signed_by, mismatches: 0 };
             let SendOutcome::NotApplied(source) = sender.transact(Vec::new(), "token".to_owned(), send).await else {
                 panic!("nothing was sent")
             };
             assert_eq!(is_too_late(&*source), is_late, "{signed_by:?}: {source:?}");
+            for action in actions.clone() {
+                let (names, values) = (HashMap::new(), HashMap::new());
+                let write = ConditionalWrite { action, condition: "a = b".into(), names, values, returning: None };
+                let SendOutcome::NotApplied(source) = sender.write("t", write, send).await else {
+                    panic!("nothing was sent")
+                };
+                assert_eq!(is_too_late(&*source), is_late, "{signed_by:?}: {source:?}");
+            }
         }
     }
 }
