@@ -4,7 +4,8 @@
 //! is different: the function waits ten minutes for each answer. A test then sees one request for each step, however
 //! slow the machine is.
 
-use fencepost::lambda::{Error, serve, serve_queue};
+use fencepost::Source;
+use fencepost::lambda::{serve, serve_queue};
 use fencepost::{RetryPolicy, Store};
 use functions::function::{Event, PROCESS};
 use std::time::Duration;
@@ -19,7 +20,7 @@ fn patient(store: &Store) -> Store {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Source> {
     let name = std::env::args().nth(1).unwrap_or_default();
     let function = functions::ALL.iter().find(|function| function.name == name);
     match &function.ok_or_else(|| format!("no function is called {name}"))?.event {

@@ -8,11 +8,10 @@
 #![allow(clippy::print_stdout, reason = "the test reads how it ended")]
 #![allow(clippy::disallowed_methods, reason = "it makes the clock of its store")]
 
-use fencepost::error::{TransactError, UpdateError};
-use fencepost::lambda::Error;
+use fencepost::error::{Error, UpdateError};
 use fencepost::lease::WorkError;
 use fencepost::{
-    Clock, Failure, FencingToken, LeaseTerms, Plan, Reads, Record, RetryPolicy, Store, Table, Transactions,
+    Clock, Failure, FencingToken, LeaseTerms, Reads, Record, RetryPolicy, Source, Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -55,15 +54,15 @@ impl Writer {
         let item = reads.item("item", &self.items, "item-1");
         let lease = reads.lease("lease", token);
         let written = self.transactions.transact_with_retry(reads, |attempt| {
-            let Some(count) = attempt.get(item)? else { return Ok(Plan::Refuse(())) };
+            let Some(count) = attempt.get(item)? else { return Err(Error::Refused(())) };
             attempt.require(lease)?;
             attempt.update_at(item, &count.value.one_more(token))?;
-            Ok(Plan::Commit(()))
+            Ok(())
         });
         match written.await {
             Ok(()) => Ok(()),
-            Err(TransactError::Failed(failure)) => Err(failure),
-            Err(TransactError::Refused(())) => Err(Failure::Rejected { source: "there is no item".into() }),
+            Err(Error::Failed(failure)) => Err(failure),
+            Err(Error::Refused(())) => Err(Failure::Rejected { source: "there is no item".into() }),
         }
     }
 
@@ -100,7 +99,7 @@ fn store(clock: PathBuf) -> Store {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Source> {
     let mut arguments = std::env::args().skip(1);
     let mut argument = || arguments.next().ok_or("holder item|transaction watched|blind CLOCK");
     let (kind, how, clock) = (argument()?, argument()?, argument()?);

@@ -21,7 +21,7 @@ use aws_sdk_dynamodb::types::{
 };
 use aws_sdk_dynamodb::{Client, Config};
 use fencepost::table::{Index, Sort};
-use fencepost::{Key, Plan, Reads, Record, Source, Store, Table, TransactError};
+use fencepost::{Error, Key, Reads, Record, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
@@ -133,16 +133,16 @@ impl Shop {
         let transactions = self.orders.store().transactions();
         let placed = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(order)?.is_some() {
-                return Ok(Plan::Keep(()));
+                return Ok(());
             }
-            let Some(owner_now) = attempt.get(owner)? else { return Ok(Plan::Refuse("there is no such customer")) };
+            let owner_now = attempt.get(owner)?.ok_or(Error::Refused("there is no such customer"))?;
             let open_orders = owner_now.value.open_orders + 1;
             attempt.update_at(owner, &Customer { open_orders, ..owner_now.value })?;
             let value = Order { total, open_since: Some(day.to_owned()), state: Some(State::Open) };
             attempt.put_if_absent(order, &value)?;
-            Ok(Plan::Commit(()))
+            Ok(())
         });
-        placed.await.map_err(|error: TransactError<&str>| error.into())
+        Ok(placed.await?)
     }
 
     /// The totals of a customer's orders of a month, oldest first. No other kind of item is read.

@@ -25,7 +25,7 @@ use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message};
 use fencepost::error::IdempotencyError;
 use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
 use fencepost::timestamp::Timestamp;
-use fencepost::{Failure, Plan, Reads, Record, Source, Store, Table};
+use fencepost::{Error, Failure, Reads, Record, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::pin::pin;
 use std::time::Duration;
@@ -160,12 +160,11 @@ impl Consumer {
         let account = reads.item("account", &self.accounts, payment.account.as_str());
         let claim = payment.claim();
         let paid = self.payments.change(&claim, reads, |attempt| {
-            let Some(current) = attempt.get(account)? else { return Ok(Plan::Refuse("there is no such account")) };
-            let Some(balance) = current.value.balance.checked_add(payment.amount) else {
-                return Ok(Plan::Refuse("the balance would be too large"));
-            };
+            let current = attempt.get(account)?.ok_or(Error::Refused("there is no such account"))?;
+            let balance = current.value.balance.checked_add(payment.amount);
+            let balance = balance.ok_or(Error::Refused("the balance would be too large"))?;
             attempt.update_at(account, &Account { balance })?;
-            Ok(Plan::Commit(balance))
+            Ok(balance)
         });
         paid.await.map_err(|error| match error {
             IdempotencyError::Failed(failure) => Undone::Later(failure),

@@ -12,10 +12,10 @@
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
-use fencepost::error::{CreateError, TransactError};
+use fencepost::error::CreateError;
 use fencepost::idempotency::derived_id;
 use fencepost::{
-    Failure, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Source, Store, Table, Transactions,
+    Failure, FencingToken, Key, Lease, LeaseTerms, Leases, Reads, Record, Source, Store, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -160,18 +160,15 @@ impl Leader {
         let lease = reads.lease("lease", token);
         let ensured = self.transactions.transact_with_retry(reads, |attempt| {
             if let Some(there) = attempt.get(child)? {
-                return Ok(Plan::<_, Failure>::Keep(format!("it is there, made by {}", there.value.made_by)));
+                return Ok(format!("it is there, made by {}", there.value.made_by));
             }
             attempt.require(lease)?;
             attempt.put_if_absent(child, &self.child())?;
-            Ok(Plan::Commit("made".to_owned()))
+            Ok("made".to_owned())
         });
-        match ensured.await {
-            Ok(heard) => Ok(heard),
-            Err(TransactError::Refused(failure) | TransactError::Failed(failure)) => match failure {
-                Failure::Fenced => Ok("refused, for somebody else leads".to_owned()),
-                failure => Err(failure.into()),
-            },
+        match ensured.await.map_err(Failure::from) {
+            Err(Failure::Fenced) => Ok("refused, for somebody else leads".to_owned()),
+            heard => Ok(heard?),
         }
     }
 

@@ -7,12 +7,13 @@
 //! [`Failure::is_outcome_unknown`] instead of listing them.
 
 use crate::version::Versioned;
-use std::error::Error;
+use std::convert::Infallible;
+use std::error::Error as StdError;
 use std::fmt;
 use thiserror::Error as ThisError;
 
 /// The cause below an error: an error of the SDK, or a sentence of this crate.
-pub type Source = Box<dyn Error + Send + Sync>;
+pub type Source = Box<dyn StdError + Send + Sync>;
 
 /// Why a call failed. Every variant except [`Failure::OutcomeUnknown`] proves that **nothing was applied**.
 #[derive(Debug, ThisError)]
@@ -108,6 +109,25 @@ impl Failure {
     }
 }
 
+/// Why an operation that may be refused changed nothing. `R` is the reason of a refusal: that of a decision is made by the
+/// program, and those of this crate stand beside their operations. `Display` shows the reason as it is.
+#[derive(Debug, ThisError)]
+pub enum Error<R = Infallible> {
+    /// It was refused, for this reason. Nothing was written.
+    #[error("{0}")]
+    Refused(R),
+    /// See [`Failure`].
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let Error::Failed(failure) = error;
+        failure
+    }
+}
+
 /// Why [`create`](crate::Table::create) did not create.
 #[derive(ThisError)]
 pub enum CreateError<T> {
@@ -159,17 +179,6 @@ pub enum DeleteError<T> {
     /// The item is at another version now. Nothing was written. Decide again on this item.
     #[error("nothing was deleted: the item is at version {} by now; decide again on that version", .0.version())]
     Conflict(Box<Versioned<T>>),
-    /// See [`Failure`].
-    #[error(transparent)]
-    Failed(#[from] Failure),
-}
-
-/// Why [`transact_with_retry`](crate::Transactions::transact_with_retry) changed nothing.
-#[derive(Debug, ThisError)]
-pub enum TransactError<R> {
-    /// The decision refused, for this reason. Nothing was written.
-    #[error("nothing was changed: the decision refused: {0:?}")]
-    Refused(R),
     /// See [`Failure`].
     #[error(transparent)]
     Failed(#[from] Failure),
@@ -261,7 +270,7 @@ mod tests {
 
     #[test]
     fn every_error_converts_with_a_question_mark_whatever_the_value_is() {
-        fn chained<E: Error + Send + Sync + 'static>(error: E) -> Result<(), Source> {
+        fn chained<E: StdError + Send + Sync + 'static>(error: E) -> Result<(), Source> {
             Err(error)?
         }
         let sentences = [
@@ -269,7 +278,7 @@ mod tests {
             chained(UpdateError::Refused("no")),
             chained(VersionedUpdateError::<Secret, &str>::Conflict(Box::new(current()))),
             chained(DeleteError::Conflict(Box::new(current()))),
-            chained(TransactError::Refused("no")),
+            chained(Error::Refused("no")),
             chained(IdempotencyError::<&str>::KeyReused),
             chained(AddError::OutOfRange(Box::new(current()))),
             chained(QueryError::InvalidCursor),

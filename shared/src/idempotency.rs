@@ -8,11 +8,11 @@
 //!   Both are committed or neither, and the record holds the first answer. It counts for [`RETENTION`].
 
 use crate::call::Call;
-use crate::error::{Failure, IdempotencyError, TransactError};
+use crate::error::{Error, Failure, IdempotencyError};
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
-use crate::transact::{Attempt, Item, Plan, Reads, Transactions};
+use crate::transact::{Attempt, Item, Reads, Transactions};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
@@ -61,7 +61,7 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 /// ```
 /// use fencepost::error::IdempotencyError;
 /// use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
-/// use fencepost::{Plan, Reads, Record, Table};
+/// use fencepost::{Error, Reads, Record, Table};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
@@ -80,10 +80,10 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 ///     let mut reads = Reads::new();
 ///     let item = reads.item("account", accounts, account);
 ///     let answer = payments.change(&claim, reads, |attempt| {
-///         let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("there is no such account")) };
+///         let current = attempt.get(item)?.ok_or(Error::Refused("there is no such account"))?;
 ///         let balance = current.value.balance + amount;
 ///         attempt.update_at(item, &Account { balance })?;
-///         Ok(Plan::Commit(balance))
+///         Ok(balance)
 ///     });
 ///     Ok(match answer.await? {
 ///         Answer::New(balance) | Answer::Replayed(balance) => balance,
@@ -123,11 +123,11 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
     ///
     /// Every attempt reads the record together with `reads`, and looks at the record before it calls `decide`.
     ///
-    /// - `Commit(answer)` commits the steps and the record in one transaction.
-    /// - `Keep(answer)` commits only the record, on the condition that every item is still as it was read. Without the
-    ///   record, a delayed duplicate could apply the change after a change of another caller.
-    /// - `Refuse(reason)` is not recorded. The key stays open, and the same request may succeed later. A refusal costs
-    ///   one more read of the record.
+    /// - `Ok(answer)` commits the steps and the record in one transaction. Without a step, it commits only the record, on
+    ///   the condition that every item is still as it was read. Without the record, a delayed duplicate could apply the
+    ///   change after a change of another caller.
+    /// - `Err(Error::Refused(reason))` is not recorded. The key stays open, and the same request may succeed later. A
+    ///   refusal costs one more read of the record.
     ///
     /// # Errors
     /// [`IdempotencyError::KeyReused`]: the key was used for another payload; use a new key.
@@ -138,7 +138,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         &self,
         claim: &IdempotencyClaim,
         mut reads: Reads,
-        decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
+        decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
         let call = &self.transactions.store().call();
         let record = reads.item("idempotency record", &self.records, claim.key());
@@ -146,27 +146,26 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
             let now = self.now();
             match claim.look_up(attempt.get(record)?.map(|record| record.value), now)? {
                 Lookup::New => {}
-                Lookup::Replayed(answer) => return Ok(Plan::Keep(Answer::Replayed(answer))),
-                Lookup::KeyReused => return Ok(Plan::Refuse(None)),
+                Lookup::Replayed(answer) => return Ok(Answer::Replayed(answer)),
+                Lookup::KeyReused => return Err(Error::Refused(None)),
             }
-            Ok(match decide(attempt)? {
-                Plan::Commit(answer) => {
-                    claim.record(attempt, record, &answer, now)?;
-                    Plan::Commit(Answer::New(answer))
-                }
-                Plan::Keep(answer) => {
-                    claim.record(attempt, record, &answer, now)?;
-                    attempt.check_rest()?;
-                    Plan::Commit(Answer::New(answer))
-                }
-                Plan::Refuse(reason) => Plan::Refuse(Some(reason)),
-            })
+            let answer = match decide(attempt) {
+                Ok(answer) => answer,
+                Err(Error::Refused(reason)) => return Err(Error::Refused(Some(reason))),
+                Err(Error::Failed(failure)) => return Err(failure.into()),
+            };
+            let changes_nothing = !attempt.has_steps();
+            claim.record(attempt, record, &answer, now)?;
+            if changes_nothing {
+                attempt.check_rest()?;
+            }
+            Ok(Answer::New(answer))
         };
         match self.transactions.in_call(call).transact_with_retry(reads, decide_once).await {
             Ok(answer) => Ok(answer),
-            Err(TransactError::Failed(failure)) => Err(failure.into()),
-            Err(TransactError::Refused(None)) => Err(IdempotencyError::KeyReused),
-            Err(TransactError::Refused(Some(reason))) => self.unless_answered(claim, reason, call).await,
+            Err(Error::Failed(failure)) => Err(failure.into()),
+            Err(Error::Refused(None)) => Err(IdempotencyError::KeyReused),
+            Err(Error::Refused(Some(reason))) => self.unless_answered(claim, reason, call).await,
         }
     }
 

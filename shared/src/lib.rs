@@ -28,7 +28,7 @@
 //! A transaction changes several items, all or none:
 //!
 //! ```
-//! # use fencepost::{Plan, Reads, Record, Store, Table};
+//! # use fencepost::{Error, Reads, Record, Store, Table};
 //! # use serde::{Deserialize, Serialize};
 //! # #[derive(Serialize, Deserialize, Record)]
 //! # #[record(key = "accountId")]
@@ -39,13 +39,12 @@
 //!     let (payer, payee) = (reads.item("payer", &accounts, from), reads.item("payee", &accounts, to));
 //!     let transfer = store.transactions();
 //!     let moved = transfer.transact_with_retry(reads, |attempt| {
-//!         let (Some(from), Some(to)) = (attempt.get(payer)?, attempt.get(payee)?) else {
-//!             return Ok(Plan::Refuse("there is no such account"));
-//!         };
-//!         let Some(left) = from.balance.checked_sub(amount) else { return Ok(Plan::Refuse("there is too little")) };
+//!         let from = attempt.get(payer)?.ok_or(Error::Refused("nobody pays"))?;
+//!         let to = attempt.get(payee)?.ok_or(Error::Refused("nobody is paid"))?;
+//!         let left = from.balance.checked_sub(amount).ok_or(Error::Refused("there is too little"))?;
 //!         attempt.update_at(payer, &Account { balance: left })?;
 //!         attempt.update_at(payee, &Account { balance: to.balance + amount })?;
-//!         Ok(Plan::Commit(()))
+//!         Ok(())
 //!     });
 //!     Ok(moved.await?)
 //! }
@@ -86,7 +85,7 @@
 //! A request that comes again gets the first answer again:
 //!
 //! ```
-//! # use fencepost::{Answer, IdempotencyClaim, Plan, Reads, Record, Store, Table};
+//! # use fencepost::{Answer, Error, IdempotencyClaim, Reads, Record, Store, Table};
 //! # use serde::{Deserialize, Serialize};
 //! # #[derive(Serialize, Deserialize, Record)]
 //! # #[record(key = "accountId")]
@@ -98,10 +97,10 @@
 //!     let item = reads.item("account", &accounts, id);
 //!     let payments = store.idempotency("Payments");
 //!     let answer = payments.change(&claim, reads, |attempt| {
-//!         let Some(account) = attempt.get(item)? else { return Ok(Plan::Refuse("there is no such account")) };
+//!         let account = attempt.get(item)?.ok_or(Error::Refused("there is no such account"))?;
 //!         let balance = account.balance + 7;
 //!         attempt.update_at(item, &Account { balance })?;
-//!         Ok(Plan::Commit(balance))
+//!         Ok(balance)
 //!     });
 //!     Ok(match answer.await? {
 //!         Answer::New(balance) | Answer::Replayed(balance) => balance,
@@ -267,7 +266,7 @@ pub mod version;
 pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
 pub use error::{
-    AddError, CreateError, DeleteError, Failure, IdempotencyError, QueryError, Source, TransactError, UpdateError,
+    AddError, CreateError, DeleteError, Error, Failure, IdempotencyError, QueryError, Source, UpdateError,
     VersionedUpdateError,
 };
 pub use fencepost_derive::Record;
@@ -282,7 +281,7 @@ pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
 pub use table::{Add, Added, Cursor, Index, Key, KeyPart, Page, Query, Record, Sort, Table};
-pub use transact::{Attempt, Plan, Reads, Transactions};
+pub use transact::{Attempt, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
 /// Compiles the examples of the README of this crate.

@@ -7,7 +7,7 @@ use super::world::{
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Asked, Engine};
 use fencepost::error::{AddError, UpdateError};
-use fencepost::{Add, Number, Plan, Reads, Store, Table};
+use fencepost::{Add, Error, Number, Reads, Store, Table};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -212,9 +212,9 @@ async fn a_version_that_falls_is_a_conflict_and_no_corruption() {
     let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), key());
     let transactions = store.transactions();
     let done = transactions.transact_with_retry(reads, |attempt| {
-        let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("it is there")) };
+        let Some(current) = attempt.get(item)? else { return Err(Error::Refused("it is there")) };
         attempt.update_at(item, &account(current.value.balance + 7))?;
-        Ok(Plan::Commit(()))
+        Ok(())
     });
     done.await.expect("decided again");
     assert_eq!(row(&engine)["balance"], number(87));
@@ -326,13 +326,13 @@ async fn the_steps_of_a_transaction_demand_values_too() {
     let (transactions, call, decided) = (store.transactions(), call(), Cell::new(0));
     let transactions = transactions.in_call(&call);
     let done = transactions.transact_with_retry(reads, |attempt| {
-        let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("it is there")) };
+        let Some(current) = attempt.get(item)? else { return Err(Error::Refused("it is there")) };
         if decided.replace(decided.get() + 1) == 0 {
             remove(&engine);
             put(&engine, &foreign(80, Some(1)));
         }
         attempt.update_at(item, &account(current.value.balance + 7))?;
-        Ok(Plan::Commit(()))
+        Ok(())
     });
     done.await.expect("decided again");
     assert_eq!((row(&engine)["balance"].clone(), decided.get()), (number(87), 2));

@@ -6,8 +6,8 @@ use super::world::{
     Account, Alone, KEY, Setup, Shared, TABLE, account, accounts, deposit, engine, foreign, get, key, number, put, row,
 };
 use crate::harness::engine::Engine;
-use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError};
-use fencepost::{Add, Failure, Plan, Reads, Table};
+use fencepost::error::{AddError, CreateError, DeleteError, Error, UpdateError};
+use fencepost::{Add, Failure, Reads, Table};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
@@ -68,9 +68,9 @@ async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option
     let transactions = table.store().transactions();
     let checked = transactions.transact_with_retry(reads, |attempt| {
         attempt.check(item)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
-    let TransactError::Failed(checked) = checked.await.expect_err("a corrupt row") else { panic!("it is not usable") };
+    let Error::Failed(checked) = checked.await.expect_err("a corrupt row");
     assert_eq!(why(checked), read);
     Some(read)
 }

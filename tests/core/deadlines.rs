@@ -8,8 +8,8 @@ use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fencepost::error::{CreateError, TransactError, UpdateError};
-use fencepost::transact::{Attempt, Plan, Reads};
+use fencepost::error::{CreateError, Error, UpdateError};
+use fencepost::transact::{Attempt, Reads};
 use fencepost::{Add, Call, Deadline, Failure, Key, RetryPolicy, Rng, Store, Table};
 use serde_json::json;
 use std::cell::Cell;
@@ -147,10 +147,10 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_
     let account = reads.item("account", &table, &key);
     let take = |attempt: &mut Attempt| {
         attempt.add(account, &Add::to("balance", -1).within(0..=10))?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     };
     let refused = table.store().transactions().in_call(&call).transact_with_retry(reads, take).await;
-    assert!(matches!(refused, Err(TransactError::Failed(Failure::OutcomeUnknown { .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{refused:?}");
     assert_eq!(call.tally().attempts, 33);
 }
 

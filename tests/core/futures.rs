@@ -8,7 +8,7 @@ use fencepost::http::{
 use fencepost::idempotency::{Idempotency, IdempotencyClaim};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
-    Add, Attempt, Call, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Store, Table,
+    Add, Attempt, Call, Error, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, Reads, Record, Store, Table,
     Transactions,
 };
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,8 @@ fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add) {
 }
 
 fn of_many_items(transactions: &Transactions, once: &Idempotency<u64>, claim: &IdempotencyClaim) {
-    is_send(transactions.transact_with_retry(Reads::new(), |_| Ok(Plan::<(), String>::Keep(()))));
-    is_send(once.change(claim, Reads::new(), |_| Ok(Plan::<u64, String>::Keep(1))));
+    is_send(transactions.transact_with_retry(Reads::new(), |_| Ok::<_, Error<String>>(())));
+    is_send(once.change(claim, Reads::new(), |_| Ok::<_, Error<String>>(1)));
 }
 
 fn of_leases(leases: &Leases, token: &FencingToken, claim: &IdempotencyClaim, lease: Lease) {
@@ -106,7 +106,7 @@ fn futures_are_small() {
     let (table, leases, key) = (store.table::<Account>(TABLE), store.leases("Leases"), Key::from("a"));
     let decide = |account: &Account| Ok::<_, String>(Some(account.clone()));
     let transactions = store.transactions();
-    let nothing = |_: &mut Attempt| Ok(Plan::<(), String>::Keep(()));
+    let nothing = |_: &mut Attempt| Ok::<_, Error<String>>(());
     for (operation, bytes) in [
         ("get", size_of_val(&table.get(&key))),
         ("update_with_retry", size_of_val(&table.update_with_retry(&key, decide))),

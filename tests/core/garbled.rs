@@ -5,7 +5,7 @@ use super::accounts::{Account, TABLE, engine};
 use crate::harness::clients::client_whose;
 use fencepost::error::{CreateError, UpdateError};
 use fencepost::maintenance::Task;
-use fencepost::{Add, Call, Deadline, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table};
 use fencepost_test::{Dynamo, Fault, Garbling, Planned};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -90,7 +90,7 @@ async fn a_garbled_answer_to_an_add_or_a_transaction_is_looked_into_and_it_is_ap
         let moved = transactions.transact_with_retry(reads, |attempt| {
             let balance = attempt.get(item)?.expect("it is there").value.balance + 10;
             attempt.update_at(item, &Account { balance })?;
-            Ok(Plan::<_, ()>::Commit(()))
+            Ok::<_, Error>(())
         });
         moved.await.expect("a resend shows it");
         assert_eq!(db.number(TABLE, "a-1", "balance"), 14, "{seed}: {fault}");

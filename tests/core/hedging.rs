@@ -4,7 +4,7 @@ use super::accounts::{Account, TABLE, call, rival};
 use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
 use bench::pool::Fate;
 use fencepost::error::{CreateError, DeleteError};
-use fencepost::{Call, Clock, Deadline, Failure, ItemVersion, LeaseTerms, Plan, Reads};
+use fencepost::{Call, Clock, Deadline, Error, Failure, ItemVersion, LeaseTerms, Reads};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -122,7 +122,7 @@ async fn a_lost_transaction_and_a_lost_acquire_are_found_out_by_their_hedges_too
     let transactions = world.store.transactions();
     let done = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(new, &Account { balance: 1 })?;
-        Ok::<_, Failure>(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     done.await.expect("a free key");
     assert_eq!((began.elapsed(), world.sent()), (HEDGE_AFTER + HOP * 2, (2, 0)));
@@ -150,9 +150,7 @@ async fn a_read_is_hedged_and_so_is_a_batch_of_reads() {
         let account = reads.item("account", &world.table, &world.key);
         world.pool.next(&[fate]);
         let transactions = world.store.transactions();
-        let read = transactions.transact_with_retry(reads, |attempt| {
-            Ok::<_, Failure>(Plan::<_, ()>::Keep(attempt.get(account)?.is_some()))
-        });
+        let read = transactions.transact_with_retry(reads, |attempt| Ok::<_, Error>(attempt.get(account)?.is_some()));
         assert!(read.await.expect("an answer"));
         assert_eq!((began.elapsed(), world.sent()), (HEDGE_AFTER + HOP * 2, (2, 0)), "{fate:?}");
     }

@@ -3,7 +3,7 @@
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::Engine;
 use fencepost::error::{CreateError, UpdateError};
-use fencepost::{Failure, Key, Plan, Reads, Record, Store, Table};
+use fencepost::{Error, Failure, Key, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -59,10 +59,10 @@ async fn a_transaction_moves_between_two_items_under_one_partition_key() {
     let [from, to] = [("from", &keys[0]), ("to", &keys[1])].map(|(name, key)| reads.item(name, &table, key));
     let transactions = table.store().transactions();
     let moved = transactions.transact_with_retry(reads, |attempt| {
-        let Some(reading) = attempt.get(from)? else { return Ok(Plan::Refuse("there is no reading")) };
+        let Some(reading) = attempt.get(from)? else { return Err(Error::Refused("there is no reading")) };
         attempt.delete_at(from)?;
         attempt.put_if_absent(to, &reading.value)?;
-        Ok(Plan::Commit(()))
+        Ok(())
     });
     moved.await.expect("moved");
     assert_eq!(table.get(&keys[0]).await.expect("an answer"), None);

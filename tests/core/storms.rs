@@ -3,8 +3,8 @@
 
 use super::accounts::{Account, TABLE};
 use crate::harness::engine::store;
-use fencepost::error::{TransactError, UpdateError};
-use fencepost::{Add, Call, Deadline, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::error::{Error, UpdateError};
+use fencepost::{Add, Call, Deadline, Failure, Key, Reads, Store, Table};
 use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -215,10 +215,10 @@ async fn a_batch_that_is_never_whole_ends_by_the_deadline_as_unavailable_after_f
         let transactions = transactions.in_call(&call);
         let ended = transactions.transact_with_retry(reads, |attempt| {
             items.iter().try_for_each(|item| attempt.get(*item).map(drop))?;
-            Ok(Plan::<(), ()>::Commit(()))
+            Ok::<_, Error>(())
         });
         let failed = ended.await.expect_err("one is never read");
-        assert!(matches!(failed, TransactError::Failed(Failure::Unavailable { .. })), "{failed}");
+        assert!(matches!(failed, Error::Failed(Failure::Unavailable { .. })), "{failed}");
         assert!(begun.elapsed() <= ALLOWED, "{:?}", begun.elapsed());
         assert!(db.log().len() - sent <= 2 * SENDS, "seed {seed}: {} requests", db.log().len() - sent);
         assert_eq!(db.log().writes().len(), 0);

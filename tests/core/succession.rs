@@ -5,8 +5,8 @@ use super::accounts::{Account, TABLE};
 use crate::harness::engine::{Engine, number};
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
-use fencepost::{Add, Failure, Plan, Reads, Record, Settings, Store, Table, Version, Versioned};
+use fencepost::error::{CreateError, DeleteError, Error, UpdateError};
+use fencepost::{Add, Failure, Reads, Record, Settings, Store, Table, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -90,8 +90,8 @@ fn deposit(engine: &Engine, by: i64) {
     add(engine, &json!({"accountId": {"S": "a-1"}}), "balance", by);
 }
 
-fn by_transaction<A: std::fmt::Debug>(result: Result<A, TransactError<()>>) -> Told<A> {
-    told(result, |error| if let TransactError::Failed(failure) = error { Some(failure) } else { None })
+fn by_transaction<A: std::fmt::Debug>(result: Result<A, Error<()>>) -> Told<A> {
+    told(result, |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
 }
 
 /// Takes what `a-1` has, but 30 at most, and leaves a note of it.
@@ -103,12 +103,12 @@ async fn take_with_note(client: &Client) -> Told<i64> {
     let account = reads.item("account", &store.table::<Account>(TABLE), "a-1");
     let taken = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(note)?.is_some() {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         let amount = attempt.get(account)?.map_or(0, |account| account.value.balance).min(30);
         attempt.put_if_absent(note, &Note { amount })?;
         attempt.add(account, &Add::to("balance", -amount).within(0..=1000))?;
-        Ok(Plan::Commit(amount))
+        Ok(amount)
     });
     by_transaction(taken.await)
 }
@@ -143,12 +143,12 @@ async fn move_unless_above(most: i64, client: &Client) -> Told<i64> {
     let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let taken = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(to)?.is_none_or(|account| account.value.balance > most) {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         let amount = attempt.get(from)?.map_or(0, |account| account.value.balance).min(30);
         attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
         attempt.add(to, &Add::to("balance", amount).within(0..=1000))?;
-        Ok(Plan::Commit(amount))
+        Ok(amount)
     });
     by_transaction(taken.await)
 }
@@ -179,11 +179,11 @@ async fn take_from_either(client: &Client) -> Told<&'static str> {
         let has_enough = attempt.get(one)?.is_some_and(|account| account.value.balance >= 30);
         let (account, note, name) = if has_enough { (one, by_one, "n-1") } else { (two, by_two, "n-2") };
         if attempt.get(note)?.is_some() {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         attempt.put_if_absent(note, &Note { amount: 30 })?;
         attempt.add(account, &Add::to("balance", -30).within(0..=1000))?;
-        Ok(Plan::Commit(name))
+        Ok(name)
     });
     by_transaction(taken.await)
 }

@@ -3,7 +3,7 @@
 use crate::harness::clients::{Reply, client_whose, lost};
 use crate::harness::engine::{Engine, is_read, store};
 use fencepost::error::CreateError;
-use fencepost::{Attempt, Failure, Key, Plan, Reads, Record, Table, TransactError};
+use fencepost::{Attempt, Error, Failure, Key, Reads, Record, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -71,7 +71,7 @@ async fn a_tombstone_that_a_transaction_leaves_is_kept_as_long() {
     let item = reads.item("session", &table, &key);
     let decide = |attempt: &mut Attempt| {
         attempt.delete_at(item)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     };
     table.store().transactions().transact_with_retry(reads, decide).await.expect("a session");
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string());
@@ -102,14 +102,14 @@ async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
     let attempts = Cell::new(0);
     let decide = |attempt: &mut Attempt| {
         if attempts.replace(attempts.get() + 1) > 0 {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         attempt.put_if_absent(new, &session(None))?;
         attempt.check(seen)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok(())
     };
     let ended = table.store().transactions().transact_with_retry(reads, decide).await;
-    assert!(matches!(ended, Err(TransactError::Refused(()))), "{ended:?}");
+    assert!(matches!(ended, Err(Error::Refused(()))), "{ended:?}");
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string(), "a late copy of the create finds it");
 }
 

@@ -5,8 +5,8 @@ use super::matrix::on_paused_time;
 use crate::harness::engine::{Engine, number};
 use crate::harness::faults::{Network, Rates, Wire, store_on};
 use crate::harness::functions::LEASES;
-use fencepost::error::TransactError;
-use fencepost::{Add, LeaseTerms, Leases, Plan, Reads, Record, Store, Table};
+use fencepost::error::Error;
+use fencepost::{Add, LeaseTerms, Leases, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -96,7 +96,7 @@ impl Scene {
     }
 
     /// Takes 4 and leaves a note, once. The note remembers; the add is bare.
-    async fn take(&self, op: u64) -> Result<(), TransactError<()>> {
+    async fn take(&self, op: u64) -> Result<(), Error<()>> {
         let store = self.store(op);
         let mut reads = Reads::new();
         let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
@@ -104,11 +104,11 @@ impl Scene {
         let transactions = store.transactions();
         let taken = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(note)?.is_some() {
-                return Ok(Plan::Keep(()));
+                return Ok(());
             }
             attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
             attempt.add(report, &Add::to("left", -4).within(0..=10))?;
-            Ok(Plan::Commit(()))
+            Ok(())
         });
         taken.await
     }

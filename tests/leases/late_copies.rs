@@ -6,7 +6,7 @@ use crate::harness::engine::{Engine, is_read};
 use crate::harness::functions::{CHILDREN, LEASES};
 use fencepost::Failure;
 use fencepost::lease::{AcquireError, LeaseError};
-use fencepost::{Key, Plan, Reads, Record, Store};
+use fencepost::{Error, Key, Reads, Record, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -285,11 +285,11 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
         let count = attempt.get(item)?.expect("it is there").value;
         if count.n > 1 {
             attempt.check_rest()?;
-            return Ok(Plan::<_, ()>::Commit(count.n));
+            return Ok::<_, Error>(count.n);
         }
         attempt.require(required)?;
         attempt.update_at(item, &Count { n: 10 })?;
-        Ok(Plan::Commit(10))
+        Ok(10)
     });
     assert_eq!(counted.await.expect("decided again"), 2);
 }

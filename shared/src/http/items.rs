@@ -5,11 +5,11 @@ use super::problem::Problem;
 use super::request::Request;
 use super::response::Response;
 use crate::call::Call;
-use crate::error::{CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
+use crate::error::{CreateError, DeleteError, Error, IdempotencyError, UpdateError, VersionedUpdateError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
 use crate::table::{Add, Key, Query, Record, Table};
 use crate::timestamp::Timestamp;
-use crate::transact::{Plan, Reads};
+use crate::transact::Reads;
 use crate::version::{ItemVersion, Versioned};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -151,7 +151,7 @@ impl<T: Resource> Items<T> {
     /// Answers a conditional GET.
     ///
     /// # Errors
-    /// The resource's 404, `version_conflict`, and every [`Failure`].
+    /// The resource's 404, `version_conflict`, and every [`Failure`](crate::Failure).
     pub async fn get(
         &self,
         id: impl AsRef<str>,
@@ -167,7 +167,7 @@ impl<T: Resource> Items<T> {
     /// where it begins. Without `cursor`, it was the last page.
     ///
     /// # Errors
-    /// `invalid_cursor` for the parameter `cursor`, and every [`Failure`].
+    /// `invalid_cursor` for the parameter `cursor`, and every [`Failure`](crate::Failure).
     pub async fn list(name: &str, query: Query<T>) -> Result<Response, Problem> {
         let page = query.pages().next_page().await?.unwrap_or_default();
         let mut items = Vec::with_capacity(page.items.len());
@@ -190,7 +190,7 @@ impl<T: Resource> Items<T> {
     ///
     /// # Errors
     /// The 409 of the resource, `version_conflict` under `If-None-Match: *`, `idempotency_key_reused`, and every
-    /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
+    /// [`Failure`](crate::Failure). `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
     pub async fn create(
         &self,
         id: impl AsRef<str>,
@@ -220,7 +220,7 @@ impl<T: Resource> Items<T> {
     ///
     /// # Errors
     /// The 404 of the resource, `version_conflict`, the refusal of the decision, `idempotency_key_reused`, and every
-    /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
+    /// [`Failure`](crate::Failure). `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
     pub async fn change<R: Into<Problem>>(
         &self,
         id: impl AsRef<str>,
@@ -328,7 +328,7 @@ impl<T: Resource> Items<T> {
     /// Deletes the item at the version in `If-Match`, or at any version with `*`.
     ///
     /// # Errors
-    /// `condition_required` without `If-Match`, the resource's 404, `version_conflict`, and every [`Failure`].
+    /// `condition_required` without `If-Match`, the resource's 404, `version_conflict`, and every [`Failure`](crate::Failure).
     pub async fn delete(&self, id: impl AsRef<str>, request: DeleteRequest, call: &Call) -> Result<Response, Problem> {
         let key = Key::from(id.as_ref());
         let deleted = match request.if_match {
@@ -373,21 +373,20 @@ impl<T: Resource> Items<T> {
         let item = reads.item("item", &self.table, id);
         let answer = idempotency.change(claim, reads, |attempt| {
             let current = attempt.get(item)?;
-            Ok::<_, Failure>(match (decide(current.as_ref()), current) {
-                (Ok(Some(value)), None) => {
+            match (decide(current.as_ref()).map_err(Error::Refused)?, current) {
+                (Some(value), None) => {
                     let at = attempt.put_if_absent(item, &value)?;
-                    Plan::Commit(Self::created(id, &Versioned { value, at }))
+                    Ok(Self::created(id, &Versioned { value, at }))
                 }
-                (Ok(Some(value)), Some(current)) => {
+                (Some(value), Some(current)) => {
                     // It may be large, and the step decodes the item again.
                     drop(current);
                     let at = attempt.update_at(item, &value)?;
-                    Plan::Commit(Self::ok(id, &Versioned { value, at }))
+                    Ok(Self::ok(id, &Versioned { value, at }))
                 }
-                (Ok(None), Some(current)) => Plan::Keep(Self::ok(id, &current)),
-                (Ok(None), None) => Plan::Refuse(T::not_found()),
-                (Err(problem), _) => Plan::Refuse(problem),
-            })
+                (None, Some(current)) => Ok(Self::ok(id, &current)),
+                (None, None) => Err(Error::Refused(T::not_found())),
+            }
         });
         Response::from_answer(answer.await)
     }
@@ -408,7 +407,7 @@ impl Response {
     /// The response to a change with an idempotency key: the first answer, marked if it is a replay, or the problem.
     ///
     /// # Errors
-    /// `idempotency_key_reused`, the decision's refusal, and every [`Failure`].
+    /// `idempotency_key_reused`, the decision's refusal, and every [`Failure`](crate::Failure).
     pub fn from_answer(answer: Result<Answer<Response>, IdempotencyError<Problem>>) -> Result<Response, Problem> {
         match answer? {
             Answer::New(response) => Ok(response),

@@ -14,9 +14,9 @@ use super::world::{
 };
 use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::{Engine, is_read};
-use fencepost::error::{IdempotencyError, TransactError, UpdateError};
+use fencepost::error::{Error, IdempotencyError, UpdateError};
 use fencepost::http::{ChangeRequest, IfMatch, Items, Problem};
-use fencepost::{Add, Failure, Idempotency, IdempotencyClaim, LeaseTerms, Plan, Reads, Store, Table};
+use fencepost::{Add, Failure, Idempotency, IdempotencyClaim, LeaseTerms, Reads, Store, Table};
 use std::time::Duration;
 
 const SENTENCE: &str = "account is in a table with multi-Region strong consistency, which has no transactions: change its \
@@ -37,10 +37,10 @@ async fn a_transaction_is_refused_with_a_sentence_before_anything_is_sent() {
     let transactions = table.store().transactions();
     let refused = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     let refused = refused.await.expect_err("no transactions");
-    let TransactError::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
+    let Error::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
     assert_eq!((reason.as_str(), engine.take_counts()), (SENTENCE, (0, 0)));
 }
 
@@ -53,7 +53,7 @@ async fn idempotency_keys_are_refused_with_a_sentence_before_anything_is_sent() 
     let (reads, item) = reads(&table);
     let refused = records.change(&claim, reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
-        Ok(Plan::<_, ()>::Commit(1))
+        Ok::<_, Error>(1)
     });
     let refused = refused.await.expect_err("no transactions");
     let IdempotencyError::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
@@ -84,10 +84,10 @@ async fn a_transaction_that_requires_a_lease_of_such_a_table_is_rejected_once() 
     let refused = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
         attempt.require(lease)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     let refused = refused.await.expect_err("no transactions");
-    assert!(matches!(refused, TransactError::Failed(Failure::Rejected { .. })), "{refused:?}");
+    assert!(matches!(refused, Error::Failed(Failure::Rejected { .. })), "{refused:?}");
     assert_eq!(call.tally().attempts, 1);
 }
 

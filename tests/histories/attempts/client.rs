@@ -3,9 +3,9 @@
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::OffClocks;
-use fencepost::error::{AddError, TransactError, UpdateError};
+use fencepost::error::{AddError, Error, UpdateError};
 use fencepost::transact::Item;
-use fencepost::{Add, Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, RetryPolicy, Table, Versioned};
+use fencepost::{Add, Attempt, Call, Deadline, Failure, Key, Reads, Record, RetryPolicy, Table, Versioned};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -189,12 +189,12 @@ impl Client {
             }
             let (shelf, item, note, amount) = last.expect("a shelf");
             if amount <= 0 || attempt.get(note)?.is_some() {
-                return Ok(Plan::Refuse(()));
+                return Err(Error::Refused(()));
             }
             let decision = decisions.another();
             attempt.put_if_absent(note, &Note { amount })?;
             attempt.add(item, &change(-amount).set("taken", &decision))?;
-            Ok(Plan::Commit(Answer::Took(shelf, amount, decision)))
+            Ok(Answer::Took(shelf, amount, decision))
         });
         by_transaction(taken.await)
     }
@@ -208,12 +208,12 @@ impl Client {
         let moved = transactions.transact_with_retry(reads, |attempt| {
             let amount = stock(attempt, giving)?.min(MOST - stock(attempt, taking)?).min(most);
             if amount <= 0 {
-                return Ok(Plan::Refuse(()));
+                return Err(Error::Refused(()));
             }
             let decision = decisions.another();
             attempt.add(giving, &change(-amount).set("taken", &decision))?;
             attempt.add(taking, &change(amount))?;
-            Ok(Plan::Commit(Answer::Took(from, amount, decision)))
+            Ok(Answer::Took(from, amount, decision))
         });
         by_transaction(moved.await)
     }
@@ -255,8 +255,8 @@ fn told<E>(result: Result<Answer, E>, failure: impl Fn(&E) -> Option<&Failure>) 
     }
 }
 
-fn by_transaction(result: Result<Answer, TransactError<()>>) -> Told {
-    told(result, |error| if let TransactError::Failed(failure) = error { Some(failure) } else { None })
+fn by_transaction(result: Result<Answer, Error<()>>) -> Told {
+    told(result, |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
 }
 
 fn by_failure(failure: &Failure) -> Told {

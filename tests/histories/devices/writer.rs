@@ -5,8 +5,8 @@ use super::record::{
 };
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{OffClock, OffClocks};
-use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
-use fencepost::{Call, Deadline, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version};
+use fencepost::error::{AddError, CreateError, DeleteError, Error, UpdateError, VersionedUpdateError};
+use fencepost::{Call, Deadline, ItemVersion, Key, Reads, RetryPolicy, Table, Version};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -273,9 +273,9 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
     let transactions = transactions.in_call(call);
     let landed = transactions.transact_with_retry(reads, |attempt| {
         match attempt.get(ledger)? {
-            None if attempt.knows(ledger) => return Ok(Plan::Refuse(Told::SawNothing)),
+            None if attempt.knows(ledger) => return Err(Error::Refused(Told::SawNothing)),
             Some(current) if !current.value.clone().into().added(number).is_right() => {
-                return Ok(Plan::Refuse(Told::OutOfRange(current.at, current.value.into())));
+                return Err(Error::Refused(Told::OutOfRange(current.at, current.value.into())));
             }
             _ => attempt.add(ledger, &add(number))?,
         }
@@ -284,11 +284,11 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
         } else {
             attempt.check(note)?;
         }
-        Ok(Plan::Commit(Told::Landed))
+        Ok(Told::Landed)
     });
     match landed.await {
-        Ok(told) | Err(TransactError::Refused(told)) => told,
-        Err(TransactError::Failed(failure)) => by_failure(&failure),
+        Ok(told) | Err(Error::Refused(told)) => told,
+        Err(Error::Failed(failure)) => by_failure(&failure),
     }
 }
 

@@ -5,10 +5,10 @@ use super::scene::{EPOCH, REPORTS, Rule, Scene, name};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::functions::LEASES;
 use fencepost::IdempotencyClaim;
-use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError};
+use fencepost::error::{AddError, CreateError, DeleteError, Error, UpdateError};
 use fencepost::lease::{Acquired, WorkError};
 use fencepost::{
-    Add, Call, Deadline, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Table, Transactions,
+    Add, Call, Deadline, FencingToken, Key, Lease, LeaseTerms, Leases, Reads, Record, Table, Transactions,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering;
@@ -384,16 +384,16 @@ impl Leader {
             match attempt.get(report)? {
                 Some(_) if deletes => drop(attempt.delete_at(report)?),
                 Some(there) => drop(attempt.update_at(report, &there.value.appended(number))?),
-                None if deletes => return Ok(Plan::Refuse(())),
+                None if deletes => return Err(Error::Refused(())),
                 None => drop(attempt.put_if_absent(report, &Report::new(number))?),
             }
             attempt.require(lease)?;
-            Ok(Plan::Commit(()))
+            Ok(())
         });
         match written.await {
             Ok(()) => Told::Done,
-            Err(TransactError::Refused(())) => Told::NotFound,
-            Err(TransactError::Failed(failure)) => failure.into(),
+            Err(Error::Refused(())) => Told::NotFound,
+            Err(Error::Failed(failure)) => failure.into(),
         }
     }
 

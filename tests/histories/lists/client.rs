@@ -4,8 +4,8 @@ use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Broken, Freezing, Network, Wire, store_on};
 use crate::harness::off::OffClocks;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::error::{TransactError, UpdateError};
-use fencepost::{Call, Deadline, Failure, ItemVersion, Key, Plan, Reads, Record, RetryPolicy, Table};
+use fencepost::error::{Error, UpdateError};
+use fencepost::{Call, Deadline, Failure, ItemVersion, Key, Reads, Record, RetryPolicy, Table};
 use judges::cycles::{List, Told};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -215,15 +215,14 @@ impl Client {
                 touched.insert(list, Touched { read: now.value.entries, at: Some(now.at), append });
             }
             lists.lock().expect("no panic").clone_from(&touched);
-            Ok(Plan::<_, ()>::Commit(touched))
+            Ok::<_, Error>(touched)
         });
         match done.await {
             Ok(touched) => {
                 *lists.lock().expect("no panic") = touched;
                 Told::Committed
             }
-            Err(TransactError::Failed(failure)) => told_by(&failure),
-            Err(TransactError::Refused(())) => unreachable!("it never refuses"),
+            Err(Error::Failed(failure)) => told_by(&failure),
         }
     }
 

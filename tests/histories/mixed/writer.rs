@@ -3,8 +3,8 @@
 use super::record::{ANY, NOTES, Note, Stored, TABLE, Tally};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{BOUND, OffClocks};
-use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
-use fencepost::{Add, Call, Deadline, Failure, ItemVersion, Plan, Reads, RetryPolicy, Table, Version, Versioned};
+use fencepost::error::{AddError, CreateError, DeleteError, Error, UpdateError, VersionedUpdateError};
+use fencepost::{Add, Call, Deadline, Failure, ItemVersion, Reads, RetryPolicy, Table, Version, Versioned};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -193,15 +193,15 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let transactions = transactions.in_call(call);
         let done = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(tally)?.is_none() {
-                return Ok(Plan::Refuse(Told::SawNothing));
+                return Err(Error::Refused(Told::SawNothing));
             }
             attempt.add(tally, &Add::to("count", 1))?;
             attempt.put_if_absent(note, &Note { by: number })?;
-            Ok(Plan::Commit(Told::Landed))
+            Ok(Told::Landed)
         });
         match done.await {
-            Ok(told) | Err(TransactError::Refused(told)) => told,
-            Err(TransactError::Failed(failure)) => by_failure(&failure),
+            Ok(told) | Err(Error::Refused(told)) => told,
+            Err(Error::Failed(failure)) => by_failure(&failure),
         }
     }
 

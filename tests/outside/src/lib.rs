@@ -3,7 +3,7 @@
 
 #[cfg(test)]
 mod tests {
-    use fencepost::error::{AddError, CreateError, DeleteError, IdempotencyError, TransactError, UpdateError};
+    use fencepost::error::{AddError, CreateError, DeleteError, Error, IdempotencyError, UpdateError};
     use fencepost::error::{Failure, Source, VersionedUpdateError};
     use fencepost::lease::{AcquireError, InvalidTerms, LeaseError, LeaseTerms, WorkError};
     use fencepost::timestamp::{InvalidTimestamp, Timestamp};
@@ -66,7 +66,7 @@ mod tests {
             sentence(UpdateError::<String>::Failed(failure())),
             sentence(VersionedUpdateError::<Account, String>::Failed(failure())),
             sentence(DeleteError::<Account>::Failed(failure())),
-            sentence(TransactError::<String>::Failed(failure())),
+            sentence(Error::<String>::Failed(failure())),
             sentence(IdempotencyError::<String>::Failed(failure())),
             sentence(AddError::<Account>::Failed(failure())),
             sentence(AcquireError::Failed(failure())),
