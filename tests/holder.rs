@@ -9,11 +9,12 @@
 #![allow(clippy::disallowed_methods, reason = "it makes the clock of its store")]
 
 use fencepost::error::{Error, UpdateError};
-use fencepost::lease::WorkError;
 use fencepost::{
     Clock, Failure, FencingToken, LeaseTerms, Reads, Record, RetryPolicy, Source, Store, Table, Transactions,
+    Unfinished,
 };
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -40,7 +41,7 @@ impl Writer {
     /// Writes the item that refuses all but the newest holder.
     async fn item(&self, token: &FencingToken) -> Result<(), Failure> {
         let fenced = self.items.fenced_by(token);
-        let one_more = |count: &Count| Ok::<_, ()>(Some(count.one_more(token)));
+        let one_more = |count: &Count| Ok::<_, Infallible>(Some(count.one_more(token)));
         match fenced.update_with_retry("item-1", one_more).await {
             Ok(_) => Ok(()),
             Err(UpdateError::Failed(failure)) => Err(failure),
@@ -111,7 +112,7 @@ async fn main() -> Result<(), Source> {
         let work = |token| writer.until_it_fails(&kind, token);
         match Box::pin(leases.while_held("k", "stopped", terms, work)).await {
             Ok(ended) => ended,
-            Err(WorkError::Lost) => "lost".to_owned(),
+            Err(Error::Refused(Unfinished::Lost)) => "lost".to_owned(),
             Err(error) => format!("{error:?}"),
         }
     } else {

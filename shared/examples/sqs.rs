@@ -170,7 +170,6 @@ impl Consumer {
             IdempotencyError::Failed(failure) => Undone::Later(failure),
             IdempotencyError::Refused(reason) => Undone::Poison(reason.to_owned()),
             IdempotencyError::KeyReused => Undone::Poison("another payment has this id".to_owned()),
-            other => Undone::Poison(other.to_string()),
         })
     }
 

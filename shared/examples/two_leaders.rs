@@ -12,10 +12,10 @@
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
-use fencepost::error::CreateError;
 use fencepost::idempotency::derived_id;
 use fencepost::{
-    Failure, FencingToken, Key, Lease, LeaseTerms, Leases, Reads, Record, Source, Store, Table, Transactions,
+    Error, Exists, Failure, FencingToken, Key, Lease, LeaseTerms, Leases, Reads, Record, Source, Store, Table,
+    Transactions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -147,8 +147,8 @@ impl Leader {
     async fn create(&self) -> Result<String, Source> {
         match self.children.create(&Self::key(), &self.child()).await {
             Ok(_) => Ok("made".to_owned()),
-            Err(CreateError::Exists(there)) => Ok(format!("it is there, made by {}", there.value.made_by)),
-            Err(CreateError::Failed(failure)) => Err(failure.into()),
+            Err(Error::Refused(Exists(there))) => Ok(format!("it is there, made by {}", there.value.made_by)),
+            Err(Error::Failed(failure)) => Err(failure.into()),
         }
     }
 

@@ -265,22 +265,21 @@ pub mod version;
 
 pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
-pub use error::{
-    AddError, CreateError, DeleteError, Error, Failure, IdempotencyError, QueryError, Source, UpdateError,
-    VersionedUpdateError,
-};
+pub use error::{Error, Failure, IdempotencyError, InvalidValue, Source, UpdateError, VersionError};
 pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim};
 pub use layout::{Settings, WithoutTtl};
-pub use lease::{Lease, LeaseTerms, Leases};
+pub use lease::{Lease, LeaseHeld, LeaseLost, LeaseTerms, Leases, NotHeldAt, Unfinished};
 pub use lww::{LwwRecord, LwwTable};
 pub use names::Names;
 pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
-pub use table::{Add, Added, Cursor, Index, Key, KeyPart, Page, Query, Record, Sort, Table};
+pub use table::{
+    Add, Added, Cursor, Exists, Index, InvalidCursor, Key, KeyPart, NotAdded, Page, Query, Record, Sort, Table,
+};
 pub use transact::{Attempt, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 

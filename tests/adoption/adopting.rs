@@ -6,8 +6,8 @@ use super::world::{
     put, row, set, update, with_foreign,
 };
 use crate::harness::engine::{Engine, is_read};
-use fencepost::error::{AddError, DeleteError, UpdateError};
-use fencepost::{Add, Failure, Incarnation, Store, Table, Version};
+use fencepost::error::UpdateError;
+use fencepost::{Add, Failure, Incarnation, NotAdded, Store, Table, Version, VersionError};
 use serde_json::{Value, json};
 
 /// The versions of a row that another program wrote: none yet, 0 and any other.
@@ -143,7 +143,7 @@ async fn a_change_that_writes_nothing_adopts_nothing() {
     let refused = table.update_with_retry(&key(), refuse).await.expect_err("a refusal");
     assert!(kept.at.incarnation.is_foreign() && matches!(refused, UpdateError::Refused("no")));
     let refused = table.add(&key(), &Add::to("balance", -51).within(0..=100)).await.expect_err("too little");
-    assert!(matches!(refused, AddError::OutOfRange(current) if current.at == kept.at));
+    assert!(matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.at == kept.at));
     assert_eq!((engine.take_counts(), row(&engine)), ((3, 0), foreign(50, Some(7))));
 }
 
@@ -249,7 +249,7 @@ async fn all_names_are_those_of_the_record_and_rows_of_ours_cost_no_request_more
     table.update_at_version(&key(), at, deposit(1)).await.expect("that version");
     assert_eq!(engine.take_counts(), (1, 1));
     let stale = table.delete_at_version(&key(), at).await.expect_err("an old version");
-    assert!(matches!(stale, DeleteError::Conflict(_)) && engine.take_counts() == (0, 1));
+    assert!(matches!(stale, VersionError::Conflict(_)) && engine.take_counts() == (0, 1));
     table.delete(&key()).await.expect("an account");
     assert_eq!(engine.take_counts(), (1, 1));
     let left = row(&engine);

@@ -6,11 +6,12 @@ use super::world::{
 };
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Asked, Engine};
-use fencepost::error::{AddError, UpdateError};
-use fencepost::{Add, Error, Number, Reads, Store, Table};
+use fencepost::error::UpdateError;
+use fencepost::{Add, Error, NotAdded, Number, Reads, Store, Table};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 fn add(by: i64) -> Add {
@@ -103,7 +104,7 @@ async fn deposited_beside_a_write_without_version<S: Setup>(attribute: &'static 
             set(&engine, &[(attribute, value.clone())]);
         }
         let note = account.note.as_ref().map(|note| format!("{note}, seen"));
-        Ok::<_, ()>(Some(Account { note, balance: account.balance + 7, ..account.clone() }))
+        Ok::<_, Infallible>(Some(Account { note, balance: account.balance + 7, ..account.clone() }))
     };
     table.update_with_retry(&key(), decide).await.expect("an account");
     (json!([row(&engine)["balance"]["N"], row(&engine)["note"]["S"]]), decided.get())
@@ -279,7 +280,9 @@ async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_somebod
     let table: Table<Account<Anybody>> = Store::new(&client_that(&engine, |_| Way::Answered(10))).table(TABLE);
     let adds = (0..8).map(|_| {
         let table = table.clone();
-        async move { table.add(&key(), &add(1)).await.map(drop).map_err(|error: AddError<_>| error.to_string()) }
+        async move {
+            table.add(&key(), &add(1)).await.map(drop).map_err(|error: UpdateError<NotAdded<_>>| error.to_string())
+        }
     });
     let mut tasks = tokio::task::JoinSet::new();
     adds.for_each(|add| drop(tasks.spawn(add)));
@@ -310,7 +313,9 @@ async fn an_add_that_is_refused_for_other_values_starts_from_them_and_one_out_of
         let added = table.add(&key(), &Add::to("balance", 1).from_between(&low, &high)).await;
         match added {
             Ok(added) => assert_eq!(added.item.map(|item| item.value), result.map(account)),
-            Err(AddError::OutOfRange(current)) => assert_eq!((current.value, result), (account(57), None)),
+            Err(UpdateError::Refused(NotAdded::OutOfRange(current))) => {
+                assert_eq!((current.value, result), (account(57), None))
+            }
             Err(other) => panic!("{other}"),
         }
     }

@@ -6,7 +6,7 @@ use super::world::{
     Account, Alone, KEY, Setup, Shared, TABLE, account, accounts, deposit, engine, foreign, get, key, number, put, row,
 };
 use crate::harness::engine::Engine;
-use fencepost::error::{AddError, CreateError, DeleteError, Error, UpdateError};
+use fencepost::error::{Error, UpdateError};
 use fencepost::{Add, Failure, Reads, Table};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -45,14 +45,14 @@ async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option
     else {
         panic!("it is not usable")
     };
-    let DeleteError::Failed(deleted) = table.delete(&key).await.expect_err("a corrupt row") else {
+    let UpdateError::Failed(deleted) = table.delete(&key).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
     let add = Add::to("balance", 1).within(0..=100);
-    let AddError::Failed(added) = table.add(&key, &add).await.expect_err("a corrupt row") else {
+    let UpdateError::Failed(added) = table.add(&key, &add).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
-    let CreateError::Failed(created) = table.create(&key, &account(1)).await.expect_err("a corrupt row") else {
+    let Error::Failed(created) = table.create(&key, &account(1)).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
     for failure in [updated, deleted, added, created] {

@@ -3,10 +3,11 @@
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::clients::client_whose;
-use fencepost::error::{CreateError, UpdateError};
+use fencepost::error::UpdateError;
 use fencepost::maintenance::Task;
 use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table};
 use fencepost_test::{Dynamo, Fault, Garbling, Planned};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -65,7 +66,7 @@ async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_on
         let table: Table<Account> = store.table(TABLE);
         let key = account(&table).await;
         let garbled = [garble(&db, fault, "UpdateItem", 2), garble(&db, fault, "PutItem", 2)];
-        let add_one = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
+        let add_one = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
         let updated = table.update_with_retry(&key, add_one).await.expect("a resend shows it");
         assert_eq!((updated.value.balance, updated.version().get()), (2, 2), "{seed}: {fault}");
         table.create("a-2", &Account { balance: 5 }).await.expect("a resend shows it");
@@ -106,12 +107,12 @@ async fn a_write_whose_answers_are_all_garbled_is_unknown_whether_it_was_applied
         let key = account(&table).await;
         db.fault(fault).of_writes().always();
         let soon = || Call::new(Deadline::within(Duration::from_secs(5)));
-        let add_one = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
+        let add_one = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
         let updated = table.in_call(&soon()).update_with_retry(&key, add_one).await.expect_err("nothing is proved");
         let is_unknown = matches!(updated, UpdateError::Failed(Failure::OutcomeUnknown { .. }));
         assert!(is_unknown, "{seed}: {fault}: {updated:?}");
         let created = table.in_call(&soon()).create("a-2", &Account { balance: 5 }).await;
-        let is_unknown = matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. })));
+        let is_unknown = matches!(created, Err(Error::Failed(Failure::OutcomeUnknown { .. })));
         assert!(is_unknown, "{seed}: {fault}: {created:?}");
     }
 }

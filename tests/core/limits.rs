@@ -8,6 +8,7 @@ use fencepost::{
     Version,
 };
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 
 const TABLE: &str = "Notes";
 
@@ -192,7 +193,7 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
     let key = "n-1";
     let at = ItemVersion { version: Version::new(1).expect("small"), incarnation: Incarnation::from_bytes([1; 8]) };
     let value = Forgetful { term: 1, node: "a".to_owned(), last_seen: None };
-    let decide = |value: &Forgetful| Ok::<_, ()>(Some(value.clone()));
+    let decide = |value: &Forgetful| Ok::<_, Infallible>(Some(value.clone()));
     let mut reads = Reads::new();
     reads.item("note", &table, key);
     let kept = |_: &mut Attempt| Ok::<_, Error>(());

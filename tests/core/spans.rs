@@ -6,6 +6,7 @@ use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::{Error, Key, Reads, Store, Table};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -82,7 +83,7 @@ async fn table(engine: &Engine, client: &Client) -> (Table<Account>, Key) {
 }
 
 async fn deposit(table: &Table<Account>, key: &Key) {
-    let decide = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
+    let decide = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
     table.update_with_retry(key, decide).await.expect("applied");
 }
 

@@ -7,6 +7,7 @@ use fencepost::error::{Error, UpdateError};
 use fencepost::{Add, Call, Deadline, Failure, Key, Reads, Store, Table};
 use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -59,7 +60,7 @@ fn soon() -> Call {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-fn add_one(account: &Account) -> Result<Option<Account>, ()> {
+fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
     Ok(Some(Account { balance: account.balance + 1 }))
 }
 
@@ -87,7 +88,7 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
         } else {
             match table.in_call(&call).add(&key, &Add::to("balance", 1)).await {
                 Ok(_) => None,
-                Err(fencepost::AddError::Failed(failure)) => Some(failure),
+                Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("{error}"),
             }
         };

@@ -5,10 +5,11 @@ use super::accounts::{Account, TABLE};
 use crate::harness::engine::{Engine, number};
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::{CreateError, DeleteError, Error, UpdateError};
+use fencepost::error::{Error, UpdateError};
 use fencepost::{Add, Failure, Reads, Record, Settings, Store, Table, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 
 const NOTES: &str = "Notes";
 
@@ -223,7 +224,8 @@ async fn with_shelf() -> Engine {
 /// Takes 60, or half of it with a note.
 async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
     let shelves: Table<Shelf> = Store::new(client).table(TABLE);
-    let halve = |shelf: &Shelf| Ok::<_, ()>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
+    let halve =
+        |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
     let take = Add::to("stock", -60).within(0..=1000);
     let changed = shelves.add_or_update("a-1", &take, halve).await;
     let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
@@ -269,7 +271,7 @@ async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is
         let accounts: Table<Open> = Store::new(client).table(TABLE);
         let deleted = accounts.delete("a-1").await;
         let version = deleted.map(Version::get);
-        told(version, |error| if let DeleteError::Failed(failure) = error { Some(failure) } else { None })
+        told(version, |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
     };
     let answer = |before: &[Value], _: &[Value]| u64::try_from(number(&before[0], "_version")).expect("a version") + 1;
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
@@ -283,7 +285,7 @@ async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is
 async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_committed() {
     let change = async |client: &Client| {
         let accounts: Table<Open> = Store::new(client).table(TABLE);
-        let seven_more = |account: &Open| Ok::<_, ()>(Some(Open { balance: account.balance + 7 }));
+        let seven_more = |account: &Open| Ok::<_, Infallible>(Some(Open { balance: account.balance + 7 }));
         let changed = accounts.update_with_retry("a-1", seven_more).await;
         let shown = |account: Versioned<Open>| (account.version().get(), account.value.balance);
         told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
@@ -319,7 +321,7 @@ async fn a_create_that_a_tombstone_refused_is_answered_by_the_attempt_that_was_c
         let accounts: Table<Account> = Store::new(client).table(TABLE);
         let created = accounts.create("a-1", &Account { balance: 50 }).await;
         let shown = |account: Versioned<Account>| (account.version().get(), account.value.balance);
-        told(created.map(shown), |error| if let CreateError::Failed(failure) = error { Some(failure) } else { None })
+        told(created.map(shown), |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
     };
     let answer = |_: &[Value], after: &[Value]| {
         let version = u64::try_from(number(&after[0], "_version")).expect("a version");

@@ -2,11 +2,11 @@
 
 use crate::harness::clients::{Reply, client_whose, lost};
 use crate::harness::engine::{Engine, is_read, store};
-use fencepost::error::CreateError;
 use fencepost::{Attempt, Error, Failure, Key, Reads, Record, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
@@ -146,7 +146,7 @@ async fn a_value_that_takes_the_place_of_a_tombstone_has_its_own_end_or_none() {
         let expected = expires_at.map_or(Value::Null, |seconds| seconds.to_string().into());
         assert_eq!(number(&engine, "expiresAt"), expected);
         assert_eq!(number(&engine, "_purgeAt"), Value::Null);
-        let longer = |_: &Session| Ok::<_, ()>(Some(session(Some(NOW + 600))));
+        let longer = |_: &Session| Ok::<_, Infallible>(Some(session(Some(NOW + 600))));
         table.update_with_retry(&key, longer).await.expect("a session");
         assert_eq!(number(&engine, "expiresAt"), (NOW + 600).to_string());
     }
@@ -197,5 +197,5 @@ async fn a_create_whose_value_ttl_may_have_removed_is_unknown_and_not_refused() 
     let now = move || SystemTime::UNIX_EPOCH + Duration::from_secs(NOW) + began.elapsed();
     let table: Table<Session> = store(&client, now, || fastrand::u64(..)).table(TABLE);
     let created = table.create(&key, &session(Some(NOW + 3))).await;
-    assert!(matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
+    assert!(matches!(created, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
 }

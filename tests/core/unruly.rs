@@ -11,6 +11,7 @@ use fencepost::error::UpdateError;
 use fencepost::{Add, Call, Deadline, Failure, Key, Store, Table};
 use fencepost_test::{Changes, Log};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -34,7 +35,7 @@ fn store_at(address: &str, http_client: SharedHttpClient) -> Store {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-fn add_one(account: &Account) -> Result<Option<Account>, ()> {
+fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
     Ok(Some(Account { balance: account.balance + 1 }))
 }
 

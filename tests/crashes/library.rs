@@ -8,6 +8,7 @@ use crate::harness::functions::LEASES;
 use fencepost::error::Error;
 use fencepost::{Add, LeaseTerms, Leases, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -80,7 +81,7 @@ impl Scene {
                 let append = |report: &Report| {
                     let mut next = report.clone();
                     next.writers.push(name.to_owned());
-                    Ok::<_, ()>(Some(next))
+                    Ok::<_, Infallible>(Some(next))
                 };
                 reports.update_with_retry("r-1", append).await.expect("the lease is held");
                 sleep(Duration::from_secs(7)).await;

@@ -3,9 +3,8 @@
 use super::messages::{ByAuthor, ByNumber, ByRank, Message, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::Engine;
-use fencepost::error::QueryError;
 use fencepost::table::Sort;
-use fencepost::{Failure, Query, Record, Store, Table};
+use fencepost::{Error, Failure, InvalidCursor, Query, Record, Store, Table};
 
 /// The cursor of the first page.
 async fn cursor_of<T: Record>(query: Query<T>) -> String {
@@ -16,7 +15,7 @@ async fn cursor_of<T: Record>(query: Query<T>) -> String {
 async fn is_refused<T: Record>(query: Query<T>, cursor: &str) -> bool {
     let answer = query.after(Some(cursor)).pages().next_page().await;
     match answer {
-        Err(QueryError::InvalidCursor) => true,
+        Err(Error::Refused(InvalidCursor)) => true,
         Err(failed) => panic!("{failed:?}"),
         Ok(_) => false,
     }
@@ -130,7 +129,7 @@ async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
         let client = client_whose(&engine, move |_, _, _, _| error(400, code));
         let table: Table<Message> = Store::new(&client).table(super::messages::TABLE);
         let answer = table.query("a").after(cursor).pages().next_page().await;
-        assert!(matches!(answer, Err(QueryError::Failed(Failure::Rejected { .. }))), "{code}: {answer:?}");
+        assert!(matches!(answer, Err(Error::Failed(Failure::Rejected { .. }))), "{code}: {answer:?}");
     }
 }
 

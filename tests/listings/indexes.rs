@@ -5,6 +5,7 @@ use super::messages::{
     message, place, table,
 };
 use fencepost::table::Sort;
+use std::convert::Infallible;
 
 #[tokio::test]
 async fn an_index_shows_its_partition_in_its_own_order() {
@@ -44,7 +45,9 @@ async fn an_index_without_all_attributes_shows_a_smaller_record() {
     let table = table(&engine);
     fill(&table, "a", [1]).await;
     table
-        .update_with_retry(&key("a", 1), |now| Ok::<_, ()>(Some(super::messages::Message { rank: 7, ..now.clone() })))
+        .update_with_retry(&key("a", 1), |now| {
+            Ok::<_, Infallible>(Some(super::messages::Message { rank: 7, ..now.clone() }))
+        })
         .await
         .expect("it is there");
     let page = all(table.query_index::<Headlines>("ann")).await.expect("pages").remove(0);

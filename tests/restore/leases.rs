@@ -107,7 +107,7 @@ struct Report {
     by: String,
 }
 
-async fn report(table: &Table<Report>, by: &str) -> Result<(), UpdateError<()>> {
+async fn report(table: &Table<Report>, by: &str) -> Result<(), UpdateError> {
     let put = |_: &Report| Ok(Some(Report { by: by.to_owned() }));
     table.update_with_retry("r-1", put).await.map(drop)
 }

@@ -14,7 +14,7 @@ use axum::Router;
 use child::{Child, child_id, same_spec};
 use fencepost::http::{Items, Problem, Request, Response};
 use fencepost::{
-    Call, CreateError, Failure, FencingToken, Leases, Reads, Source, Store, Table, Transactions, Versioned,
+    Call, Error, Exists, Failure, FencingToken, Leases, Reads, Source, Store, Table, Transactions, Versioned,
 };
 use requests::{Held, parse_uid, parse_wanted};
 
@@ -130,8 +130,8 @@ async fn ensure(
 async fn create(app: &App, id: &str, child: &Child, call: &Call) -> Result<Ensured, Failure> {
     match app.children.table().in_call(call).create(id, child).await {
         Ok(created) => Ok(Ensured::Created(created)),
-        Err(CreateError::Exists(there)) => Ok(Ensured::Existing(*there)),
-        Err(CreateError::Failed(failure)) => Err(failure),
+        Err(Error::Refused(Exists(there))) => Ok(Ensured::Existing(*there)),
+        Err(Error::Failed(failure)) => Err(failure),
     }
 }
 

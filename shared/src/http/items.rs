@@ -5,9 +5,9 @@ use super::problem::Problem;
 use super::request::Request;
 use super::response::Response;
 use crate::call::Call;
-use crate::error::{CreateError, DeleteError, Error, IdempotencyError, UpdateError, VersionedUpdateError};
+use crate::error::{Error, IdempotencyError, UpdateError, VersionError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
-use crate::table::{Add, Key, Query, Record, Table};
+use crate::table::{Add, Exists, Key, Query, Record, Table};
 use crate::timestamp::Timestamp;
 use crate::transact::Reads;
 use crate::version::{ItemVersion, Versioned};
@@ -208,8 +208,8 @@ impl<T: Resource> Items<T> {
         }
         match self.table.in_call(call).create(id, value).await {
             Ok(created) => Ok(Self::created(id, &created)),
-            Err(CreateError::Exists(current)) => Err(exists::<T>(current.at, request.if_absent)),
-            Err(CreateError::Failed(failure)) => Err(failure.into()),
+            Err(Error::Refused(Exists(current))) => Err(exists::<T>(current.at, request.if_absent)),
+            Err(Error::Failed(failure)) => Err(failure.into()),
         }
     }
 
@@ -281,11 +281,21 @@ impl<T: Resource> Items<T> {
         }
     }
 
-    fn problem(error: UpdateError<Problem>) -> Problem {
+    fn problem<R: Into<Problem>>(error: UpdateError<R>) -> Problem {
         match error {
             UpdateError::NotFound => T::not_found(),
-            UpdateError::Refused(problem) => problem,
+            UpdateError::Refused(reason) => reason.into(),
             UpdateError::Failed(failure) => failure.into(),
+        }
+    }
+
+    /// The problem of a change at the version of a client.
+    fn problem_at<R: Into<Problem>>(error: VersionError<T, R>) -> Problem {
+        match error {
+            VersionError::NotFound => T::not_found(),
+            VersionError::Conflict(current) => Problem::version_conflict(current.at),
+            VersionError::Refused(reason) => reason.into(),
+            VersionError::Failed(failure) => failure.into(),
         }
     }
 
@@ -311,12 +321,7 @@ impl<T: Resource> Items<T> {
                 return self.keyed(id, claim, call, &decide).await;
             }
             (None, IfMatch::Tag(at)) => {
-                self.table.in_call(call).update_at_version(&key, at, decide).await.map_err(|error| match error {
-                    VersionedUpdateError::NotFound => T::not_found(),
-                    VersionedUpdateError::Conflict(current) => Problem::version_conflict(current.at),
-                    VersionedUpdateError::Refused(problem) => problem,
-                    VersionedUpdateError::Failed(failure) => failure.into(),
-                })?
+                self.table.in_call(call).update_at_version(&key, at, decide).await.map_err(Self::problem_at)?
             }
             (None, IfMatch::Any | IfMatch::None) => {
                 self.table.in_call(call).update_with_retry(&key, decide).await.map_err(Self::problem)?
@@ -332,19 +337,14 @@ impl<T: Resource> Items<T> {
     pub async fn delete(&self, id: impl AsRef<str>, request: DeleteRequest, call: &Call) -> Result<Response, Problem> {
         let key = Key::from(id.as_ref());
         let deleted = match request.if_match {
-            IfMatch::Tag(at) => self.table.in_call(call).delete_at_version(&key, at).await,
-            IfMatch::Any => self.table.in_call(call).delete(&key).await,
+            IfMatch::Tag(at) => self.table.in_call(call).delete_at_version(&key, at).await.map_err(Self::problem_at),
+            IfMatch::Any => self.table.in_call(call).delete(&key).await.map_err(Self::problem),
             IfMatch::None => {
                 let detail = "send If-Match with the ETag of the version that you mean, or *";
                 return Err(Problem::condition_required(detail));
             }
         };
-        match deleted {
-            Ok(tombstone) => Ok(Response::deleted(tombstone)),
-            Err(DeleteError::NotFound) => Err(T::not_found()),
-            Err(DeleteError::Conflict(current)) => Err(Problem::version_conflict(current.at)),
-            Err(DeleteError::Failed(failure)) => Err(failure.into()),
-        }
+        Ok(Response::deleted(deleted?))
     }
 
     /// The response to a change: 200 with the item.

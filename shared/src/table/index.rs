@@ -18,7 +18,7 @@ use crate::names::Names;
 /// ```
 /// # use serde::{Deserialize, Serialize};
 /// use fencepost::table::{Index, Projection};
-/// use fencepost::{Record, Store, error::QueryError};
+/// use fencepost::{Record, Store, Error, InvalidCursor};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
 /// #[record(key = "orderId")]
@@ -39,7 +39,7 @@ use crate::names::Names;
 ///     const SORT_KEY: Option<&'static str> = Some("createdAt");
 /// }
 ///
-/// async fn newest(store: &Store, user: &str) -> Result<Vec<u64>, QueryError> {
+/// async fn newest(store: &Store, user: &str) -> Result<Vec<u64>, Error<InvalidCursor>> {
 ///     let orders = store.table::<Order>("orders").query_index::<ByUser>(user);
 ///     let page = orders.descending().limit(20).pages().next_page().await?;
 ///     Ok(page.into_iter().flat_map(|page| page.items).map(|order| order.value.total).collect())

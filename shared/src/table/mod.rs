@@ -21,10 +21,12 @@ mod record;
 mod update;
 
 pub use add::{Add, AddPath, Added};
-pub use cursor::Cursor;
+pub use adding::NotAdded;
+pub use cursor::{Cursor, InvalidCursor};
 pub use handle::Table;
 pub use index::{Index, IndexScope, Projection};
 pub use key::{Key, KeyPart};
 pub use pages::{Listed, Page, PageStream, Pages};
 pub use query::{Query, Sort};
 pub use record::Record;
+pub use update::Exists;

@@ -63,13 +63,13 @@ impl Sort {
 ///
 /// ```
 /// use fencepost::table::{Page, Sort};
-/// use fencepost::{Record, Table, error::QueryError};
+/// use fencepost::{Record, Table, Error, InvalidCursor};
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Serialize, Deserialize, Record)]
 /// # #[record(key = "sensor", sort = "at")]
 /// # struct Reading { degrees: i64 }
 ///
-/// async fn warmest(readings: &Table<Reading>) -> Result<Option<i64>, QueryError> {
+/// async fn warmest(readings: &Table<Reading>) -> Result<Option<i64>, Error<InvalidCursor>> {
 ///     let mut warmest = None;
 ///     let mut pages = readings.query("roof").sort(Sort::between(0, 3600)).pages();
 ///     while let Some(page) = pages.next_page().await? {
@@ -79,7 +79,7 @@ impl Sort {
 /// }
 ///
 /// /// The 20 newest after those that the client has seen.
-/// async fn newest(readings: &Table<Reading>, cursor: Option<&str>) -> Result<Page<Reading>, QueryError> {
+/// async fn newest(readings: &Table<Reading>, cursor: Option<&str>) -> Result<Page<Reading>, Error<InvalidCursor>> {
 ///     let query = readings.query("roof").descending().limit(20).after(cursor);
 ///     Ok(query.pages().next_page().await?.unwrap_or_default())
 /// }

@@ -16,7 +16,7 @@ use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::{Engine, is_read};
 use fencepost::error::{Error, IdempotencyError, UpdateError};
 use fencepost::http::{ChangeRequest, IfMatch, Items, Problem};
-use fencepost::{Add, Failure, Idempotency, IdempotencyClaim, LeaseTerms, Reads, Store, Table};
+use fencepost::{Add, Failure, Idempotency, IdempotencyClaim, LeaseTerms, NotAdded, Reads, Store, Table};
 use std::time::Duration;
 
 const SENTENCE: &str = "account is in a table with multi-Region strong consistency, which has no transactions: change its \
@@ -61,7 +61,7 @@ async fn idempotency_keys_are_refused_with_a_sentence_before_anything_is_sent() 
 
     let items = Items::with_idempotency(table.clone(), table.store().idempotency("Records"));
     let request = ChangeRequest { if_match: IfMatch::None, claim: Some(claim) };
-    let decide = |account: &Account<Regional>| deposit(1)(account).map_err(|()| Problem::key_reused());
+    let decide = |account: &Account<Regional>| deposit(1)(account).map_err(Problem::from);
     let refused = items.change("a-1", &request, &call(), decide).await.expect_err("no transactions");
     assert_eq!((refused.into_response().status(), engine.take_counts()), (500, (0, 0)));
 }
@@ -201,7 +201,7 @@ async fn an_add_that_was_lost_and_is_refused_is_burned() {
     });
     let add = Add::to("balance", -7).within(0..=100).seen(at);
     let added = Store::new(&client).table::<Account<Regional>>(TABLE).add(&key(), &add).await;
-    assert!(matches!(added, Err(fencepost::error::AddError::OutOfRange(now)) if now.value.balance == 3));
+    assert!(matches!(added, Err(UpdateError::Refused(NotAdded::OutOfRange(now))) if now.value.balance == 3));
     assert_eq!(
         (row(&engine)["version"].clone(), get(&other).await.map(|now| now.value)),
         (number(3), Some(account(3)))

@@ -3,10 +3,11 @@
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::OffClocks;
-use fencepost::error::{AddError, Error, UpdateError};
+use fencepost::error::{Error, UpdateError};
 use fencepost::transact::Item;
 use fencepost::{Add, Attempt, Call, Deadline, Failure, Key, Reads, Record, RetryPolicy, Table, Versioned};
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -146,7 +147,8 @@ impl Client {
             "move" => self.move_from(number, shelf, amount, call).await,
             "add or update" => {
                 // So that an update is seen in the value: it leaves an odd stock, and its number.
-                let update = |shelf: &Shelf| Ok::<_, ()>(Some(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number))));
+                let update =
+                    |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number))));
                 let changed = self.shelves.in_call(call).add_or_update(&self.first(), &change(-amount), update).await;
                 told(changed.map(|shelf| left(&shelf)), |error| {
                     if let UpdateError::Failed(failure) = error { Some(failure) } else { None }
@@ -156,7 +158,7 @@ impl Client {
                 // Only the shelf 0 is told of.
                 Ok(added) if shelf == 0 => Told::Applied(left(&added.item.expect("nobody deletes a shelf"))),
                 Ok(_) => Told::Added,
-                Err(AddError::Failed(failure)) => by_failure(&failure),
+                Err(UpdateError::Failed(failure)) => by_failure(&failure),
                 Err(_) => Told::NotApplied,
             },
         }

@@ -9,6 +9,7 @@ use fencepost::{Call, Deadline, Failure, ItemVersion, Key, Reads, Record, RetryP
 use judges::cycles::{List, Told};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -164,7 +165,7 @@ impl Client {
         let append = |now: &Entries| {
             let append = Some(Append { makes: None });
             note(lists, list, Touched { read: now.entries.clone(), at: None, append });
-            Ok::<_, ()>(Some(now.plus(number)))
+            Ok::<_, Infallible>(Some(now.plus(number)))
         };
         match self.table.in_call(call).update_with_retry(&self.key(list), append).await {
             Ok(written) => {
@@ -257,7 +258,7 @@ impl Client {
         }
         let without = |now: &Entries| {
             let kept = now.entries.iter().copied().filter(|entry| *entry != number);
-            Ok::<_, ()>(Some(Entries { entries: kept.collect() }))
+            Ok::<_, Infallible>(Some(Entries { entries: kept.collect() }))
         };
         let long = Call::new(Deadline::within(Duration::from_mins(3)));
         let taken = self.table.in_call(&long).update_with_retry(&self.key(one), without).await;

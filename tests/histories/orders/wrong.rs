@@ -2,9 +2,9 @@
 
 use super::plan::Plan;
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
-use fencepost::error::{CreateError, Error, UpdateError};
+use fencepost::error::{Error, UpdateError};
 use fencepost::http::{Items, Problem, Response};
-use fencepost::{Call, Key, Reads, Record, Store, Table, Transactions, Versioned};
+use fencepost::{Call, Exists, Key, Reads, Record, Store, Table, Transactions, Versioned};
 use functions::inventory::adjustment::decide_adjust;
 use functions::place_order::order::{Line, Order, Placement, decide_place};
 use functions::product::Product;
@@ -58,8 +58,8 @@ impl Wrong {
         };
         match self.notes.in_call(call).create(&record, &Note { answer: answer.clone() }).await {
             Ok(_) => Ok(answer),
-            Err(CreateError::Exists(note)) => Ok(note.value.answer.replayed()),
-            Err(CreateError::Failed(failure)) => Err(Problem::from_keyed(failure)),
+            Err(Error::Refused(Exists(note))) => Ok(note.value.answer.replayed()),
+            Err(Error::Failed(failure)) => Err(Problem::from_keyed(failure)),
         }
     }
 

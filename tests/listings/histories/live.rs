@@ -9,6 +9,7 @@ use crate::listings::messages::{
 use fencepost::table::{Page, Sort};
 use fencepost::{ItemVersion, Key, Query, Record, Table};
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::fmt::{self, Debug};
 use std::ops::AddAssign;
 
@@ -92,7 +93,7 @@ impl History {
             self.deleted.insert(at);
             self.seen.deletes += 1;
         } else {
-            let decide = |_: &Message| Ok::<_, ()>(Some(value.clone()));
+            let decide = |_: &Message| Ok::<_, Infallible>(Some(value.clone()));
             let changed = self.table.update_with_retry(&key, decide).await;
             let changed = changed.map_err(|error| error.to_string())?;
             self.live.insert(at, (changed.value, changed.at));

@@ -3,10 +3,9 @@
 
 #[cfg(test)]
 mod tests {
-    use fencepost::error::{AddError, CreateError, DeleteError, Error, IdempotencyError, UpdateError};
-    use fencepost::error::{Failure, Source, VersionedUpdateError};
-    use fencepost::lease::{AcquireError, InvalidTerms, LeaseError, LeaseTerms, WorkError};
-    use fencepost::timestamp::{InvalidTimestamp, Timestamp};
+    use fencepost::lease::LeaseTerms;
+    use fencepost::timestamp::Timestamp;
+    use fencepost::{Error, Failure, IdempotencyError, Source, UpdateError, VersionError};
     use fencepost::{Add, Record, Store, Table};
     use serde::{Deserialize, Serialize};
     use std::time::Duration;
@@ -62,20 +61,17 @@ mod tests {
         }
         let failure = || Failure::Contention { attempts: 3 };
         for said in [
-            sentence(CreateError::<Account>::Failed(failure())),
-            sentence(UpdateError::<String>::Failed(failure())),
-            sentence(VersionedUpdateError::<Account, String>::Failed(failure())),
-            sentence(DeleteError::<Account>::Failed(failure())),
+            sentence(failure()),
             sentence(Error::<String>::Failed(failure())),
+            sentence(UpdateError::<String>::Failed(failure())),
+            sentence(VersionError::<Account, String>::Failed(failure())),
             sentence(IdempotencyError::<String>::Failed(failure())),
-            sentence(AddError::<Account>::Failed(failure())),
-            sentence(AcquireError::Failed(failure())),
-            sentence(LeaseError::Failed(failure())),
-            sentence(WorkError::Failed(failure())),
         ] {
             assert!(said.starts_with("nothing was applied: 3 attempts"), "{said}");
         }
-        assert!(sentence(InvalidTerms::TooLong).contains("24 h"));
-        assert!(sentence(InvalidTimestamp).contains("2026-03-07"));
+        let too_long = LeaseTerms::new(Duration::from_hours(25)).expect_err("more than a day");
+        assert!(sentence(too_long).contains("24 h"));
+        let no_time = "yesterday".parse::<Timestamp>().expect_err("no timestamp");
+        assert!(sentence(no_time).contains("2026-03-07"));
     }
 }

@@ -37,7 +37,7 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// let told = explain(&row, settings, Timestamp::from_rfc3339("2026-03-07T10:00:00Z")?);
 /// assert_eq!(told.kind, Kind::Foreign);
 /// assert_eq!(told.sentences[0], "Another program wrote this row. Its version `version` is 7.");
-/// # Ok::<(), fencepost::timestamp::InvalidTimestamp>(())
+/// # Ok::<(), fencepost::InvalidValue>(())
 /// ```
 #[must_use]
 pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> Explanation {
