@@ -314,7 +314,7 @@ async fn an_add_that_is_refused_for_other_values_starts_from_them_and_one_out_of
         match added {
             Ok(added) => assert_eq!(added.item.map(|item| item.value), result.map(account)),
             Err(UpdateError::Refused(NotAdded::OutOfRange(current))) => {
-                assert_eq!((current.value, result), (account(57), None))
+                assert_eq!((current.value, result), (account(57), None));
             }
             Err(other) => panic!("{other}"),
         }

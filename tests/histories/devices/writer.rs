@@ -269,9 +269,9 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
     let transactions = transactions.in_call(call);
     let landed = transactions.transact_with_retry(reads, |attempt| {
         match attempt.get(ledger)? {
-            None if attempt.knows(ledger) => return Err(Error::Refused(Told::SawNothing)),
+            None if attempt.knows(ledger) => return Err(Error::Refused(Box::new(Told::SawNothing))),
             Some(current) if !current.value.clone().into().added(number).is_right() => {
-                return Err(Error::Refused(Told::OutOfRange(current.at, current.value.into())));
+                return Err(Error::Refused(Box::new(Told::OutOfRange(current.at, current.value.into()))));
             }
             _ => attempt.add(ledger, &add(number))?,
         }
@@ -283,7 +283,8 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
         Ok(Told::Landed)
     });
     match landed.await {
-        Ok(told) | Err(Error::Refused(told)) => told,
+        Ok(told) => told,
+        Err(Error::Refused(told)) => *told,
         Err(Error::Failed(failure)) => by_failure(&failure),
     }
 }
