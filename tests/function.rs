@@ -14,8 +14,7 @@ use std::time::Duration;
 fn patient(store: &Store) -> Store {
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(10);
-    (policy.hedge_after, policy.min_send_limit) = (long, long);
-    (policy.send_limit, policy.max_send_limit) = (long, long);
+    (policy.hedge_after, policy.send_limit) = (long, long);
     store.with_policy(policy)
 }
 

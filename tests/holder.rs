@@ -91,8 +91,7 @@ fn store(clock: PathBuf) -> Store {
     };
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(10);
-    (policy.hedge_after, policy.min_send_limit) = (long, long);
-    (policy.send_limit, policy.max_send_limit) = (long, long);
+    (policy.hedge_after, policy.send_limit) = (long, long);
     Store::new(&fencepost::lambda::client_from_env())
         .with_clock(Clock::new(now))
         .with_policy(policy)

@@ -2,9 +2,10 @@
 
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::Engine;
+use fencepost::testing::slow_round_trips;
 use fencepost::{
-    Add, Call, Deadline, Failure, ItemVersion, Key, NotAdded, Number, Record, RetryPolicy, Rng, Settings, Store, Table,
-    UpdateError, Versioned,
+    Add, Call, Deadline, Failure, ItemVersion, Key, NotAdded, Number, Record, Rng, Settings, Store, Table, UpdateError,
+    Versioned,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -340,8 +341,7 @@ async fn an_add_that_spreads_out_leaves_time_for_itself() {
     let (engine, key, at) = with_shelf().await;
     rivals(&engine, 4);
     let client = client_that(&engine, |_| Way::Answered(100));
-    let mut policy = RetryPolicy::default();
-    policy.max_round_trip = Duration::from_millis(100); // so the longest pause is 400 ms
+    let policy = slow_round_trips(Duration::from_millis(100)); // so the longest pause is 400 ms
     let store = Store::new(&client).with_policy(policy).with_rng(Rng::new(|| u64::MAX));
     let call = Call::new(Deadline::within(Duration::from_millis(600)));
     let added = store.table::<Shelf>(TABLE).in_call(&call).add(&key, &stock(1).seen(at)).await.expect("in time");

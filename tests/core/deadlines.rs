@@ -303,8 +303,7 @@ pub(super) async fn is_unavailable_at(endpoint: &str, http_client: SharedHttpCli
     let asleep = store(&Client::from_conf(config), asleep_after_the_first_send(), || 7);
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(1);
-    (policy.hedge_after, policy.min_send_limit) = (long, long);
-    (policy.send_limit, policy.max_send_limit) = (long, long);
+    (policy.hedge_after, policy.send_limit) = (long, long);
     let table: Table<Account> = asleep.with_policy(policy).table(TABLE);
     let call = Call::new(Deadline::within(long * 5));
     let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("unreachable");

@@ -5,7 +5,7 @@ use super::outcome::{Acquired, LeaseHeld};
 use super::row::Lease;
 use super::terms::LeaseTerms;
 use crate::error::Error;
-use crate::retry::{Deadline, fraction};
+use crate::retry::{Deadline, MIN_SEND_TIME, fraction};
 use std::time::Duration;
 
 /// The part of a lease length over which waiting callers are spread after the end of the lease: a twentieth.
@@ -43,8 +43,7 @@ impl Leases {
             let waited = timeout.saturating_sub(deadline.remaining());
             let pause = looks.pause(waited, self.free_in(held.until), self.sender().rng.next_u64());
             // The next look needs time for its answer within the call, perhaps after a resend.
-            let too_late = call.deadline().remaining()
-                < pause.saturating_add(self.sender().policy.min_send_time.saturating_mul(2));
+            let too_late = call.deadline().remaining() < pause.saturating_add(MIN_SEND_TIME.saturating_mul(2));
             if pause >= deadline.remaining() || too_late {
                 return Err(Error::Refused(held));
             }

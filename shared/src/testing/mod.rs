@@ -9,7 +9,9 @@ mod requests;
 mod rows;
 
 use crate::protocol::item::Attributes;
+use crate::retry::RetryPolicy;
 use crate::table::Add;
+use std::time::Duration;
 
 #[cfg(feature = "http")]
 pub use answers::{RecordSays, answer_of_record, record_of_answer};
@@ -33,6 +35,12 @@ pub use crate::protocol::settle::{
     After, Facts, StepBurn, StepKind, after, anchors_of, burn_helps, burn_of_step, is_in_window, writes_to,
 };
 pub use crate::table::add::Stand;
+
+/// The default policy, but its pauses assume round trips up to this long.
+#[must_use]
+pub fn slow_round_trips(longest: Duration) -> RetryPolicy {
+    RetryPolicy { max_round_trip: longest, ..RetryPolicy::default() }
+}
 
 /// How an item stands to an add that it refused. `passed` says that the row has left the window.
 #[must_use]
