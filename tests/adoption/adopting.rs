@@ -7,6 +7,7 @@ use super::world::{
 };
 use crate::harness::engine::{Engine, is_read};
 use fencepost::error::UpdateError;
+use fencepost::testing::add_or_update;
 use fencepost::{Add, Failure, Incarnation, NotAdded, Store, Table, Version, VersionError};
 use serde_json::{Value, json};
 
@@ -47,10 +48,10 @@ async fn change<S: Setup>(engine: &Engine, table: &Table<Account<S>>, change: Ch
         Change::Add => table.add(&key, &add(1000)).await.expect("within the bounds").at.version,
         Change::AddOrUpdate => {
             let refuse = |_: &Account<S>| Err(());
-            table.add_or_update(&key, &add(1000), refuse).await.expect("within the bounds").version()
+            add_or_update(table, &key, &add(1000), refuse).await.expect("within the bounds").version()
         }
         Change::UpdateInsteadOfAdd => {
-            table.add_or_update(&key, &add(5), deposit(7)).await.expect("an account").version()
+            add_or_update(table, &key, &add(5), deposit(7)).await.expect("an account").version()
         }
         Change::Delete => table.delete(&key).await.expect("an account"),
         Change::DeleteAtVersion => table.delete_at_version(&key, at).await.expect("that version"),

@@ -2,8 +2,8 @@
 
 use super::adopting::VERSIONS;
 use super::world::{
-    Account, Alone, KEY, Kept, Setup, Shared, TABLE, account, accounts, call, client_that_loses_the_first, engine,
-    foreign, foreign_save, foreign_update, key, number, put, row, with_foreign,
+    Account, Alone, KEY, Kept, Setup, Shared, TABLE, account, accounts, client_that_loses_the_first, engine, foreign,
+    foreign_save, foreign_update, key, number, put, row, with_foreign,
 };
 use crate::harness::engine::Engine;
 use fencepost::http::{CreateRequest, Items};
@@ -78,7 +78,7 @@ async fn keyed(applied: bool, meanwhile: fn(&Engine)) -> (Engine, [(u16, Option<
         let store = Store::new(&client);
         let items = Items::with_idempotency(store.table::<Account<Shared>>(TABLE), store.idempotency("Records"));
         let claim = Some(IdempotencyClaim::new(&["caller", "key"], &["payload"]));
-        let answer = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }, &call()).await;
+        let answer = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }).await;
         let answer = answer.unwrap_or_else(fencepost::http::Problem::into_response);
         answers.push((answer.status(), answer.body().map(str::to_owned)));
     }
@@ -105,7 +105,7 @@ async fn a_keyed_create_on_a_key_that_another_program_took_is_refused() {
     let store = Store::new(&engine.client());
     let items = Items::with_idempotency(store.table::<Account<Shared>>(TABLE), store.idempotency("Records"));
     let claim = Some(IdempotencyClaim::new(&["caller", "key"], &["payload"]));
-    let refused = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }, &call()).await;
+    let refused = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }).await;
     let refused = refused.expect_err("a taken key").into_response();
     assert_eq!((refused.status(), row(&engine)), (409, foreign(50, Some(7))));
 }

@@ -2,8 +2,8 @@
 
 use super::adopting::VERSIONS;
 use super::world::{
-    Account, Alone, Setup, Shared, accounts, call, deposit, foreign, foreign_save, foreign_update, get, key, put, row,
-    set, update, with_foreign,
+    Account, Alone, Setup, Shared, accounts, deposit, foreign, foreign_save, foreign_update, get, key, put, row, set,
+    update, with_foreign,
 };
 use crate::harness::engine::Engine;
 use fencepost::http::{ChangeRequest, DeleteRequest, IfMatch, IfNoneMatch, Items, Preconditions, Problem, Validator};
@@ -147,18 +147,18 @@ async fn if_match_answers_412_after_a_change_of_another_program_and_200_before_i
             }
             let deposit = |account: &Account<Shared>| deposit(1)(account).map_err(Problem::from);
             let preconditions = Preconditions { if_match: IfMatch::None, if_none_match: IfNoneMatch::None };
-            let shown = items.get("a-1", &preconditions, &call()).await.expect("an account");
+            let shown = items.get("a-1", &preconditions).await.expect("an account");
             let etag = shown.headers().iter().find(|(name, _)| name.eq_ignore_ascii_case("etag")).expect("a tag");
             let tag = ItemVersion::from_etag(&etag.1).expect("a tag of this crate");
             assert_eq!(tag.incarnation.is_foreign(), !is_adopted);
 
             change.does(&engine);
-            assert_eq!(status(items.change("a-1", &at(tag), &call(), deposit).await), 412);
+            assert_eq!(status(items.change("a-1", &at(tag), deposit).await), 412);
             let delete = DeleteRequest { if_match: IfMatch::Tag(tag) };
-            assert_eq!(status(items.delete("a-1", delete, &call()).await), 412);
+            assert_eq!(status(items.delete("a-1", delete).await), 412);
             let current = self::tag(items.table()).await;
-            assert_eq!(status(items.change("a-1", &at(current), &call(), deposit).await), 200);
-            assert_eq!(status(items.change("a-1", &at(current), &call(), deposit).await), 412);
+            assert_eq!(status(items.change("a-1", &at(current), deposit).await), 200);
+            assert_eq!(status(items.change("a-1", &at(current), deposit).await), 412);
         }
     }
 }

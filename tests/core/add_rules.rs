@@ -5,6 +5,7 @@ use super::add::{Shelf, TABLE, rivals, row, stock, stock_of, with_shelf};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, leave_out};
+use fencepost::testing::add_or_update;
 use fencepost::{Failure, ItemVersion, NotAdded, Store, Table, UpdateError, Version};
 use serde_json::{Value, json};
 use std::convert::Infallible;
@@ -59,7 +60,7 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
         Ok::<_, Infallible>(Some(shelf.clone()))
     };
     let table: Table<Shelf> = Store::new(&client).table(TABLE);
-    let changed = table.add_or_update(&key, &stock(-60).seen(at), decide).await;
+    let changed = add_or_update(&table, &key, &stock(-60).seen(at), decide).await;
     let changed = changed.expect("the add was applied");
     assert_eq!((changed.value.stock, changed.version().get()), (40, 3), "told is what was stored");
     assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (40, json!("3")));

@@ -8,7 +8,7 @@ use fencepost::http::{
 use fencepost::idempotency::{Idempotency, IdempotencyClaim};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
-    Add, Attempt, Call, Error, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, Reads, Record, Store, Table,
+    Add, Attempt, Error, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, Reads, Record, Store, Table,
     Transactions,
 };
 use serde::{Deserialize, Serialize};
@@ -56,19 +56,13 @@ fn of_the_newest(table: &LwwTable<Leader>, key: &Key, instance: &OrderKey) {
     is_send(table.delete(key, instance));
 }
 
-fn of_http_items(
-    items: &Items<Room>,
-    create: &CreateRequest,
-    change: &ChangeRequest,
-    delete: DeleteRequest,
-    call: &Call,
-) {
+fn of_http_items(items: &Items<Room>, create: &CreateRequest, change: &ChangeRequest, delete: DeleteRequest) {
     let preconditions = Preconditions { if_match: IfMatch::None, if_none_match: IfNoneMatch::None };
     let decide = |room: &Room| Ok::<_, Problem>(Some(room.clone()));
-    is_send(items.get("a", &preconditions, call));
-    is_send(items.create("a", &Room { seats: 1 }, create, call));
-    is_send(items.change("a", change, call, decide));
-    is_send(items.delete("a", delete, call));
+    is_send(items.get("a", &preconditions));
+    is_send(items.create("a", &Room { seats: 1 }, create));
+    is_send(items.change("a", change, decide));
+    is_send(items.delete("a", delete));
 }
 
 #[derive(Clone, Serialize, Deserialize, Record)]

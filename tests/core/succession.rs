@@ -6,6 +6,7 @@ use crate::harness::engine::{Engine, number};
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
 use fencepost::error::{Error, UpdateError};
+use fencepost::testing::add_or_update;
 use fencepost::{Add, Failure, Reads, Record, Settings, Store, Table, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -227,7 +228,7 @@ async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
     let halve =
         |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
     let take = Add::to("stock", -60).within(0..=1000);
-    let changed = shelves.add_or_update("a-1", &take, halve).await;
+    let changed = add_or_update(&shelves, &"a-1".into(), &take, halve).await;
     let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
     told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
 }

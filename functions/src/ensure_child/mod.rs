@@ -93,7 +93,8 @@ pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call)
         }
         Route::Get => {
             let preconditions = request.read_preconditions()?;
-            app.children.get(&child_id(parent.as_str(), parse_uid(request)?.as_str()), &preconditions, call).await
+            let id = child_id(parent.as_str(), parse_uid(request)?.as_str());
+            app.children.in_call(call).get(&id, &preconditions).await
         }
     }
 }

@@ -119,7 +119,7 @@ pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call)
         Route::List => list(app, &parse_listing(request)?, call).await,
         Route::Get => {
             let id = request.id("orderId")?;
-            app.orders.get(&id, &request.read_preconditions()?, call).await
+            app.orders.in_call(call).get(&id, &request.read_preconditions()?).await
         }
         Route::Cancel => {
             let id = request.id("orderId")?;

@@ -22,7 +22,7 @@ mod validator;
 pub use axum::{IdempotencyKey, Invocation};
 #[cfg(feature = "lambda")]
 pub(crate) use axum::{NotDecoded, Told};
-pub use items::{AddPlan, ChangeRequest, CreateRequest, DeleteRequest, Items, Resource};
+pub use items::{ChangeRequest, CreateRequest, DeleteRequest, Items, Resource};
 pub use preconditions::{IfMatch, IfNoneMatch, Preconditions};
 pub use problem::Problem;
 pub use request::{Body, Fields, Id, Ip, MAX_BODY, Query, Request};

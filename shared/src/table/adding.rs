@@ -100,7 +100,8 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// See [`Table::update_with_retry`]. [`UpdateError::NotFound`] also says that the add was applied and the item was
     /// deleted after it.
-    pub async fn add_or_update<R>(
+    #[cfg_attr(not(any(feature = "http", feature = "testing")), expect(dead_code, reason = "only `http` needs it"))]
+    pub(crate) async fn add_or_update<R>(
         &self,
         key: impl Into<Key>,
         add: &Add,

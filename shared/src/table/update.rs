@@ -46,8 +46,8 @@ impl<T: Record> Table<T> {
 
     /// The item as this client saw it last, if the table [remembers items](Table::remembering_items). Sends nothing. The
     /// item may be out of date.
-    #[must_use]
-    pub fn last_seen(&self, key: impl Into<Key>) -> Option<Versioned<T>> {
+    #[cfg_attr(not(any(feature = "http", feature = "testing")), expect(dead_code, reason = "only `http` needs it"))]
+    pub(crate) fn last_seen(&self, key: impl Into<Key>) -> Option<Versioned<T>> {
         let row = self.raw.remembered(&Self::key_attributes(&key.into()).ok()?)?;
         Self::decode(&row).ok().flatten()
     }

@@ -8,9 +8,11 @@ mod cursors;
 mod requests;
 mod rows;
 
+use crate::error::UpdateError;
 use crate::protocol::item::Attributes;
 use crate::retry::RetryPolicy;
-use crate::table::Add;
+use crate::table::{Add, Key, Record, Table};
+use crate::version::Versioned;
 use std::time::Duration;
 
 #[cfg(feature = "http")]
@@ -40,6 +42,25 @@ pub use crate::table::add::Stand;
 #[must_use]
 pub fn slow_round_trips(longest: Duration) -> RetryPolicy {
     RetryPolicy { max_round_trip: longest, ..RetryPolicy::default() }
+}
+
+/// Adds, and changes the item by the decision instead if the item refuses the add, as the routes of `http` do.
+///
+/// # Errors
+/// See [`Table::update_with_retry`].
+pub async fn add_or_update<T: Record, R>(
+    table: &Table<T>,
+    key: &Key,
+    add: &Add,
+    decide: impl Fn(&T) -> Result<Option<T>, R>,
+) -> Result<Versioned<T>, UpdateError<R>> {
+    table.add_or_update(key, add, decide).await
+}
+
+/// The item as this client saw it last, if the table remembers items.
+#[must_use]
+pub fn last_seen<T: Record>(table: &Table<T>, key: &Key) -> Option<Versioned<T>> {
+    table.last_seen(key)
 }
 
 /// How an item stands to an add that it refused. `passed` says that the row has left the window.

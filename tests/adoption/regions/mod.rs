@@ -62,7 +62,7 @@ async fn idempotency_keys_are_refused_with_a_sentence_before_anything_is_sent() 
     let items = Items::with_idempotency(table.clone(), table.store().idempotency("Records"));
     let request = ChangeRequest { if_match: IfMatch::None, claim: Some(claim) };
     let decide = |account: &Account<Regional>| deposit(1)(account).map_err(Problem::from);
-    let refused = items.change("a-1", &request, &call(), decide).await.expect_err("no transactions");
+    let refused = items.change("a-1", &request, decide).await.expect_err("no transactions");
     assert_eq!((refused.into_response().status(), engine.take_counts()), (500, (0, 0)));
 }
 

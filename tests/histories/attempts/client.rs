@@ -4,6 +4,7 @@ use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::OffClocks;
 use fencepost::error::{Error, UpdateError};
+use fencepost::testing::add_or_update;
 use fencepost::transact::Item;
 use fencepost::{Add, Attempt, Call, Deadline, Failure, Key, Reads, Record, RetryPolicy, Table, Versioned};
 use serde::{Deserialize, Serialize};
@@ -149,7 +150,7 @@ impl Client {
                 // So that an update is seen in the value: it leaves an odd stock, and its number.
                 let update =
                     |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number))));
-                let changed = self.shelves.in_call(call).add_or_update(&self.first(), &change(-amount), update).await;
+                let changed = add_or_update(&self.shelves.in_call(call), &self.first(), &change(-amount), update).await;
                 told(changed.map(|shelf| left(&shelf)), |error| {
                     if let UpdateError::Failed(failure) = error { Some(failure) } else { None }
                 })
