@@ -74,7 +74,7 @@ impl Product {
             (1..=low, Status::LowStock),
             (low.saturating_add(1)..=MAX_STOCK, Status::InStock),
         ];
-        let add = Add::to("stock", by).within(0..=MAX_STOCK).bands("status", bands);
+        let add = Add::to("stock", by, 0..=MAX_STOCK).bands("status", "stock", bands);
         add.only_if("lowStockAt", &low).set("updatedAt", &now)
     }
 }

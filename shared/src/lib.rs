@@ -60,7 +60,7 @@
 //! # struct Account { balance: u64 }
 //! async fn deposit(store: &Store, id: &str) -> Result<(), Box<dyn std::error::Error>> {
 //!     let accounts: Table<Account> = store.table("Accounts");
-//!     accounts.add(id, &Add::to("balance", 7).within(0..=1_000_000)).await?;
+//!     accounts.add(id, &Add::to("balance", 7, 0..=1_000_000)).await?;
 //!     Ok(())
 //! }
 //! ```
@@ -278,7 +278,7 @@ pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
 pub use table::{
-    Add, Added, Cursor, Exists, Index, InvalidCursor, Key, KeyPart, NotAdded, Page, Query, Record, Sort, Table,
+    Add, Added, Bounds, Cursor, Exists, Index, InvalidCursor, Key, KeyPart, NotAdded, Page, Query, Record, Sort, Table,
 };
 pub use transact::{Attempt, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};

@@ -6,6 +6,7 @@ use super::world::{
 };
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Asked, Engine};
+use fencepost::Bounds;
 use fencepost::error::UpdateError;
 use fencepost::{Add, Error, NotAdded, Number, Reads, Store, Table};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 fn add(by: i64) -> Add {
-    Add::to("balance", by).within(0..=1000)
+    Add::to("balance", by, 0..=1000)
 }
 
 /// The writes of a log, each of which must be a transaction of one step with a token. Gives the steps.
@@ -310,7 +311,7 @@ async fn an_add_that_is_refused_for_other_values_starts_from_them_and_one_out_of
         });
         let table: Table<Account<Anybody>> = Store::new(&client).table(TABLE);
         let [low, high] = ["58.5", "99.5"].map(|bound| Number::parse(bound).expect("a number"));
-        let added = table.add(&key(), &Add::to("balance", 1).from_between(&low, &high)).await;
+        let added = table.add(&key(), &Add::to("balance", 1, Bounds::before(&low, &high))).await;
         match added {
             Ok(added) => assert_eq!(added.item.map(|item| item.value), result.map(account)),
             Err(UpdateError::Refused(NotAdded::OutOfRange(current))) => {

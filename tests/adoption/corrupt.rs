@@ -48,7 +48,7 @@ async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option
     let UpdateError::Failed(deleted) = table.delete(&key).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
-    let add = Add::to("balance", 1).within(0..=100);
+    let add = Add::to("balance", 1, 0..=100);
     let UpdateError::Failed(added) = table.add(&key, &add).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
@@ -163,7 +163,7 @@ async fn a_version_that_cannot_rise_is_read_and_every_change_is_refused_before_i
         let table = accounts::<Shared>(&engine);
         let read = get(&table).await.expect("an account");
         engine.take_log();
-        let add = Add::to("balance", 1).within(0..=100);
+        let add = Add::to("balance", 1, 0..=100);
         let said = [
             super::world::update(&table, 1).await.expect_err("it cannot rise").to_string(),
             table.delete(&key()).await.expect_err("it cannot rise").to_string(),

@@ -47,7 +47,7 @@ async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), Error<()>
             }
             (Step::Check, Some(_)) => attempt.check(one)?,
             (Step::BareAdd | Step::AnchorAdd, _) => {
-                attempt.add(one, &Add::to("balance", 7).within(0..=1000))?;
+                attempt.add(one, &Add::to("balance", 7, 0..=1000))?;
             }
             (_, None) => return Err(Error::Refused(())),
         }
@@ -166,7 +166,7 @@ async fn transact_up_to(client: &Client, most: i64) -> Result<(), Error<()>> {
     let one = reads.item("one", &store.table::<Account<Alone>>(TABLE), key());
     let transactions = store.transactions();
     let done = transactions.transact_with_retry(reads, |attempt| {
-        attempt.add(one, &Add::to("balance", 7).within(0..=most))?;
+        attempt.add(one, &Add::to("balance", 7, 0..=most))?;
         Ok(())
     });
     done.await

@@ -2,6 +2,7 @@
 
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::Engine;
+use fencepost::Bounds;
 use fencepost::testing::slow_round_trips;
 use fencepost::{
     Add, Call, Deadline, Failure, ItemVersion, Key, NotAdded, Number, Record, Rng, Settings, Store, Table, UpdateError,
@@ -33,7 +34,7 @@ impl Record for Shelf {
 
 /// Takes or gives stock. Below 10, the status is `low`.
 pub fn stock(by: i64) -> Add {
-    Add::to("stock", by).within(0..=MAX).bands("status", [(0..=9, "low"), (10..=MAX, "high")])
+    Add::to("stock", by, 0..=MAX).bands("status", "stock", [(0..=9, "low"), (10..=MAX, "high")])
 }
 
 fn shelf(stock: i64) -> Shelf {
@@ -112,7 +113,7 @@ async fn what_would_pass_a_bound_is_refused_with_the_item_in_one_request() {
 async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
     let (engine, key, at) = with_shelf().await;
     for by in ["1e30", "-1e30", "1e19", "-1e100", "99999999999999999999999999999999999999"] {
-        let add = Add::to("stock", Number::parse(by).expect("a number")).seen(at);
+        let add = Add::to("stock", Number::parse(by).expect("a number"), ..).seen(at);
         let refused = table(&engine).add(&key, &add).await.expect_err("out of bounds");
         assert!(
             matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value == shelf(50)),
@@ -120,7 +121,7 @@ async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
         );
         assert_eq!(stock_of(&engine), 50, "{by}");
     }
-    let thousand = Add::to("stock", Number::parse("1e3").expect("a number")).within(0..=2000).seen(at);
+    let thousand = Add::to("stock", Number::parse("1e3").expect("a number"), 0..=2000).seen(at);
     table(&engine).add(&key, &thousand).await.expect("within the bounds");
     assert_eq!(stock_of(&engine), 1050);
 }
@@ -142,15 +143,15 @@ async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
 #[tokio::test]
 async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
     let (engine, key, _) = with_shelf().await;
-    let sell = |count: i64, most: i64| stock(-count).and_to(["counts", "sold"], count).within(0..=most);
+    let sell = |count: i64, most: i64| stock(-count).and_to(["counts", "sold"], count, 0..=most);
     let table = table(&engine);
     let sold = table.add(&key, &sell(3, 10)).await.expect("within the bounds").item.expect("an item");
     assert_eq!((sold.value.stock, sold.value.counts["sold"]), (47, 3));
     let refused = table.add(&key, &sell(8, 10)).await.expect_err("out of bounds");
     assert!(matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value.stock == 47));
-    let refused = table.add(&key, &Add::to(["counts", "lost"], 1)).await.expect_err("no such number");
+    let refused = table.add(&key, &Add::to(["counts", "lost"], 1, ..)).await.expect_err("no such number");
     assert!(matches!(refused, UpdateError::Refused(NotAdded::NotANumber(_))), "{refused:?}");
-    let refused = table.add(&key, &Add::to("status", 1)).await.expect_err("a text");
+    let refused = table.add(&key, &Add::to("status", 1, ..)).await.expect_err("a text");
     assert!(matches!(refused, UpdateError::Refused(NotAdded::NotANumber(_))), "{refused:?}");
 }
 
@@ -158,12 +159,12 @@ async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
 async fn an_add_sets_and_demands_other_attributes() {
     let (engine, key, _) = with_shelf().await;
     let table = table(&engine);
-    let first = Add::to("stock", 1).set("note", &"first").only_without("note");
+    let first = Add::to("stock", 1, ..).set("note", &"first").only_without("note");
     table.add(&key, &first).await.expect("no note yet");
     assert_eq!(row(&engine)["note"]["S"], "first");
     let refused = table.add(&key, &first).await.expect_err("there is a note");
     assert!(matches!(refused, UpdateError::Refused(NotAdded::NotAsDemanded(_))), "{refused:?}");
-    let demands = |status: &str| Add::to("stock", 1).only_if("status", &status);
+    let demands = |status: &str| Add::to("stock", 1, ..).only_if("status", &status);
     table.add(&key, &demands("high")).await.expect("as demanded");
     let refused = table.add(&key, &demands("low")).await.expect_err("not as demanded");
     assert!(matches!(refused, UpdateError::Refused(NotAdded::NotAsDemanded(_))), "{refused:?}");
@@ -174,11 +175,11 @@ async fn an_add_sets_and_demands_other_attributes() {
 async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sent() {
     let (engine, key, at) = with_shelf().await;
     for add in [
-        Add::to("price", 1),
-        Add::to("_version", 1),
-        Add::to([""; 0], 1),
+        Add::to("price", 1, ..),
+        Add::to("_version", 1, ..),
+        Add::to([""; 0], 1, ..),
         stock(1).set("price", &1),
-        Add::to("stock", 1).bands("status", Vec::<(RangeInclusive<i64>, &str)>::new()),
+        Add::to("stock", 1, ..).bands("status", "stock", Vec::<(RangeInclusive<i64>, &str)>::new()),
     ] {
         let refused = table(&engine).add(&key, &add.seen(at)).await.expect_err("not allowed");
         assert!(matches!(refused, UpdateError::Failed(Failure::InvalidRecord { .. })), "{refused:?}");
@@ -314,7 +315,7 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
 async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
     let [low, high] = ["50.5", "1000.5"].map(|bound| Number::parse(bound).expect("a number"));
     // Whether bounds of halves hold, only DynamoDB can tell.
-    for add in [stock(-51), Add::to("stock", -51).from_between(&low, &high)] {
+    for add in [stock(-51), Add::to("stock", -51, Bounds::before(&low, &high))] {
         let (engine, key, at) = with_shelf().await;
         let client = client_whose(&engine, move |engine, before, operation, body| {
             let answer = if before == 0 { lost() } else { engine.answer(operation, body) };

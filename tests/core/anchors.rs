@@ -44,7 +44,7 @@ async fn take(client: &Client, by: i64) -> Result<(), Error<i64>> {
             _ => {}
         }
         attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
-        attempt.add(account, &Add::to("balance", -by).within(0..=100))?;
+        attempt.add(account, &Add::to("balance", -by, 0..=100))?;
         Ok(())
     });
     taken.await
@@ -179,8 +179,8 @@ async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Re
     engine.take_log();
     let transactions = store.transactions();
     let moved = transactions.transact_with_retry(reads, |attempt| {
-        attempt.add(items[0], &Add::to("balance", -10).within(0..=1000))?;
-        attempt.add(items[1], &Add::to("balance", 10).within(0..=1000))?;
+        attempt.add(items[0], &Add::to("balance", -10, 0..=1000))?;
+        attempt.add(items[1], &Add::to("balance", 10, 0..=1000))?;
         Ok(())
     });
     moved.await

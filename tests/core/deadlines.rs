@@ -147,7 +147,7 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_
     let mut reads = Reads::new();
     let account = reads.item("account", &table, &key);
     let take = |attempt: &mut Attempt| {
-        attempt.add(account, &Add::to("balance", -1).within(0..=10))?;
+        attempt.add(account, &Add::to("balance", -1, 0..=10))?;
         Ok::<_, Error>(())
     };
     let refused = table.store().transactions().in_call(&call).transact_with_retry(reads, take).await;

@@ -83,7 +83,7 @@ async fn a_garbled_answer_to_an_add_or_a_transaction_is_looked_into_and_it_is_ap
         let table: Table<Account> = store.table(TABLE);
         let key = account(&table).await;
         let garbled = [garble(&db, fault, "UpdateItem", 2), garble(&db, fault, "TransactWriteItems", 2)];
-        let added = table.add(&key, &Add::to("balance", 3)).await.expect("a resend shows it");
+        let added = table.add(&key, &Add::to("balance", 3, ..)).await.expect("a resend shows it");
         assert_eq!(added.at.version.get(), 2, "{seed}: {fault}");
         let mut reads = Reads::new();
         let item = reads.item("a-1", &table, &key);

@@ -79,8 +79,8 @@ impl Deed {
         match self {
             Deed::Update => table.update_with_retry(key, put).await.map(drop).map_err(|e| e.to_string()),
             Deed::UpdateAtVersion => table.update_at_version(key, at, put).await.map(drop).map_err(|e| e.to_string()),
-            Deed::Add => add(table, &Add::to("balance", OURS)).await,
-            Deed::AddWithin => add(table, &Add::to("balance", OURS).within(0..=160)).await,
+            Deed::Add => add(table, &Add::to("balance", OURS, ..)).await,
+            Deed::AddWithin => add(table, &Add::to("balance", OURS, 0..=160)).await,
         }
     }
 }

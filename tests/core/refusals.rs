@@ -56,9 +56,9 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Err
         }
         match first {
             First::Updated => attempt.update_at(to, &Account { balance: there + amount }).map(drop)?,
-            First::AddedTo => attempt.add(to, &Add::to("balance", amount).within(0..=1000))?,
+            First::AddedTo => attempt.add(to, &Add::to("balance", amount, 0..=1000))?,
         }
-        attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
+        attempt.add(from, &Add::to("balance", -amount, 0..=1000))?;
         Ok(amount)
     });
     moved.await
@@ -286,7 +286,7 @@ async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced
         let account = reads.item("account", &accounts.fenced_by(token), "a-1");
         let transactions = store.transactions();
         let added = transactions.transact_with_retry(reads, |attempt| {
-            attempt.add(account, &Add::to("balance", 1).within(0..=1000))?;
+            attempt.add(account, &Add::to("balance", 1, 0..=1000))?;
             Ok::<_, Error>(())
         });
         added.await

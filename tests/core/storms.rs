@@ -86,7 +86,7 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
                 Err(error) => panic!("{error}"),
             }
         } else {
-            match table.in_call(&call).add(&key, &Add::to("balance", 1)).await {
+            match table.in_call(&call).add(&key, &Add::to("balance", 1, ..)).await {
                 Ok(_) => None,
                 Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("{error}"),

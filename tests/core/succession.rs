@@ -109,7 +109,7 @@ async fn take_with_note(client: &Client) -> Told<i64> {
         }
         let amount = attempt.get(account)?.map_or(0, |account| account.value.balance).min(30);
         attempt.put_if_absent(note, &Note { amount })?;
-        attempt.add(account, &Add::to("balance", -amount).within(0..=1000))?;
+        attempt.add(account, &Add::to("balance", -amount, 0..=1000))?;
         Ok(amount)
     });
     by_transaction(taken.await)
@@ -148,8 +148,8 @@ async fn move_unless_above(most: i64, client: &Client) -> Told<i64> {
             return Err(Error::Refused(()));
         }
         let amount = attempt.get(from)?.map_or(0, |account| account.value.balance).min(30);
-        attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
-        attempt.add(to, &Add::to("balance", amount).within(0..=1000))?;
+        attempt.add(from, &Add::to("balance", -amount, 0..=1000))?;
+        attempt.add(to, &Add::to("balance", amount, 0..=1000))?;
         Ok(amount)
     });
     by_transaction(taken.await)
@@ -184,7 +184,7 @@ async fn take_from_either(client: &Client) -> Told<&'static str> {
             return Err(Error::Refused(()));
         }
         attempt.put_if_absent(note, &Note { amount: 30 })?;
-        attempt.add(account, &Add::to("balance", -30).within(0..=1000))?;
+        attempt.add(account, &Add::to("balance", -30, 0..=1000))?;
         Ok(name)
     });
     by_transaction(taken.await)
@@ -227,7 +227,7 @@ async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
     let shelves: Table<Shelf> = Store::new(client).table(TABLE);
     let halve =
         |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
-    let take = Add::to("stock", -60).within(0..=1000);
+    let take = Add::to("stock", -60, 0..=1000);
     let changed = add_or_update(&shelves, &"a-1".into(), &take, halve).await;
     let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
     told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })

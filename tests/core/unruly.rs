@@ -181,7 +181,7 @@ async fn changes_accounts(table: Table<Account>, id: &'static str, changes: Arc<
         }
         let read = table.in_call(&soon()).get(id).await.expect("an answer").expect("it is there");
         assert!((at_least..=at_most).contains(&read.value.balance), "{id}: {} of {at_least}", read.value.balance);
-        match table.in_call(&soon()).add("all", &Add::to("balance", 1)).await {
+        match table.in_call(&soon()).add("all", &Add::to("balance", 1, ..)).await {
             Ok(_) => changes.acknowledged("all", 1),
             Err(error) if error.to_string().starts_with("outcome unknown") => changes.unknown("all", 1),
             Err(error) => panic!("{id}, round {round}: {error}"),

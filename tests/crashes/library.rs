@@ -108,7 +108,7 @@ impl Scene {
                 return Ok(());
             }
             attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
-            attempt.add(report, &Add::to("left", -4).within(0..=10))?;
+            attempt.add(report, &Add::to("left", -4, 0..=10))?;
             Ok(())
         });
         taken.await

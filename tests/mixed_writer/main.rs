@@ -103,7 +103,7 @@ async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
 }
 
 async fn add(items: &Table<Item>, id: &str) -> Result<(), Failure> {
-    match items.add(&key(id), &Add::to("stock", 1)).await {
+    match items.add(&key(id), &Add::to("stock", 1, ..)).await {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) => Err(failure),
         Err(error) => Err(unexpected(error)),

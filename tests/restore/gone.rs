@@ -98,7 +98,7 @@ async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes
                 Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("the counter was never deleted: {error}"),
             },
-            _ => match table.add(&key, &Add::to("count", 1)).await {
+            _ => match table.add(&key, &Add::to("count", 1, ..)).await {
                 Ok(_) => None,
                 Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("the counter was never deleted: {error}"),

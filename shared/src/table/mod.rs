@@ -6,6 +6,7 @@
 
 pub(crate) mod add;
 mod adding;
+mod bounds;
 pub(crate) mod commit;
 pub(crate) mod cursor;
 mod fields;
@@ -22,6 +23,7 @@ mod update;
 
 pub use add::{Add, AddPath, Added};
 pub use adding::NotAdded;
+pub use bounds::Bounds;
 pub use cursor::{Cursor, InvalidCursor};
 pub use handle::Table;
 pub use index::{Index, IndexScope, Projection};

@@ -199,7 +199,7 @@ async fn an_add_that_was_lost_and_is_refused_is_burned() {
     let client = client_that_loses_the_first(&engine, false, |engine| {
         super::world::set(engine, &[("balance", number(3)), ("version", number(2))]);
     });
-    let add = Add::to("balance", -7).within(0..=100).seen(at);
+    let add = Add::to("balance", -7, 0..=100).seen(at);
     let added = Store::new(&client).table::<Account<Regional>>(TABLE).add(&key(), &add).await;
     assert!(matches!(added, Err(UpdateError::Refused(NotAdded::OutOfRange(now))) if now.value.balance == 3));
     assert_eq!(

@@ -128,7 +128,7 @@ impl Worker {
 
     async fn adds(&self, item: &'static str, number: u64) {
         let began = Instant::now();
-        let add = Add::to("balance", amount(number)).within(0..=i64::MAX);
+        let add = Add::to("balance", amount(number), 0..=i64::MAX);
         let told = match self.accounts.in_call(&self.call()).add(item, &add).await {
             Ok(added) => {
                 // It may show later changes too, so the judge gets it as what another client has read.

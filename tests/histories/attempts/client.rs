@@ -240,7 +240,7 @@ impl Decisions {
 }
 
 fn change(by: i64) -> Add {
-    Add::to("stock", by).within(0..=MOST).bands("level", [(0..=4, "low"), (5..=MOST, "high")])
+    Add::to("stock", by, 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
 }
 
 fn stock(attempt: &Attempt, item: Item<Shelf>) -> Result<i64, Failure> {

@@ -352,7 +352,7 @@ impl Leader {
     async fn add(&self, token: &FencingToken, call: &Call) -> Told {
         let fenced = self.reports.fenced_by(token);
         let key = Key::from(self.scene.fenced().as_str());
-        match fenced.in_call(call).add(&key, &Add::to("added", 1).within(0..=1_000_000)).await {
+        match fenced.in_call(call).add(&key, &Add::to("added", 1, 0..=1_000_000)).await {
             Ok(_) => Told::Done,
             Err(UpdateError::NotFound) => Told::NotFound,
             Err(UpdateError::Failed(failure)) => failure.into(),

@@ -150,7 +150,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
-            "add" => match self.table.in_call(call).add(key, &Add::to("count", 1)).await {
+            "add" => match self.table.in_call(call).add(key, &Add::to("count", 1, ..)).await {
                 Ok(added) => self.applied(added.at, added.item.as_ref()),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
@@ -200,7 +200,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
             if attempt.get(tally)?.is_none() {
                 return Err(Error::Refused(Told::SawNothing));
             }
-            attempt.add(tally, &Add::to("count", 1))?;
+            attempt.add(tally, &Add::to("count", 1, ..))?;
             attempt.put_if_absent(note, &Note { by: number })?;
             Ok(Told::Landed)
         });

@@ -43,7 +43,7 @@ mod tests {
         accounts.get(key).await?;
         accounts.update_with_retry(key, raise).await?;
         accounts.update_at_version(key, at, raise).await?;
-        accounts.add(key, &Add::to("balance", 1).within(0..=10)).await?;
+        accounts.add(key, &Add::to("balance", 1, 0..=10)).await?;
         accounts.delete_at_version(key, at).await?;
         let leases = store.leases("leases");
         let mut lease = leases.acquire("k", "me", LeaseTerms::new(Duration::from_secs(10))?).await?;
