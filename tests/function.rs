@@ -4,9 +4,8 @@
 //! is different: the function waits ten minutes for each answer. A test then sees one request for each step, however
 //! slow the machine is.
 
-use fencepost::Source;
 use fencepost::lambda::{serve, serve_queue};
-use fencepost::{RetryPolicy, Store};
+use fencepost::{RetryPolicy, Source, Store};
 use functions::function::{Event, PROCESS};
 use std::time::Duration;
 

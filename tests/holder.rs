@@ -8,10 +8,9 @@
 #![allow(clippy::print_stdout, reason = "the test reads how it ended")]
 #![allow(clippy::disallowed_methods, reason = "it makes the clock of its store")]
 
-use fencepost::error::{Error, UpdateError};
+use fencepost::lease::{LeaseTerms, Unfinished};
 use fencepost::{
-    Clock, Failure, FencingToken, LeaseTerms, Reads, Record, RetryPolicy, Source, Store, Table, Transactions,
-    Unfinished,
+    Clock, Error, Failure, FencingToken, Reads, Record, RetryPolicy, Source, Store, Table, Transactions, UpdateError,
 };
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;

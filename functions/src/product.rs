@@ -1,8 +1,7 @@
 //! A product, which `inventory` and `place-order` change. Time is an argument.
 
 use crate::function::Variable;
-use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Record, Settings};
+use fencepost::{Add, Record, Settings, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The table of products.

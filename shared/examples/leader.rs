@@ -13,10 +13,8 @@
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
-use fencepost::error::UpdateError;
-use fencepost::{
-    Error, Exists, Failure, FencingToken, LeaseHeld, LeaseTerms, Record, Rng, Source, Store, Table, Unfinished,
-};
+use fencepost::lease::{LeaseHeld, LeaseTerms, Unfinished};
+use fencepost::{Error, Exists, Failure, FencingToken, Record, Rng, Source, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::sleep;

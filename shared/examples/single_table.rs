@@ -20,8 +20,7 @@ use aws_sdk_dynamodb::types::{
     ScalarAttributeType,
 };
 use aws_sdk_dynamodb::{Client, Config};
-use fencepost::table::{Index, Sort};
-use fencepost::{Error, Key, Reads, Record, Source, Store, Table};
+use fencepost::{Error, Index, Key, Reads, Record, Sort, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 

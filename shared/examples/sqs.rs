@@ -22,10 +22,10 @@
 
 use aws_config::BehaviorVersion;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message};
-use fencepost::error::IdempotencyError;
-use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Error, Failure, Reads, Record, Source, Store, Table};
+use fencepost::{
+    Answer, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Record, Source, Store, Table,
+    Timestamp,
+};
 use serde::{Deserialize, Serialize};
 use std::pin::pin;
 use std::time::Duration;

@@ -12,10 +12,9 @@
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
-use fencepost::idempotency::derived_id;
+use fencepost::lease::{Lease, LeaseTerms, Leases};
 use fencepost::{
-    Error, Exists, Failure, FencingToken, Key, Lease, LeaseTerms, Leases, Reads, Record, Source, Store, Table,
-    Transactions,
+    Error, Exists, Failure, FencingToken, Key, Reads, Record, Source, Store, Table, Transactions, derived_id,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;

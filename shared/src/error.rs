@@ -17,6 +17,9 @@ use thiserror::Error as ThisError;
 pub type Source = Box<dyn StdError + Send + Sync>;
 
 /// Why a call failed. Every variant except [`Failure::OutcomeUnknown`] proves that **nothing was applied**.
+///
+/// `Display` says what to do and never prints the source. Walk [`source`](std::error::Error::source) for the whole chain.
+/// The causes may grow: ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing them.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Failure {
@@ -166,7 +169,7 @@ pub enum VersionError<T, R = Infallible> {
 }
 
 /// Why a change with an idempotency key returned no answer: [`Idempotency::change`](crate::Idempotency::change),
-/// [`Leases::acquire_once`](crate::Leases::acquire_once).
+/// [`Leases::acquire_once`](crate::lease::Leases::acquire_once).
 #[derive(Debug, ThisError)]
 pub enum IdempotencyError<R = Infallible> {
     /// The key was used for a request with another payload. Nothing was written. Use a new key.

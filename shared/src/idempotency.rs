@@ -5,7 +5,7 @@
 //! - An item that the request creates gets an id derived from the caller and the key ([`derived_id`]). The second
 //!   create collides with the first.
 //! - Any other change commits a record with its answer in the same transaction as its effect ([`Idempotency::change`]).
-//!   Both are committed or neither, and the record holds the first answer. It counts for [`RETENTION`].
+//!   Both are committed or neither, and the record holds the first answer. It counts for 25 hours.
 
 use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError};
@@ -21,10 +21,6 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// How long a record counts: the promised 24 hours, and one more hour for clocks that differ and for a repeat that was
-/// sent in time and arrives late.
-pub const RETENTION: Duration = Duration::from_hours(24 + 1);
-
 /// The bytes of a digest that make an id: 192 bits, so that two ids never collide by chance.
 const ID_BYTES: usize = 24;
 
@@ -32,7 +28,7 @@ const ID_BYTES: usize = 24;
 /// nothing about the parts. It has 32 characters that may stand in a path (RFC 4648, section 5).
 ///
 /// ```
-/// use fencepost::idempotency::derived_id;
+/// use fencepost::derived_id;
 ///
 /// let id = derived_id(&["order", "arn:aws:iam::123456789012:role/shop", "user-1", "key-1"]);
 /// assert_eq!(id.len(), 32);
@@ -55,13 +51,16 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 
 /// Changes that are made once per request. [`Store::idempotency`] makes it; copies are cheap.
 ///
+/// A request that is repeated has one effect, even if another process handles the repeat hours later. The record with the answer
+/// is committed in the same transaction as the effect, so there is no state "in progress" that a crash would leave wrong. A
+/// request that only creates an item needs no record: with an id from [`derived_id`], the second create collides with the
+/// first.
+///
 /// `A` is the answer that a repeat gets again. It can be any serialisable value, so a consumer of a queue can use this
 /// as well as an HTTP function.
 ///
 /// ```
-/// use fencepost::error::IdempotencyError;
-/// use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
-/// use fencepost::{Error, Reads, Record, Table};
+/// use fencepost::{Answer, Error, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Record, Table};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
@@ -218,7 +217,7 @@ pub(crate) enum Lookup<A> {
 
 /// The record of a change: the request, and its answer.
 ///
-/// It holds only a hash of the request, and the whole answer, for [`RETENTION`].
+/// It holds only a hash of the request, and the whole answer, for [`IdempotencyClaim::RETENTION`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IdempotencyRecord<A> {
@@ -236,7 +235,11 @@ impl<A: Serialize + DeserializeOwned> Record for IdempotencyRecord<A> {
 
 impl<A> IdempotencyRecord<A> {
     fn new(payload: String, answer: A, now: SystemTime) -> Self {
-        IdempotencyRecord { payload, answer: Kept::Answer(answer), expires_at: epoch_seconds(now + RETENTION) }
+        IdempotencyRecord {
+            payload,
+            answer: Kept::Answer(answer),
+            expires_at: epoch_seconds(now + IdempotencyClaim::RETENTION),
+        }
     }
 
     /// The meaning of this record for a request with this payload. An expired record does not count, because TTL
@@ -290,6 +293,10 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
+    /// How long a record counts: the promised 24 hours, and one more hour for clocks that differ and for a repeat that was
+    /// sent in time and arrives late.
+    pub const RETENTION: Duration = Duration::from_hours(24 + 1);
+
     /// Creates the claim of a request.
     ///
     /// `scope` says where the key is unique, such as caller, route and key. `payload` is the rest of the request, in

@@ -68,7 +68,8 @@
 //! A leader works as long as it holds a lease, and writes under the token of the lease:
 //!
 //! ```
-//! # use fencepost::{LeaseTerms, Record, Store, Table};
+//! # use fencepost::lease::LeaseTerms;
+//! # use fencepost::{Record, Store, Table};
 //! # use serde::{Deserialize, Serialize};
 //! # #[derive(Serialize, Deserialize, Record)]
 //! # #[record(key = "accountId")]
@@ -136,10 +137,10 @@
 //! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict |
 //! | the same with [`Attempt::add`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; adds demand no version | 1 transaction, + 1 per conflict or refused add |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
-//! | [`LwwTable::register`], [`LwwTable::delete`] | a key whose newest instance wins | 1 write |
-//! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | a lease and its fencing token | 1 write |
+//! | [`LwwTable::register`](lww::LwwTable::register), [`LwwTable::delete`](lww::LwwTable::delete) | a key whose newest instance wins | 1 write |
+//! | [`Leases::acquire`](lease::Leases::acquire), [`Leases::renew`](lease::Leases::renew), [`Leases::release`](lease::Leases::release) | a lease and its fencing token | 1 write |
 //!
-//! [`LwwTable`] and [`Leases`] name the cases in which they promise less than the first table.
+//! [`lww`] and [`lease`] name the cases in which they promise less than the first table.
 //!
 //! An add sends one more write if its window has passed, if it guessed a band wrong, or if it must be burned after a
 //! lost answer. A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself,
@@ -221,28 +222,28 @@
 //!
 //! # Contents, in reading order
 //!
-//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`], `names`, `layout`: small files
+//! 1. `version`, `timestamp`, `clock`, `retry`, `call`, `error`, `fencing_token`, `names`, `layout`: small files
 //!    that depend on no later part. `layout` is how a table is set up beside its values.
 //! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define what is stored, and `condition` has all
 //!    expression text. `send` sends one request and says what its answer proves. `judge` finds out what became of a
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
 //!    rows that the client saw last.
 //! 3. [`Store`]: one client, and the settings for its requests.
-//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]; listings; and all rows, after a restore.
-//!    [`transact`]: many items. [`idempotency`]: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]:
+//! 4. `table`: one item, by decisions or by adds, which take a `number`; listings; and all rows, after a restore.
+//!    `transact`: many items. `idempotency`: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]:
 //!    the newest instance wins.
 //! 5. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!
 //! Dependencies point in one direction only: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} ->
 //! Store -> protocol -> small files`. Nothing below `http` knows HTTP, and nothing below `lambda` knows Lambda.
 
-pub mod call;
-pub mod clock;
-pub mod error;
-pub mod fencing_token;
+mod call;
+mod clock;
+mod error;
+mod fencing_token;
 #[cfg(feature = "http")]
 pub mod http;
-pub mod idempotency;
+mod idempotency;
 #[cfg(feature = "json")]
 pub mod json;
 #[cfg(feature = "lambda")]
@@ -252,35 +253,35 @@ pub mod lease;
 pub mod lww;
 pub mod maintenance;
 mod names;
-pub mod number;
+mod number;
 mod protocol;
-pub mod retry;
+mod retry;
 mod store;
-pub mod table;
+mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
-pub mod timestamp;
-pub mod transact;
-pub mod version;
+mod timestamp;
+mod transact;
+mod version;
 
 pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
 pub use error::{Error, Failure, IdempotencyError, InvalidValue, Source, UpdateError, VersionError};
 pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
-pub use idempotency::{Answer, Idempotency, IdempotencyClaim};
+pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
 pub use layout::{Settings, WithoutTtl};
-pub use lease::{Lease, LeaseHeld, LeaseLost, LeaseTerms, Leases, NotHeldAt, Unfinished};
-pub use lww::{LwwRecord, LwwTable};
 pub use names::Names;
 pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
 pub use table::{
-    Add, Added, Bounds, Cursor, Exists, Index, InvalidCursor, Key, KeyPart, NotAdded, Page, Query, Record, Sort, Table,
+    Add, AddPath, Added, Bounds, Cursor, Exists, Index, IndexScope, InvalidCursor, Key, KeyPart, Listed, NotAdded,
+    Page, PageStream, Pages, Projection, Query, Record, Sort, Table,
 };
-pub use transact::{Attempt, Reads, Transactions};
+pub use timestamp::Timestamp;
+pub use transact::{Attempt, Item, Reads, Required, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
 /// Compiles the examples of the README of this crate.

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 /// with exactly three decimals.
 ///
 /// ```
-/// use fencepost::timestamp::Timestamp;
+/// use fencepost::Timestamp;
 /// let moment: Timestamp = "2026-03-07T10:00:00.000Z".parse()?;
 /// assert_eq!(moment.to_string(), "2026-03-07T10:00:00.000Z");
 /// # Ok::<(), fencepost::InvalidValue>(())
@@ -36,7 +36,7 @@ impl Timestamp {
     /// would become another moment.
     ///
     /// ```
-    /// use fencepost::timestamp::Timestamp;
+    /// use fencepost::Timestamp;
     /// let moment = Timestamp::from_rfc3339("2026-03-07T12:00:00+02:00")?;
     /// assert_eq!(moment.to_string(), "2026-03-07T10:00:00.000Z");
     /// # Ok::<(), fencepost::InvalidValue>(())

@@ -6,9 +6,8 @@ use super::world::{
     put, row, set, update, with_foreign,
 };
 use crate::harness::engine::{Engine, is_read};
-use fencepost::error::UpdateError;
 use fencepost::testing::add_or_update;
-use fencepost::{Add, Failure, Incarnation, NotAdded, Store, Table, Version, VersionError};
+use fencepost::{Add, Failure, Incarnation, NotAdded, Store, Table, UpdateError, Version, VersionError};
 use serde_json::{Value, json};
 
 /// The versions of a row that another program wrote: none yet, 0 and any other.

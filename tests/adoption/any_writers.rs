@@ -6,9 +6,7 @@ use super::world::{
 };
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Asked, Engine};
-use fencepost::Bounds;
-use fencepost::error::UpdateError;
-use fencepost::{Add, Error, NotAdded, Number, Reads, Store, Table};
+use fencepost::{Add, Bounds, Error, NotAdded, Number, Reads, Store, Table, UpdateError};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -6,8 +6,7 @@ use super::world::{
     Account, Alone, KEY, Setup, Shared, TABLE, account, accounts, deposit, engine, foreign, get, key, number, put, row,
 };
 use crate::harness::engine::Engine;
-use fencepost::error::{Error, UpdateError};
-use fencepost::{Add, Failure, Reads, Table};
+use fencepost::{Add, Error, Failure, Reads, Table, UpdateError};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};

@@ -6,8 +6,7 @@ use super::world::{
 };
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
-use fencepost::error::UpdateError;
-use fencepost::{Add, Error, Exists, Failure, ItemVersion, NotAdded, Store, Table, VersionError};
+use fencepost::{Add, Error, Exists, Failure, ItemVersion, NotAdded, Store, Table, UpdateError, VersionError};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 

@@ -7,8 +7,7 @@ use super::world::{
 };
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
-use fencepost::error::Error;
-use fencepost::{Add, Failure, Reads, Store, Table};
+use fencepost::{Add, Error, Failure, Reads, Store, Table};
 use serde_json::{Value, json};
 
 /// What a transaction does with the account. Beside it, it creates another one.

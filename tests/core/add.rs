@@ -2,11 +2,10 @@
 
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::Engine;
-use fencepost::Bounds;
 use fencepost::testing::slow_round_trips;
 use fencepost::{
-    Add, Call, Deadline, Failure, ItemVersion, Key, NotAdded, Number, Record, Rng, Settings, Store, Table, UpdateError,
-    Versioned,
+    Add, Bounds, Call, Deadline, Failure, ItemVersion, Key, NotAdded, Number, Record, Rng, Settings, Store, Table,
+    UpdateError, Versioned,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

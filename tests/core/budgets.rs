@@ -2,8 +2,7 @@
 
 use super::accounts::{Account, TABLE, call, engine, rival};
 use crate::harness::engine::Engine;
-use fencepost::error::UpdateError;
-use fencepost::{Call, Error, Exists, ItemVersion, Key, Store, Table, Tally, VersionError, Versioned};
+use fencepost::{Call, Error, Exists, ItemVersion, Key, Store, Table, Tally, UpdateError, VersionError, Versioned};
 use serde_json::json;
 use std::cell::Cell;
 use std::convert::Infallible;

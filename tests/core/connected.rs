@@ -4,7 +4,8 @@ use super::accounts::{Account, TABLE};
 use crate::harness::clients::{Reply, client_whose};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Error, Key, LeaseTerms, Reads, Record, Store};
+use fencepost::lease::LeaseTerms;
+use fencepost::{Error, Key, Reads, Record, Store};
 use std::time::Duration;
 use tokio::time::Instant;
 

@@ -8,9 +8,9 @@ use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fencepost::error::{Error, UpdateError};
-use fencepost::transact::{Attempt, Reads};
-use fencepost::{Add, Call, Deadline, Failure, Key, RetryPolicy, Rng, Store, Table};
+use fencepost::{
+    Add, Attempt, Call, Deadline, Error, Failure, Key, Reads, RetryPolicy, Rng, Store, Table, UpdateError,
+};
 use serde_json::json;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -326,7 +326,7 @@ async fn a_deadline_may_be_as_far_away_as_a_duration_goes() {
     let accounts: Table<Account> = store.table(TABLE);
     accounts.create("a-1", &Account { balance: 1 }).await.expect("a free key");
     accounts.update_with_retry("a-1", add_one).await.expect("an account");
-    let (leases, terms) = (store.leases("Leases"), fencepost::LeaseTerms::default());
+    let (leases, terms) = (store.leases("Leases"), fencepost::lease::LeaseTerms::default());
     let held = leases.acquire("k", "ann", terms).await.expect("a free lease");
     let waiting = leases.acquire_within("k", "bob", terms, Duration::MAX);
     let released = async {

@@ -5,10 +5,10 @@ use super::accounts::{Account, Leader, TABLE, engine};
 use fencepost::http::{
     ChangeRequest, CreateRequest, DeleteRequest, IfMatch, IfNoneMatch, Items, Preconditions, Problem, Resource,
 };
-use fencepost::idempotency::{Idempotency, IdempotencyClaim};
+use fencepost::lease::{Lease, LeaseTerms, Leases};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
-    Add, Attempt, Error, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, Reads, Record, Store, Table,
+    Add, Attempt, Error, FencingToken, Idempotency, IdempotencyClaim, ItemVersion, Key, Reads, Record, Store, Table,
     Transactions,
 };
 use serde::{Deserialize, Serialize};

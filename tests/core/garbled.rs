@@ -3,9 +3,8 @@
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::clients::client_whose;
-use fencepost::error::UpdateError;
 use fencepost::maintenance::Task;
-use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table};
+use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use fencepost_test::{Dynamo, Fault, Garbling, Planned};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -3,7 +3,8 @@
 use super::accounts::{Account, TABLE, call, rival};
 use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
 use bench::pool::Fate;
-use fencepost::{Call, Clock, Deadline, Error, Failure, ItemVersion, LeaseTerms, Reads, VersionError};
+use fencepost::lease::LeaseTerms;
+use fencepost::{Call, Clock, Deadline, Error, Failure, ItemVersion, Reads, VersionError};
 use serde_json::json;
 use std::convert::Infallible;
 use std::time::{Duration, SystemTime};

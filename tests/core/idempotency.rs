@@ -5,8 +5,7 @@ use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Rates, Wire, network_that_breaks, store_on};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::IdempotencyError;
-use fencepost::{Answer, Error, Failure, Idempotency, IdempotencyClaim, Reads, Store, Table};
+use fencepost::{Answer, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Store, Table};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, SystemTime};
 

@@ -1,10 +1,9 @@
 //! The limits of a transaction: what cannot be sent is refused before anything is.
 
 use crate::harness::engine::{Engine, is_read};
-use fencepost::lww::OrderKey;
-use fencepost::transact::Item;
+use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{
-    Add, Attempt, Error, Failure, Incarnation, ItemVersion, Key, LwwRecord, Reads, Record, RetryPolicy, Store, Table,
+    Add, Attempt, Error, Failure, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy, Store, Table,
     Version,
 };
 use serde::{Deserialize, Serialize};

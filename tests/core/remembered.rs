@@ -2,9 +2,8 @@
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::Engine;
-use fencepost::error::{Error, UpdateError};
 use fencepost::testing::last_seen;
-use fencepost::{Add, Failure, Key, Reads, Store, Table};
+use fencepost::{Add, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use serde_json::json;
 
 fn plus(by: i64) -> impl Fn(&Account) -> Result<Option<Account>, &'static str> {

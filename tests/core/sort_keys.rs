@@ -2,8 +2,7 @@
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::Engine;
-use fencepost::error::UpdateError;
-use fencepost::{Error, Exists, Failure, Key, Reads, Record, Store, Table};
+use fencepost::{Error, Exists, Failure, Key, Reads, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::convert::Infallible;

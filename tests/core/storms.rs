@@ -3,8 +3,7 @@
 
 use super::accounts::{Account, TABLE};
 use crate::harness::engine::store;
-use fencepost::error::{Error, UpdateError};
-use fencepost::{Add, Call, Deadline, Failure, Key, Reads, Store, Table};
+use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use serde_json::{Value, json};
 use std::convert::Infallible;

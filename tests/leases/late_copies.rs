@@ -4,8 +4,8 @@ use super::world::{World, call, ensure_under, release, renew, shown_child, shown
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::{Engine, is_read};
 use crate::harness::functions::{CHILDREN, LEASES};
-use fencepost::Failure;
-use fencepost::{Error, Key, LeaseHeld, NotHeldAt, Reads, Record, Store};
+use fencepost::lease::{LeaseHeld, NotHeldAt};
+use fencepost::{Error, Failure, Key, Reads, Record, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};

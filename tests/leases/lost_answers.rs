@@ -5,8 +5,8 @@ use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Engine, number};
 use crate::harness::functions::LEASES;
 use Way::{AnswerLost, Answered, Dropped, InTransaction};
-use fencepost::Failure;
-use fencepost::{Error, LeaseHeld, LeaseLost, NotHeldAt};
+use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
+use fencepost::{Error, Failure};
 use serde_json::{Value, json};
 
 /// A world reached by a client whose first requests fare like this, and the others well. It has had an answer before, so

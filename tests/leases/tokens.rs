@@ -4,7 +4,8 @@ use super::world::{World, acquire, release, renew, shown_lease, terms, token};
 use crate::harness::clock::millis;
 use crate::harness::engine::{number, store};
 use crate::harness::functions::LEASES;
-use fencepost::{Error, LeaseHeld};
+use fencepost::Error;
+use fencepost::lease::LeaseHeld;
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 

@@ -2,7 +2,7 @@
 
 use bench::leases::{WAITERS, cycles, lost_acquire, succession, waiters};
 use bench::wire::Loss;
-use fencepost::LeaseTerms;
+use fencepost::lease::LeaseTerms;
 use std::ops::Range;
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 
 use super::world::{SKEW, World, call, terms};
 use crate::harness::clients::{Way, client_that};
-use fencepost::Lease;
-use fencepost::{Error, LeaseHeld};
+use fencepost::Error;
+use fencepost::lease::{Lease, LeaseHeld};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 use super::world::{World, call, terms};
 use crate::harness::clients::{Way, client_that};
 use crate::harness::functions::LEASES;
-use fencepost::Lease;
-use fencepost::{Error, LeaseHeld, Unfinished};
+use fencepost::Error;
+use fencepost::lease::{Lease, LeaseHeld, Unfinished};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};

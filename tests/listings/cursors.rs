@@ -3,8 +3,7 @@
 use super::messages::{ByAuthor, ByNumber, ByRank, Message, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::Engine;
-use fencepost::table::Sort;
-use fencepost::{Error, Failure, InvalidCursor, Query, Record, Store, Table};
+use fencepost::{Error, Failure, InvalidCursor, Query, Record, Sort, Store, Table};
 
 /// The cursor of the first page.
 async fn cursor_of<T: Record>(query: Query<T>) -> String {

@@ -4,7 +4,7 @@ use super::messages::{
     Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, RankByNumber, all, all_numbers, engine, fill, key,
     message, place, table,
 };
-use fencepost::table::Sort;
+use fencepost::Sort;
 use std::convert::Infallible;
 
 #[tokio::test]

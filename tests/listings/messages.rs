@@ -1,8 +1,7 @@
 //! What the listings are of: messages in rooms, in the order of their numbers, and with indexes of every kind.
 
 use crate::harness::engine::Engine;
-use fencepost::table::{Index, IndexScope, Listed, Page, Projection};
-use fencepost::{Error, InvalidCursor, Key, Query, Record, Store, Table};
+use fencepost::{Error, Index, IndexScope, InvalidCursor, Key, Listed, Page, Projection, Query, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -2,8 +2,7 @@
 
 use super::messages::{all, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::engine::Engine;
-use fencepost::table::Sort;
-use fencepost::{Call, Deadline, Error, Failure, Record, Store, Table};
+use fencepost::{Call, Deadline, Error, Failure, Record, Sort, Store, Table};
 use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;

@@ -14,9 +14,8 @@ mod losing;
 
 use aws_sdk_dynamodb::Client;
 use fastrand::Rng;
-use fencepost::error::UpdateError;
 use fencepost::lambda::{client_from_env, https_client};
-use fencepost::{Add, Failure, Key, Names, Record, Settings, Source, Store, Table, VersionError};
+use fencepost::{Add, Failure, Key, Names, Record, Settings, Source, Store, Table, UpdateError, VersionError};
 use losing::{Losses, losing};
 use serde::{Deserialize, Serialize};
 use serde_json::json;

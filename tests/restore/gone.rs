@@ -3,8 +3,7 @@
 
 use crate::harness::engine::{Engine, store};
 use crate::harness::restore::rows;
-use fencepost::error::UpdateError;
-use fencepost::{Add, Failure, Key, Record, Store, Table};
+use fencepost::{Add, Failure, Key, Record, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Rates};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

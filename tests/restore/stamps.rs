@@ -5,9 +5,8 @@ use crate::harness::engine::Engine;
 use crate::harness::functions::LEASES;
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
-use fencepost::error::UpdateError;
 use fencepost::maintenance::{Found, Task, WrongTable};
-use fencepost::{Error, Exists, Failure, Key, Record, Store, Table};
+use fencepost::{Error, Exists, Failure, Key, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -210,7 +209,7 @@ async fn a_run_that_ended_early_is_made_again() {
 #[tokio::test]
 async fn a_table_of_leases_is_refused_with_what_to_do_instead() {
     let engine = Engine::with_tables(&[(LEASES, "leaseKey")]);
-    let terms = fencepost::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
+    let terms = fencepost::lease::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
     Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms).await.expect("free");
     let before = rows(&engine, LEASES);
     for write in [false, true] {

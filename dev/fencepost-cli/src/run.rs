@@ -6,9 +6,8 @@ use crate::json;
 use crate::say::{row_as_json, row_as_text, rows, summary, summary_as_json};
 use crate::state::State;
 use crate::table::Table;
-use fencepost::Error;
-use fencepost::Store;
 use fencepost::maintenance::{Explained, Found, Position, Run, Task, WrongTable, explain};
+use fencepost::{Error, Store};
 use std::io::Write;
 
 /// Explains one row.

@@ -1,10 +1,8 @@
 //! A device and its pure decisions. Time is an argument.
 
-use fencepost::Bounds;
 use fencepost::http::{Problem, Resource};
 use fencepost::json::{Decimal, MAX_VALUES, Object, value_of};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Attributes, Diff, ItemVersion, Number, Record, Settings, Source};
+use fencepost::{Add, Attributes, Bounds, Diff, ItemVersion, Number, Record, Settings, Source, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::time::Duration;

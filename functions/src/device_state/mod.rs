@@ -12,8 +12,7 @@ use crate::function::{
 use axum::Router;
 use device::{Device, adjustment_as_add, decide_adjust, decide_config, decide_patch, decide_status};
 use fencepost::http::{Items, Problem, Request, Response};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Call, Idempotency, Source, Store, Table};
+use fencepost::{Call, Idempotency, Source, Store, Table, Timestamp};
 use requests::{parse_adjustment, parse_device, parse_status, payload_of_adjustment, payload_of_device};
 use std::time::Duration;
 

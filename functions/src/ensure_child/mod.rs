@@ -13,9 +13,8 @@ use crate::function::{
 use axum::Router;
 use child::{Child, child_id, same_spec};
 use fencepost::http::{Items, Problem, Request, Response};
-use fencepost::{
-    Call, Error, Exists, Failure, FencingToken, Leases, Reads, Source, Store, Table, Transactions, Versioned,
-};
+use fencepost::lease::Leases;
+use fencepost::{Call, Error, Exists, Failure, FencingToken, Reads, Source, Store, Table, Transactions, Versioned};
 use requests::{Held, parse_uid, parse_wanted};
 
 /// The function.

@@ -12,8 +12,7 @@ use crate::product::{PRODUCTS_TABLE, Product};
 use adjustment::decide_adjust;
 use axum::Router;
 use fencepost::http::{Items, Problem, Request, Response};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Call, Idempotency, Source, Store, Table};
+use fencepost::{Call, Idempotency, Source, Store, Table, Timestamp};
 use requests::{parse_adjustment, parse_product};
 use serde_json::json;
 

@@ -10,12 +10,8 @@ use crate::function::{
 };
 use axum::Router;
 use fencepost::http::{Id, IfMatch, Preconditions, Problem, Request, Response};
-use fencepost::lease::{Acquired, LeaseVersion};
-use fencepost::timestamp::Timestamp;
-use fencepost::{
-    Call, Error, IdempotencyClaim, IdempotencyError, Lease, LeaseHeld, LeaseLost, LeaseTerms, Leases, NotHeldAt,
-    Source, Store,
-};
+use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseLost, LeaseTerms, LeaseVersion, Leases, NotHeldAt};
+use fencepost::{Call, Error, IdempotencyClaim, IdempotencyError, Source, Store, Timestamp};
 use requests::{Wanted, parse_acquire, parse_release, parse_renewal};
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -10,12 +10,11 @@ use crate::function::{
 };
 use crate::product::{PRODUCTS_TABLE, Product};
 use axum::Router;
-use fencepost::error::Error;
 use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response};
-use fencepost::idempotency::derived_id;
-use fencepost::timestamp::Timestamp;
-use fencepost::transact::{Attempt, Item, Reads, Transactions};
-use fencepost::{Call, Failure, ItemVersion, Source, Store, Table, Version, Versioned};
+use fencepost::{
+    Attempt, Call, Error, Failure, Item, ItemVersion, Reads, Source, Store, Table, Timestamp, Transactions, Version,
+    Versioned, derived_id,
+};
 use order::{ByUser, Effect, Line, Order, Placement, decide_cancel, decide_place};
 use requests::{Listing, parse_cancellation, parse_listing, parse_placement};
 

@@ -2,8 +2,7 @@
 
 use crate::product::{MAX_STOCK, Product};
 use fencepost::http::{Problem, Resource};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Index, ItemVersion, Record};
+use fencepost::{Index, ItemVersion, Record, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

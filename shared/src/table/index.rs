@@ -17,8 +17,7 @@ use crate::names::Names;
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
-/// use fencepost::table::{Index, Projection};
-/// use fencepost::{Record, Store, Error, InvalidCursor};
+/// use fencepost::{Error, Index, InvalidCursor, Projection, Record, Store};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
 /// #[record(key = "orderId")]
@@ -50,8 +49,7 @@ use crate::names::Names;
 ///
 /// ```compile_fail,E0080
 /// # use serde::{Deserialize, Serialize};
-/// # use fencepost::table::{Index, Projection};
-/// # use fencepost::{Record, Store};
+/// # use fencepost::{Index, Projection, Record, Store};
 /// # #[derive(Serialize, Deserialize, Record)]
 /// # #[record(key = "orderId")]
 /// # #[serde(rename_all = "camelCase")]

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// Operations take whatever makes a key: a part, a pair of partition and sort part, or another key.
 ///
 /// ```
-/// # use fencepost::table::Key;
+/// # use fencepost::Key;
 /// let (user, order) = ("user-7", 42);
 /// assert_eq!(Key::from((user, order)).sort().and_then(|sort| sort.as_i64()), Some(42));
 /// ```

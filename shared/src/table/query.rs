@@ -62,8 +62,7 @@ impl Sort {
 /// that is there all the time is shown exactly once, unless its key in the index changes meanwhile.
 ///
 /// ```
-/// use fencepost::table::{Page, Sort};
-/// use fencepost::{Record, Table, Error, InvalidCursor};
+/// use fencepost::{Error, InvalidCursor, Page, Record, Sort, Table};
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Serialize, Deserialize, Record)]
 /// # #[record(key = "sensor", sort = "at")]

@@ -9,6 +9,7 @@ mod requests;
 mod rows;
 
 use crate::error::UpdateError;
+use crate::lww::{self, OrderKey, Registration};
 use crate::protocol::item::Attributes;
 use crate::retry::RetryPolicy;
 use crate::table::{Add, Key, Record, Table};
@@ -25,9 +26,7 @@ pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_
 #[cfg(feature = "lambda")]
 pub use crate::lambda::testing::{Reported, logged, report_line, subsegment};
 pub use crate::lease::judge::{AfterAcquire, AfterRenewal, LeaseTimes, judge_acquire, judge_renewal};
-pub use crate::lww::judge_registration;
 pub use crate::protocol::fate::{Fate, fate, may_still_land};
-pub use crate::protocol::item::Diff;
 pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
 pub use crate::protocol::memory::{Memory, Trace, WriteId};
 pub use crate::protocol::refusal::{Role, is_lost, judge_after_loss, judge_steps};
@@ -61,6 +60,17 @@ pub async fn add_or_update<T: Record, R>(
 #[must_use]
 pub fn last_seen<T: Record>(table: &Table<T>, key: &Key) -> Option<Versioned<T>> {
     table.last_seen(key)
+}
+
+/// The outcome of a refused registration of `instance`. The row holds `live`, or is the tombstone of `stored`.
+#[must_use]
+pub fn judge_registration<T: PartialEq>(
+    mine: &OrderKey,
+    stored: &OrderKey,
+    live: Option<T>,
+    instance: &T,
+) -> Registration<T> {
+    lww::judge_registration(mine, stored, live, instance)
 }
 
 /// How an item stands to an add that it refused. `passed` says that the row has left the window.

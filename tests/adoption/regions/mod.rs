@@ -14,16 +14,18 @@ use super::world::{
 };
 use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::{Engine, is_read};
-use fencepost::error::{Error, IdempotencyError, UpdateError};
 use fencepost::http::{ChangeRequest, IfMatch, Items, Problem};
-use fencepost::{Add, Failure, Idempotency, IdempotencyClaim, LeaseTerms, NotAdded, Reads, Store, Table};
+use fencepost::lease::LeaseTerms;
+use fencepost::{
+    Add, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, NotAdded, Reads, Store, Table, UpdateError,
+};
 use std::time::Duration;
 
 const SENTENCE: &str = "account is in a table with multi-Region strong consistency, which has no transactions: change its \
                         items one by one";
 
 /// A decision over one account, with a step of each kind.
-fn reads(table: &Table<Account<Regional>>) -> (Reads, fencepost::transact::Item<Account<Regional>>) {
+fn reads(table: &Table<Account<Regional>>) -> (Reads, fencepost::Item<Account<Regional>>) {
     let mut reads = Reads::new();
     let item = reads.item("account", table, key());
     (reads, item)

@@ -3,10 +3,10 @@
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::OffClocks;
-use fencepost::error::{Error, UpdateError};
 use fencepost::testing::add_or_update;
-use fencepost::transact::Item;
-use fencepost::{Add, Attempt, Call, Deadline, Failure, Key, Reads, Record, RetryPolicy, Table, Versioned};
+use fencepost::{
+    Add, Attempt, Call, Deadline, Error, Failure, Item, Key, Reads, Record, RetryPolicy, Table, UpdateError, Versioned,
+};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -5,8 +5,10 @@ use super::record::{
 };
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{OffClock, OffClocks};
-use fencepost::error::{Error, UpdateError};
-use fencepost::{Call, Deadline, Exists, ItemVersion, Key, NotAdded, Reads, RetryPolicy, Table, Version, VersionError};
+use fencepost::{
+    Call, Deadline, Error, Exists, ItemVersion, Key, NotAdded, Reads, RetryPolicy, Table, UpdateError, Version,
+    VersionError,
+};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

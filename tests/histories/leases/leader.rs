@@ -4,12 +4,10 @@ use super::record::{Belief, Done, Told, What};
 use super::scene::{EPOCH, REPORTS, Rule, Scene, name};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::functions::LEASES;
-use fencepost::IdempotencyClaim;
-use fencepost::error::{Error, UpdateError};
-use fencepost::lease::Acquired;
+use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseTerms, Leases, Unfinished};
 use fencepost::{
-    Add, Call, Deadline, Exists, FencingToken, Key, Lease, LeaseHeld, LeaseTerms, Leases, Reads, Record, Table,
-    Transactions, Unfinished, VersionError,
+    Add, Call, Deadline, Error, Exists, FencingToken, IdempotencyClaim, Key, Reads, Record, Table, Transactions,
+    UpdateError, VersionError,
 };
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;

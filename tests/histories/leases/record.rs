@@ -1,7 +1,7 @@
 //! What leaders did, were told and believed.
 
-use fencepost::Failure;
-use fencepost::{Error, IdempotencyError, LeaseHeld, LeaseLost, NotHeldAt};
+use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
+use fencepost::{Error, Failure, IdempotencyError};
 use tokio::time::Instant;
 
 /// One operation.
@@ -92,7 +92,7 @@ pub struct Belief {
 }
 
 impl Told {
-    pub fn lease(lease: &fencepost::Lease) -> Self {
+    pub fn lease(lease: &fencepost::lease::Lease) -> Self {
         Told::Lease {
             token: lease.token().number(),
             renewals: lease.renewals(),

@@ -3,9 +3,9 @@
 use super::record::{ANY, NOTES, Note, Stored, TABLE, Tally};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{BOUND, OffClocks};
-use fencepost::error::{Error, UpdateError};
 use fencepost::{
-    Add, Call, Deadline, Exists, Failure, ItemVersion, Reads, RetryPolicy, Table, Version, VersionError, Versioned,
+    Add, Call, Deadline, Error, Exists, Failure, ItemVersion, Reads, RetryPolicy, Table, UpdateError, Version,
+    VersionError, Versioned,
 };
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -2,9 +2,8 @@
 
 use super::plan::Plan;
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
-use fencepost::error::{Error, UpdateError};
 use fencepost::http::{Items, Problem, Response};
-use fencepost::{Call, Exists, Key, Reads, Record, Store, Table, Transactions, Versioned};
+use fencepost::{Call, Error, Exists, Key, Reads, Record, Store, Table, Transactions, UpdateError, Versioned};
 use functions::inventory::adjustment::decide_adjust;
 use functions::place_order::order::{Line, Order, Placement, decide_place};
 use functions::product::Product;

@@ -6,8 +6,7 @@ use crate::harness::seeds::play;
 use crate::listings::messages::{
     ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, RankByNumber, all, key, message, place, table,
 };
-use fencepost::table::{Page, Sort};
-use fencepost::{ItemVersion, Key, Query, Record, Table};
+use fencepost::{ItemVersion, Key, Page, Query, Record, Sort, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt::{self, Debug};

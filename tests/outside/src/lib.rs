@@ -4,9 +4,7 @@
 #[cfg(test)]
 mod tests {
     use fencepost::lease::LeaseTerms;
-    use fencepost::timestamp::Timestamp;
-    use fencepost::{Error, Failure, IdempotencyError, Source, UpdateError, VersionError};
-    use fencepost::{Add, Record, Store, Table};
+    use fencepost::{Add, Error, Failure, IdempotencyError, Record, Source, Store, Table, Timestamp, UpdateError, VersionError};
     use serde::{Deserialize, Serialize};
     use std::time::Duration;
 

@@ -9,9 +9,10 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use fastrand::Rng;
+use fencepost::lease::Leases;
 use fencepost::lww::LwwRecord;
 use fencepost::testing::{LeaseTimes, LeaseWrite, RowWrite, WriteId, Writer, lease_request, newest_request};
-use fencepost::{Add, Attributes, Failure, ItemVersion, Key, Leases, Record, Settings};
+use fencepost::{Add, Attributes, Failure, ItemVersion, Key, Record, Settings};
 use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
 use models::leases::{LeaseModel, LeaseRow, Request as LeaseCall};

@@ -28,8 +28,7 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// ```
 /// use aws_sdk_dynamodb::types::AttributeValue;
 /// use fencepost::maintenance::{Kind, explain};
-/// use fencepost::timestamp::Timestamp;
-/// use fencepost::{Names, Settings};
+/// use fencepost::{Names, Settings, Timestamp};
 /// use std::collections::HashMap;
 ///
 /// let settings = Settings::without_ttl().swept().names(Names::DEFAULT.version("version"));
