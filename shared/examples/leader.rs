@@ -54,7 +54,7 @@ async fn main() -> Result<(), Source> {
     // The whole default chain of the SDK: profiles, container endpoints, the metadata of the machine.
     let store = Store::new(&Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
     let leases = store.leases(leases);
-    let progress = store.table::<Progress>(children);
+    let progress: Table<Progress> = store.table(children);
 
     let terms = LeaseTerms::default();
     loop {

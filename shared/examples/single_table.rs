@@ -78,7 +78,7 @@ impl Record for Anything {
 }
 
 /// The open orders of all customers, by the day since when they are open. An order that is closed leaves it.
-enum OpenOrders {}
+struct OpenOrders;
 
 impl Index for OpenOrders {
     type Record = Order;
@@ -167,7 +167,7 @@ impl Shop {
 
     /// The oldest open orders of all customers, with their keys.
     async fn oldest_open(&self, count: u16) -> Result<Vec<Key>, Source> {
-        let query = self.orders.query_index::<OpenOrders>("Open").limit(count);
+        let query = self.orders.query_index(OpenOrders, "Open").limit(count);
         let page = query.pages().next_page().await?.unwrap_or_default();
         Ok(page.items.into_iter().map(|order| order.key).collect())
     }
@@ -207,9 +207,9 @@ async fn create_table(client: &Client) -> Result<(), Source> {
         .key_schema(part("open_since", KeyType::Range)?)
         .projection(Projection::builder().projection_type(ProjectionType::All).build())
         .build()?;
-    let attributes = [PK, SK, "state", "open_since"].into_iter().map(attribute).collect::<Result<_, _>>()?;
+    let attributes: Result<_, _> = [PK, SK, "state", "open_since"].into_iter().map(attribute).collect();
     let table = client.create_table().table_name(TABLE).billing_mode(BillingMode::PayPerRequest);
-    let table = table.set_attribute_definitions(Some(attributes)).global_secondary_indexes(open_orders);
+    let table = table.set_attribute_definitions(Some(attributes?)).global_secondary_indexes(open_orders);
     table.key_schema(part(PK, KeyType::Hash)?).key_schema(part(SK, KeyType::Range)?).send().await?;
     Ok(())
 }

@@ -11,10 +11,12 @@ use std::time::{Duration, SystemTime};
 /// with exactly three decimals.
 ///
 /// ```
+/// # fn main() -> Result<(), fencepost::InvalidValue> {
 /// use fencepost::Timestamp;
 /// let moment: Timestamp = "2026-03-07T10:00:00.000Z".parse()?;
 /// assert_eq!(moment.to_string(), "2026-03-07T10:00:00.000Z");
-/// # Ok::<(), fencepost::InvalidValue>(())
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Timestamp(jiff::Timestamp);
@@ -36,10 +38,12 @@ impl Timestamp {
     /// would become another moment.
     ///
     /// ```
+    /// # fn main() -> Result<(), fencepost::InvalidValue> {
     /// use fencepost::Timestamp;
     /// let moment = Timestamp::from_rfc3339("2026-03-07T12:00:00+02:00")?;
     /// assert_eq!(moment.to_string(), "2026-03-07T10:00:00.000Z");
-    /// # Ok::<(), fencepost::InvalidValue>(())
+    /// # Ok(())
+    /// # }
     /// ```
     ///
     /// # Errors

@@ -57,7 +57,7 @@ async fn a_cursor_of_another_query_is_refused_before_anything_is_sent() {
     assert!(is_refused(table.query("b"), &cursor).await, "another partition");
     assert!(is_refused(table.query("a").descending(), &cursor).await, "another direction");
     assert!(is_refused(table.query("a").sort(Sort::at_least(0)), &cursor).await, "a bound");
-    assert!(is_refused(table.query_index::<ByRank>("a"), &cursor).await, "an index");
+    assert!(is_refused(table.query_index(ByRank, "a"), &cursor).await, "an index");
     let other: Table<Message> = table.store().table("Other");
     assert!(is_refused(other.query("a"), &cursor).await, "another table");
     let bounded = || table.query("a").sort(Sort::at_least(1)).limit(1);
@@ -164,7 +164,7 @@ async fn the_cursor_of_an_index_goes_on_among_items_of_one_rank() {
         let mut seen = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let query = table.query_index::<ByAuthor>("ann").limit(limit).after(cursor.as_deref());
+            let query = table.query_index(ByAuthor, "ann").limit(limit).after(cursor.as_deref());
             let page = query.pages().next_page().await.expect("an answer").expect("a page");
             seen.extend(page.items.iter().map(super::messages::place));
             cursor = page.next.map(String::from);
@@ -176,6 +176,6 @@ async fn the_cursor_of_an_index_goes_on_among_items_of_one_rank() {
         let all = [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)].map(|(room, number)| (room.to_owned(), number));
         assert_eq!(seen, all, "limit {limit}");
     }
-    let page = table.query_index::<ByNumber>(1).limit(2).pages().next_page().await.expect("an answer");
+    let page = table.query_index(ByNumber, 1).limit(2).pages().next_page().await.expect("an answer");
     assert_eq!(numbers(&page.expect("a page")), [1, 1]);
 }

@@ -132,7 +132,7 @@ pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call)
 
 /// Lists the orders of a user, newest first. The index may lag behind the orders by some seconds.
 async fn list(app: &App, listing: &Listing, call: &Call) -> Result<Response, Problem> {
-    let orders = app.orders.table().in_call(call).query_index::<ByUser>(listing.user_id.as_str());
+    let orders = app.orders.table().in_call(call).query_index(ByUser, listing.user_id.as_str());
     let query = orders.descending().limit(listing.limit).after(listing.cursor.as_deref());
     Items::list("orders", query).await
 }

@@ -51,7 +51,7 @@ pub enum Status {
 
 /// The orders of a user by the time at which they were placed. Both attributes never change.
 #[derive(Debug)]
-pub enum ByUser {}
+pub struct ByUser;
 
 impl Index for ByUser {
     type Record = Order;

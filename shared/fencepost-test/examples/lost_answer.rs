@@ -68,7 +68,8 @@ async fn increment_with_table(store: &Store, id: &str) -> bool {
 /// The counter `a` at 0, and the loss of one answer to a write.
 async fn scene(db: &Dynamo) {
     db.create_table(TABLE, "id");
-    store(db).table::<Counter>(TABLE).create("table", &Counter { n: 0 }).await.expect("a free key");
+    let counters: Table<Counter> = store(db).table(TABLE);
+    counters.create("table", &Counter { n: 0 }).await.expect("a free key");
     db.put(TABLE, &json!({"id": {"S": "loop"}, "n": {"N": "0"}, "version": {"N": "1"}}));
     db.lose_answer().of("UpdateItem").about("loop").once();
     db.lose_answer().of("UpdateItem").about("table").once();

@@ -126,7 +126,7 @@ impl<T: Record> Table<T> {
     }
 
     /// A query for the items of an index with this partition key. Sends nothing. See [`Index`] for what it can show.
-    pub fn query_index<I: Index<Record = T>>(&self, partition: impl Into<KeyPart>) -> Query<I::Shown> {
+    pub fn query_index<I: Index<Record = T>>(&self, _: I, partition: impl Into<KeyPart>) -> Query<I::Shown> {
         const {
             assert!(has_the_keys_of_its_table::<I>(), "the keys of the Index do not fit the table of its Record");
             assert!(

@@ -121,7 +121,7 @@ fn run(engine: &Engine, seed: u64) -> Result<Seen, String> {
             listed(|call| troubled.in_call(call).query(room.as_str()).limit(limit).descending(), &mut rng, &mut seen)
                 .await?;
         let of_author = listed(
-            |call| troubled.in_call(call).query_index::<ByAuthor>(room.as_str()).limit(limit),
+            |call| troubled.in_call(call).query_index(ByAuthor, room.as_str()).limit(limit),
             &mut rng,
             &mut seen,
         )

@@ -26,6 +26,7 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// It takes any attributes: what is missing, malformed or absurd becomes a sentence.
 ///
 /// ```
+/// # fn main() -> Result<(), fencepost::InvalidValue> {
 /// use aws_sdk_dynamodb::types::AttributeValue;
 /// use fencepost::maintenance::{Kind, explain};
 /// use fencepost::{Names, Settings, Timestamp};
@@ -36,7 +37,8 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// let told = explain(&row, settings, Timestamp::from_rfc3339("2026-03-07T10:00:00Z")?);
 /// assert_eq!(told.kind, Kind::Foreign);
 /// assert_eq!(told.sentences[0], "Another program wrote this row. Its version `version` is 7.");
-/// # Ok::<(), fencepost::InvalidValue>(())
+/// # Ok(())
+/// # }
 /// ```
 #[must_use]
 pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> Explanation {
