@@ -6,7 +6,7 @@
 
 use fencepost::lambda::{serve, serve_queue};
 use fencepost::{RetryPolicy, Source, Store};
-use functions::function::{Event, PROCESS};
+use functions::function::{Event, PROCESS, Queue};
 use std::time::Duration;
 
 /// The same store, which waits for its answers.
@@ -23,9 +23,6 @@ async fn main() -> Result<(), Source> {
     let function = functions::ALL.iter().find(|function| function.name == name);
     match &function.ok_or_else(|| format!("no function is called {name}"))?.event {
         Event::Http { start, .. } => serve(|store| start(&patient(store), PROCESS)).await,
-        Event::Sqs { start, .. } => {
-            serve_queue(|store| start(&patient(store), PROCESS), async |app, bodies, call| app.take(bodies, call).await)
-                .await
-        }
+        Event::Sqs { start, .. } => serve_queue(|store| start(&patient(store), PROCESS), Queue::take).await,
     }
 }

@@ -21,6 +21,8 @@ Usage: cargo dev [options]
                             Ctrl-C stops it and keeps what is finished
 
   --port N           where the functions answer (default 9000)
+  --watch            serve the functions with `cargo lambda watch` (cargo-lambda 1.9 or newer), as processes, and pick
+                     up edits
   --page-port N      where the page answers: races to watch, the tables, the requests, the API (default 9001)
   --page-address IP  the address that the page listens at (default 127.0.0.1: this machine only)
   --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
@@ -29,10 +31,11 @@ Usage: cargo dev [options]
   --dynamodb-only    create the tables, print the functions' environment, run no function
   --endpoint URL     use the DynamoDB at URL instead of the embedded one. AWS_REGION, and AWS_ACCESS_KEY_ID or
                      AWS_PROFILE, are taken from the environment; without them placeholders are sent.
-                     Temporary credentials are good until they expire: then start this again
+                     Temporary credentials are good until they expire: then start this again.
+                     `cargo dev` is compiled without TLS. For https, use `cargo run -p dev --features tls --`
   --help             print this
 
-Tables and environment come from template.yaml. Edits to the functions are picked up; Ctrl-C stops everything.
+Tables and environment come from template.yaml. Ctrl-C stops everything.
 ";
 
 /// The command that the user asked for.
@@ -56,6 +59,8 @@ pub enum Command {
 pub struct Args {
     /// The port of the functions.
     pub port: u16,
+    /// Whether `cargo lambda watch` serves them, and not this process.
+    pub watch: bool,
     /// The address and the port of the page.
     pub page: SocketAddr,
     /// The DynamoDB that the functions use.
@@ -88,6 +93,7 @@ pub enum Engine {
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
     let mut port = None;
     let mut dynamodb_only = false;
+    let mut watch = false;
     let mut containers = false;
     let mut dynamodb_port = None;
     let mut page_port = None;
@@ -104,6 +110,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
             Arg::Long("port") => port = Some(port_number(&mut parser, "--port")?),
             Arg::Long("page-port") => page_port = Some(port_number(&mut parser, "--page-port")?),
             Arg::Long("page-address") => page_address = Some(ip_address(&mut parser)?),
+            Arg::Long("watch") => watch = true,
             Arg::Long("containers") => containers = true,
             Arg::Long("dynamodb-only") => dynamodb_only = true,
             Arg::Value(word) if word == "bench" && first => return bench(&mut parser),
@@ -118,9 +125,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         }
     }
 
-    if dynamodb_only && (port.is_some() || page_port.is_some() || page_address.is_some()) {
+    if dynamodb_only && (port.is_some() || watch || page_port.is_some() || page_address.is_some()) {
         return Err(Failure::usage(
-            "--dynamodb-only runs no function, so --port, --page-port and --page-address have no meaning beside it",
+            "--dynamodb-only runs no function, so --port, --watch, --page-port and --page-address have no meaning \
+             beside it",
         ));
     }
     let engine = match endpoint {
@@ -138,7 +146,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     } else {
         let address = page_address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let page = SocketAddr::new(address, page_port.unwrap_or(9001));
-        Command::Run(Args { port: port.unwrap_or(9000), page, engine })
+        Command::Run(Args { port: port.unwrap_or(9000), watch, page, engine })
     })
 }
 
@@ -172,6 +180,9 @@ fn address(parser: &mut Parser) -> Result<String, Failure> {
     let url = parser.value().and_then(ValueExt::string).map_err(Failure::usage)?;
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     match host {
+        Some(_) if url.starts_with("https") && !cfg!(feature = "tls") => Err(Failure::usage(
+            "`cargo dev` is compiled without TLS: `cargo run -p dev --features tls -- --endpoint https://…` compiles it too",
+        )),
         Some(host) if !host.is_empty() => Ok(url),
         _ => Err(Failure::usage("--endpoint takes a URL such as http://127.0.0.1:8000")),
     }
@@ -200,7 +211,7 @@ mod tests {
         let engine = Engine::Embedded { port: 8000, data: None, containers: false };
         assert_eq!(
             parsed("").expect("parses"),
-            Command::Run(Args { port: 9000, page: page("127.0.0.1:9001"), engine })
+            Command::Run(Args { port: 9000, watch: false, page: page("127.0.0.1:9001"), engine })
         );
     }
 
@@ -208,14 +219,14 @@ mod tests {
     fn every_option_is_read() {
         let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: true };
         assert_eq!(
-            parsed("--port 1 --page-port 3 --page-address ::1 --dynamodb-port=2 --data there --containers")
+            parsed("--port 1 --watch --page-port 3 --page-address ::1 --dynamodb-port=2 --data there --containers")
                 .expect("parses"),
-            Command::Run(Args { port: 1, page: page("[::1]:3"), engine })
+            Command::Run(Args { port: 1, watch: true, page: page("[::1]:3"), engine })
         );
         let engine = Engine::Existing { endpoint: "http://db:8000".into() };
         assert_eq!(
             parsed("--endpoint http://db:8000").expect("parses"),
-            Command::Run(Args { port: 9000, page: page("127.0.0.1:9001"), engine })
+            Command::Run(Args { port: 9000, watch: false, page: page("127.0.0.1:9001"), engine })
         );
     }
 
@@ -235,6 +246,12 @@ mod tests {
         assert!(refused("bench --report").contains("--report"));
         assert!(refused("bench --port 1").contains("--port"));
         assert!(refused("--report there").contains("--report"));
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn without_tls_an_https_endpoint_is_refused_with_the_feature_that_has_it() {
+        assert!(refused("--endpoint https://dynamodb.eu-west-1.amazonaws.com").contains("--features tls"));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::{
 
 use aws_config::{BehaviorVersion, Region, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::{
-    Client,
-    config::{Credentials, ProvideCredentials},
+    Client, Config,
+    config::{Credentials, ProvideCredentials, retry::RetryConfig},
 };
 use dynoxide::Database;
 use fencepost::lambda::https_client;
@@ -108,6 +108,19 @@ impl DynamoDb {
     fn credentials(&self) -> Credentials {
         let placeholders = || Credentials::new(PLACEHOLDER, PLACEHOLDER, None, None, "placeholder");
         self.credentials.clone().unwrap_or_else(placeholders)
+    }
+
+    /// A client as the functions have it. It does not send again by itself, because the crate must see every lost answer.
+    #[must_use]
+    pub fn client_of_functions(&self) -> Client {
+        let config = Config::builder()
+            .behavior_version_latest()
+            .http_client(https_client())
+            .endpoint_url(&self.endpoint)
+            .region(Region::new(self.region.clone()))
+            .retry_config(RetryConfig::disabled())
+            .credentials_provider(self.credentials());
+        Client::from_conf(config.build())
     }
 
     /// A client for the calls of this tool. The SDK retries for it, unlike for the clients of the functions.

@@ -1,9 +1,10 @@
 //! `cargo dev`: runs every function of the workspace on this machine, on an embedded DynamoDB, with one command.
 //!
 //! In the order of a run: [`args`] reads the command line, [`template`] reads `template.yaml`, [`dynamodb`] starts the
-//! embedded engine, [`tables`] creates the tables, [`cargo_lambda`] finds or installs cargo-lambda, [`build`] compiles
-//! the functions, [`watch`] serves them, and [`page`] shows the [`console`] and their contract ([`openapi`]). Every other process belongs to a [`process::Group`], which ends with this
-//! one. Every error is a [`failure::Failure`].
+//! embedded engine, [`tables`] creates the tables, [`functions`] starts the functions, [`gateway`] serves them as API Gateway
+//! does, and [`page`] shows the [`console`] and their contract ([`openapi`]). With `--watch`, [`build`] compiles the
+//! functions, and [`watch`] serves them as processes. Every other process belongs to a [`process::Group`], which ends with
+//! this one. Every error is a [`failure::Failure`].
 //!
 //! Runs on Linux and macOS, because it uses process groups and Unix signals.
 
@@ -14,11 +15,12 @@ use std::path::{Path, PathBuf};
 pub mod args;
 pub mod bench;
 pub mod build;
-pub mod cargo_lambda;
 pub mod console;
 pub mod docker;
 pub mod dynamodb;
 pub mod failure;
+pub mod functions;
+pub mod gateway;
 pub mod openapi;
 pub mod page;
 pub mod process;
@@ -36,7 +38,7 @@ pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the dev crate is a folder of the workspace")
 }
 
-/// The folder for tools that this crate installs: `tools` in the target directory of the running program.
+/// The folder for what this crate writes for other tools: `tools` in the target directory of the running program.
 #[must_use]
 pub fn tools() -> PathBuf {
     std::env::current_exe()

@@ -12,13 +12,15 @@ use std::sync::Arc;
 use console::Requests;
 use dev::{
     args::{self, Args, Command, Engine},
-    bench, build, cargo_lambda, docker,
+    bench, build, docker,
     dynamodb::DynamoDb,
     failure::Failure,
-    page, tables,
+    functions::{self, Functions},
+    gateway, page, tables,
     template::{DYNAMODB_ENDPOINT, Function, Template},
     watch::{self, Watch},
 };
+use fencepost::testing::init_tracing;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[tokio::main(flavor = "current_thread")]
@@ -56,20 +58,34 @@ async fn run(args: &Args) -> Result<(), Failure> {
     let workspace = dev::workspace();
     let template = Template::load(workspace)?;
     let environment = template.environment()?;
-    watch::check_port(args.port).await?;
+    let gateway = gateway::listen(args.port).await?;
     let listener = page::listen(args.page).await?;
 
     let dynamodb = DynamoDb::start(&args.engine).await?;
     tables::create(&dynamodb, &template.tables).await?;
-    let cargo_lambda = cargo_lambda::find_or_get(&dev::tools()).await?;
-    build::functions(workspace, &template.functions).await?;
-
     let requests = Arc::new(Requests::default());
-    let mut watch = Watch::start(&cargo_lambda, workspace, args.port, &environment, &dynamodb, &requests)?;
-    watch.serving().await?;
+    let watch = if args.watch {
+        watch::check_installed().await?;
+        drop(gateway); // the port is for cargo-lambda
+        build::functions(workspace, &template.functions).await?;
+        let mut watch = Watch::start(workspace, args.port, &environment, &dynamodb, &requests)?;
+        watch.serving().await?;
+        Some(watch)
+    } else {
+        init_tracing(&["dynoxide"]); // the engine warns of each refusal
+        let shown = requests.clone();
+        let write = move |line| functions::say(&shown, line);
+        let functions = Functions::start(&template, &dynamodb.client_of_functions(), write)?;
+        let routes = gateway::routes(&template, &functions);
+        tokio::spawn(async move { axum::serve(gateway, routes).await });
+        None
+    };
     page::serve(listener, args.port, &template, &dev::console::start(args, &dynamodb, &template, requests).await?);
-    say_what_is_there(args, &dynamodb, &template, &cargo_lambda::invocation(&cargo_lambda));
-    Err(watch.ended().await)
+    say_what_is_there(args, &dynamodb, &template);
+    match watch {
+        Some(mut watch) => Err(watch.ended().await),
+        None => std::future::pending().await,
+    }
 }
 
 /// Serves the tables until something fails. Prints the environment with which a function finds them.
@@ -117,8 +133,8 @@ async fn asked_to_stop() -> Result<(), Failure> {
     Ok(())
 }
 
-fn say_what_is_there(args: &Args, dynamodb: &DynamoDb, template: &Template, cargo_lambda: &str) {
-    let Args { port, page, .. } = args;
+fn say_what_is_there(args: &Args, dynamodb: &DynamoDb, template: &Template) {
+    let Args { port, page, watch, .. } = args;
     let url = format!("http://127.0.0.1:{port}");
     println!("\nThe functions answer at {url}, {} at {}.", dynamodb.kind, dynamodb.endpoint);
     println!("Races to watch, the tables and the API: http://{page}\n");
@@ -134,13 +150,11 @@ fn say_what_is_there(args: &Args, dynamodb: &DynamoDb, template: &Template, carg
         "\nIn another terminal:\n\n  curl -i -X PUT {url}/devices/lamp-1 -H 'content-type: application/json' \
          -d '{{\"state\":{{\"brightness\":50}}}}'"
     );
-    // No queue runs here. The command gives a batch to the function, as SQS would.
+    // No queue runs here. The command gives a batch to the function, as SQS would, with Lambda's Invoke API.
     for Function { name, .. } in template.functions.iter().filter(|function| !function.queues.is_empty()) {
-        println!(
-            "  {cargo_lambda} invoke {name} --invoke-address 127.0.0.1 --invoke-port {port} \
-             --data-file events/{name}-batch.json"
-        );
+        println!("  curl -sS -X POST {url}/2015-03-31/functions/{name}/invocations -T events/{name}-batch.json");
     }
     say_where_containers_reach(dynamodb);
-    println!("\nEdits to the functions are picked up. Ctrl-C stops everything.\n");
+    let edits = if *watch { "Edits to the functions are picked up. " } else { "" };
+    println!("\n{edits}Ctrl-C stops everything.\n");
 }

@@ -1,5 +1,4 @@
-//! The page of `cargo dev`: the console at `/`, and the contract of the API, to read and to try, at `/docs/`. It fetches
-//! nothing from outside.
+//! The page of `cargo dev`: the console at `/`, and the contract of the API as text. It fetches nothing from outside.
 //!
 //! The page calls the API at its own address, because a browser hides the `ETag` of an answer from another one. So this
 //! server hands the routes of the functions on to them, and nothing else: `cargo lambda watch` has paths of its own.
@@ -10,17 +9,16 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, HOST};
 use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::middleware::from_fn;
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use console::{Console, guard};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use tokio::net::TcpListener;
-use utoipa_swagger_ui::Config;
 
 use crate::failure::Failure;
 use crate::openapi;
@@ -29,7 +27,6 @@ use crate::watch::LOCALHOST;
 
 #[derive(Clone)]
 struct Page {
-    viewer: Arc<Config<'static>>,
     client: Client<HttpConnector, Body>,
     functions_port: u16,
 }
@@ -56,34 +53,19 @@ pub fn serve(listener: TcpListener, functions_port: u16, template: &Template, co
 
 /// What the page answers.
 pub fn routes(functions_port: u16, template: &Template, console: &Arc<Console>) -> Router {
-    let viewer = Config::new(["/openapi.yaml"]).try_it_out_enabled(true).validator_url("none");
     let client = Client::builder(TokioExecutor::new()).build_http();
-    let page = Page { viewer: Arc::new(viewer), client, functions_port };
+    let page = Page { client, functions_port };
     // A path of the template is one of axum's too: `/devices/{deviceId}`.
     let paths: BTreeSet<_> =
         template.functions.iter().flat_map(|function| &function.routes).map(|route| &route.path).collect();
     let functions = paths.into_iter().fold(Router::new(), |router, path| router.route(path, any(hand_on)));
-    functions
-        .route("/docs/", get(async || Redirect::to("/docs/index.html")))
-        .route("/docs/{*file}", get(viewer_file))
-        .route("/openapi.yaml", get(contract))
-        .with_state(page)
-        .merge(console.router())
-        .layer(from_fn(guard))
+    functions.route("/openapi.yaml", get(contract)).with_state(page).merge(console.router()).layer(from_fn(guard))
 }
 
-async fn viewer_file(State(page): State<Page>, Path(file): Path<String>) -> Response {
-    match utoipa_swagger_ui::serve(&file, page.viewer) {
-        Ok(Some(file)) => ([(CONTENT_TYPE, file.content_type)], file.bytes.into_owned()).into_response(),
-        Ok(None) => StatusCode::NOT_FOUND.into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
-    }
-}
-
-/// The contract, with this server as the one to call.
+/// The contract, with this server as the one to call. A browser shows it, because it is sent as plain text.
 async fn contract() -> impl IntoResponse {
     let text = openapi::TEXT.replacen(openapi::SERVER, "/", 1);
-    ([(CONTENT_TYPE, "application/yaml")], text)
+    ([(CONTENT_TYPE, "text/plain; charset=utf-8")], text)
 }
 
 /// Gives a request to the functions.
@@ -162,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn another_site_reaches_neither_the_functions_nor_the_viewer() {
+    async fn another_site_reaches_neither_the_functions_nor_the_contract() {
         let page = page().await;
         for header in ["origin: http://evil.example\r\n", "sec-fetch-site: cross-site\r\n"] {
             for request in ["GET /devices/lamp-1", "PUT /devices/lamp-1", "GET /openapi.yaml", "GET /console/tables"] {
@@ -170,7 +152,7 @@ mod tests {
                 assert!(answer.starts_with("HTTP/1.1 403"), "{request} {header}: {answer}");
             }
         }
-        let viewer = send(page, "GET /docs/index.html", "").await;
-        assert!(viewer.contains("frame-ancestors 'none'") && viewer.contains("swagger-ui"), "{viewer}");
+        let contract = send(page, "GET /openapi.yaml", "").await;
+        assert!(contract.contains("frame-ancestors 'none'") && contract.contains("\n  - url: /\n"), "{contract}");
     }
 }

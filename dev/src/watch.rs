@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    env,
-    io::{self, Write},
+    env, io,
     path::{Path, PathBuf},
     process::Stdio,
     sync::Arc,
@@ -13,40 +12,45 @@ use std::{
 use console::Requests;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     process::{ChildStdout, Command},
     time::sleep,
 };
 
-use crate::{dynamodb::DynamoDb, failure::Failure, process::Group};
+use crate::{
+    dynamodb::DynamoDb,
+    failure::Failure,
+    functions::{METRICS_NAMESPACE, say},
+    process::Group,
+};
 
 /// The default log level of the functions. `cargo lambda watch` asks the runtime to handle one request at a time. The
 /// runtime warns about just that at each start, so this level hides its warnings.
 const LOG_LEVEL: &str = "info,lambda_runtime::runtime=error";
 
-/// The namespace of the metrics. The page shows the lines that have them; nothing collects them.
-const METRICS_NAMESPACE: (&str, &str) = ("METRICS_NAMESPACE", "Fencepost");
-
 /// The functions answer on this machine only.
 pub(crate) const LOCALHOST: &str = "127.0.0.1";
+
+/// Checks that cargo-lambda is there, before anything slow is done.
+///
+/// # Errors
+/// It is not.
+pub async fn check_installed() -> Result<(), Failure> {
+    let asked = Command::new("cargo-lambda").args(["lambda", "--version"]).stdin(Stdio::null()).output().await;
+    asked.map(drop).map_err(|error| missing(&error))
+}
+
+fn missing(error: &io::Error) -> Failure {
+    Failure::new(format!(
+        "cargo-lambda does not start ({error}): install it with `pip install cargo-lambda`, or as \
+         https://www.cargo-lambda.info describes."
+    ))
+}
 
 /// A running `cargo lambda watch`. Dropping it stops it and the functions.
 pub struct Watch {
     group: Group,
     port: u16,
-}
-
-/// Checks that the port of the functions is free, before anything slow is done.
-///
-/// # Errors
-/// The port is taken.
-pub async fn check_port(port: u16) -> Result<(), Failure> {
-    match TcpListener::bind((LOCALHOST, port)).await {
-        Ok(_free) => Ok(()),
-        Err(error) => Err(Failure::new(format!(
-            "The functions cannot have port {port} ({error}): stop what listens there or choose another with --port."
-        ))),
-    }
 }
 
 impl Watch {
@@ -56,14 +60,13 @@ impl Watch {
     /// # Errors
     /// The program cannot be started.
     pub fn start(
-        program: &Path,
         workspace: &Path,
         port: u16,
         functions_environment: &BTreeMap<String, String>,
         dynamodb: &DynamoDb,
         requests: &Arc<Requests>,
     ) -> Result<Self, Failure> {
-        let mut command = Command::new(program);
+        let mut command = Command::new("cargo-lambda");
         command
             .current_dir(workspace)
             .args(["lambda", "watch", "--invoke-address", LOCALHOST, "--invoke-port", &port.to_string()])
@@ -71,7 +74,7 @@ impl Watch {
             .arg("--disable-cors")
             .envs(functions_environment)
             .envs(dynamodb.environment())
-            .envs([METRICS_NAMESPACE])
+            .env("METRICS_NAMESPACE", METRICS_NAMESPACE)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         if ["AWS_LAMBDA_LOG_LEVEL", "RUST_LOG", "POWERTOOLS_LOG_LEVEL"].iter().all(|name| env::var_os(name).is_none()) {
@@ -89,10 +92,7 @@ impl Watch {
                 tokio::spawn(hand_on(group.output(), requests.clone()));
                 Ok(Self { group, port })
             }
-            Err(error) => Err(Failure::new(format!(
-                "{} does not start ({error}): remove it and run this again.",
-                program.display()
-            ))),
+            Err(error) => Err(missing(&error)),
         }
     }
 
@@ -124,9 +124,7 @@ async fn hand_on(output: Option<ChildStdout>, requests: Arc<Requests>) {
     let Some(output) = output else { return };
     let mut lines = BufReader::new(output).split(b'\n');
     while let Ok(Some(line)) = lines.next_segment().await {
-        let line = requests.take(String::from_utf8_lossy(&line).into_owned());
-        // The terminal may be gone. The functions go on.
-        let _ = writeln!(io::stdout().lock(), "{line}");
+        say(&requests, String::from_utf8_lossy(&line).into_owned());
     }
 }
 

@@ -4,8 +4,7 @@
 # One item is left in stock. Ann and Bob order it in the same moment. One of them gets it. The other one learns that it
 # is sold out. The stock is 0 afterwards, and there is one order. Chance decides who wins.
 #
-# Here `cargo dev` runs one instance of the function, so the two orders queue up in front of it. Deployed, two instances
-# may both read a stock of 1. DynamoDB then refuses one of the two transactions, and its instance decides again.
+# Both orders may read a stock of 1. DynamoDB then refuses one of the two transactions, and the function decides again.
 #
 # Then the winner sends the order again, as a client does when it has lost the answer. It gets the same order back, and
 # the stock stays 0.

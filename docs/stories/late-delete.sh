@@ -7,13 +7,13 @@
 # Fencepost compares creation timestamps. The message names A, B is newer, so there is nothing left to delete. That is a
 # success: the message is done, and it does not come again. A late registration of A is refused for the same reason.
 #
-# Start `cargo dev` in one terminal. Run this script in another. It needs bash, curl, grep, sed and cargo-lambda, and it
-# fails with a sentence if the story is not true. API is the address of the functions. INVOKE is the command that hands
+# Start `cargo dev` in one terminal. Run this script in another. It needs bash, curl, grep and sed, and it fails
+# with a sentence if the story is not true. API is the address of the functions. INVOKE is the command that hands
 # a batch of messages to the function behind the queue; the name of a file follows it. `cargo dev` prints that command.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source docs/stories/ask.bash
-INVOKE=${INVOKE:-cargo lambda invoke delete-mapping --invoke-address 127.0.0.1 --data-file}
+INVOKE=${INVOKE:-curl -sS -X POST $API/2015-03-31/functions/delete-mapping/invocations -T}
 
 # Each run uses an address of its own, so the story can be told again on the same tables.
 ip=10.$((RANDOM % 256)).$((RANDOM % 256)).$((RANDOM % 256))

@@ -36,8 +36,8 @@ pub enum Event {
     Sqs {
         /// What becomes of a message.
         message: &'static str,
-        /// Starts it on a store. [`queue`] makes the box.
-        start: Start<Box<dyn Queue>>,
+        /// Starts it on a store. [`queue`] makes what takes its batches.
+        start: Start<Queue>,
     },
 }
 
@@ -196,24 +196,32 @@ pub const IDEMPOTENCY_RECORDS_TABLE: Variable =
 /// The table of leases.
 pub const LEASES_TABLE: Variable = Variable::table("LEASES_TABLE", "the table of leases");
 
+/// The outcomes of a batch. Other threads may wait for them.
+pub type Taking<'a> = Pin<Box<dyn Future<Output = Vec<Outcome>> + Send + 'a>>;
+
 /// A function that was started without Lambda, to take batches.
-pub trait Queue {
+pub struct Queue(Box<Take>);
+
+type Take = dyn for<'a> Fn(&'a [&'a str], &'a Call) -> Taking<'a> + Send + Sync;
+
+impl Queue {
     /// Takes one batch. Gives one outcome for each message.
-    fn take<'a>(&'a self, bodies: &'a [&'a str], call: &'a Call) -> Pin<Box<dyn Future<Output = Vec<Outcome>> + 'a>>;
-}
-
-/// The state of a function, and what it does.
-struct Running<A, H>(A, H);
-
-impl<A, H: AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>> Queue for Running<A, H> {
-    fn take<'a>(&'a self, bodies: &'a [&'a str], call: &'a Call) -> Pin<Box<dyn Future<Output = Vec<Outcome>> + 'a>> {
-        Box::pin((self.1)(&self.0, bodies, call))
+    pub async fn take(&self, bodies: &[&str], call: &Call) -> Vec<Outcome> {
+        (self.0)(bodies, call).await
     }
 }
 
-/// A started function that takes batches.
-pub fn queue<A: 'static>(app: A, handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome> + 'static) -> Box<dyn Queue> {
-    Box::new(Running(app, handle))
+/// A started function that takes batches. `handle` takes one.
+pub fn queue<A, H>(app: A, handle: H) -> Queue
+where
+    A: Send + Sync + 'static,
+    H: for<'a> Fn(&'a A, &'a [&'a str], &'a Call) -> Taking<'a> + Copy + Send + Sync + 'static,
+{
+    let app = Arc::new(app);
+    Queue(Box::new(move |bodies, call| {
+        let app = Arc::clone(&app);
+        Box::pin(async move { handle(&app, bodies, call).await })
+    }))
 }
 
 impl Function {

@@ -215,6 +215,7 @@
 //! | `http` | [`http`]: requests, preconditions, problems and stored responses behind any framework; implies `json` |
 //! | `axum` | extractors and answers for axum 0.8: a router that runs on Lambda, in a container and in a test; implies `http` |
 //! | `lambda` | [`lambda`]: a router of axum behind an HTTP API, or a function behind a queue; implies `axum` |
+//! | `lambda-without-tls` | the same, for development: its client reaches only endpoints without TLS |
 //! | `testing` | the pure parts of the protocol, for property tests; not covered by semantic versioning |
 //!
 //! To test your own program against lost answers, throttling and conflicts, use the crate
@@ -246,7 +247,7 @@ pub mod http;
 mod idempotency;
 #[cfg(feature = "json")]
 pub mod json;
-#[cfg(feature = "lambda")]
+#[cfg(feature = "lambda-without-tls")]
 pub mod lambda;
 mod layout;
 pub mod lease;

@@ -16,7 +16,6 @@ use crate::protocol::deliver::{Delivery, WriteOutcome, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::row::is_soon;
 use crate::protocol::row::{self, check_size};
-use crate::protocol::send::Send;
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
@@ -233,9 +232,9 @@ impl<T: LwwRecord> LwwTable<T> {
 
     /// Sends one write until its outcome is proved.
     async fn put(&self, write: ConditionalWrite) -> Result<Put<T>, Failure> {
-        let (sender, name, call) = (self.table.sender(), &self.table.raw.name, self.table.call());
-        let send = |send: Send| sender.write(name, write.clone(), send.timeout);
-        let refusal = match Delivery::new(sender, &call).until_proved(send).await? {
+        let call = self.table.call();
+        let mut delivery = Delivery::new(self.table.sender(), &call);
+        let refusal = match delivery.write(&self.table.raw.name, &write).await? {
             WriteOutcome::Applied(replaced) => return Ok(Put::Applied(replaced)),
             WriteOutcome::Refused(refusal) => refusal,
         };

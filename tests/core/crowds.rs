@@ -1,9 +1,9 @@
 //! A hundred writers on one item: all are acknowledged, and how many requests that takes.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use bench::crowd::{Strategy, play};
-use bench::table::{Counter, KEY, NAME, create, raise};
-use bench::wire::{Loss, Wire};
+use crowds::crowd::{Strategy, play};
+use crowds::table::{Counter, KEY, NAME, create, raise};
+use crowds::wire::{Loss, Wire};
 use fencepost::{Rng, Store};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Many callers that add to one item: all are acknowledged, the number is exact, and what each add costs.
 
-use bench::adds::{Callers, at_once, one_after_another, steady};
-use bench::crowd::Outcome;
+use crowds::adds::{Callers, at_once, one_after_another, steady};
+use crowds::crowd::Outcome;
 use std::time::Duration;
 
 const HOP: Duration = Duration::from_millis(5);

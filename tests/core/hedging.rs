@@ -2,7 +2,7 @@
 
 use super::accounts::{Account, TABLE, call, rival};
 use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
-use bench::pool::Fate;
+use crowds::pool::Fate;
 use fencepost::lease::LeaseTerms;
 use fencepost::{Call, Clock, Deadline, Error, Failure, ItemVersion, Reads, VersionError};
 use serde_json::json;

@@ -2,7 +2,7 @@
 
 use super::accounts::{Account, TABLE, call};
 use crate::harness::engine::Engine;
-use bench::pool::{Counts, Fate, Pool};
+use crowds::pool::{Counts, Fate, Pool};
 use fencepost::{ItemVersion, Key, Store, Table};
 use std::convert::Infallible;
 use std::time::Duration;

@@ -2,14 +2,16 @@
 //! committed, or that the outcome is unknown, and the change is applied once.
 
 use super::accounts::{Account, TABLE};
-use crate::harness::engine::{Engine, number};
-use crate::harness::late::{Moments, Rival, Story};
+use crate::harness::clients::{client_whose, step_in_conflict};
+use crate::harness::engine::{Engine, is_read, number};
+use crate::harness::late::{Moments, Rival, Story, naming_last};
 use aws_sdk_dynamodb::Client;
 use fencepost::testing::add_or_update;
 use fencepost::{Add, Error, Failure, Reads, Record, Settings, Store, Table, UpdateError, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::sync::Mutex;
 
 const NOTES: &str = "Notes";
 
@@ -35,7 +37,7 @@ fn told<A, E: std::fmt::Debug>(result: Result<A, E>, failure: impl Fn(&E) -> Opt
     }
 }
 
-/// Plays a change at all these moments. `answer` says which answer belongs to the rows before and after the effect.
+/// Plays a change at all these moments. Returns at how many of them its outcome was told. `answer` says which answer belongs to the rows before and after the effect.
 async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
     moments: impl IntoIterator<Item = Moments>,
     engine: impl AsyncFn() -> Engine,
@@ -43,8 +45,8 @@ async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
     rows: fn(&Engine) -> Vec<Value>,
     change: impl AsyncFn(&Client) -> Told<A>,
     answer: impl Fn(&[Value], &[Value]) -> A,
-) {
-    let mut copies = 0;
+) -> usize {
+    let (mut copies, mut known) = (0, 0);
     for moments in moments {
         let engine = engine().await;
         let (client, story) = Story::begin(&engine, moments, rival, rows);
@@ -54,10 +56,12 @@ async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
         match &told {
             Told::Applied(answer) => assert_eq!(committed.as_ref(), Some(answer), "{moments:?}"),
             Told::NotApplied(why) => assert_eq!(committed, None, "{moments:?}: told {why}"),
-            Told::Unknown => {}
+            Told::Unknown => continue,
         }
+        known += 1;
     }
     assert!(copies > 0, "no copy was ever applied");
+    known
 }
 
 /// The accounts `a-1` and `a-2` of 50, made by another client.
@@ -89,6 +93,10 @@ fn add(engine: &Engine, key: &Value, attribute: &str, by: i64) {
 
 fn deposit(engine: &Engine, by: i64) {
     add(engine, &json!({"accountId": {"S": "a-1"}}), "balance", by);
+}
+
+fn fill(engine: &Engine, by: i64) {
+    add(engine, &json!({"accountId": {"S": "a-2"}}), "balance", by);
 }
 
 fn by_transaction<A: std::fmt::Debug>(result: Result<A, Error<()>>) -> Told<A> {
@@ -197,7 +205,39 @@ async fn an_attempt_whose_rows_the_next_one_leaves_alone_is_not_applied_beside_i
     };
     let answer = |_: &[Value], after: &[Value]| if after[2]["amount"].is_object() { "n-1" } else { "n-2" };
     let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
-    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_from_either, answer).await;
+    let known = assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_from_either, answer).await;
+    assert_eq!(known, Moments::all().count(), "the burn of the first attempt proves what became of it");
+}
+
+/// Moves 30 from `a-1` to `a-2`, which holds 100 at most. If it has no room, promises the 30 by a note.
+async fn move_or_promise(client: &Client) -> Told<&'static str> {
+    let store = Store::new(client);
+    let transactions = store.transactions();
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+    let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
+    let moved = transactions.transact_with_retry(reads, |attempt| {
+        let balance = |account: Option<Versioned<Account>>| account.map_or(0, |account| account.value.balance);
+        let (left, there) = (balance(attempt.get(from)?), balance(attempt.get(to)?));
+        if there + 30 > 100 {
+            attempt.put_if_absent(note, &Note { amount: 30 })?;
+            return Ok("promised");
+        }
+        attempt.update_at(from, &Account { balance: left - 30 })?;
+        attempt.add(to, &Add::to("balance", 30, 0..=100))?;
+        Ok("moved")
+    });
+    by_transaction(moved.await)
+}
+
+/// The burn of the first attempt finds a row that has forgotten whether it was applied.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_its_row_may_have_forgotten_is_not_followed_by_one_that_leaves_that_row_alone() {
+    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2"), note(engine, "n-1")];
+    let answer = |_: &[Value], after: &[Value]| if after[2]["amount"].is_object() { "promised" } else { "moved" };
+    let rival = Rival { after: forget, ..Rival::of(|engine| fill(engine, 40), |engine| fill(engine, -40)) };
+    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, move_or_promise, answer).await;
 }
 
 /// A shelf, and a note that only an update leaves.
@@ -361,11 +401,59 @@ async fn a_transaction_of_adds_that_its_row_may_have_forgotten_is_not_followed_b
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_was_committed_is_found_although_the_cancellation_of_the_next_one_does_not_show_its_row() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
-    let fill = |engine: &Engine| add(engine, &json!({"accountId": {"S": "a-2"}}), "balance", 920);
     let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
-    let rival = Rival { after: fill, names_last: true, ..rival };
+    let rival = Rival { after: |engine| fill(engine, 920), names_last: true, ..rival };
     let before_the_second = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
     assert_told_is_stored(before_the_second, with_accounts, rival, rows, move_unless_full, moved).await;
+}
+
+/// Moves as much from `a-1` to `a-2` as these have and can take, but 30 at most, and leaves a note of it.
+async fn move_with_note(client: &Client) -> Told<i64> {
+    let store = Store::new(client);
+    let transactions = store.transactions();
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+    let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
+    let moved = transactions.transact_with_retry(reads, |attempt| {
+        let balance = |account: Option<Versioned<Account>>| account.map_or(0, |account| account.value.balance);
+        let (left, there) = (balance(attempt.get(from)?), balance(attempt.get(to)?));
+        let amount = (100 - there).min(30);
+        attempt.update_at(from, &Account { balance: left - amount })?;
+        attempt.put_if_absent(note, &Note { amount })?;
+        attempt.add(to, &Add::to("balance", amount, 0..=100))?;
+        Ok(amount)
+    });
+    by_transaction(moved.await)
+}
+
+/// The cancellation of the second attempt shows neither the account that tells nor the note, which is damaged. Both are read.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_was_committed_is_told_although_a_row_that_is_read_with_its_own_is_corrupt() {
+    let engine = with_accounts().await;
+    let first = Mutex::new(Vec::new());
+    let client = client_whose(&engine, move |engine, writes, operation, body| match writes {
+        _ if is_read(operation) => engine.answer(operation, body),
+        0 => {
+            *first.lock().expect("no panic") = body.to_vec();
+            fill(engine, 40);
+            engine.answer(operation, body)
+        }
+        1 => {
+            fill(engine, -40);
+            let (status, answer) = engine.answer("TransactWriteItems", &first.lock().expect("no panic"));
+            assert_eq!(status, 200, "{answer}");
+            fill(engine, 15);
+            let damaged = json!({"TableName": NOTES, "Key": {"noteId": {"S": "n-1"}},
+                "UpdateExpression": "SET #v = :text", "ExpressionAttributeNames": {"#v": "_version"},
+                "ExpressionAttributeValues": {":text": {"S": "damaged"}}});
+            engine.raw("UpdateItem", &damaged);
+            let (status, answer) = engine.answer(operation, body);
+            (status, step_in_conflict(&naming_last(&answer), 1))
+        }
+        _ => panic!("nothing is left to write"),
+    });
+    assert!(matches!(move_with_note(&client).await, Told::Applied(30)));
 }
 
 /// All that follows the second copy is throttled until the deadline, so no row shows that the copy was applied.

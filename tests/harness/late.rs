@@ -143,7 +143,7 @@ impl Story {
 }
 
 /// The same cancellation, which names only the last step that refused it.
-fn naming_last(answer: &str) -> String {
+pub fn naming_last(answer: &str) -> String {
     let mut answer: Value = serde_json::from_str(answer).expect("answers are JSON");
     let reasons = answer["CancellationReasons"].as_array_mut().expect("a cancellation");
     let last = reasons.iter().rposition(|reason| reason["Code"] != "None").expect("a refusal");

@@ -4,8 +4,8 @@ use super::engine::Engine;
 use allocation_counter::AllocationInfo;
 use aws_lambda_events::sqs::SqsEvent;
 use axum::Router;
+use fencepost::Store;
 use fencepost::lambda::{respond, respond_batch};
-use fencepost::{Call, Store};
 use fencepost_test::client_over;
 use functions::function::{Environment, Event, Queue};
 use lambda_runtime::{Context, LambdaEvent};
@@ -27,7 +27,7 @@ pub struct Functions {
     runtime: Runtime,
     /// Those with routes, by their names.
     with_routes: BTreeMap<&'static str, Router>,
-    with_queues: BTreeMap<&'static str, Box<dyn Queue>>,
+    with_queues: BTreeMap<&'static str, Queue>,
 }
 
 /// What an invocation took, and its answer.
@@ -68,8 +68,7 @@ impl Functions {
 
     async fn told(&self, function: &str, event: &str) -> (i64, Vec<u8>) {
         if let Some(app) = self.with_queues.get(function) {
-            let take = async |app: &&dyn Queue, bodies: &[&str], call: &Call| app.take(bodies, call).await;
-            let answer = Box::pin(respond_batch(&&**app, &take, read::<SqsEvent>(event))).await;
+            let answer = Box::pin(respond_batch(app, &Queue::take, read::<SqsEvent>(event))).await;
             return (200, serde_json::to_vec(&answer.expect("each message has an id")).expect("JSON"));
         }
         let response = Box::pin(respond(&self.with_routes[function], read(event))).await;

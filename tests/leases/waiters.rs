@@ -1,7 +1,7 @@
 //! Those who wait for one lease: all of them get it, one after the other, soon and without many requests.
 
-use bench::leases::{WAITERS, cycles, lost_acquire, succession, waiters};
-use bench::wire::Loss;
+use crowds::leases::{WAITERS, cycles, lost_acquire, succession, waiters};
+use crowds::wire::Loss;
 use fencepost::lease::LeaseTerms;
 use std::ops::Range;
 use std::time::Duration;

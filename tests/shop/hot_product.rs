@@ -1,6 +1,6 @@
 //! Clients that all order the same product.
 
-use bench::orders::{CLIENTS, Outcome, Scene, Way, play};
+use crowds::orders::{CLIENTS, Outcome, Scene, Way, play};
 use std::time::Duration;
 
 /// The number of orders that each client wants.

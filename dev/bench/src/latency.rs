@@ -2,10 +2,10 @@
 //! both use one row.
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock, and writes as the bare SDK does")]
 
-use crate::table::{self, Counter, KEY, NAME};
-use crate::wire::client;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use crowds::table::{self, Counter, KEY, NAME};
+use crowds::wire::client;
 use fencepost::Store;
 use std::time::{Duration, Instant};
 

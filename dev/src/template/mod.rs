@@ -17,7 +17,7 @@ pub const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
 /// The parameter of the template that takes the functions to another DynamoDB.
 pub const DYNAMODB_ENDPOINT: &str = "DynamoDBEndpoint";
 
-/// The variables that `cargo dev` does not take from the template. [`crate::watch`] names a namespace so that the page can
+/// The variables that `cargo dev` does not take from the template. [`crate::functions`] names a namespace so that the page can
 /// show the metrics, and the endpoint is that of the DynamoDB that it starts.
 const OWN_VARIABLES: [&str; 2] = ["METRICS_NAMESPACE", "AWS_ENDPOINT_URL_DYNAMODB"];
 

@@ -21,7 +21,9 @@ pub const FUNCTION: Function = Function {
     name: "delete-mapping",
     event: Event::Sqs {
         message: "Deletes the instance behind an address, also late, twice or out of order.",
-        start: |store, environment| Ok(queue(App::from_env(store, environment)?, handle)),
+        start: |store, environment| {
+            Ok(queue(App::from_env(store, environment)?, |app, bodies, call| Box::pin(handle(app, bodies, call))))
+        },
     },
     variables: &[MAPPINGS_TABLE],
 };
@@ -62,7 +64,7 @@ pub async fn handle(app: &App, bodies: &[&str], call: &Call) -> Vec<Outcome> {
     let tasks = parsed.iter().enumerate().filter_map(|(place, task)| Some((place, task.as_ref().ok()?)));
     let newest = newest_of_each(tasks.clone());
     let writes = tasks.filter(|(place, task)| newest.get(&task.ip) == Some(place));
-    let writes = writes.map(|(place, task)| async move { (place, delete(app, task, call).await) });
+    let writes: Vec<_> = writes.map(|(place, task)| async move { (place, delete(app, task, call).await) }).collect();
     let mut written: BTreeMap<_, _> = iter(writes).buffer_unordered(CONCURRENCY).collect().await;
     let is_done = |place: &usize| matches!(written.get(place), Some(Ok(_)));
     let done: BTreeSet<Ip> = newest.into_iter().filter(|(_, place)| is_done(place)).map(|(ip, _)| ip).collect();

@@ -83,7 +83,7 @@ impl Invocation {
         &self.told.call
     }
 
-    #[cfg(feature = "lambda")]
+    #[cfg(feature = "lambda-without-tls")]
     pub(crate) fn route(&self) -> Option<&str> {
         self.told.route.get().map(String::as_str)
     }
@@ -223,7 +223,7 @@ impl<S: Sync> FromRequestParts<S> for QueryString {
 /// An answer for the log: its outcome, and its problem if it is one. It stands in the extensions of the answer.
 #[derive(Clone)]
 pub(crate) struct Told {
-    #[cfg_attr(not(feature = "lambda"), expect(dead_code, reason = "read where a line is written about each request"))]
+    #[cfg_attr(not(feature = "lambda-without-tls"), expect(dead_code, reason = "the line about a request has it"))]
     pub answer: Result<(&'static str, Option<u64>), Arc<Problem>>,
 }
 

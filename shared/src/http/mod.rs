@@ -20,7 +20,7 @@ mod validator;
 
 #[cfg(feature = "axum")]
 pub use axum::{IdempotencyKey, Invocation};
-#[cfg(feature = "lambda")]
+#[cfg(feature = "lambda-without-tls")]
 pub(crate) use axum::{NotDecoded, Told};
 pub use items::{ChangeRequest, CreateRequest, DeleteRequest, Items, Resource};
 pub use preconditions::{IfMatch, IfNoneMatch, Preconditions};

@@ -3,6 +3,8 @@
 //! The SDK's own client also speaks HTTP/2 and knows proxies, which takes 0.6 MB of a function. `DynamoDB` speaks
 //! HTTP/1.1 (`docs/decisions.md`, "Start-up and size").
 
+#[cfg(feature = "lambda")]
+use super::tls::{Connections, connections};
 use aws_sdk_dynamodb::config::{HttpClient, RuntimeComponents, SharedHttpClient};
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::connection::{CaptureSmithyConnection, ConnectionMetadata};
@@ -14,21 +16,15 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use http::{Request, Uri};
-use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector as Tcp, capture_connection};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use rustls::crypto::aws_lc_rs::default_provider;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::time::{error::Elapsed, timeout};
 use tower_service::Service;
 
@@ -36,7 +32,8 @@ use tower_service::Service;
 ///
 /// It speaks HTTP/1.1, over TLS where the endpoint is `https`, and keeps its connections. It applies the connect and the
 /// read timeout of the SDK. It knows no proxies. The trusted authorities are read once, now: those that `SSL_CERT_FILE`
-/// and `SSL_CERT_DIR` name, or else those of the system.
+/// and `SSL_CERT_DIR` name, or else those of the system. Without the feature `lambda` there is no TLS, and an endpoint with
+/// `https` is an error of each request.
 ///
 /// ```no_run
 /// # async fn client() -> aws_sdk_dynamodb::Client {
@@ -49,43 +46,23 @@ use tower_service::Service;
 pub fn https_client() -> SharedHttpClient {
     let mut tcp = Tcp::new();
     tcp.set_nodelay(true);
-    tcp.enforce_http(false); // the connector above it handles `https`
-    SharedHttpClient::new(Client { connector: HttpsConnector::from((tcp, tls())), pools: Mutex::default() })
+    SharedHttpClient::new(Client { connections: connections(tcp), pools: Mutex::default() })
 }
 
-fn tls() -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(authorities());
-    if roots.is_empty() {
-        tracing::warn!("no certificate authority was found, so no https endpoint will be trusted");
-    }
-    ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()
-        .expect("AWS-LC has cipher suites for TLS 1.2 and 1.3")
-        .with_root_certificates(roots)
-        .with_no_client_auth()
-}
+/// Connections that refuse an endpoint with `https`.
+#[cfg(not(feature = "lambda"))]
+type Connections = Tcp;
 
-/// The trusted authorities of the system, from one file.
-///
-/// Most systems have them twice, in a bundle and in a folder. To read both would double a function's start. If the
-/// environment names the authorities, or if there is no bundle, they are looked for everywhere.
-fn authorities() -> Vec<CertificateDer<'static>> {
-    let bundle = (!openssl_probe::has_ssl_cert_env_vars())
-        .then(|| openssl_probe::probe().cert_file)
-        .flatten()
-        .and_then(|path| std::fs::read(path).ok());
-    match bundle {
-        Some(bundle) => CertificateDer::pem_slice_iter(&bundle).flatten().collect(),
-        None => rustls_native_certs::load_native_certs().certs,
-    }
+#[cfg(not(feature = "lambda"))]
+fn connections(tcp: Tcp) -> Connections {
+    tcp
 }
 
 /// For connecting and for the answer.
 type Timeouts = (Option<Duration>, Option<Duration>);
 
 struct Client {
-    connector: HttpsConnector<Tcp>,
+    connections: Connections,
     /// The SDK asks for a pool before every request. Requests with the same timeouts share one.
     pools: Mutex<Vec<(Timeouts, SharedHttpConnector)>>,
 }
@@ -98,7 +75,7 @@ impl HttpClient for Client {
             return pool.clone();
         }
         let (connect_timeout, read_timeout) = timeouts;
-        let connector = Connector { https: self.connector.clone(), timeout: connect_timeout };
+        let connector = Connector { connections: self.connections.clone(), timeout: connect_timeout };
         let client = legacy::Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
         let pool = SharedHttpConnector::new(Pool { client, read_timeout });
         pools.push((timeouts, pool.clone()));
@@ -119,27 +96,31 @@ impl fmt::Debug for Client {
 /// Opens connections. The timeout is for the name, TCP and TLS together.
 #[derive(Clone)]
 struct Connector {
-    https: HttpsConnector<Tcp>,
+    connections: Connections,
     timeout: Option<Duration>,
 }
 
-type Connecting = Pin<Box<dyn Future<Output = Result<MaybeHttpsStream<TokioIo<TcpStream>>, BoxError>> + Send>>;
+type Stream = <Connections as Service<Uri>>::Response;
+type Connecting = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
 
 impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = Stream;
     type Error = BoxError;
     type Future = Connecting;
 
+    #[allow(clippy::needless_question_mark, reason = "without TLS the errors are of another type")]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.https.poll_ready(cx)
+        self.connections.poll_ready(cx).map(|ready| Ok(ready?))
     }
 
     fn call(&mut self, uri: Uri) -> Connecting {
-        let connecting = self.https.call(uri);
-        match self.timeout {
-            None => connecting,
-            Some(limit) => Box::pin(async move { timeout(limit, connecting).await? }),
-        }
+        let (connecting, limit) = (self.connections.call(uri), self.timeout);
+        Box::pin(async move {
+            Ok(match limit {
+                None => connecting.await?,
+                Some(limit) => timeout(limit, connecting).await??,
+            })
+        })
     }
 }
 

@@ -13,9 +13,10 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// Writes JSON lines with timestamps, and traces if a daemon takes them. Without timestamps, Lambda files every line as
-/// INFO.
-pub(super) fn init_tracing() {
-    let subscriber = tracing_subscriber::registry().with(lines().with_filter(filter(level().as_deref())));
+/// INFO. The lines of the crates that `without` names are left out.
+pub fn init_tracing(without: &[&str]) {
+    let filter = filter(level().as_deref()).with_targets(without.iter().map(|name| (*name, LevelFilter::OFF)));
+    let subscriber = tracing_subscriber::registry().with(lines().with_filter(filter));
     // An error means that another subscriber is set already. Then that one is used. Without a daemon there is no second
     // layer, because even an empty one makes the start 5 % slower.
     let _ = match XRay::from_env() {

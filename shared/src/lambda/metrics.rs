@@ -29,14 +29,15 @@ const BY_ROUTE: [&str; 4] = ["requests", "attempts", "conflicts", DURATION];
 
 const DURATION: &str = "duration_ms";
 
-/// Writes the lines of one process.
-pub(super) struct Reporter {
+/// Writes the line about each request or batch of one function.
+pub struct Reporter {
     namespace: Option<String>,
     service: Option<String>,
     /// The least severe lines that are written. With metrics, every line is written.
     threshold: Severity,
     /// Whether the next line is the first of this process.
     is_cold: AtomicBool,
+    write: Box<dyn Fn(String) + Send + Sync>,
 }
 
 /// What is reported about a request or a batch.
@@ -102,6 +103,13 @@ impl Reporter {
         Reporter { service, ..Self::new(first_set(&NAMESPACE_VARIABLES), threshold) }
     }
 
+    /// Gives each line to `write`, with metrics in this namespace. The level is that of the environment.
+    #[cfg(feature = "testing")]
+    pub fn to(namespace: &str, write: impl Fn(String) + Send + Sync + 'static) -> Self {
+        let threshold = Severity::threshold(level().as_deref());
+        Reporter { write: Box::new(write), ..Self::new(Some(namespace.to_owned()), threshold) }
+    }
+
     /// Writes nothing.
     pub(super) fn silent() -> Self {
         Self::new(None, Severity::Off)
@@ -109,14 +117,17 @@ impl Reporter {
 
     pub(super) fn new(namespace: Option<String>, threshold: Severity) -> Self {
         let namespace = namespace.filter(|namespace| !namespace.is_empty());
-        Reporter { namespace, service: None, threshold, is_cold: AtomicBool::new(true) }
+        let write = Box::new(|line: String| {
+            // Nobody is left to tell if the log is gone.
+            let _ = writeln!(std::io::stdout().lock(), "{line}");
+        });
+        Reporter { namespace, service: None, threshold, is_cold: AtomicBool::new(true), write }
     }
 
     /// Writes the line.
     pub(super) fn write(&self, report: Report) {
         if let Some(line) = self.line(report, Timestamp::from(Clock::system().now())) {
-            // Nobody is left to tell if the log is gone.
-            let _ = writeln!(std::io::stdout().lock(), "{line}");
+            (self.write)(line.to_string());
         }
     }
 

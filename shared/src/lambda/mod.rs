@@ -14,6 +14,8 @@ mod queue;
 mod serve;
 #[cfg(feature = "testing")]
 pub(crate) mod testing;
+#[cfg(feature = "lambda")]
+mod tls;
 mod xray;
 
 pub use allowance::{MARGIN, call};

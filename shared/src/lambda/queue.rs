@@ -17,6 +17,7 @@ use crate::store::Store;
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::json;
+use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -44,12 +45,25 @@ pub async fn serve_queue<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
 ) -> Result<(), Source> {
-    init_tracing();
+    init_tracing(&[]);
     check_timeout()?;
     let reporter = Reporter::from_env();
     let app = init(&Store::new(&client_from_env()))?;
-    let answer = async |event| respond_and_report(&app, &handle, read(event)?, &reporter).await;
+    let answer = async |event| answer_batch(&app, &handle, event, &reporter).await;
     lambda_runtime::run(service_fn(answer)).await
+}
+
+/// Answers one event as it comes from Lambda.
+///
+/// # Errors
+/// The event is none of a queue, or as for [`respond_batch`].
+pub async fn answer_batch<A>(
+    app: &A,
+    handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
+    event: LambdaEvent<Box<RawValue>>,
+    reporter: &Reporter,
+) -> Result<SqsBatchResponse, Source> {
+    respond_and_report(app, handle, read(event)?, reporter).await
 }
 
 /// Answers one batch. [`serve_queue`] does the same, and writes a line about each batch. Tests call this. Both log a line

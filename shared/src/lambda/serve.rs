@@ -17,6 +17,7 @@ use axum::body::{Bytes, to_bytes};
 use axum::response::IntoResponse;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::json;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tower_service::Service;
@@ -42,15 +43,26 @@ const CALLER_VARIABLE: &str = "AUTHORIZER_CALLER";
 /// `init` failed, or the runtime API of Lambda is not reachable. The process ends, and Lambda reports it. An event of a
 /// REST API or of a load balancer is an error of that invocation.
 pub async fn serve(init: impl FnOnce(&Store) -> Result<Router, Source>) -> Result<(), Source> {
-    init_tracing();
+    init_tracing(&[]);
     check_timeout()?;
     let reporter = Reporter::from_env();
     let router = init(&Store::new(&client_from_env()))?;
     let member = env::required(CALLER_VARIABLE).ok(); // without one, such a context names nobody
-    let answer = async |event| {
-        Ok::<_, Error>(respond_and_report(&router, read_request(event)?, member.as_deref(), &reporter).await)
-    };
+    let answer = async |event| answer_request(&router, event, member.as_deref(), &reporter).await;
     lambda_runtime::run(service_fn(answer)).await
+}
+
+/// Answers one event as it comes from Lambda. `member` is the member of a Lambda authorizer's context that names the caller.
+///
+/// # Errors
+/// The event is none of an HTTP API or a Function URL.
+pub async fn answer_request(
+    router: &Router,
+    event: LambdaEvent<Box<RawValue>>,
+    member: Option<&str>,
+    reporter: &Reporter,
+) -> Result<ApiGatewayV2httpResponse, Error> {
+    Ok(respond_and_report(router, read_request(event)?, member, reporter).await)
 }
 
 /// Answers one event. [`serve`] does the same, reads the environment, and writes a line about each request. Tests call

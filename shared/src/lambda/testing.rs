@@ -1,7 +1,8 @@
-//! What a function writes for `CloudWatch` and X-Ray, for fuzzing.
+//! What a function writes for `CloudWatch` and X-Ray, for fuzzing. What [`serve`](super::serve) is made of, for a program that
+//! runs several functions.
 
 use super::logs::{Severity, filter, lines};
-use super::metrics::{Outcomes, Report, Reporter};
+use super::metrics::{Outcomes, Report};
 use super::xray;
 use crate::call::{Call, Tally};
 use crate::http::Problem;
@@ -13,6 +14,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::SubscriberExt;
+
+pub use super::logs::init_tracing;
+pub use super::metrics::Reporter;
+pub use super::queue::answer_batch;
+pub use super::serve::answer_request;
 
 /// A request or a batch that is reported.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::idempotency::IdempotencyClaim;
 use crate::protocol::condition::{self, Acquire, lease_key};
 use crate::protocol::deliver::{Delivery, WriteOutcome, until_read};
 use crate::protocol::item::Attributes;
-use crate::protocol::send::{Send, Sender};
+use crate::protocol::send::Sender;
 use crate::retry::DualClockDeadline;
 use crate::store::Store;
 use crate::timestamp::{Timestamp, epoch_millis, epoch_seconds, millis};
@@ -158,9 +158,8 @@ impl Leases {
         let LeaseTimes { expires_at, cutoff, floor } = LeaseTimes::at(now, terms.length(), self.clock_skew);
         let purge_at = Self::purge_at(now);
         let write = condition::acquire(key, &Acquire { holder, id: &id, once, floor, expires_at, purge_at, cutoff });
-        let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
         let mut delivery = Delivery::new(self.sender(), call);
-        let (stored, pending) = match delivery.until_proved(send).await? {
+        let (stored, pending) = match delivery.write(&self.name, &write).await? {
             WriteOutcome::Applied(row) => {
                 return Ok(Looked::Acquired(Acquired::New(self.lease(key, read_returned(row)?, until))));
             }

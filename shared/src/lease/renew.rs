@@ -10,7 +10,6 @@ use crate::error::{Error, Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::protocol::condition;
 use crate::protocol::deliver::{Delivery, WriteOutcome};
-use crate::protocol::send::Send;
 use crate::retry::DualClockDeadline;
 
 impl Leases {
@@ -71,8 +70,7 @@ impl Leases {
             let until = DualClockDeadline::within(terms.length(), now);
             let LeaseTimes { expires_at, .. } = LeaseTimes::at(now, terms.length(), self.clock_skew());
             let write = condition::renew(&token.key, token.token, at, expires_at, Self::purge_at(now));
-            let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
-            let refusal = match delivery.until_proved(send).await {
+            let refusal = match delivery.write(&self.name, &write).await {
                 Ok(WriteOutcome::Applied(row)) => return Ok(self.lease(&token.key, read_returned(row)?, until)),
                 Ok(WriteOutcome::Refused(refusal)) => refusal,
                 Err(failure) => return Err(unless_unknown(failure, earlier).into()),
@@ -119,10 +117,9 @@ impl Leases {
     /// See [`Leases::release`]. Also [`NotHeldAt::Conflict`]: the lease does not have `at` renewals.
     pub async fn release_at(&self, token: &FencingToken, at: Option<u64>) -> Result<(), Error<NotHeldAt>> {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
-        let send = |send: Send| self.sender().write(&self.name, write.clone(), send.timeout);
         let call = self.store().call();
         let mut delivery = Delivery::new(self.sender(), &call);
-        let refusal = match delivery.until_proved(send).await? {
+        let refusal = match delivery.write(&self.name, &write).await? {
             WriteOutcome::Applied(_) => return Ok(()),
             WriteOutcome::Refused(refusal) => refusal,
         };

@@ -10,7 +10,6 @@ use crate::protocol::deliver::{Delivery, WriteOutcome};
 use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
-use crate::protocol::send::Send;
 use crate::retry::Deadline;
 use crate::store::Store;
 use crate::timestamp::epoch_seconds;
@@ -110,8 +109,7 @@ impl Task {
             let Some(write) = self.write(layout, key.clone(), &row, id, now) else {
                 return Err(Failure::Rejected { source: "the names of the attributes are too long".into() });
             };
-            let send = |send: Send| sender.write(table, write.clone(), send.timeout);
-            let refusal = match delivery.until_proved(send).await? {
+            let refusal = match delivery.write(table, &write).await? {
                 WriteOutcome::Applied(_) => return Ok(Written { applied: true, ..done }),
                 WriteOutcome::Refused(refusal) => refusal,
             };

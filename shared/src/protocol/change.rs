@@ -13,11 +13,9 @@ use super::deliver::{Delivery, WriteOutcome};
 use super::item::Attributes;
 use super::judge::{Base, SentWrite, Verdict};
 use super::memory::WriteId;
-use super::refusal::{
-    RefusedStep, Shown, is_lease_lost, judge_after_loss, judge_refusal, judge_steps, steps_may_still_land,
-};
+use super::refusal::{RefusedStep, Shown, judge_after_loss, judge_refusal, judge_steps, steps_may_still_land};
 use super::row::{self, Row};
-use super::send::{Address, Send};
+use super::send::Address;
 use super::settle::{After, Facts, StepBurn, after, burn_of_step};
 use crate::error::{Failure, Source};
 use crate::layout::Layout;
@@ -89,7 +87,7 @@ impl Delivery<'_> {
             return Ok((Settled::Earlier(id, at), None));
         }
         let verdict = judge_refusal(steps, now).traced();
-        let is_lease_lost = is_lease_lost(steps);
+        let is_lease_lost = steps.iter().any(RefusedStep::is_lease_lost);
         let to_burn: Vec<_> = steps.iter().filter(|step| step.burn_helps()).collect();
         let is_pending = pending.is_some();
         let mut shown_by_burn = None;
@@ -121,14 +119,11 @@ impl Delivery<'_> {
                 return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
             }
         }
-        let is_shown = |row: usize| {
-            let is_by_burn = shown_by_burn.as_ref().is_some_and(|(of, _)| *of == row);
-            is_by_burn || steps.iter().any(|step| step.row == row && step.shown.is_some())
-        };
+        let is_shown = |row: usize| steps.iter().any(|step| step.row == row && step.shown.is_some());
         let unseen = attempts.unseen(is_shown);
         let mut open = None;
-        let is_excluded = shown_by_burn.is_some() || is_lease_lost || verdict == Verdict::NeverApplied;
-        if !is_excluded && steps_may_still_land(steps, now) {
+        // A burned attempt goes on under another id already.
+        if shown_by_burn.is_none() && steps_may_still_land(steps, now) {
             open = Some(attempts.id);
             attempts.leave_open(steps, self.sender.new_id())?;
         }
@@ -150,13 +145,11 @@ impl Delivery<'_> {
         });
         let Some((row, sent, burn)) = to_burn else { return Ok(None) };
         let Site { address, layout, .. } = site(row);
-        let sender = self.sender;
-        let write = |send: Send| sender.write(&address.table, burn.clone(), send.timeout);
-        let (is_burned, item) = match self.until_proved(write).await? {
+        let (is_burned, item) = match self.write(&address.table, &burn).await? {
             WriteOutcome::Applied(new) => (true, burn.new_row(new)),
             WriteOutcome::Refused(refusal) => (false, refusal.by),
         };
-        let (shown, now) = (Shown::by(layout, item.as_ref()), sender.clock.now());
+        let (shown, now) = (Shown::by(layout, item.as_ref()), self.sender.clock.now());
         let by_row = || judge_steps([shown.judge(sent, now)].into_iter()).traced();
         let verdict = if is_burned { Verdict::NeverApplied } else { by_row() };
         attempts.judge(row, &shown, now);

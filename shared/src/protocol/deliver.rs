@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::error::{Failure, Source};
+use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::hedge::{Race, Turn};
 use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
@@ -102,6 +103,16 @@ impl<'a> Delivery<'a> {
         S: Future<Output = SendOutcome<A, F>> + marker::Send + 's,
     {
         self.deliver(&|sent| Box::pin(send(sent))).await
+    }
+
+    /// Sends a write of one row [until its outcome is proved](Delivery::until_proved). Returns the row that the answer shows.
+    pub(crate) async fn write(
+        &mut self,
+        table: &str,
+        write: &ConditionalWrite,
+    ) -> Result<WriteOutcome<Option<Attributes>, Option<Attributes>>, Failure> {
+        let sender = self.sender;
+        self.until_proved(|send| sender.write(table, write.clone(), send.timeout)).await
     }
 
     async fn deliver<'s, A, F>(

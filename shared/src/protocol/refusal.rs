@@ -97,13 +97,21 @@ impl<'a> RefusedStep<'a> {
         })
     }
 
+    /// Whether the step requires a lease, and its row shows that the lease is lost.
+    pub(crate) fn is_lease_lost(&self) -> bool {
+        let (Role::Requires(mine), Reason::Refused(Some(row))) = (self.role, self.reason) else { return false };
+        let current = row.get(TOKEN).and_then(row::read_number);
+        current.is_some_and(|current| is_lost(mine, current, row.contains_key(HOLDER)))
+    }
+
     /// Whether a second copy of the step may still be applied, if no send of it is pending.
     fn may_still_land(&self, now: SystemTime) -> bool {
         let Some(shown) = &self.shown else { return true };
         let sent = match self.role {
             Role::Writes(sent) => sent,
             Role::Checks(on) => SentWrite::new(self.layout, WriteId::from_random(0), None, on),
-            Role::Adds | Role::Requires(_) => return true,
+            Role::Adds => return true,
+            Role::Requires(_) => return !self.is_lease_lost(),
         };
         may_still_land(&sent, shown.seen.as_ref(), shown.is_soon(&sent, now))
     }
@@ -161,17 +169,6 @@ pub fn judge_after_loss(writes: impl Iterator<Item = (SentWrite, Option<SeenRow>
 /// proves nothing, because it may become the current one later.
 pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
     current > mine || (current == mine && !is_held)
-}
-
-/// Whether a step shows that its lease is lost.
-pub(crate) fn is_lease_lost(steps: &[RefusedStep<'_>]) -> bool {
-    steps.iter().any(|step| match (step.role, step.reason) {
-        (Role::Requires(mine), Reason::Refused(Some(row))) => {
-            let current = row.get(TOKEN).and_then(row::read_number);
-            current.is_some_and(|current| is_lost(mine, current, row.contains_key(HOLDER)))
-        }
-        _ => false,
-    })
 }
 
 #[cfg(test)]
@@ -274,7 +271,13 @@ mod tests {
             }
             Reason::Refused(Some(row))
         };
-        let is_lost = |reason: Reason| is_lease_lost(&refusal(&[(Role::Requires(7), reason)]));
+        let is_lost = |reason: Reason| {
+            let steps = [(Role::Requires(7), reason), (update(3), Reason::None)];
+            let steps = refusal(&steps);
+            let is_lost = steps[0].is_lease_lost();
+            assert_eq!(steps_may_still_land(&steps, UNIX_EPOCH), !is_lost, "no copy lands without the lease");
+            is_lost
+        };
         assert!(is_lost(lease(8, true)) && is_lost(lease(8, false)) && is_lost(lease(7, false)));
         assert!(!is_lost(lease(6, true)) && !is_lost(lease(6, false)) && !is_lost(lease(7, true)));
         assert!(!is_lost(Reason::Refused(None)) && !is_lost(Reason::NotNow) && !is_lost(Reason::None));

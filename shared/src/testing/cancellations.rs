@@ -23,5 +23,5 @@ pub fn judge_cancellation<T: Record>(steps: &[(Role, Reason)], now: SystemTime) 
 /// Whether a step shows that its lease is lost.
 #[must_use]
 pub fn is_lease_lost<T: Record>(steps: &[(Role, Reason)]) -> bool {
-    refusal::is_lease_lost(&refused::<T>(steps))
+    refused::<T>(steps).iter().any(RefusedStep::is_lease_lost)
 }

@@ -1,5 +1,5 @@
-//! The pure parts of the protocol, and of what reads and writes text, public for property tests, models and fuzzing. Semantic
-//! versioning does not cover this module.
+//! The pure parts of the protocol, and of what reads and writes text, public for property tests, models and fuzzing, and the
+//! parts of `lambda::serve`, public for `cargo dev`. Semantic versioning does not cover this module.
 
 #[cfg(feature = "http")]
 mod answers;
@@ -23,8 +23,10 @@ pub use cursors::{Listing, forged_cursor};
 pub use requests::{LeaseWrite, RowWrite, Writer, lease_request, newest_request};
 pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_row, seen_row};
 
-#[cfg(feature = "lambda")]
-pub use crate::lambda::testing::{Reported, logged, report_line, subsegment};
+#[cfg(feature = "lambda-without-tls")]
+pub use crate::lambda::testing::{
+    Reported, Reporter, answer_batch, answer_request, init_tracing, logged, report_line, subsegment,
+};
 pub use crate::lease::judge::{AfterAcquire, AfterRenewal, LeaseTimes, judge_acquire, judge_renewal};
 pub use crate::protocol::fate::{Fate, fate, may_still_land};
 pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};

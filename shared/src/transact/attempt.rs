@@ -6,7 +6,7 @@ use crate::error::Failure;
 use crate::layout::Layout;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::Site;
-use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Remember};
+use crate::protocol::condition::{self, Action, ConditionalWrite, Demand};
 use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
@@ -15,9 +15,10 @@ use crate::protocol::row::Row;
 use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
 use crate::protocol::send::{Address, step};
 use crate::protocol::settle::{anchors_of, committed};
-use crate::table::prepare::{Prepared, Stamp, Write, check_room, first_version, prunable};
+use crate::table::prepare::{Prepared, Stamp, Write, first_version};
 use crate::table::{Add, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
@@ -140,11 +141,10 @@ impl Attempt {
     pub(super) fn let_go_of_large_rows(&mut self, steps: &[Step]) {
         for step in steps.iter().filter(|step| matches!(step.role, Role::Writes(_) | Role::Adds)) {
             let row = &mut self.rows[step.row];
-            // A burn needs what a tombstone, and a row whose values are demanded, were.
-            let is_read_again = row.learn != Learn::Later && !row.layout.demands_values();
+            // A row whose values are demanded cannot be burned without them.
             if let Known::Row(known) = &row.known
-                && is_read_again
-                && !known.is_tombstone
+                && row.learn != Learn::Later
+                && !row.layout.demands_values()
                 && heap_of_attributes(&known.attributes) > MOST_KEPT
             {
                 row.known = Known::Nothing;
@@ -258,37 +258,23 @@ impl Attempt {
     /// has seen a higher token than that of its table.
     pub fn add<T: Record>(&mut self, item: Item<T>, add: &Add) -> Result<(), Failure> {
         self.check_fence(item)?;
-        let KnownRow { address, known, fence, .. } = &self.rows[item.row];
+        let KnownRow { name, address, known, fence, layout, .. } = &self.rows[item.row];
         let row = if let Known::Row(row) = known { Some(row) } else { None };
-        let layout = Table::<T>::LAYOUT;
         let addition = add.resolve(layout, row.map(|row| &row.attributes))?;
-        let too_long = || invalid("an add is too long".to_owned());
-        let fenced = |write| condition::fenced(write, &layout.names, *fence);
-        let mut anchor = None;
-        if let Some(row) = row {
-            check_room(layout, row.at)?;
-            let demand = Demand::of(layout, row).in_window();
-            let burn = self.attempts.ids_to_burn(item.row, Some(row.at.incarnation));
-            let remember =
-                Remember { id: self.attempts.id, prune: &prunable(layout, row, self.attempts.id, &burn), burn: &burn };
-            let anchored = condition::add_within(address.key.clone(), &demand, &remember, &addition);
-            let anchored = anchored.and_then(fenced).ok_or_else(too_long)?;
-            let sent = SentWrite::new(layout, self.attempts.id, *fence, demand.base());
-            if layout.demands_values() {
-                self.add_step(item.row, anchored, Role::Writes(sent))?;
-                return Ok(());
-            }
-            anchor = Some((step(&address.table, anchored).map_err(|source| invalid(source.to_string()))?, sent));
-        } else if layout.demands_values() {
-            return Err(invalid(format!("{} must be read and be there before an add", self.rows[item.row].name)));
+        let anchored = row.map(|row| self.prepared(item.row, Write::Add(row.at, Some(row), &addition))).transpose()?;
+        if layout.demands_values() {
+            let anchored =
+                anchored.ok_or_else(|| invalid(format!("{name} must be read and be there before an add")))?;
+            return self.write(item.row, anchored).map(drop);
         }
-        let bare = condition::add_anywhere(address.key.clone(), layout, &addition);
-        let bare = bare.and_then(fenced).ok_or_else(too_long)?;
-        self.add_step(item.row, bare, Role::Adds)?;
-        if let Some(step) = self.steps.last_mut() {
-            step.anchor = anchor;
-        }
-        Ok(())
+        let anchor = match anchored {
+            Some(Prepared { request, sent, .. }) => Some((request_step(address, request)?, sent)),
+            None => None,
+        };
+        let bare = condition::add_anywhere(address.key.clone(), layout, &addition)
+            .and_then(|write| condition::fenced(write, &layout.names, *fence));
+        let bare = bare.ok_or_else(|| invalid("an add is too long".to_owned()))?;
+        self.add_step(item.row, bare, Role::Adds, anchor)
     }
 
     /// Refuses an item that has seen a higher fencing token than that of its table.
@@ -310,7 +296,7 @@ impl Attempt {
             (Known::Nothing, Some(token)) => {
                 let check = condition::check_held(address.key.clone(), *token);
                 let requires = Role::Requires(*token);
-                self.add_step(lease.row, check, requires)
+                self.add_step(lease.row, check, requires, None)
             }
             _ => Err(Failure::Fenced),
         }
@@ -336,7 +322,7 @@ impl Attempt {
     }
 
     fn write(&mut self, row: usize, Prepared { request, sent, .. }: Prepared) -> Result<ItemVersion, Failure> {
-        self.add_step(row, request, Role::Writes(sent))?;
+        self.add_step(row, request, Role::Writes(sent), None)?;
         Ok(committed(&sent))
     }
 
@@ -352,19 +338,30 @@ impl Attempt {
                 (check.ok_or_else(|| invalid("a check is too long".to_owned()))?, demand.base())
             }
         };
-        self.add_step(row, request, Role::Checks(base))
+        self.add_step(row, request, Role::Checks(base), None)
     }
 
-    fn add_step(&mut self, row: usize, write: ConditionalWrite, role: Role) -> Result<(), Failure> {
+    fn add_step(
+        &mut self,
+        row: usize,
+        write: ConditionalWrite,
+        role: Role,
+        anchor: Option<(TransactWriteItem, SentWrite)>,
+    ) -> Result<(), Failure> {
         let known = &self.rows[row];
         if self.steps.iter().any(|step| step.row == row) {
             return Err(invalid(format!("{} has two steps; a transaction takes one of each item", known.name)));
         }
         let bytes = size(&write, &known.known);
-        let request = step(&known.address.table, write).map_err(|source| invalid(source.to_string()))?;
-        self.steps.push(Step { row, role, layout: known.layout, request, bytes, anchor: None });
+        let request = request_step(&known.address, write)?;
+        self.steps.push(Step { row, role, layout: known.layout, request, bytes, anchor });
         Ok(())
     }
+}
+
+/// The write as a step of a request.
+fn request_step(address: &Address, write: ConditionalWrite) -> Result<TransactWriteItem, Failure> {
+    step(&address.table, write).map_err(|source| invalid(source.to_string()))
 }
 
 /// The size of the item after the step: the attributes that the step writes, and those of the row that it leaves alone.

@@ -5,9 +5,9 @@
 
 use crate::running::{context, now, over, with_functions};
 use aws_lambda_events::sqs::SqsEvent;
+use fencepost::Timestamp;
 use fencepost::http::Problem;
 use fencepost::lambda::respond_batch;
-use fencepost::{Call, Timestamp};
 use functions::delete_mapping::task::parse_task;
 use functions::function::Queue;
 use lambda_runtime::LambdaEvent;
@@ -27,8 +27,7 @@ pub fn play(input: &[u8]) {
             check_problem(body, &outcome.expect_err("nothing can be deleted when the time is over"));
         }
         let batch = LambdaEvent::new(event.clone(), context());
-        let take = async |app: &&dyn Queue, bodies: &[&str], call: &Call| app.take(bodies, call).await;
-        let answer = functions.wait(respond_batch(&&*functions.deletes, &take, batch));
+        let answer = functions.wait(respond_batch(&functions.deletes, &Queue::take, batch));
         let ids: BTreeSet<&str> = event.records.iter().filter_map(|message| message.message_id.as_deref()).collect();
         let is_named =
             event.records.iter().all(|message| message.message_id.as_deref().is_some_and(|id| !id.is_empty()));

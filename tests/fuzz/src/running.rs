@@ -31,7 +31,7 @@ pub fn context() -> Context {
 }
 
 pub struct Functions {
-    pub deletes: Box<dyn Queue>,
+    pub deletes: Queue,
     /// Those with routes, by their names.
     with_routes: Vec<(&'static str, Router)>,
     runtime: tokio::runtime::Runtime,

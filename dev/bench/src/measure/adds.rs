@@ -3,8 +3,8 @@
 use super::crowds::{CROWD, Row, Times};
 use super::scene::HOP;
 use super::steps::Steps;
-use crate::adds::{self, Callers};
-use crate::crowd::{self, Outcome, Strategy};
+use crowds::adds::{self, Callers};
+use crowds::crowd::{self, Outcome, Strategy};
 use std::time::Duration;
 
 /// The seeds: 0 up to this one, exclusively.

@@ -2,8 +2,8 @@
 
 use super::scene::{HOP, SEEDS};
 use super::steps::Steps;
-use crate::connections::{self, Cost, Trouble, Way};
 use crate::figure::{Figure, length, millis, number};
+use crowds::connections::{self, Cost, Trouble, Way};
 use std::time::Duration;
 
 /// The troubles, in the order of the table.

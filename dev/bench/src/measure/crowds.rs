@@ -2,8 +2,8 @@
 
 use super::scene::{HOP, SEEDS};
 use super::steps::Steps;
-use crate::crowd::{self, Outcome, Strategy};
 use crate::figure::{Figure, millis, number, percentile};
+use crowds::crowd::{self, Outcome, Strategy};
 use std::time::Duration;
 
 /// The sizes of the crowds.

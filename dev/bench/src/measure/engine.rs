@@ -1,6 +1,6 @@
 //! The engine in a process of its own, so that it takes no time from what is measured.
 
-use crate::table;
+use crowds::table;
 use std::io;
 use std::process::Stdio;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

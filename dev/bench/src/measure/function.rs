@@ -3,8 +3,9 @@
 use super::engine;
 use super::steps::Steps;
 use crate::figure::{Figure, Measured, median, millis, number};
+use crate::latency;
 use crate::process::{Function as Process, event};
-use crate::{latency, table};
+use crowds::table;
 use serde_json::json;
 use std::error::Error;
 use std::path::{Path, PathBuf};

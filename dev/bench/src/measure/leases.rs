@@ -3,8 +3,8 @@
 use super::scene::HOP;
 use super::steps::Steps;
 use crate::figure::{Figure, length, millis, number};
-use crate::leases::{self, Cost, Succession};
-use crate::wire::Loss;
+use crowds::leases::{self, Cost, Succession};
+use crowds::wire::Loss;
 use std::time::Duration;
 
 /// The seeds. Leases need more of them than other parts, because most of their time is random.

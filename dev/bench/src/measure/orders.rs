@@ -4,7 +4,7 @@
 use super::scene::HOP;
 use super::steps::Steps;
 use crate::figure::{Figure, number};
-use crate::orders::{self, Outcome, Scene, Way};
+use crowds::orders::{self, Outcome, Scene, Way};
 
 /// The scenes, in the order of the table.
 pub const SCENES: [Scene; 6] = [

@@ -4,7 +4,7 @@ use super::function::{Programs, STARTS};
 use super::steps::Steps;
 use crate::figure::{Figure, Measured, median};
 use crate::process::Function as Process;
-use crate::table;
+use crowds::table;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

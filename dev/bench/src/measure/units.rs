@@ -2,8 +2,8 @@
 
 use super::scene::HOP;
 use super::steps::Steps;
-use crate::adds;
 use crate::figure::Figure;
+use crowds::adds;
 use std::time::Duration;
 
 /// The numbers of remembered writes.

@@ -1,15 +1,15 @@
 //! The most important figures of a run in sentences. What is missing has no sentence.
 
 use super::found::Found;
-use crate::connections::{Trouble, Way as Waiting};
-use crate::crowd::Strategy;
-use crate::leases::WAITERS;
 use crate::measure::adds::{Adds, Way};
 use crate::measure::connections::Connections;
 use crate::measure::crowds::Crowds;
 use crate::measure::function::Function;
 use crate::measure::leases::{Leases, What};
 use crate::measure::orders::{Orders, WAYS};
+use crowds::connections::{Trouble, Way as Waiting};
+use crowds::crowd::Strategy;
+use crowds::leases::WAITERS;
 
 /// The sentences, in the order of the parts.
 #[must_use]

@@ -1,10 +1,6 @@
 //! A result of each part, without measuring. Every figure differs from every other one of its part.
 
-use bench::adds::Callers;
-use bench::connections::Cost as ConnectionCost;
-use bench::crowd::{Outcome, Strategy};
 use bench::figure::Figure;
-use bench::leases::Cost;
 use bench::measure::adds::{Adds, WAYS, Way};
 use bench::measure::connections::{self, Connections, TROUBLES};
 use bench::measure::crowds::{CROWD, Crowds, Row, Times};
@@ -14,9 +10,13 @@ use bench::measure::orders::{self, Orders, SCENES};
 use bench::measure::roots::{Roots, Row as RootsRow, Source};
 use bench::measure::steps::Steps;
 use bench::measure::units::{Row as UnitsRow, Units};
-use bench::pool::Counts;
 use bench::report::found::Found;
 use bench::run::Part;
+use crowds::adds::Callers;
+use crowds::connections::Cost as ConnectionCost;
+use crowds::crowd::{Outcome, Strategy};
+use crowds::leases::Cost;
+use crowds::pool::Counts;
 use std::time::Duration;
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Fencepost, Strategy::Naive, Strategy::FullJitter];
@@ -88,13 +88,13 @@ pub fn orders() -> Orders {
         for way in orders::WAYS {
             let index = rows.len() as u64 + index as u64;
             let held = 2000 + if scene.losses { 10 + index } else { 0 };
-            let game = bench::orders::Outcome {
+            let game = crowds::orders::Outcome {
                 acknowledged: 2000,
                 held,
                 taken: 3000 + i64::try_from(index).expect("few"),
                 requests: 5000 + u32::try_from(index * 100).expect("few"),
                 time: Duration::from_secs(10 + index),
-                ..bench::orders::Outcome::default()
+                ..crowds::orders::Outcome::default()
             };
             rows.push(orders::row(way, scene, &game, None));
         }

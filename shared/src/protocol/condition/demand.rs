@@ -65,11 +65,6 @@ impl<'a> Demand<'a> {
     pub(super) fn names(&self) -> &'a Names {
         &self.layout.names
     }
-
-    /// Whether the version and the values of the row may come back.
-    pub(super) fn may_repeat(&self) -> bool {
-        self.values.is_some()
-    }
 }
 
 /// The parts of the expressions of one write. Each rule adds its text, and the names and values that the text uses.

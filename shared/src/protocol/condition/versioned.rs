@@ -33,8 +33,8 @@ fn if_absent(layout: &Layout, action: Action) -> ConditionalWrite {
 pub(crate) fn put_at(demand: &Demand<'_>, remember: &Remember<'_>, item: Attributes) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    if demand.may_repeat() {
-        // Elsewhere, the version says what the row remembers.
+    // Elsewhere, versions do not repeat.
+    if demand.layout().demands_values() {
         let ids: Vec<_> = [remember.id].iter().chain(remember.burn).copied().collect();
         expression.demand_unremembered(demand.names(), &ids);
     }
@@ -116,4 +116,27 @@ fn change(demand: &Demand<'_>, remember: &Remember<'_>, diff: &Diff) -> Expressi
         expression.remove(name);
     }
     expression
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Settings;
+    use crate::protocol::memory::WriteId;
+    use crate::protocol::row::{Row, first_attributes};
+
+    /// There, other programs may make the same tombstone again, and a second copy of the put could follow.
+    #[test]
+    fn a_put_demands_that_the_row_does_not_remember_it_where_versions_may_repeat() {
+        let ours = Layout { attributes: &["a"], ..Layout::of_key("id") };
+        let any = Layout { settings: Settings::open_to_any(), ..ours };
+        let [id, earlier] = [2, 3].map(|byte| WriteId::from_bytes([byte; 8]));
+        for (layout, ids) in [(&ours, 0), (&any, 2)] {
+            let made = first_attributes(layout, WriteId::from_bytes([1; 8]));
+            let row = Row::read(layout, made.clone()).expect("a row");
+            let remember = Remember { id, prune: &[], burn: &[earlier] };
+            let put = put_at(&Demand::of(layout, &row), &remember, made).expect("it is short");
+            assert_eq!(put.condition.matches("attribute_not_exists(#writes.#b").count(), ids, "{}", put.condition);
+        }
+    }
 }

@@ -133,6 +133,16 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_that_has_no_room_for_the_demand_is_not_sent() {
+        let longest = MAX_EXPRESSION - format!(" AND {IS_NOT_FENCED}").len();
+        for (bytes, fits) in [(longest, true), (longest + 1, false)] {
+            let check = write(Action::Check { key: Attributes::new() }, "");
+            let check = ConditionalWrite { condition: "x".repeat(bytes).into(), ..check };
+            assert_eq!(fenced(check, &Names::DEFAULT, Some(7)).is_some(), fits, "{bytes}");
+        }
+    }
+
+    #[test]
     fn a_create_stores_its_token_and_demands_none_of_a_row_that_is_not_there() {
         let create = write(Action::Put { item: Attributes::new() }, IS_ABSENT);
         let create = fenced(create, &Names::DEFAULT, Some(7)).expect("it is short");

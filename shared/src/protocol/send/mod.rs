@@ -11,7 +11,7 @@ mod whole;
 pub(crate) use classify::is_malformed_query;
 pub(crate) use outcome::{ReadOutcome, SendOutcome};
 pub(crate) use sender::{PageRequest, Send, Sender};
-#[cfg(feature = "lambda")]
+#[cfg(feature = "lambda-without-tls")]
 pub(crate) use span::SEND_TARGET;
 pub(crate) use span::send_span;
 pub use transaction::Reason;

@@ -1,6 +1,5 @@
 //! Adds beside versioned changes.
 
-use crate::adds::Callers;
 use crate::figure::Figure;
 use crate::measure::adds::{Adds, STEADY, WAYS, Way};
 use crate::measure::crowds::{CROWD, Row};
@@ -9,6 +8,7 @@ use crate::report::lines::{Axis, Lines, Series};
 use crate::report::plot::{Drawing, Plot};
 use crate::report::section::Section;
 use crate::report::table::Table;
+use crowds::adds::Callers;
 
 /// The tables and plots.
 #[must_use]

@@ -1,12 +1,12 @@
 //! Slow connections.
 
-use crate::connections::{HANDSHAKE, Trouble, Way};
 use crate::measure::connections::{Connections, Row, WAYS};
 use crate::report::bars::{Bars, Group};
 use crate::report::colour::Colour;
 use crate::report::plot::{Drawing, Plot};
 use crate::report::section::Section;
 use crate::report::table::Table;
+use crowds::connections::{HANDSHAKE, Trouble, Way};
 
 /// The tables and plots.
 #[must_use]

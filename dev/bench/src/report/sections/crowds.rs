@@ -1,7 +1,5 @@
 //! Many writers on one item: each strategy, beside adds.
 
-use crate::adds::Callers;
-use crate::crowd::Strategy;
 use crate::figure::{Figure, Measured};
 use crate::measure::adds::{Adds, Way};
 use crate::measure::crowds::{CROWD, Crowds, Row, Times};
@@ -10,6 +8,8 @@ use crate::report::lines::{Axis, Lines, Series};
 use crate::report::plot::{Drawing, Plot};
 use crate::report::section::Section;
 use crate::report::table::{Cell, Table};
+use crowds::adds::Callers;
+use crowds::crowd::Strategy;
 
 /// The tables and plots. Adds are drawn beside the strategies, unless they are missing.
 #[must_use]

@@ -1,13 +1,13 @@
 //! Leases.
 
 use crate::figure::Figure;
-use crate::leases::{WAITED_FOR, WAITERS, WORK};
 use crate::measure::leases::{Leases, Row, What};
 use crate::report::bars::{Bars, Group};
 use crate::report::colour::Colour;
 use crate::report::plot::{Drawing, Plot};
 use crate::report::section::Section;
 use crate::report::table::Table;
+use crowds::leases::{WAITED_FOR, WAITERS, WORK};
 
 /// The tables and plots.
 #[must_use]

@@ -2,12 +2,12 @@
 
 use crate::figure::Figure;
 use crate::measure::orders::{Orders, Row, SEED, WANTED, WAYS};
-use crate::orders::{CLIENTS, Scene, Way};
 use crate::report::bars::{Bars, Group};
 use crate::report::colour::Colour;
 use crate::report::plot::{Drawing, Plot};
 use crate::report::section::Section;
 use crate::report::table::Table;
+use crowds::orders::{CLIENTS, Scene, Way};
 
 /// The tables and plots.
 #[must_use]
