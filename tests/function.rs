@@ -4,8 +4,8 @@
 //! is different: the function waits ten minutes for each answer. A test then sees one request for each step, however
 //! slow the machine is.
 
-use fencepost::lambda::{Error, serve, serve_queue};
-use fencepost::{RetryPolicy, Store};
+use fencepost::lambda::{serve, serve_queue};
+use fencepost::{RetryPolicy, Source, Store};
 use functions::function::{Event, PROCESS, Queue};
 use std::time::Duration;
 
@@ -13,13 +13,12 @@ use std::time::Duration;
 fn patient(store: &Store) -> Store {
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(10);
-    (policy.hedge_after, policy.min_send_limit) = (long, long);
-    (policy.send_limit, policy.max_send_limit) = (long, long);
+    (policy.hedge_after, policy.send_limit) = (long, long);
     store.with_policy(policy)
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Source> {
     let name = std::env::args().nth(1).unwrap_or_default();
     let function = functions::ALL.iter().find(|function| function.name == name);
     match &function.ok_or_else(|| format!("no function is called {name}"))?.event {

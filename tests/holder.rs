@@ -8,13 +8,12 @@
 #![allow(clippy::print_stdout, reason = "the test reads how it ended")]
 #![allow(clippy::disallowed_methods, reason = "it makes the clock of its store")]
 
-use fencepost::error::{TransactError, UpdateError};
-use fencepost::lambda::Error;
-use fencepost::lease::WorkError;
+use fencepost::lease::{LeaseTerms, Unfinished};
 use fencepost::{
-    Clock, Failure, FencingToken, LeaseTerms, Plan, Reads, Record, RetryPolicy, Store, Table, Transactions,
+    Clock, Error, Failure, FencingToken, Reads, Record, RetryPolicy, Source, Store, Table, Transactions, UpdateError,
 };
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -41,7 +40,7 @@ impl Writer {
     /// Writes the item that refuses all but the newest holder.
     async fn item(&self, token: &FencingToken) -> Result<(), Failure> {
         let fenced = self.items.fenced_by(token);
-        let one_more = |count: &Count| Ok::<_, ()>(Some(count.one_more(token)));
+        let one_more = |count: &Count| Ok::<_, Infallible>(Some(count.one_more(token)));
         match fenced.update_with_retry("item-1", one_more).await {
             Ok(_) => Ok(()),
             Err(UpdateError::Failed(failure)) => Err(failure),
@@ -55,15 +54,15 @@ impl Writer {
         let item = reads.item("item", &self.items, "item-1");
         let lease = reads.lease("lease", token);
         let written = self.transactions.transact_with_retry(reads, |attempt| {
-            let Some(count) = attempt.get(item)? else { return Ok(Plan::Refuse(())) };
+            let Some(count) = attempt.get(item)? else { return Err(Error::Refused(())) };
             attempt.require(lease)?;
             attempt.update_at(item, &count.value.one_more(token))?;
-            Ok(Plan::Commit(()))
+            Ok(())
         });
         match written.await {
             Ok(()) => Ok(()),
-            Err(TransactError::Failed(failure)) => Err(failure),
-            Err(TransactError::Refused(())) => Err(Failure::Rejected { source: "there is no item".into() }),
+            Err(Error::Failed(failure)) => Err(failure),
+            Err(Error::Refused(())) => Err(Failure::Rejected { source: "there is no item".into() }),
         }
     }
 
@@ -91,8 +90,7 @@ fn store(clock: PathBuf) -> Store {
     };
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(10);
-    (policy.hedge_after, policy.min_send_limit) = (long, long);
-    (policy.send_limit, policy.max_send_limit) = (long, long);
+    (policy.hedge_after, policy.send_limit) = (long, long);
     Store::new(&fencepost::lambda::client_from_env())
         .with_clock(Clock::new(now))
         .with_policy(policy)
@@ -100,7 +98,7 @@ fn store(clock: PathBuf) -> Store {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Source> {
     let mut arguments = std::env::args().skip(1);
     let mut argument = || arguments.next().ok_or("holder item|transaction watched|blind CLOCK");
     let (kind, how, clock) = (argument()?, argument()?, argument()?);
@@ -112,7 +110,7 @@ async fn main() -> Result<(), Error> {
         let work = |token| writer.until_it_fails(&kind, token);
         match Box::pin(leases.while_held("k", "stopped", terms, work)).await {
             Ok(ended) => ended,
-            Err(WorkError::Lost) => "lost".to_owned(),
+            Err(Error::Refused(Unfinished::Lost)) => "lost".to_owned(),
             Err(error) => format!("{error:?}"),
         }
     } else {

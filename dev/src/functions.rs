@@ -19,8 +19,7 @@ use aws_sdk_dynamodb::Client;
 use axum::Router;
 use console::Requests;
 use fencepost::{
-    Store,
-    lambda::Error,
+    Source, Store,
     testing::{Reporter, answer_batch, answer_request},
 };
 use functions::function::{Event, Queue};
@@ -109,7 +108,7 @@ impl Started {
         Ok(Started { app, config, timeout, caller, reporter, invocations: AtomicU64::new(0) })
     }
 
-    async fn invoke(&self, event: Box<RawValue>) -> Result<Box<RawValue>, Error> {
+    async fn invoke(&self, event: Box<RawValue>) -> Result<Box<RawValue>, Source> {
         let event = LambdaEvent::new(event, self.context()?);
         match &self.app {
             App::Http(router) => json(&answer_request(router, event, self.caller.as_deref(), &self.reporter).await?),
@@ -118,7 +117,7 @@ impl Started {
     }
 
     /// What Lambda says of an invocation.
-    fn context(&self) -> Result<Context, Error> {
+    fn context(&self) -> Result<Context, Source> {
         let deadline = SystemTime::now() + self.timeout;
         let mut context = Context::default();
         context.request_id = format!("{}-{}", self.config.function_name, self.invocations.fetch_add(1, Relaxed) + 1);
@@ -128,7 +127,7 @@ impl Started {
     }
 }
 
-fn json(answer: &impl Serialize) -> Result<Box<RawValue>, Error> {
+fn json(answer: &impl Serialize) -> Result<Box<RawValue>, Source> {
     Ok(serde_json::value::to_raw_value(answer)?)
 }
 

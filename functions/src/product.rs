@@ -1,8 +1,7 @@
 //! A product, which `inventory` and `place-order` change. Time is an argument.
 
 use crate::function::Variable;
-use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Record, Settings};
+use fencepost::{Add, Record, Settings, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The table of products.
@@ -74,7 +73,7 @@ impl Product {
             (1..=low, Status::LowStock),
             (low.saturating_add(1)..=MAX_STOCK, Status::InStock),
         ];
-        let add = Add::to("stock", by).within(0..=MAX_STOCK).bands("status", bands);
+        let add = Add::to("stock", by, 0..=MAX_STOCK).bands("status", "stock", bands);
         add.only_if("lowStockAt", &low).set("updatedAt", &now)
     }
 }

@@ -65,7 +65,7 @@ impl Resource for Visits {
 
 async fn open(State(visits): State<Items<Visits>>, told: Invocation, request: Request) -> Result<Response, Problem> {
     let create = request.create_request(&json!({}))?;
-    visits.create(&request.id("room")?, &Visits { count: 0 }, &create, told.call()).await
+    visits.in_call(told.call()).create(&request.id("room")?, &Visits { count: 0 }, &create).await
 }
 
 async fn show(
@@ -74,18 +74,18 @@ async fn show(
     room: Id,
     preconditions: Preconditions,
 ) -> Result<Response, Problem> {
-    visits.get(&room, &preconditions, told.call()).await
+    visits.in_call(told.call()).get(&room, &preconditions).await
 }
 
 async fn visit(State(visits): State<Items<Visits>>, told: Invocation, request: Request) -> Result<Response, Problem> {
     let change = request.change_request(&json!({}))?;
     // Pure: after a conflict it runs again on the other caller's result.
     let decide = |visits: &Visits| -> Result<_, Problem> { Ok(Some(Visits { count: visits.count + 1 })) };
-    visits.change(&request.id("room")?, &change, told.call(), decide).await
+    visits.in_call(told.call()).change(&request.id("room")?, &change, decide).await
 }
 
 async fn close(State(visits): State<Items<Visits>>, told: Invocation, request: Request) -> Result<Response, Problem> {
-    visits.delete(&request.id("room")?, request.delete_request()?, told.call()).await
+    visits.in_call(told.call()).delete(&request.id("room")?, request.delete_request()?).await
 }
 
 /// A router like any other, which `fencepost::lambda::serve` would serve as well.

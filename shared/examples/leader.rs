@@ -13,9 +13,8 @@
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
-use fencepost::error::{CreateError, UpdateError};
-use fencepost::lease::WorkError;
-use fencepost::{Failure, FencingToken, LeaseTerms, Record, Rng, Source, Store, Table};
+use fencepost::lease::{LeaseHeld, LeaseTerms, Unfinished};
+use fencepost::{Error, Exists, Failure, FencingToken, Record, Rng, Source, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -55,7 +54,7 @@ async fn main() -> Result<(), Source> {
     // The whole default chain of the SDK: profiles, container endpoints, the metadata of the machine.
     let store = Store::new(&Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
     let leases = store.leases(leases);
-    let progress = store.table::<Progress>(children);
+    let progress: Table<Progress> = store.table(children);
 
     let terms = LeaseTerms::default();
     loop {
@@ -64,17 +63,17 @@ async fn main() -> Result<(), Source> {
         match turn.await {
             Ok(Turn::Over) => info!(name, "my turn is over, and the lease is given back"),
             Ok(Turn::Fenced) => warn!(name, "somebody else leads: what I wanted to write was refused, and I follow"),
-            Ok(Turn::Broken(failure)) | Err(WorkError::Failed(failure @ Failure::Rejected { .. })) => {
+            Ok(Turn::Broken(failure)) | Err(Error::Failed(failure @ Failure::Rejected { .. })) => {
                 return Err(failure.into());
             }
-            Err(WorkError::Held { holder, until }) => {
+            Err(Error::Refused(Unfinished::Held(LeaseHeld { holder, until }))) => {
                 info!(name, %until, "{holder} leads");
                 pause = pause.min(leases.free_in(until));
             }
             // The work was cancelled at some `await`. The outcome of a write in flight is unknown here. But it was
             // under the token, so it was applied before the first write of the next leader, or never will be.
-            Err(WorkError::Lost) => warn!(name, "the lease is lost, and I follow"),
-            Err(WorkError::Unknown { source }) => {
+            Err(Error::Refused(Unfinished::Lost)) => warn!(name, "the lease is lost, and I follow"),
+            Err(Error::Refused(Unfinished::Unknown { source })) => {
                 warn!(name, %source, "nothing proves that I still lead, so I do not, and I follow");
             }
             Err(error) => warn!(name, %error, "the table of leases does not answer"),
@@ -113,8 +112,8 @@ async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failur
         Err(UpdateError::Refused(failure) | UpdateError::Failed(failure)) => Err(failure),
         Err(UpdateError::NotFound) => match progress.create(key, &Progress { steps: 1, by: by() }).await {
             Ok(written) => Ok(written.value),
-            Err(CreateError::Exists(there)) => Ok(there.value),
-            Err(CreateError::Failed(failure)) => Err(failure),
+            Err(Error::Refused(Exists(there))) => Ok(there.value),
+            Err(Error::Failed(failure)) => Err(failure),
         },
     }
 }

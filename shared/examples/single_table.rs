@@ -20,8 +20,7 @@ use aws_sdk_dynamodb::types::{
     ScalarAttributeType,
 };
 use aws_sdk_dynamodb::{Client, Config};
-use fencepost::table::{Index, Sort};
-use fencepost::{Key, Plan, Reads, Record, Source, Store, Table, TransactError};
+use fencepost::{Error, Index, Key, Reads, Record, Sort, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
@@ -79,7 +78,7 @@ impl Record for Anything {
 }
 
 /// The open orders of all customers, by the day since when they are open. An order that is closed leaves it.
-enum OpenOrders {}
+struct OpenOrders;
 
 impl Index for OpenOrders {
     type Record = Order;
@@ -133,16 +132,16 @@ impl Shop {
         let transactions = self.orders.store().transactions();
         let placed = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(order)?.is_some() {
-                return Ok(Plan::Keep(()));
+                return Ok(());
             }
-            let Some(owner_now) = attempt.get(owner)? else { return Ok(Plan::Refuse("there is no such customer")) };
+            let owner_now = attempt.get(owner)?.ok_or(Error::Refused("there is no such customer"))?;
             let open_orders = owner_now.value.open_orders + 1;
             attempt.update_at(owner, &Customer { open_orders, ..owner_now.value })?;
             let value = Order { total, open_since: Some(day.to_owned()), state: Some(State::Open) };
             attempt.put_if_absent(order, &value)?;
-            Ok(Plan::Commit(()))
+            Ok(())
         });
-        placed.await.map_err(|error: TransactError<&str>| error.into())
+        Ok(placed.await?)
     }
 
     /// The totals of a customer's orders of a month, oldest first. No other kind of item is read.
@@ -168,7 +167,7 @@ impl Shop {
 
     /// The oldest open orders of all customers, with their keys.
     async fn oldest_open(&self, count: u16) -> Result<Vec<Key>, Source> {
-        let query = self.orders.query_index::<OpenOrders>("Open").limit(count);
+        let query = self.orders.query_index(OpenOrders, "Open").limit(count);
         let page = query.pages().next_page().await?.unwrap_or_default();
         Ok(page.items.into_iter().map(|order| order.key).collect())
     }
@@ -208,9 +207,9 @@ async fn create_table(client: &Client) -> Result<(), Source> {
         .key_schema(part("open_since", KeyType::Range)?)
         .projection(Projection::builder().projection_type(ProjectionType::All).build())
         .build()?;
-    let attributes = [PK, SK, "state", "open_since"].into_iter().map(attribute).collect::<Result<_, _>>()?;
+    let attributes: Result<_, _> = [PK, SK, "state", "open_since"].into_iter().map(attribute).collect();
     let table = client.create_table().table_name(TABLE).billing_mode(BillingMode::PayPerRequest);
-    let table = table.set_attribute_definitions(Some(attributes)).global_secondary_indexes(open_orders);
+    let table = table.set_attribute_definitions(Some(attributes?)).global_secondary_indexes(open_orders);
     table.key_schema(part(PK, KeyType::Hash)?).key_schema(part(SK, KeyType::Range)?).send().await?;
     Ok(())
 }

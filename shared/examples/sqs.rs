@@ -22,10 +22,10 @@
 
 use aws_config::BehaviorVersion;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message};
-use fencepost::error::IdempotencyError;
-use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Failure, Plan, Reads, Record, Source, Store, Table};
+use fencepost::{
+    Answer, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Record, Source, Store, Table,
+    Timestamp,
+};
 use serde::{Deserialize, Serialize};
 use std::pin::pin;
 use std::time::Duration;
@@ -160,18 +160,16 @@ impl Consumer {
         let account = reads.item("account", &self.accounts, payment.account.as_str());
         let claim = payment.claim();
         let paid = self.payments.change(&claim, reads, |attempt| {
-            let Some(current) = attempt.get(account)? else { return Ok(Plan::Refuse("there is no such account")) };
-            let Some(balance) = current.value.balance.checked_add(payment.amount) else {
-                return Ok(Plan::Refuse("the balance would be too large"));
-            };
+            let current = attempt.get(account)?.ok_or(Error::Refused("there is no such account"))?;
+            let balance = current.value.balance.checked_add(payment.amount);
+            let balance = balance.ok_or(Error::Refused("the balance would be too large"))?;
             attempt.update_at(account, &Account { balance })?;
-            Ok(Plan::Commit(balance))
+            Ok(balance)
         });
         paid.await.map_err(|error| match error {
             IdempotencyError::Failed(failure) => Undone::Later(failure),
             IdempotencyError::Refused(reason) => Undone::Poison(reason.to_owned()),
             IdempotencyError::KeyReused => Undone::Poison("another payment has this id".to_owned()),
-            other => Undone::Poison(other.to_string()),
         })
     }
 

@@ -12,10 +12,9 @@
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
-use fencepost::error::{CreateError, TransactError};
-use fencepost::idempotency::derived_id;
+use fencepost::lease::{Lease, LeaseTerms, Leases};
 use fencepost::{
-    Failure, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Source, Store, Table, Transactions,
+    Error, Exists, Failure, FencingToken, Key, Reads, Record, Source, Store, Table, Transactions, derived_id,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -147,8 +146,8 @@ impl Leader {
     async fn create(&self) -> Result<String, Source> {
         match self.children.create(&Self::key(), &self.child()).await {
             Ok(_) => Ok("made".to_owned()),
-            Err(CreateError::Exists(there)) => Ok(format!("it is there, made by {}", there.value.made_by)),
-            Err(CreateError::Failed(failure)) => Err(failure.into()),
+            Err(Error::Refused(Exists(there))) => Ok(format!("it is there, made by {}", there.value.made_by)),
+            Err(Error::Failed(failure)) => Err(failure.into()),
         }
     }
 
@@ -160,18 +159,15 @@ impl Leader {
         let lease = reads.lease("lease", token);
         let ensured = self.transactions.transact_with_retry(reads, |attempt| {
             if let Some(there) = attempt.get(child)? {
-                return Ok(Plan::<_, Failure>::Keep(format!("it is there, made by {}", there.value.made_by)));
+                return Ok(format!("it is there, made by {}", there.value.made_by));
             }
             attempt.require(lease)?;
             attempt.put_if_absent(child, &self.child())?;
-            Ok(Plan::Commit("made".to_owned()))
+            Ok("made".to_owned())
         });
-        match ensured.await {
-            Ok(heard) => Ok(heard),
-            Err(TransactError::Refused(failure) | TransactError::Failed(failure)) => match failure {
-                Failure::Fenced => Ok("refused, for somebody else leads".to_owned()),
-                failure => Err(failure.into()),
-            },
+        match ensured.await.map_err(Failure::from) {
+            Err(Failure::Fenced) => Ok("refused, for somebody else leads".to_owned()),
+            heard => Ok(heard?),
         }
     }
 

@@ -7,14 +7,19 @@
 //! [`Failure::is_outcome_unknown`] instead of listing them.
 
 use crate::version::Versioned;
-use std::error::Error;
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::error::Error as StdError;
 use std::fmt;
 use thiserror::Error as ThisError;
 
 /// The cause below an error: an error of the SDK, or a sentence of this crate.
-pub type Source = Box<dyn Error + Send + Sync>;
+pub type Source = Box<dyn StdError + Send + Sync>;
 
 /// Why a call failed. Every variant except [`Failure::OutcomeUnknown`] proves that **nothing was applied**.
+///
+/// `Display` says what to do and never prints the source. Walk [`source`](std::error::Error::source) for the whole chain.
+/// The causes may grow: ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing them.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Failure {
@@ -108,82 +113,70 @@ impl Failure {
     }
 }
 
-/// Why [`create`](crate::Table::create) did not create.
-#[derive(ThisError)]
-pub enum CreateError<T> {
-    /// The key is taken by this item.
-    #[error("nothing was created: the key is taken, by an item at version {}", .0.version())]
-    Exists(Box<Versioned<T>>),
-    /// See [`Failure`].
-    #[error(transparent)]
-    Failed(#[from] Failure),
-}
-
-/// Why [`update_with_retry`](crate::Table::update_with_retry) did not update.
+/// Why an operation did nothing: it was refused, for the reason `R`, or it failed.
+///
+/// A decision refuses for a reason of the program. The other reasons are plain data beside their operations, such as
+/// [`Exists`](crate::Exists) of a create. `Display` shows a reason in its own words.
 #[derive(Debug, ThisError)]
-pub enum UpdateError<R> {
-    /// The key has no item. Nothing was written.
-    #[error("nothing was updated: the key has no item")]
-    NotFound,
-    /// The decision refused, for this reason. Nothing was written.
-    #[error("nothing was updated: the decision refused: {0:?}")]
+pub enum Error<R = Infallible> {
+    /// It was refused, for this reason. Nothing was written.
+    #[error("{0}")]
     Refused(R),
     /// See [`Failure`].
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
-/// Why [`update_at_version`](crate::Table::update_at_version) did not update.
-#[derive(ThisError)]
-pub enum VersionedUpdateError<T, R> {
+impl From<Error> for Failure {
+    /// What is never refused can only fail.
+    fn from(error: Error) -> Self {
+        let Error::Failed(failure) = error;
+        failure
+    }
+}
+
+/// Why a change of an item at any version changed nothing: [`update_with_retry`](crate::Table::update_with_retry),
+/// [`add`](crate::Table::add), [`delete`](crate::Table::delete).
+#[derive(Debug, ThisError)]
+pub enum UpdateError<R = Infallible> {
     /// The key has no item. Nothing was written.
-    #[error("nothing was updated: the key has no item")]
+    #[error("nothing was changed: the key has no item")]
     NotFound,
-    /// The item is at another version now. Nothing was written. Decide again on this item.
-    #[error("nothing was updated: the item is at version {} by now; decide again on that version", .0.version())]
-    Conflict(Box<Versioned<T>>),
-    /// The decision refused, for this reason. Nothing was written.
-    #[error("nothing was updated: the decision refused: {0:?}")]
+    /// The decision refused, or the item refused an add, for this reason. Nothing was written.
+    #[error("{0}")]
     Refused(R),
     /// See [`Failure`].
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
-/// Why [`delete_at_version`](crate::Table::delete_at_version) or [`delete`](crate::Table::delete) did not delete.
+/// Why a change at the version that the client has seen changed nothing:
+/// [`update_at_version`](crate::Table::update_at_version), [`delete_at_version`](crate::Table::delete_at_version).
 #[derive(ThisError)]
-pub enum DeleteError<T> {
+pub enum VersionError<T, R = Infallible> {
     /// The key has no item, or no longer has one. Nothing was written.
-    #[error("nothing was deleted: the key has no item")]
+    #[error("nothing was changed: the key has no item")]
     NotFound,
     /// The item is at another version now. Nothing was written. Decide again on this item.
-    #[error("nothing was deleted: the item is at version {} by now; decide again on that version", .0.version())]
+    #[error("nothing was changed: the item is at version {} by now; decide again on that version", .0.version())]
     Conflict(Box<Versioned<T>>),
-    /// See [`Failure`].
-    #[error(transparent)]
-    Failed(#[from] Failure),
-}
-
-/// Why [`transact_with_retry`](crate::Transactions::transact_with_retry) changed nothing.
-#[derive(Debug, ThisError)]
-pub enum TransactError<R> {
     /// The decision refused, for this reason. Nothing was written.
-    #[error("nothing was changed: the decision refused: {0:?}")]
+    #[error("{0}")]
     Refused(R),
     /// See [`Failure`].
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
-/// Why [`Idempotency::change`](crate::idempotency::Idempotency::change) returned no answer.
+/// Why a change with an idempotency key returned no answer: [`Idempotency::change`](crate::Idempotency::change),
+/// [`Leases::acquire_once`](crate::lease::Leases::acquire_once).
 #[derive(Debug, ThisError)]
-#[non_exhaustive]
-pub enum IdempotencyError<R> {
+pub enum IdempotencyError<R = Infallible> {
     /// The key was used for a request with another payload. Nothing was written. Use a new key.
     #[error("nothing was changed: the idempotency key belongs to another request; use a new key")]
     KeyReused,
-    /// The decision refused, for this reason. Nothing was written, and the key stays open.
-    #[error("nothing was changed: the decision refused: {0:?}")]
+    /// It was refused, for this reason. Nothing was written, and the key stays open.
+    #[error("{0}")]
     Refused(R),
     /// See [`Failure`]. It speaks about this call only. An earlier copy of the request, whose outcome was unknown, may
     /// have been applied. Repeat the request with the same claim: that is always safe and finds out.
@@ -191,64 +184,34 @@ pub enum IdempotencyError<R> {
     Failed(#[from] Failure),
 }
 
-/// Why [`add`](crate::Table::add) did not add.
-#[derive(ThisError)]
-#[non_exhaustive]
-pub enum AddError<T> {
-    /// The key has no item. Nothing was written.
-    #[error("nothing was added: the key has no item")]
-    NotFound,
-    /// The result would be outside the bounds. Nothing was written.
-    #[error("nothing was added: the result would be outside the bounds (the item is at version {})", .0.version())]
-    OutOfRange(Box<Versioned<T>>),
-    /// The item has no number there. Nothing was written.
-    #[error("nothing was added: the item has no such number (it is at version {})", .0.version())]
-    NotANumber(Box<Versioned<T>>),
-    /// An attribute is not as the add demands. Nothing was written.
-    #[error("nothing was added: an attribute is not as demanded (the item is at version {})", .0.version())]
-    NotAsDemanded(Box<Versioned<T>>),
-    /// See [`Failure`].
-    #[error(transparent)]
-    Failed(#[from] Failure),
-}
-
-/// Why a [`Query`](crate::table::Query) returned no page.
-#[derive(Debug, ThisError)]
-#[non_exhaustive]
-pub enum QueryError {
-    /// The cursor is not one of this query: it is damaged or made up, or it belongs to another table, index, partition,
-    /// order or bound of the sort key. Begin again without a cursor.
-    #[error("nothing was read: the cursor does not belong to this query; begin again without a cursor")]
-    InvalidCursor,
-    /// See [`Failure`]. If it [is retryable](Failure::is_retryable), ask for the same page again.
-    #[error(transparent)]
-    Failed(#[from] Failure),
+/// A value that cannot be made. `Display` says what it must be.
+#[derive(Clone, PartialEq, Eq, Debug, ThisError)]
+pub enum InvalidValue {
+    /// The text does not have the form of the value.
+    #[error("{0}")]
+    Malformed(Cow<'static, str>),
+    /// The value is outside its range.
+    #[error("{0}")]
+    OutOfRange(Cow<'static, str>),
 }
 
 /// An error that holds an item shows only the version of the item in `Debug`. Values may be secret, and need not be
 /// `Debug`.
-macro_rules! debug_by_version {
-    ($error:ident<T $(, $reason:ident)?> { $($unit:ident)* ; $($item:ident)* ; $($other:ident)* }) => {
-        impl<T $(, $reason: fmt::Debug)?> fmt::Debug for $error<T $(, $reason)?> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $($error::$unit => f.write_str(stringify!($unit)),)*
-                    $($error::$item(item) => f.debug_tuple(stringify!($item)).field(&item.at).finish(),)*
-                    $($error::$other(other) => f.debug_tuple(stringify!($other)).field(other).finish(),)*
-                }
-            }
+impl<T, R: fmt::Debug> fmt::Debug for VersionError<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VersionError::NotFound => f.write_str("NotFound"),
+            VersionError::Conflict(current) => f.debug_tuple("Conflict").field(&current.at).finish(),
+            VersionError::Refused(reason) => f.debug_tuple("Refused").field(reason).finish(),
+            VersionError::Failed(failure) => f.debug_tuple("Failed").field(failure).finish(),
         }
-    };
+    }
 }
-
-debug_by_version!(CreateError<T> { ; Exists ; Failed });
-debug_by_version!(VersionedUpdateError<T, R> { NotFound ; Conflict ; Refused Failed });
-debug_by_version!(DeleteError<T> { NotFound ; Conflict ; Failed });
-debug_by_version!(AddError<T> { NotFound ; OutOfRange NotANumber NotAsDemanded ; Failed });
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::{Exists, InvalidCursor, NotAdded};
     use crate::version::{Incarnation, ItemVersion, Version};
 
     /// A value without `Debug` and without `Display`.
@@ -261,22 +224,34 @@ mod tests {
 
     #[test]
     fn every_error_converts_with_a_question_mark_whatever_the_value_is() {
-        fn chained<E: Error + Send + Sync + 'static>(error: E) -> Result<(), Source> {
+        fn chained<E: StdError + Send + Sync + 'static>(error: E) -> Result<(), Source> {
             Err(error)?
         }
         let sentences = [
-            chained(CreateError::Exists(Box::new(current()))),
-            chained(UpdateError::Refused("no")),
-            chained(VersionedUpdateError::<Secret, &str>::Conflict(Box::new(current()))),
-            chained(DeleteError::Conflict(Box::new(current()))),
-            chained(TransactError::Refused("no")),
+            chained(Error::Refused(Exists(Box::new(current())))),
+            chained(Error::Refused(InvalidCursor)),
+            chained(UpdateError::<&str>::NotFound),
+            chained(UpdateError::Refused(NotAdded::OutOfRange(Box::new(current())))),
+            chained(VersionError::<Secret>::NotFound),
+            chained(VersionError::<Secret, &str>::Conflict(Box::new(current()))),
             chained(IdempotencyError::<&str>::KeyReused),
-            chained(AddError::OutOfRange(Box::new(current()))),
-            chained(QueryError::InvalidCursor),
         ]
         .map(|refused| refused.expect_err("an error").to_string());
         for sentence in sentences {
             assert!(sentence.starts_with("nothing was "), "{sentence}");
+        }
+        assert_eq!(Error::Refused("there is too little").to_string(), "there is too little");
+    }
+
+    #[test]
+    fn an_error_that_holds_an_item_shows_only_its_version() {
+        let shown = [
+            format!("{:?}", VersionError::<Secret>::Conflict(Box::new(current()))),
+            format!("{:?}", Error::Refused(Exists(Box::new(current())))),
+            format!("{:?}", UpdateError::Refused(NotAdded::NotANumber(Box::new(current())))),
+        ];
+        for shown in shown {
+            assert!(shown.contains("Version(7)"), "{shown}");
         }
     }
 

@@ -5,14 +5,14 @@
 //! - An item that the request creates gets an id derived from the caller and the key ([`derived_id`]). The second
 //!   create collides with the first.
 //! - Any other change commits a record with its answer in the same transaction as its effect ([`Idempotency::change`]).
-//!   Both are committed or neither, and the record holds the first answer. It counts for [`RETENTION`].
+//!   Both are committed or neither, and the record holds the first answer. It counts for 25 hours.
 
 use crate::call::Call;
-use crate::error::{Failure, IdempotencyError, TransactError};
+use crate::error::{Error, Failure, IdempotencyError};
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
-use crate::transact::{Attempt, Item, Plan, Reads, Transactions};
+use crate::transact::{Attempt, Item, Reads, Transactions};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
@@ -21,10 +21,6 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// How long a record counts: the promised 24 hours, and one more hour for clocks that differ and for a repeat that was
-/// sent in time and arrives late.
-pub const RETENTION: Duration = Duration::from_hours(24 + 1);
-
 /// The bytes of a digest that make an id: 192 bits, so that two ids never collide by chance.
 const ID_BYTES: usize = 24;
 
@@ -32,7 +28,7 @@ const ID_BYTES: usize = 24;
 /// nothing about the parts. It has 32 characters that may stand in a path (RFC 4648, section 5).
 ///
 /// ```
-/// use fencepost::idempotency::derived_id;
+/// use fencepost::derived_id;
 ///
 /// let id = derived_id(&["order", "arn:aws:iam::123456789012:role/shop", "user-1", "key-1"]);
 /// assert_eq!(id.len(), 32);
@@ -55,13 +51,16 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 
 /// Changes that are made once per request. [`Store::idempotency`] makes it; copies are cheap.
 ///
+/// A request that is repeated has one effect, even if another process handles the repeat hours later. The record with the answer
+/// is committed in the same transaction as the effect, so there is no state "in progress" that a crash would leave wrong. A
+/// request that only creates an item needs no record: with an id from [`derived_id`], the second create collides with the
+/// first.
+///
 /// `A` is the answer that a repeat gets again. It can be any serialisable value, so a consumer of a queue can use this
 /// as well as an HTTP function.
 ///
 /// ```
-/// use fencepost::error::IdempotencyError;
-/// use fencepost::idempotency::{Answer, Idempotency, IdempotencyClaim};
-/// use fencepost::{Plan, Reads, Record, Table};
+/// use fencepost::{Answer, Error, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Record, Table};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
@@ -80,10 +79,10 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 ///     let mut reads = Reads::new();
 ///     let item = reads.item("account", accounts, account);
 ///     let answer = payments.change(&claim, reads, |attempt| {
-///         let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("there is no such account")) };
+///         let current = attempt.get(item)?.ok_or(Error::Refused("there is no such account"))?;
 ///         let balance = current.value.balance + amount;
 ///         attempt.update_at(item, &Account { balance })?;
-///         Ok(Plan::Commit(balance))
+///         Ok(balance)
 ///     });
 ///     Ok(match answer.await? {
 ///         Answer::New(balance) | Answer::Replayed(balance) => balance,
@@ -123,11 +122,11 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
     ///
     /// Every attempt reads the record together with `reads`, and looks at the record before it calls `decide`.
     ///
-    /// - `Commit(answer)` commits the steps and the record in one transaction.
-    /// - `Keep(answer)` commits only the record, on the condition that every item is still as it was read. Without the
-    ///   record, a delayed duplicate could apply the change after a change of another caller.
-    /// - `Refuse(reason)` is not recorded. The key stays open, and the same request may succeed later. A refusal costs
-    ///   one more read of the record.
+    /// - `Ok(answer)` commits the steps and the record in one transaction. Without a step, it commits only the record, on
+    ///   the condition that every item is still as it was read. Without the record, a delayed duplicate could apply the
+    ///   change after a change of another caller.
+    /// - `Err(Error::Refused(reason))` is not recorded. The key stays open, and the same request may succeed later. A
+    ///   refusal costs one more read of the record.
     ///
     /// # Errors
     /// [`IdempotencyError::KeyReused`]: the key was used for another payload; use a new key.
@@ -138,7 +137,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         &self,
         claim: &IdempotencyClaim,
         mut reads: Reads,
-        decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
+        decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
         let call = &self.transactions.store().call();
         let record = reads.item("idempotency record", &self.records, claim.key());
@@ -146,27 +145,26 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
             let now = self.now();
             match claim.look_up(attempt.get(record)?.map(|record| record.value), now)? {
                 Lookup::New => {}
-                Lookup::Replayed(answer) => return Ok(Plan::Keep(Answer::Replayed(answer))),
-                Lookup::KeyReused => return Ok(Plan::Refuse(None)),
+                Lookup::Replayed(answer) => return Ok(Answer::Replayed(answer)),
+                Lookup::KeyReused => return Err(Error::Refused(None)),
             }
-            Ok(match decide(attempt)? {
-                Plan::Commit(answer) => {
-                    claim.record(attempt, record, &answer, now)?;
-                    Plan::Commit(Answer::New(answer))
-                }
-                Plan::Keep(answer) => {
-                    claim.record(attempt, record, &answer, now)?;
-                    attempt.check_rest()?;
-                    Plan::Commit(Answer::New(answer))
-                }
-                Plan::Refuse(reason) => Plan::Refuse(Some(reason)),
-            })
+            let answer = match decide(attempt) {
+                Ok(answer) => answer,
+                Err(Error::Refused(reason)) => return Err(Error::Refused(Some(reason))),
+                Err(Error::Failed(failure)) => return Err(failure.into()),
+            };
+            let changes_nothing = !attempt.has_steps();
+            claim.record(attempt, record, &answer, now)?;
+            if changes_nothing {
+                attempt.check_rest()?;
+            }
+            Ok(Answer::New(answer))
         };
         match self.transactions.in_call(call).transact_with_retry(reads, decide_once).await {
             Ok(answer) => Ok(answer),
-            Err(TransactError::Failed(failure)) => Err(failure.into()),
-            Err(TransactError::Refused(None)) => Err(IdempotencyError::KeyReused),
-            Err(TransactError::Refused(Some(reason))) => self.unless_answered(claim, reason, call).await,
+            Err(Error::Failed(failure)) => Err(failure.into()),
+            Err(Error::Refused(None)) => Err(IdempotencyError::KeyReused),
+            Err(Error::Refused(Some(reason))) => self.unless_answered(claim, reason, call).await,
         }
     }
 
@@ -219,7 +217,7 @@ pub(crate) enum Lookup<A> {
 
 /// The record of a change: the request, and its answer.
 ///
-/// It holds only a hash of the request, and the whole answer, for [`RETENTION`].
+/// It holds only a hash of the request, and the whole answer, for [`IdempotencyClaim::RETENTION`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IdempotencyRecord<A> {
@@ -237,7 +235,11 @@ impl<A: Serialize + DeserializeOwned> Record for IdempotencyRecord<A> {
 
 impl<A> IdempotencyRecord<A> {
     fn new(payload: String, answer: A, now: SystemTime) -> Self {
-        IdempotencyRecord { payload, answer: Kept::Answer(answer), expires_at: epoch_seconds(now + RETENTION) }
+        IdempotencyRecord {
+            payload,
+            answer: Kept::Answer(answer),
+            expires_at: epoch_seconds(now + IdempotencyClaim::RETENTION),
+        }
     }
 
     /// The meaning of this record for a request with this payload. An expired record does not count, because TTL
@@ -291,6 +293,10 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
+    /// How long a record counts: the promised 24 hours, and one more hour for clocks that differ and for a repeat that was
+    /// sent in time and arrives late.
+    pub const RETENTION: Duration = Duration::from_hours(24 + 1);
+
     /// Creates the claim of a request.
     ///
     /// `scope` says where the key is unique, such as caller, route and key. `payload` is the rest of the request, in

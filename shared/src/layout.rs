@@ -67,10 +67,14 @@ impl Settings {
     /// of one step, which costs twice as much. A delete removes the row, as with [`WithoutTtl::removed`], because a program
     /// that sets any version could make a live row look like a tombstone.
     ///
-    /// It needs transactions, which a table with multi-Region strong consistency has not. Neither of these compiles:
+    /// It needs transactions, which a table with multi-Region strong consistency has not. None of these compiles:
     ///
     /// ```compile_fail,E0599
     /// const SETTINGS: fencepost::Settings = fencepost::Settings::open_to_any().swept();
+    /// ```
+    ///
+    /// ```compile_fail,E0599
+    /// const SETTINGS: fencepost::Settings = fencepost::Settings::open_to_any().kept();
     /// ```
     ///
     /// ```compile_fail,E0599

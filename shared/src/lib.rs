@@ -6,7 +6,7 @@
 //! again. The id in a refusal tells whether the first send was applied. `DESIGN.md` argues why that is exact.
 //!
 //! ```
-//! use fencepost::{Record, Store};
+//! use fencepost::{Record, Store, Table};
 //! use serde::{Deserialize, Serialize};
 //!
 //! #[derive(Serialize, Deserialize, Record)]
@@ -14,7 +14,7 @@
 //! struct Account { balance: u64 }
 //!
 //! async fn withdraw(store: &Store, id: &str, amount: u64) -> Result<u64, Box<dyn std::error::Error>> {
-//!     let accounts = store.table::<Account>("Accounts");
+//!     let accounts: Table<Account> = store.table("Accounts");
 //!     let account = accounts
 //!         .update_with_retry(id, |account| match account.balance.checked_sub(amount) {
 //!             Some(balance) => Ok(Some(Account { balance })), // None would keep it as it is
@@ -28,7 +28,7 @@
 //! A transaction changes several items, all or none:
 //!
 //! ```
-//! # use fencepost::{Plan, Reads, Record, Store, Table};
+//! # use fencepost::{Error, Reads, Record, Store, Table};
 //! # use serde::{Deserialize, Serialize};
 //! # #[derive(Serialize, Deserialize, Record)]
 //! # #[record(key = "accountId")]
@@ -39,13 +39,12 @@
 //!     let (payer, payee) = (reads.item("payer", &accounts, from), reads.item("payee", &accounts, to));
 //!     let transfer = store.transactions();
 //!     let moved = transfer.transact_with_retry(reads, |attempt| {
-//!         let (Some(from), Some(to)) = (attempt.get(payer)?, attempt.get(payee)?) else {
-//!             return Ok(Plan::Refuse("there is no such account"));
-//!         };
-//!         let Some(left) = from.balance.checked_sub(amount) else { return Ok(Plan::Refuse("there is too little")) };
+//!         let from = attempt.get(payer)?.ok_or(Error::Refused("nobody pays"))?;
+//!         let to = attempt.get(payee)?.ok_or(Error::Refused("nobody is paid"))?;
+//!         let left = from.balance.checked_sub(amount).ok_or(Error::Refused("there is too little"))?;
 //!         attempt.update_at(payer, &Account { balance: left })?;
 //!         attempt.update_at(payee, &Account { balance: to.balance + amount })?;
-//!         Ok(Plan::Commit(()))
+//!         Ok(())
 //!     });
 //!     Ok(moved.await?)
 //! }
@@ -61,7 +60,7 @@
 //! # struct Account { balance: u64 }
 //! async fn deposit(store: &Store, id: &str) -> Result<(), Box<dyn std::error::Error>> {
 //!     let accounts: Table<Account> = store.table("Accounts");
-//!     accounts.add(id, &Add::to("balance", 7).within(0..=1_000_000)).await?;
+//!     accounts.add(id, &Add::to("balance", 7, 0..=1_000_000)).await?;
 //!     Ok(())
 //! }
 //! ```
@@ -69,7 +68,8 @@
 //! A leader works as long as it holds a lease, and writes under the token of the lease:
 //!
 //! ```
-//! # use fencepost::{LeaseTerms, Record, Store, Table};
+//! # use fencepost::lease::LeaseTerms;
+//! # use fencepost::{Record, Store, Table};
 //! # use serde::{Deserialize, Serialize};
 //! # #[derive(Serialize, Deserialize, Record)]
 //! # #[record(key = "accountId")]
@@ -86,7 +86,7 @@
 //! A request that comes again gets the first answer again:
 //!
 //! ```
-//! # use fencepost::{Answer, IdempotencyClaim, Plan, Reads, Record, Store, Table};
+//! # use fencepost::{Answer, Error, IdempotencyClaim, Reads, Record, Store, Table};
 //! # use serde::{Deserialize, Serialize};
 //! # #[derive(Serialize, Deserialize, Record)]
 //! # #[record(key = "accountId")]
@@ -98,10 +98,10 @@
 //!     let item = reads.item("account", &accounts, id);
 //!     let payments = store.idempotency("Payments");
 //!     let answer = payments.change(&claim, reads, |attempt| {
-//!         let Some(account) = attempt.get(item)? else { return Ok(Plan::Refuse("there is no such account")) };
+//!         let account = attempt.get(item)?.ok_or(Error::Refused("there is no such account"))?;
 //!         let balance = account.balance + 7;
 //!         attempt.update_at(item, &Account { balance })?;
-//!         Ok(Plan::Commit(balance))
+//!         Ok(balance)
 //!     });
 //!     Ok(match answer.await? {
 //!         Answer::New(balance) | Answer::Replayed(balance) => balance,
@@ -137,10 +137,10 @@
 //! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict |
 //! | the same with [`Attempt::add`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; adds demand no version | 1 transaction, + 1 per conflict or refused add |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
-//! | [`LwwTable::register`], [`LwwTable::delete`] | a key whose newest instance wins | 1 write |
-//! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | a lease and its fencing token | 1 write |
+//! | [`LwwTable::register`](lww::LwwTable::register), [`LwwTable::delete`](lww::LwwTable::delete) | a key whose newest instance wins | 1 write |
+//! | [`Leases::acquire`](lease::Leases::acquire), [`Leases::renew`](lease::Leases::renew), [`Leases::release`](lease::Leases::release) | a lease and its fencing token | 1 write |
 //!
-//! [`LwwTable`] and [`Leases`] name the cases in which they promise less than the first table.
+//! [`lww`] and [`lease`] name the cases in which they promise less than the first table.
 //!
 //! An add sends one more write if its window has passed, if it guessed a band wrong, or if it must be burned after a
 //! lost answer. A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself,
@@ -223,28 +223,28 @@
 //!
 //! # Contents, in reading order
 //!
-//! 1. [`version`], [`timestamp`], [`clock`], [`retry`], [`call`], [`error`], [`fencing_token`], `names`, `layout`: small files
+//! 1. `version`, `timestamp`, `clock`, `retry`, `call`, `error`, `fencing_token`, `names`, `layout`: small files
 //!    that depend on no later part. `layout` is how a table is set up beside its values.
 //! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define what is stored, and `condition` has all
 //!    expression text. `send` sends one request and says what its answer proves. `judge` finds out what became of a
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
 //!    rows that the client saw last.
 //! 3. [`Store`]: one client, and the settings for its requests.
-//! 4. [`table`]: one item, by decisions or by adds, which take a [`number`]; listings; and all rows, after a restore.
-//!    [`transact`]: many items. [`idempotency`]: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]:
+//! 4. `table`: one item, by decisions or by adds, which take a `number`; listings; and all rows, after a restore.
+//!    `transact`: many items. `idempotency`: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]:
 //!    the newest instance wins.
 //! 5. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!
 //! Dependencies point in one direction only: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} ->
 //! Store -> protocol -> small files`. Nothing below `http` knows HTTP, and nothing below `lambda` knows Lambda.
 
-pub mod call;
-pub mod clock;
-pub mod error;
-pub mod fencing_token;
+mod call;
+mod clock;
+mod error;
+mod fencing_token;
 #[cfg(feature = "http")]
 pub mod http;
-pub mod idempotency;
+mod idempotency;
 #[cfg(feature = "json")]
 pub mod json;
 #[cfg(feature = "lambda-without-tls")]
@@ -254,36 +254,35 @@ pub mod lease;
 pub mod lww;
 pub mod maintenance;
 mod names;
-pub mod number;
+mod number;
 mod protocol;
-pub mod retry;
+mod retry;
 mod store;
-pub mod table;
+mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
-pub mod timestamp;
-pub mod transact;
-pub mod version;
+mod timestamp;
+mod transact;
+mod version;
 
 pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
-pub use error::{
-    AddError, CreateError, DeleteError, Failure, IdempotencyError, QueryError, Source, TransactError, UpdateError,
-    VersionedUpdateError,
-};
+pub use error::{Error, Failure, IdempotencyError, InvalidValue, Source, UpdateError, VersionError};
 pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
-pub use idempotency::{Answer, Idempotency, IdempotencyClaim};
+pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
 pub use layout::{Settings, WithoutTtl};
-pub use lease::{Lease, LeaseTerms, Leases};
-pub use lww::{LwwRecord, LwwTable};
 pub use names::Names;
 pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
-pub use table::{Add, Added, Cursor, Index, Key, KeyPart, Page, Query, Record, Sort, Table};
-pub use transact::{Attempt, Plan, Reads, Transactions};
+pub use table::{
+    Add, AddPath, Added, Bounds, Cursor, Exists, Index, IndexScope, InvalidCursor, Key, KeyPart, Listed, NotAdded,
+    Page, PageStream, Pages, Projection, Query, Record, Sort, Table,
+};
+pub use timestamp::Timestamp;
+pub use transact::{Attempt, Item, Reads, Required, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
 /// Compiles the examples of the README of this crate.
@@ -300,3 +299,91 @@ struct RepositoryPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/adoption.md")]
 struct AdoptionPage;
+
+#[cfg(doctest)]
+/// Settings that cannot hold, beside those that the documentation shows. None of them compiles.
+///
+/// The row forgets a write before an add may be late.
+///
+/// ```compile_fail,E0080
+/// # use fencepost::{Names, Record, Settings, Store, Table};
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "accountId", settings = Settings::own().remembered_writes(8).add_window(9))]
+/// struct Account { balance: u64 }
+/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
+/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
+/// ```
+///
+/// An add without a window.
+///
+/// ```compile_fail,E0080
+/// # use fencepost::{Names, Record, Settings, Store, Table};
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "accountId", settings = Settings::own().add_window(0))]
+/// struct Account { balance: u64 }
+/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
+/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
+/// ```
+///
+/// More writes than a row remembers.
+///
+/// ```compile_fail,E0080
+/// # use fencepost::{Names, Record, Settings, Store, Table};
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "accountId", settings = Settings::own().remembered_writes(129))]
+/// struct Account { balance: u64 }
+/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
+/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
+/// ```
+///
+/// A first version that is that of no row.
+///
+/// ```compile_fail,E0080
+/// # use fencepost::{Names, Record, Settings, Store, Table};
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "accountId", settings = Settings::own().first_version(0))]
+/// struct Account { balance: u64 }
+/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
+/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
+/// ```
+///
+/// A first version without room for later ones.
+///
+/// ```compile_fail,E0080
+/// # use fencepost::{Names, Record, Settings, Store, Table};
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "accountId", settings = Settings::own().first_version(1 << 52))]
+/// struct Account { balance: u64 }
+/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
+/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
+/// ```
+///
+/// Two attributes of one name.
+///
+/// ```compile_fail,E0080
+/// # use fencepost::{Names, Record, Settings, Store, Table};
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "accountId", settings = Settings::own().names(Names::DEFAULT.version("same").fence("same")))]
+/// struct Account { balance: u64 }
+/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
+/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
+/// ```
+///
+/// An attribute with the name of the key.
+///
+/// ```compile_fail,E0080
+/// # use fencepost::{Names, Record, Settings, Store, Table};
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "accountId", settings = Settings::own().names(Names::DEFAULT.version("accountId")))]
+/// struct Account { balance: u64 }
+/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
+/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
+/// ```
+struct CannotHold;

@@ -38,7 +38,7 @@ use tracing::debug;
 ///     address: String,
 /// }
 ///
-/// impl fencepost::LwwRecord for Leader {
+/// impl fencepost::lww::LwwRecord for Leader {
 ///     const ORDERED_BY: &'static str = "term";
 ///     const NAMED_BY: &'static str = "node";
 /// }
@@ -299,8 +299,7 @@ pub(crate) fn read_instance<T: LwwRecord>(attributes: &Attributes) -> Result<(Or
 }
 
 /// The outcome of a refused registration of `instance`. The row holds `live`, or is the tombstone of `stored`.
-#[must_use]
-pub fn judge_registration<T: PartialEq>(
+pub(crate) fn judge_registration<T: PartialEq>(
     mine: &OrderKey,
     stored: &OrderKey,
     live: Option<T>,

@@ -56,26 +56,25 @@ impl DualClockDeadline {
 
 /// The conflicts of one change so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[non_exhaustive]
-pub struct Conflicts {
+pub(crate) struct Conflicts {
     /// The number of conflicts.
-    pub count: u32,
+    pub(crate) count: u32,
     /// The number of pauses after conflicts.
-    pub pauses: u32,
+    pub(crate) pauses: u32,
     /// Conflicts since the last pause. 1 means that only the first attempt after the pause has lost.
-    pub since_pause: u32,
+    pub(crate) since_pause: u32,
     /// The time from the conflict before to the last one. The item was seen then, so a pause is part of it, and so is the
     /// wait for a lost answer.
-    pub observed: Duration,
+    pub(crate) observed: Duration,
     /// The time from the last refused send to its answer.
-    pub round_trip: Duration,
+    pub(crate) round_trip: Duration,
     /// The number of versions that the item moved on between its observation and the last refusal.
-    pub behind: u64,
+    pub(crate) behind: u64,
 }
 
 impl Conflicts {
     /// Counts one more conflict.
-    pub fn met(&mut self, behind: u64, observed: Duration, round_trip: Duration) {
+    pub(crate) fn met(&mut self, behind: u64, observed: Duration, round_trip: Duration) {
         self.count += 1;
         self.since_pause += 1;
         self.behind = behind;
@@ -84,7 +83,7 @@ impl Conflicts {
     }
 
     /// Counts a pause, unless it is zero.
-    pub fn paused(&mut self, pause: Duration) {
+    pub(crate) fn paused(&mut self, pause: Duration) {
         if !pause.is_zero() {
             self.pauses += 1;
             self.since_pause = 0;
@@ -100,7 +99,7 @@ impl Conflicts {
     }
 }
 
-/// The retry policy of one change: how many attempts, how fast, with which pauses.
+/// The retry policy of one change: how many attempts, and how long a send is awaited.
 ///
 /// Change the fields of the default, and pass it to [`Store::with_policy`](crate::Store::with_policy):
 ///
@@ -123,42 +122,17 @@ pub struct RetryPolicy {
     /// connecting. After a broken connection, the second send also waits for as long as opening one has taken so far.
     pub hedge_after: Duration,
     /// The longest that one send is awaited. Default 2 s, because name look-up and TLS handshake take most of a second
-    /// on a 128 MB function, and giving a send up closes its connection. Every two lost answers double it, because two
-    /// sends are in flight together.
+    /// on a 128 MB function, and giving a send up closes its connection. Every two lost answers double it, up to four
+    /// times as long, because two sends are in flight together. With 2 s, 4 s and 8 s, a service that is slow, and not
+    /// gone, is still heard in a call of 10 s.
     ///
     /// After its first answer, the client knows how long it takes to open a connection. From then on it awaits a send
-    /// for twice the longest of these times, but at least for `min_send_limit` and at most for this long.
+    /// for twice the longest of these times, but at least for four times `hedge_after` and at most for this long. If both
+    /// sends of a write are lost, the next one leaves that soon. The item may be so busy that it has forgotten the write
+    /// by then.
     pub send_limit: Duration,
-    /// The least time that a send is awaited. Default 600 ms, four times `hedge_after`. If both sends of a write are
-    /// lost, the next one leaves that soon. The item may be so busy that it has forgotten the write by then.
-    pub min_send_limit: Duration,
-    /// The longest that a send is awaited after lost answers. Default 8 s. With 2 s, 4 s and 8 s, a service that is
-    /// slow, and not gone, is still heard in a call of 10 s.
-    pub max_send_limit: Duration,
-    /// The time that must be left until the deadline for a first send of a write. Default 150 ms, about 30 times a usual
-    /// answer. With less time left, a send would often only turn "not applied" into "unknown".
-    pub min_send_time: Duration,
-    /// The bound of the pause before the first resend of a write (after throttling, a transaction conflict or a lost
-    /// answer). Default 20 ms. The pause is drawn between 0 and the bound. Each further resend doubles the bound. A
-    /// broken connection is followed by another send at once, up to 4 times in a row: after the process was frozen, all
-    /// connections of its pool may be dead.
-    pub resend_pause: Duration,
-    /// The largest bound of a pause before a resend. Default 1 s.
-    pub max_resend_pause: Duration,
-    /// The bound of the first pause after a conflict, in round trips. The pause is drawn between 0 and the bound.
-    /// Default 25, which lets ten writers that met once pass each other. See [`RetryPolicy::conflict_pause`].
-    pub conflict_pause: u32,
-    /// The bound of every later pause after a conflict, in round trips. The pause is drawn between 0 and the bound.
-    /// Default 350, enough for a hundred writers.
-    pub crowd_pause: u32,
-    /// The number of attempts in a row after a pause. Each is made at once, on the item that the last refusal returned.
-    /// Default 3.
-    pub fresh_attempts: u32,
-    /// The longest round trip that these pauses assume. Default 20 ms, because a slow round trip is no reason to wait
-    /// longer.
-    pub max_round_trip: Duration,
-    /// The longest pause after a conflict. Default 3.5 s. A pause also never takes more than half of the time left.
-    pub max_conflict_pause: Duration,
+    /// The longest round trip that the pauses assume: 20 ms, because a slow round trip is no reason to wait longer.
+    pub(crate) max_round_trip: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -167,36 +141,46 @@ impl Default for RetryPolicy {
             max_attempts: 40,
             hedge_after: Duration::from_millis(150),
             send_limit: Duration::from_secs(2),
-            min_send_limit: Duration::from_millis(600),
-            max_send_limit: Duration::from_secs(8),
-            min_send_time: Duration::from_millis(150),
-            resend_pause: Duration::from_millis(20),
-            max_resend_pause: Duration::from_secs(1),
-            conflict_pause: 25,
-            crowd_pause: 350,
-            fresh_attempts: 3,
             max_round_trip: Duration::from_millis(20),
-            max_conflict_pause: Duration::from_millis(3500),
         }
     }
 }
 
+/// The time that must be left until the deadline for a first send of a write: about 30 times a usual answer. With less
+/// time left, a send would often only turn "not applied" into "unknown".
+pub(crate) const MIN_SEND_TIME: Duration = Duration::from_millis(150);
+/// The bound of the pause before the first resend of a write (after throttling, a transaction conflict or a lost
+/// answer). The pause is drawn between 0 and the bound. Each further resend doubles the bound. A broken connection is
+/// followed by another send at once, up to 4 times in a row: after the process was frozen, all connections of its pool may
+/// be dead.
+const RESEND_PAUSE: Duration = Duration::from_millis(20);
+/// The largest bound of a pause before a resend.
+const MAX_RESEND_PAUSE: Duration = Duration::from_secs(1);
+/// The bound of the first pause after a conflict, in round trips. The pause is drawn between 0 and the bound. It lets ten
+/// writers that met once pass each other.
+const CONFLICT_PAUSE: u32 = 25;
+/// The bound of every later pause after a conflict, in round trips: enough for a hundred writers.
+const CROWD_PAUSE: u32 = 350;
+/// The number of attempts in a row after a pause. Each is made at once, on the item that the last refusal returned.
+const FRESH_ATTEMPTS: u32 = 3;
+/// The longest pause after a conflict. A pause also never takes more than half of the time left.
+const MAX_CONFLICT_PAUSE: Duration = Duration::from_millis(3500);
+
 impl RetryPolicy {
     /// The longest that a send is awaited after `lost` lost answers to the same request. `opening` is the longest that
     /// the client took to open a connection and be answered on it. `None` before its first answer.
-    #[must_use]
-    pub fn send_limit(&self, opening: Option<Duration>, lost: u32) -> Duration {
-        let first = opening
-            .map_or(self.send_limit, |opening| opening.saturating_mul(2).max(self.min_send_limit).min(self.send_limit));
-        grown(first, 2, lost / 2, self.max_send_limit)
+    pub(crate) fn limit_after(&self, opening: Option<Duration>, lost: u32) -> Duration {
+        let least = self.hedge_after.saturating_mul(4);
+        let first =
+            opening.map_or(self.send_limit, |opening| opening.saturating_mul(2).max(least).min(self.send_limit));
+        grown(first, 2, lost / 2, self.send_limit.saturating_mul(4))
     }
 
     /// The pause before the next send of the same write. `sends` counts the sends that failed so far.
     ///
     /// Uses full jitter: the pause is anywhere between 0 and the bound. `random` (64 random bits) picks it.
-    #[must_use]
-    pub fn resend_pause(&self, sends: u32, random: u64) -> Duration {
-        fraction(grown(self.resend_pause, 2, sends.saturating_sub(1), self.max_resend_pause), random)
+    pub(crate) fn resend_pause(sends: u32, random: u64) -> Duration {
+        fraction(grown(RESEND_PAUSE, 2, sends.saturating_sub(1), MAX_RESEND_PAUSE), random)
     }
 
     /// The bound of the pause before an add is sent again whose window had passed. `pauses` counts the pauses, this one
@@ -215,12 +199,11 @@ impl RetryPolicy {
     /// | 10 | 2.0 | 20 ms | 2.0 | 20 ms |
     /// | 100 | 2.7 | 0.1 s | 3.0 | 0.1 s |
     /// | 1,000 | 3.0 | | 5.6 | |
-    #[must_use]
-    pub fn spread_bound(&self, pauses: u32, crowd: u64, window: u64, round_trip: Duration) -> Duration {
+    pub(crate) fn spread_bound(&self, pauses: u32, crowd: u64, window: u64, round_trip: Duration) -> Duration {
         let round_trip = round_trip.min(self.max_round_trip);
         let together = u32::try_from(crowd.saturating_mul(4) / window.max(1)).unwrap_or(u32::MAX);
-        let alone = grown(round_trip.saturating_mul(4), 8, pauses.saturating_sub(1), self.max_conflict_pause);
-        round_trip.saturating_mul(together).max(alone).min(self.max_conflict_pause)
+        let alone = grown(round_trip.saturating_mul(4), 8, pauses.saturating_sub(1), MAX_CONFLICT_PAUSE);
+        round_trip.saturating_mul(together).max(alone).min(MAX_CONFLICT_PAUSE)
     }
 
     /// The pause before the next attempt, given the `conflicts` of this change so far.
@@ -251,17 +234,16 @@ impl RetryPolicy {
     /// ms to 2 s and one fresh attempt per pause, they need 7.7 requests and 1.1 s. With full jitter (25 ms to 1 s) and
     /// a read after each conflict, they need 12.5 requests and 0.8 s. This policy buys fewer requests with time,
     /// because refused requests are charged like any other.
-    #[must_use]
-    pub fn conflict_pause(&self, conflicts: &Conflicts, random: u64) -> Duration {
+    pub(crate) fn conflict_pause(&self, conflicts: &Conflicts, random: u64) -> Duration {
         let round_trips = match conflicts {
             Conflicts { count: 0, .. } => return Duration::ZERO,
-            Conflicts { pauses: 0, .. } => self.conflict_pause,
-            Conflicts { pauses: 1, since_pause: 1, .. } if conflicts.crowded() => self.crowd_pause,
-            Conflicts { since_pause, .. } if *since_pause > self.fresh_attempts => self.crowd_pause,
+            Conflicts { pauses: 0, .. } => CONFLICT_PAUSE,
+            Conflicts { pauses: 1, since_pause: 1, .. } if conflicts.crowded() => CROWD_PAUSE,
+            Conflicts { since_pause, .. } if *since_pause > FRESH_ATTEMPTS => CROWD_PAUSE,
             _ => return Duration::ZERO,
         };
         let bound = conflicts.round_trip.min(self.max_round_trip).saturating_mul(round_trips);
-        fraction(bound.min(self.max_conflict_pause), random)
+        fraction(bound.min(MAX_CONFLICT_PAUSE), random)
     }
 }
 
@@ -296,9 +278,9 @@ mod tests {
         for round in 0..200 {
             conflicts.met(u64::MAX >> (round % 64), Duration::ZERO, Duration::from_millis(1 << (round % 20)));
             for random in [0, 1, u64::MAX / 2, u64::MAX] {
-                assert!(policy.conflict_pause(&conflicts, random) <= policy.max_conflict_pause);
-                assert!(policy.resend_pause(round, random) <= policy.max_resend_pause);
-                assert!(policy.send_limit(None, round) <= policy.max_send_limit);
+                assert!(policy.conflict_pause(&conflicts, random) <= MAX_CONFLICT_PAUSE);
+                assert!(RetryPolicy::resend_pause(round, random) <= MAX_RESEND_PAUSE);
+                assert!(policy.limit_after(None, round) <= 4 * policy.send_limit);
             }
             conflicts.paused(policy.conflict_pause(&conflicts, u64::MAX / 3));
         }
@@ -307,14 +289,14 @@ mod tests {
     #[test]
     fn the_limit_of_a_send_doubles_with_every_second_lost_answer() {
         let policy = RetryPolicy::default();
-        let millis: Vec<_> = (0..8).map(|lost| policy.send_limit(None, lost).as_millis()).collect();
+        let millis: Vec<_> = (0..8).map(|lost| policy.limit_after(None, lost).as_millis()).collect();
         assert_eq!(millis, [2000, 2000, 4000, 4000, 8000, 8000, 8000, 8000]);
     }
 
     #[test]
     fn after_the_first_answer_a_send_is_awaited_for_twice_the_time_that_a_connection_takes_to_open() {
         let limit =
-            |opening, lost| RetryPolicy::default().send_limit(Some(Duration::from_millis(opening)), lost).as_millis();
+            |opening, lost| RetryPolicy::default().limit_after(Some(Duration::from_millis(opening)), lost).as_millis();
         assert_eq!([limit(0, 0), limit(300, 0), limit(400, 0), limit(1000, 0)], [600, 600, 800, 2000]);
         assert_eq!([limit(1100, 0), limit(u64::MAX, 0)], [2000, 2000], "no longer than before the first answer");
         assert_eq!([limit(30, 1), limit(30, 2), limit(30, 4), limit(30, 8)], [600, 1200, 2400, 8000]);
@@ -359,5 +341,16 @@ mod tests {
             longest(&conflicts)
         };
         assert_eq!([first(4), first(10), first(20), first(2000)], [100, 250, 500, 500]);
+    }
+
+    #[test]
+    fn an_add_waits_for_as_long_as_the_known_crowd_needs_and_longer_each_time_if_it_sees_no_other() {
+        let policy = RetryPolicy::default();
+        let bound = |pauses, crowd| policy.spread_bound(pauses, crowd, 32, ROUND_TRIP).as_millis();
+        assert_eq!([1, 2, 3, 4, u32::MAX].map(|pauses| bound(pauses, 1)), [40, 320, 2560, 3500, 3500]);
+        assert_eq!([32, 320, 1000, u64::MAX / 4].map(|crowd| bound(1, crowd)), [40, 400, 1250, 3500]);
+        assert_eq!(bound(2, 1000), 1250, "the longer one counts");
+        let slow = policy.spread_bound(1, 1, 32, Duration::from_secs(2));
+        assert_eq!(slow, 4 * policy.max_round_trip, "a slow round trip is no reason to wait");
     }
 }

@@ -74,7 +74,7 @@ impl Store {
     /// count in its tally. So do the operations of the tables, leases and transactions that are made from it.
     ///
     /// ```
-    /// use fencepost::{Call, Deadline, Failure, Record, Store};
+    /// use fencepost::{Call, Deadline, Failure, Record, Store, Table};
     /// # use serde::{Deserialize, Serialize};
     /// # #[derive(Serialize, Deserialize, Record)]
     /// # #[record(key = "accountId")]
@@ -86,9 +86,9 @@ impl Store {
     /// /// Both reads together take at most `left`.
     /// async fn sum(store: &Store, left: Duration) -> Result<u64, Failure> {
     ///     let call = Call::new(Deadline::within(left));
-    ///     let accounts = store.in_call(&call).table::<Account>("Accounts");
-    ///     let balance = async |id: &str| Ok(accounts.get(id).await?.map_or(0, |account| account.value.balance));
-    ///     Ok(balance("a-1").await? + balance("a-2").await?)
+    ///     let accounts: Table<Account> = store.in_call(&call).table("Accounts");
+    ///     let both = [accounts.get("a-1").await?, accounts.get("a-2").await?];
+    ///     Ok(both.into_iter().flatten().map(|account| account.value.balance).sum())
     /// }
     /// ```
     #[must_use]

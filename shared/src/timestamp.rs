@@ -1,6 +1,8 @@
 //! [`Timestamp`]: a moment to the millisecond, in the notation of clients and tables.
 
+use crate::error::InvalidValue;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -9,10 +11,12 @@ use std::time::{Duration, SystemTime};
 /// with exactly three decimals.
 ///
 /// ```
-/// use fencepost::timestamp::Timestamp;
+/// # fn main() -> Result<(), fencepost::InvalidValue> {
+/// use fencepost::Timestamp;
 /// let moment: Timestamp = "2026-03-07T10:00:00.000Z".parse()?;
 /// assert_eq!(moment.to_string(), "2026-03-07T10:00:00.000Z");
-/// # Ok::<(), fencepost::timestamp::InvalidTimestamp>(())
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Timestamp(jiff::Timestamp);
@@ -22,17 +26,10 @@ const FIRST_MILLIS: i64 = -62_167_219_200_000;
 /// The last moment that the calendar has with every offset, in milliseconds since 1970.
 const LAST_MILLIS: i64 = 253_402_207_200_000;
 
-/// The error for a text that is not a valid [`Timestamp`], or that a `Timestamp` cannot keep.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct InvalidTimestamp;
-
-impl fmt::Display for InvalidTimestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a timestamp like 2026-03-07T10:00:00.000Z, no finer than a millisecond")
-    }
-}
-
-impl std::error::Error for InvalidTimestamp {}
+/// The error for a text that is no timestamp, or one that a `Timestamp` cannot keep.
+const INVALID: InvalidValue = InvalidValue::Malformed(Cow::Borrowed(
+    "not a timestamp like 2026-03-07T10:00:00.000Z, no finer than a millisecond",
+));
 
 impl Timestamp {
     /// Parses an RFC 3339 timestamp with any offset.
@@ -41,21 +38,23 @@ impl Timestamp {
     /// would become another moment.
     ///
     /// ```
-    /// use fencepost::timestamp::Timestamp;
+    /// # fn main() -> Result<(), fencepost::InvalidValue> {
+    /// use fencepost::Timestamp;
     /// let moment = Timestamp::from_rfc3339("2026-03-07T12:00:00+02:00")?;
     /// assert_eq!(moment.to_string(), "2026-03-07T10:00:00.000Z");
-    /// # Ok::<(), fencepost::timestamp::InvalidTimestamp>(())
+    /// # Ok(())
+    /// # }
     /// ```
     ///
     /// # Errors
-    /// [`InvalidTimestamp`] if the text is not RFC 3339, is finer than a millisecond, or is a leap second. Correct the
+    /// [`InvalidValue`] if the text is not RFC 3339, is finer than a millisecond, or is a leap second. Correct the
     /// text.
-    pub fn from_rfc3339(text: &str) -> Result<Self, InvalidTimestamp> {
+    pub fn from_rfc3339(text: &str) -> Result<Self, InvalidValue> {
         // The parser of jiff accepts more than the RFC: basic forms, time zones in brackets, hours alone.
         if !is_rfc3339(text.as_bytes()) {
-            return Err(InvalidTimestamp);
+            return Err(INVALID);
         }
-        Self::kept(text.parse().map_err(|_| InvalidTimestamp)?).ok_or(InvalidTimestamp)
+        Self::kept(text.parse().map_err(|_| INVALID)?).ok_or(INVALID)
     }
 
     /// The moment, if it is whole milliseconds and RFC 3339 can write it in UTC.
@@ -149,11 +148,11 @@ impl From<SystemTime> for Timestamp {
 }
 
 impl FromStr for Timestamp {
-    type Err = InvalidTimestamp;
+    type Err = InvalidValue;
 
-    fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
-        let moment = Self::kept(text.parse().map_err(|_| InvalidTimestamp)?).ok_or(InvalidTimestamp)?;
-        if moment.to_string() == text { Ok(moment) } else { Err(InvalidTimestamp) }
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        let moment = Self::kept(text.parse().map_err(|_| INVALID)?).ok_or(INVALID)?;
+        if moment.to_string() == text { Ok(moment) } else { Err(INVALID) }
     }
 }
 
@@ -195,7 +194,7 @@ mod tests {
     fn only_the_one_notation_is_read() {
         assert!("2026-03-07T10:00:00.000Z".parse::<Timestamp>().is_ok());
         for other in ["2026-03-07T10:00:00Z", "2026-03-07T11:00:00.000+01:00", "2026-03-07T10:00:00.0001Z", "", "now"] {
-            assert_eq!(other.parse::<Timestamp>(), Err(InvalidTimestamp), "{other}");
+            assert_eq!(other.parse::<Timestamp>(), Err(INVALID), "{other}");
         }
     }
 
@@ -238,7 +237,7 @@ mod tests {
             "2026-03-07T10:00:00Zx",
             "２026-03-07T10:00:00Z",
         ] {
-            assert_eq!(Timestamp::from_rfc3339(text), Err(InvalidTimestamp), "{text}");
+            assert_eq!(Timestamp::from_rfc3339(text), Err(INVALID), "{text}");
         }
     }
 
@@ -261,10 +260,7 @@ mod tests {
             assert_eq!((text.parse(), Timestamp::from_rfc3339(text)), (Ok(moment), Ok(moment)));
         }
         for text in ["0000-01-01T00:00:00+00:01", "9999-12-30T22:00:00.001Z", "-000001-12-31T23:59:59.999Z"] {
-            assert_eq!(
-                (text.parse::<Timestamp>(), Timestamp::from_rfc3339(text)),
-                (Err(InvalidTimestamp), Err(InvalidTimestamp))
-            );
+            assert_eq!((text.parse::<Timestamp>(), Timestamp::from_rfc3339(text)), (Err(INVALID), Err(INVALID)));
         }
     }
 

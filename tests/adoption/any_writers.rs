@@ -6,15 +6,15 @@ use super::world::{
 };
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Asked, Engine};
-use fencepost::error::{AddError, UpdateError};
-use fencepost::{Add, Number, Plan, Reads, Store, Table};
+use fencepost::{Add, Bounds, Error, NotAdded, Number, Reads, Store, Table, UpdateError};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 fn add(by: i64) -> Add {
-    Add::to("balance", by).within(0..=1000)
+    Add::to("balance", by, 0..=1000)
 }
 
 /// The writes of a log, each of which must be a transaction of one step with a token. Gives the steps.
@@ -103,7 +103,7 @@ async fn deposited_beside_a_write_without_version<S: Setup>(attribute: &'static 
             set(&engine, &[(attribute, value.clone())]);
         }
         let note = account.note.as_ref().map(|note| format!("{note}, seen"));
-        Ok::<_, ()>(Some(Account { note, balance: account.balance + 7, ..account.clone() }))
+        Ok::<_, Infallible>(Some(Account { note, balance: account.balance + 7, ..account.clone() }))
     };
     table.update_with_retry(&key(), decide).await.expect("an account");
     (json!([row(&engine)["balance"]["N"], row(&engine)["note"]["S"]]), decided.get())
@@ -212,9 +212,9 @@ async fn a_version_that_falls_is_a_conflict_and_no_corruption() {
     let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), key());
     let transactions = store.transactions();
     let done = transactions.transact_with_retry(reads, |attempt| {
-        let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("it is there")) };
+        let Some(current) = attempt.get(item)? else { return Err(Error::Refused("it is there")) };
         attempt.update_at(item, &account(current.value.balance + 7))?;
-        Ok(Plan::Commit(()))
+        Ok(())
     });
     done.await.expect("decided again");
     assert_eq!(row(&engine)["balance"], number(87));
@@ -279,7 +279,9 @@ async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_somebod
     let table: Table<Account<Anybody>> = Store::new(&client_that(&engine, |_| Way::Answered(10))).table(TABLE);
     let adds = (0..8).map(|_| {
         let table = table.clone();
-        async move { table.add(&key(), &add(1)).await.map(drop).map_err(|error: AddError<_>| error.to_string()) }
+        async move {
+            table.add(&key(), &add(1)).await.map(drop).map_err(|error: UpdateError<NotAdded<_>>| error.to_string())
+        }
     });
     let mut tasks = tokio::task::JoinSet::new();
     adds.for_each(|add| drop(tasks.spawn(add)));
@@ -307,10 +309,12 @@ async fn an_add_that_is_refused_for_other_values_starts_from_them_and_one_out_of
         });
         let table: Table<Account<Anybody>> = Store::new(&client).table(TABLE);
         let [low, high] = ["58.5", "99.5"].map(|bound| Number::parse(bound).expect("a number"));
-        let added = table.add(&key(), &Add::to("balance", 1).from_between(&low, &high)).await;
+        let added = table.add(&key(), &Add::to("balance", 1, Bounds::before(&low, &high))).await;
         match added {
             Ok(added) => assert_eq!(added.item.map(|item| item.value), result.map(account)),
-            Err(AddError::OutOfRange(current)) => assert_eq!((current.value, result), (account(57), None)),
+            Err(UpdateError::Refused(NotAdded::OutOfRange(current))) => {
+                assert_eq!((current.value, result), (account(57), None));
+            }
             Err(other) => panic!("{other}"),
         }
     }
@@ -326,13 +330,13 @@ async fn the_steps_of_a_transaction_demand_values_too() {
     let (transactions, call, decided) = (store.transactions(), call(), Cell::new(0));
     let transactions = transactions.in_call(&call);
     let done = transactions.transact_with_retry(reads, |attempt| {
-        let Some(current) = attempt.get(item)? else { return Ok(Plan::Refuse("it is there")) };
+        let Some(current) = attempt.get(item)? else { return Err(Error::Refused("it is there")) };
         if decided.replace(decided.get() + 1) == 0 {
             remove(&engine);
             put(&engine, &foreign(80, Some(1)));
         }
         attempt.update_at(item, &account(current.value.balance + 7))?;
-        Ok(Plan::Commit(()))
+        Ok(())
     });
     done.await.expect("decided again");
     assert_eq!((row(&engine)["balance"].clone(), decided.get()), (number(87), 2));

@@ -6,8 +6,7 @@ use super::world::{
     Account, Alone, KEY, Setup, Shared, TABLE, account, accounts, deposit, engine, foreign, get, key, number, put, row,
 };
 use crate::harness::engine::Engine;
-use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError};
-use fencepost::{Add, Failure, Plan, Reads, Table};
+use fencepost::{Add, Error, Failure, Reads, Table, UpdateError};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
@@ -45,14 +44,14 @@ async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option
     else {
         panic!("it is not usable")
     };
-    let DeleteError::Failed(deleted) = table.delete(&key).await.expect_err("a corrupt row") else {
+    let UpdateError::Failed(deleted) = table.delete(&key).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
-    let add = Add::to("balance", 1).within(0..=100);
-    let AddError::Failed(added) = table.add(&key, &add).await.expect_err("a corrupt row") else {
+    let add = Add::to("balance", 1, 0..=100);
+    let UpdateError::Failed(added) = table.add(&key, &add).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
-    let CreateError::Failed(created) = table.create(&key, &account(1)).await.expect_err("a corrupt row") else {
+    let Error::Failed(created) = table.create(&key, &account(1)).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
     for failure in [updated, deleted, added, created] {
@@ -68,9 +67,9 @@ async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option
     let transactions = table.store().transactions();
     let checked = transactions.transact_with_retry(reads, |attempt| {
         attempt.check(item)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
-    let TransactError::Failed(checked) = checked.await.expect_err("a corrupt row") else { panic!("it is not usable") };
+    let Error::Failed(checked) = checked.await.expect_err("a corrupt row");
     assert_eq!(why(checked), read);
     Some(read)
 }
@@ -163,7 +162,7 @@ async fn a_version_that_cannot_rise_is_read_and_every_change_is_refused_before_i
         let table = accounts::<Shared>(&engine);
         let read = get(&table).await.expect("an account");
         engine.take_log();
-        let add = Add::to("balance", 1).within(0..=100);
+        let add = Add::to("balance", 1, 0..=100);
         let said = [
             super::world::update(&table, 1).await.expect_err("it cannot rise").to_string(),
             table.delete(&key()).await.expect_err("it cannot rise").to_string(),

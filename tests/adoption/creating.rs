@@ -2,13 +2,12 @@
 
 use super::adopting::VERSIONS;
 use super::world::{
-    Account, Alone, KEY, Kept, Setup, Shared, TABLE, account, accounts, call, client_that_loses_the_first, engine,
-    foreign, foreign_save, foreign_update, key, number, put, row, with_foreign,
+    Account, Alone, KEY, Kept, Setup, Shared, TABLE, account, accounts, client_that_loses_the_first, engine, foreign,
+    foreign_save, foreign_update, key, number, put, row, with_foreign,
 };
 use crate::harness::engine::Engine;
-use fencepost::error::CreateError;
 use fencepost::http::{CreateRequest, Items};
-use fencepost::{Failure, IdempotencyClaim, Store, Table, Versioned};
+use fencepost::{Error, Exists, Failure, IdempotencyClaim, Store, Table, Versioned};
 
 #[tokio::test]
 async fn a_key_that_another_program_took_is_taken_and_the_refusal_holds_its_item() {
@@ -16,7 +15,7 @@ async fn a_key_that_another_program_took_is_taken_and_the_refusal_holds_its_item
         let engine = with_foreign(at);
         let table = accounts::<Shared>(&engine);
         let exists = table.create(&key(), &account(1)).await.expect_err("a taken key");
-        let CreateError::Exists(current) = exists else { panic!("{exists:?}") };
+        let Error::Refused(Exists(current)) = exists else { panic!("{exists:?}") };
         assert_eq!((current.value, current.at.version.get()), (account(50), at.unwrap_or(0)));
         assert!(current.at.incarnation.is_foreign());
         assert_eq!((engine.take_counts(), row(&engine)), ((0, 1), foreign(50, at)));
@@ -27,7 +26,7 @@ async fn a_key_that_another_program_took_is_taken_and_the_refusal_holds_its_item
 async fn created<S: Setup>(
     applied: bool,
     meanwhile: fn(&Engine),
-) -> (Engine, Result<Versioned<Account<S>>, CreateError<Account<S>>>) {
+) -> (Engine, Result<Versioned<Account<S>>, Error<Exists<Account<S>>>>) {
     let engine = engine();
     let table: Table<Account<S>> = Store::new(&client_that_loses_the_first(&engine, applied, meanwhile)).table(TABLE);
     let created = table.create(&key(), &account(1)).await;
@@ -61,14 +60,14 @@ async fn a_lost_create_that_finds_a_row_of_another_program_is_unknown_where_othe
     }
     // Where nobody else writes, a row that is not mine proves that mine was never there.
     let (_, exists) = created::<Alone>(false, takes_the_key).await;
-    assert!(matches!(exists, Err(CreateError::Exists(current)) if current.value.balance == 50));
+    assert!(matches!(exists, Err(Error::Refused(Exists(current))) if current.value.balance == 50));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_create_without_a_lost_answer_is_never_unknown() {
     let engine = with_foreign(Some(1));
     let created = accounts::<Shared>(&engine).create(&key(), &account(1)).await;
-    assert!(!matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
+    assert!(!matches!(created, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
 }
 
 /// Creates an account over HTTP with a key, through a client whose first write is lost.
@@ -79,7 +78,7 @@ async fn keyed(applied: bool, meanwhile: fn(&Engine)) -> (Engine, [(u16, Option<
         let store = Store::new(&client);
         let items = Items::with_idempotency(store.table::<Account<Shared>>(TABLE), store.idempotency("Records"));
         let claim = Some(IdempotencyClaim::new(&["caller", "key"], &["payload"]));
-        let answer = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }, &call()).await;
+        let answer = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }).await;
         let answer = answer.unwrap_or_else(fencepost::http::Problem::into_response);
         answers.push((answer.status(), answer.body().map(str::to_owned)));
     }
@@ -106,7 +105,7 @@ async fn a_keyed_create_on_a_key_that_another_program_took_is_refused() {
     let store = Store::new(&engine.client());
     let items = Items::with_idempotency(store.table::<Account<Shared>>(TABLE), store.idempotency("Records"));
     let claim = Some(IdempotencyClaim::new(&["caller", "key"], &["payload"]));
-    let refused = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }, &call()).await;
+    let refused = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }).await;
     let refused = refused.expect_err("a taken key").into_response();
     assert_eq!((refused.status(), row(&engine)), (409, foreign(50, Some(7))));
 }

@@ -6,8 +6,7 @@ use super::world::{
 };
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
-use fencepost::error::{AddError, CreateError, DeleteError, UpdateError};
-use fencepost::{Add, Failure, ItemVersion, Store, Table};
+use fencepost::{Add, Error, Exists, Failure, ItemVersion, NotAdded, Store, Table, UpdateError, VersionError};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -34,7 +33,7 @@ async fn left<S: Setup>() -> (Vec<String>, Value) {
     let (engine, table) = with_tombstone::<S>().await;
     assert_eq!(get(&table).await, None, "we see no item");
     let deleted = table.delete(&key()).await.expect_err("it is gone");
-    assert!(matches!(deleted, DeleteError::NotFound));
+    assert!(matches!(deleted, UpdateError::NotFound));
     let left = row(&engine);
     assert_eq!(left["version"], number(2), "another program sees the version");
     let mut names: Vec<_> = left.as_object().expect("a row").keys().cloned().collect();
@@ -63,7 +62,7 @@ async fn is_guessed<S: Setup>() {
     let before = row(&engine);
     let guessed = ItemVersion { version, ..at };
     let refused = table.delete_at_version(&key(), guessed).await.expect_err("nothing is there");
-    assert!(matches!(refused, DeleteError::NotFound), "{refused:?}");
+    assert!(matches!(refused, VersionError::NotFound), "{refused:?}");
     assert_eq!(row(&engine), before);
 }
 
@@ -95,8 +94,8 @@ async fn a_tombstone_of_an_older_build_has_only_a_time_and_is_believed() {
     let (engine, table, _) = with_account::<Shared>().await;
     set(&engine, &[("_purgeAt", number(1_800_000_000)), ("version", number(2))]);
     assert_eq!(get(&table).await, None);
-    let added = table.add(&key(), &Add::to("balance", 1).within(0..=100)).await.expect_err("a tombstone");
-    assert!(matches!(added, AddError::NotFound));
+    let added = table.add(&key(), &Add::to("balance", 1, 0..=100)).await.expect_err("a tombstone");
+    assert!(matches!(added, UpdateError::NotFound));
     table.create(&key(), &account(7)).await.expect("only a tombstone");
     assert!(row(&engine)["_purgeAt"].is_null());
 }
@@ -116,7 +115,7 @@ async fn is_alive_again<S: Setup>() {
                 assert_eq!((engine.take_counts(), marks(&engine)), ((1, 1), [Value::Null, number(4)]));
             }
             "add" => {
-                table.add(&key(), &Add::to("balance", 5).within(0..=100)).await.expect("within the bounds");
+                table.add(&key(), &Add::to("balance", 5, 0..=100)).await.expect("within the bounds");
                 assert_eq!((engine.take_counts(), marks(&engine)), ((1, 1), [number(2), number(4)]), "an old mark");
                 assert_eq!(get(&table).await.expect("alive").value, account(35));
             }
@@ -127,7 +126,7 @@ async fn is_alive_again<S: Setup>() {
             }
             _ => {
                 let exists = table.create(&key(), &account(1)).await.expect_err("a taken key");
-                assert!(matches!(exists, CreateError::Exists(now) if now.value == account(30)));
+                assert!(matches!(exists, Error::Refused(Exists(now)) if now.value == account(30)));
                 assert_eq!(engine.take_counts(), (0, 1));
             }
         }
@@ -161,7 +160,7 @@ async fn a_create_that_saw_a_tombstone_is_refused_by_an_update_of_another_progra
     });
     let table: Table<Account<Shared>> = Store::new(&client).table(TABLE);
     let exists = table.create(&key(), &account(1)).await.expect_err("it is alive again");
-    assert!(matches!(exists, CreateError::Exists(now) if now.value == account(30)));
+    assert!(matches!(exists, Error::Refused(Exists(now)) if now.value == account(30)));
     assert_eq!((engine.take_counts(), row(&engine)["balance"].clone()), ((0, 2), number(30)));
 }
 
@@ -181,13 +180,13 @@ async fn a_version_checked_create_of_another_program_is_refused_by_a_tombstone()
 /// What happens between the sends of an add: `writes` says how many sends came before.
 async fn lost_add(
     happens: impl Fn(&Engine, usize) + Send + Sync + 'static,
-) -> (Engine, Table<Account<Shared>>, Result<(), AddError<Account<Shared>>>) {
+) -> (Engine, Table<Account<Shared>>, Result<(), UpdateError<NotAdded<Account<Shared>>>>) {
     let (engine, table, at) = with_account::<Shared>().await;
     let client = client_whose(&engine, move |engine, writes, operation, body| {
         happens(engine, writes);
         if writes == 0 { lost() } else { engine.answer(operation, body) }
     });
-    let add = Add::to("balance", 7).within(0..=100).seen(at);
+    let add = Add::to("balance", 7, 0..=100).seen(at);
     let added = Store::new(&client).table::<Account<Shared>>(TABLE).add(&key(), &add).await;
     (engine, table, added.map(drop))
 }
@@ -214,7 +213,7 @@ async fn a_burn_of_an_add_whose_row_became_a_tombstone_keeps_it_one() {
         }
     })
     .await;
-    assert!(matches!(added, Err(AddError::NotFound)), "{added:?}");
+    assert!(matches!(added, Err(UpdateError::NotFound)), "{added:?}");
     let left = row(&engine);
     let burned = left["_writes"]["M"].as_object().expect("a memory").values().any(|trace| *trace == number(-2));
     assert!(burned && left["_buried"] == number(3) && left["version"] == number(3), "{left}");
@@ -233,7 +232,7 @@ async fn a_burn_is_refused_by_a_row_that_was_deleted_or_came_back_since_it_was_s
         _ => {}
     })
     .await;
-    assert!(matches!(added, Err(AddError::Failed(Failure::OutcomeUnknown { .. }))), "{added:?}");
+    assert!(matches!(added, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{added:?}");
     assert!(get(&table).await.is_some() && row(&engine)["_buried"] == number(2));
     // The row refuses the resend by its bounds, and is a tombstone when the burn arrives.
     let (engine, table, added) = lost_add(|engine, writes| match writes {
@@ -242,7 +241,7 @@ async fn a_burn_is_refused_by_a_row_that_was_deleted_or_came_back_since_it_was_s
         _ => {}
     })
     .await;
-    assert!(matches!(added, Err(AddError::Failed(Failure::OutcomeUnknown { .. }))), "{added:?}");
+    assert!(matches!(added, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{added:?}");
     assert!(get(&table).await.is_none() && row(&engine)["_buried"] == row(&engine)["version"]);
 }
 
@@ -252,7 +251,7 @@ async fn a_physical_delete_is_one_request_on_version_and_incarnation() {
     let incarnation = row(&engine)["_incarnation"].clone();
     let wrong = ItemVersion { version: at.version.next(), ..at };
     let refused = table.delete_at_version(&key(), wrong).await.expect_err("another version");
-    assert!(matches!(refused, DeleteError::Conflict(now) if now.at == at));
+    assert!(matches!(refused, VersionError::Conflict(now) if now.at == at));
     table.delete_at_version(&key(), at).await.expect("that version");
     let asked = engine.take_log();
     assert_eq!((asked.len(), asked[1].operation.as_str(), row(&engine)), (2, "DeleteItem", Value::Null));
@@ -265,7 +264,7 @@ async fn a_physical_delete_is_one_request_on_version_and_incarnation() {
     // A late copy of the first delete finds another row at the same version.
     let (status, answer) = engine.answer("DeleteItem", asked[1].body.to_string().as_bytes());
     assert!(status == 400 && answer.contains("ConditionalCheckFailed"), "{answer}");
-    assert!(matches!(table.delete_at_version(&key(), at).await, Err(DeleteError::Conflict(_))));
+    assert!(matches!(table.delete_at_version(&key(), at).await, Err(VersionError::Conflict(_))));
     engine.take_log();
     table.delete(&key()).await.expect("an account");
     assert_eq!(engine.take_counts(), (1, 1));
@@ -278,7 +277,7 @@ async fn a_physical_delete_whose_answer_was_lost_is_unknown_if_it_was_applied_an
         let client = client_that_loses_the_first(&engine, applied, |_| {});
         let table: Table<Account<Removed>> = Store::new(&client).table(TABLE);
         let deleted = table.delete_at_version(&key(), at).await;
-        let is_unknown = matches!(&deleted, Err(DeleteError::Failed(Failure::OutcomeUnknown { .. })));
+        let is_unknown = matches!(&deleted, Err(VersionError::Failed(Failure::OutcomeUnknown { .. })));
         assert_eq!((is_unknown, deleted.is_ok(), row(&engine)), (applied, !applied, Value::Null), "{deleted:?}");
     }
 }
@@ -317,7 +316,7 @@ async fn a_late_copy_of_a_change_of_a_removed_row_is_refused_also_by_the_row_tha
     });
     let other: Table<Account<Removed>> = Store::new(&client).table(TABLE);
     update(&other, 1).await.expect("an account");
-    other.add(&key(), &Add::to("balance", 1).within(0..=100)).await.expect("within the bounds");
+    other.add(&key(), &Add::to("balance", 1, 0..=100)).await.expect("within the bounds");
     table.delete(&key()).await.expect("an account");
     let sent = sent.lock().expect("no panic").clone();
     assert_eq!(sent.len(), 2);

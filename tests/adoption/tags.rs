@@ -2,13 +2,12 @@
 
 use super::adopting::VERSIONS;
 use super::world::{
-    Account, Alone, Setup, Shared, accounts, call, deposit, foreign, foreign_save, foreign_update, get, key, put, row,
-    set, update, with_foreign,
+    Account, Alone, Setup, Shared, accounts, deposit, foreign, foreign_save, foreign_update, get, key, put, row, set,
+    update, with_foreign,
 };
 use crate::harness::engine::Engine;
-use fencepost::error::{DeleteError, VersionedUpdateError};
 use fencepost::http::{ChangeRequest, DeleteRequest, IfMatch, IfNoneMatch, Items, Preconditions, Problem, Validator};
-use fencepost::{ItemVersion, Table};
+use fencepost::{ItemVersion, Table, VersionError};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -42,10 +41,10 @@ async fn is_refused<S: Setup>(engine: &Engine, table: &Table<Account<S>>, old: I
     let (before, current) = (row(engine), get(table).await.expect("an account"));
     engine.take_log();
     let changed = table.update_at_version(&key(), old, deposit(1)).await.expect_err("an old tag");
-    assert!(matches!(changed, VersionedUpdateError::Conflict(now) if *now == current));
+    assert!(matches!(changed, VersionError::Conflict(now) if *now == current));
     assert_eq!(engine.take_counts(), (1, 0));
     let deleted = table.delete_at_version(&key(), old).await.expect_err("an old tag");
-    assert!(matches!(deleted, DeleteError::Conflict(now) if *now == current));
+    assert!(matches!(deleted, VersionError::Conflict(now) if *now == current));
     assert_eq!(engine.take_counts(), if old.incarnation.is_foreign() { (1, 0) } else { (0, 1) });
     assert_eq!(row(engine), before);
 }
@@ -99,7 +98,7 @@ async fn a_change_at_a_tag_loses_to_a_write_of_another_program_after_the_read() 
             deposit(1)(account)
         };
         let lost = table.update_at_version(&key(), at, decide).await.expect_err("it came first");
-        assert!(matches!(lost, VersionedUpdateError::Conflict(now) if now.value.balance == 60));
+        assert!(matches!(lost, VersionError::Conflict(now) if now.value.balance == 60));
         assert_eq!(row(&engine)["balance"]["N"], "60");
     }
 }
@@ -146,20 +145,20 @@ async fn if_match_answers_412_after_a_change_of_another_program_and_200_before_i
             if is_adopted {
                 update(items.table(), 0).await.expect("an account");
             }
-            let deposit = |account: &Account<Shared>| deposit(1)(account).map_err(|()| Problem::key_reused());
+            let deposit = |account: &Account<Shared>| deposit(1)(account).map_err(Problem::from);
             let preconditions = Preconditions { if_match: IfMatch::None, if_none_match: IfNoneMatch::None };
-            let shown = items.get("a-1", &preconditions, &call()).await.expect("an account");
+            let shown = items.get("a-1", &preconditions).await.expect("an account");
             let etag = shown.headers().iter().find(|(name, _)| name.eq_ignore_ascii_case("etag")).expect("a tag");
             let tag = ItemVersion::from_etag(&etag.1).expect("a tag of this crate");
             assert_eq!(tag.incarnation.is_foreign(), !is_adopted);
 
             change.does(&engine);
-            assert_eq!(status(items.change("a-1", &at(tag), &call(), deposit).await), 412);
+            assert_eq!(status(items.change("a-1", &at(tag), deposit).await), 412);
             let delete = DeleteRequest { if_match: IfMatch::Tag(tag) };
-            assert_eq!(status(items.delete("a-1", delete, &call()).await), 412);
+            assert_eq!(status(items.delete("a-1", delete).await), 412);
             let current = self::tag(items.table()).await;
-            assert_eq!(status(items.change("a-1", &at(current), &call(), deposit).await), 200);
-            assert_eq!(status(items.change("a-1", &at(current), &call(), deposit).await), 412);
+            assert_eq!(status(items.change("a-1", &at(current), deposit).await), 200);
+            assert_eq!(status(items.change("a-1", &at(current), deposit).await), 412);
         }
     }
 }

@@ -4,8 +4,7 @@
 use super::world::{Account, Anybody, TABLE, deposit, foreign, key, number, put, remove, row, with_foreign};
 use crate::harness::clients::{Reply, client_whose};
 use crate::harness::engine::store;
-use fencepost::error::UpdateError;
-use fencepost::{Failure, Table};
+use fencepost::{Failure, Table, UpdateError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep_until};

@@ -7,8 +7,7 @@ use super::world::{
 };
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
-use fencepost::error::TransactError;
-use fencepost::{Add, Failure, Plan, Reads, Store, Table};
+use fencepost::{Add, Error, Failure, Reads, Store, Table};
 use serde_json::{Value, json};
 
 /// What a transaction does with the account. Beside it, it creates another one.
@@ -23,7 +22,7 @@ enum Step {
     AnchorAdd,
 }
 
-async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), TransactError<()>> {
+async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), Error<()>> {
     let store = Store::new(client);
     let accounts: Table<Account<S>> = store.table(TABLE);
     let mut reads = Reads::new();
@@ -36,7 +35,7 @@ async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), TransactE
     let done = transactions.transact_with_retry(reads, |attempt| {
         let current = attempt.get(one)?;
         if current.as_ref().is_some_and(|current| current.value.balance > 993) {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         match (step, current) {
             (Step::Update, Some(current)) => {
@@ -47,14 +46,14 @@ async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), TransactE
             }
             (Step::Check, Some(_)) => attempt.check(one)?,
             (Step::BareAdd | Step::AnchorAdd, _) => {
-                attempt.add(one, &Add::to("balance", 7).within(0..=1000))?;
+                attempt.add(one, &Add::to("balance", 7, 0..=1000))?;
             }
-            (_, None) => return Ok(Plan::Refuse(())),
+            (_, None) => return Err(Error::Refused(())),
         }
         if step != Step::AnchorAdd {
             attempt.put_if_absent(other, &account(1))?;
         }
-        Ok(Plan::Commit(()))
+        Ok(())
     });
     done.await
 }
@@ -141,7 +140,7 @@ async fn after_a_lost_adoption_an_update_of_another_program_is_no_obstacle_and_a
             if saved { foreign_save(engine, 10) } else { foreign_update(engine, 10) }
         });
         let done = transact::<Shared>(&client, Step::AnchorAdd).await;
-        let is_unknown = matches!(done, Err(TransactError::Failed(Failure::OutcomeUnknown { .. })));
+        let is_unknown = matches!(done, Err(Error::Failed(Failure::OutcomeUnknown { .. })));
         assert_eq!((is_unknown, done.is_ok()), (saved, !saved), "{applied} {done:?}");
         assert_eq!(row(&engine)["balance"], number(if applied { 67 } else { 60 }), "{applied} {saved}");
     }
@@ -156,18 +155,18 @@ async fn a_lost_adoption_that_is_refused_by_the_row_as_it_was_is_unknown() {
     });
     // Beside the balance nothing else has changed, so the row refuses by its bounds alone.
     let step = transact_up_to(&client, 995).await;
-    assert!(matches!(step, Err(TransactError::Failed(Failure::OutcomeUnknown { .. }))), "{step:?}");
+    assert!(matches!(step, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{step:?}");
     assert_eq!(row(&engine), foreign(990, Some(7)));
 }
 
-async fn transact_up_to(client: &Client, most: i64) -> Result<(), TransactError<()>> {
+async fn transact_up_to(client: &Client, most: i64) -> Result<(), Error<()>> {
     let store = Store::new(client);
     let mut reads = Reads::new();
     let one = reads.item("one", &store.table::<Account<Alone>>(TABLE), key());
     let transactions = store.transactions();
     let done = transactions.transact_with_retry(reads, |attempt| {
-        attempt.add(one, &Add::to("balance", 7).within(0..=most))?;
-        Ok(Plan::Commit(()))
+        attempt.add(one, &Add::to("balance", 7, 0..=most))?;
+        Ok(())
     });
     done.await
 }
@@ -178,7 +177,7 @@ async fn a_step_on_a_key_that_another_program_took_is_refused_with_its_item() {
     super::world::put(&engine, &json!({"accountId": {"S": "a-2"}, "balance": number(3), "version": number(2)}));
     super::world::put(&engine, &foreign(50, Some(7)));
     let refused = transact::<Shared>(&engine.client(), Step::Update).await.expect_err("the other key is taken");
-    assert!(matches!(refused, TransactError::Failed(Failure::InvalidTransaction { .. })), "{refused:?}");
+    assert!(matches!(refused, Error::Failed(Failure::InvalidTransaction { .. })), "{refused:?}");
     assert_eq!(row(&engine), foreign(50, Some(7)), "nothing of it was applied");
 }
 
@@ -192,7 +191,7 @@ async fn a_lost_create_is_burned_only_where_nobody_else_could_remove_the_tombsto
             super::world::put(engine, &foreign(999, Some(8)));
         });
         let failed = transact::<S>(&client, Step::BareAdd).await.expect_err("the bound is passed");
-        let is_unknown = matches!(failed, TransactError::Failed(Failure::OutcomeUnknown { .. }));
+        let is_unknown = matches!(failed, Error::Failed(Failure::OutcomeUnknown { .. }));
         (is_unknown, engine.row(TABLE, "accountId", "a-2")["_purgeAt"].take())
     }
     let (is_unknown, burned) = lose::<Alone>().await;

@@ -9,6 +9,7 @@ use fencepost::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -81,7 +82,7 @@ pub fn account<S>(balance: i64) -> Account<S> {
 }
 
 /// Deposits so much.
-pub fn deposit<S: Setup>(amount: i64) -> impl Fn(&Account<S>) -> Result<Option<Account<S>>, ()> {
+pub fn deposit<S: Setup>(amount: i64) -> impl Fn(&Account<S>) -> Result<Option<Account<S>>, Infallible> {
     move |account| Ok(Some(Account { balance: account.balance + amount, ..account.clone() }))
 }
 
@@ -196,10 +197,7 @@ pub async fn get<S: Setup>(table: &Table<Account<S>>) -> Option<Versioned<Accoun
 }
 
 /// Deposits so much, by a decision.
-pub async fn update<S: Setup>(
-    table: &Table<Account<S>>,
-    amount: i64,
-) -> Result<Versioned<Account<S>>, UpdateError<()>> {
+pub async fn update<S: Setup>(table: &Table<Account<S>>, amount: i64) -> Result<Versioned<Account<S>>, UpdateError> {
     table.update_with_retry(&key(), deposit(amount)).await
 }
 

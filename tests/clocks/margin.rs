@@ -2,9 +2,8 @@
 
 use crate::harness::engine::store;
 use crate::harness::off::BOUND;
-use fencepost::error::CreateError;
 use fencepost::maintenance::Task;
-use fencepost::{Failure, Record, Settings, Table};
+use fencepost::{Error, Failure, Record, Settings, Table};
 use fencepost_test::Dynamo;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -56,8 +55,8 @@ async fn play(ends_after: u64) -> (Told, bool) {
     let time = service.clone();
     let items: Table<Item> = store(&wire.client(), move || by_clock(time(), ahead()), || 7).table(TABLE);
     let told = match items.create("i-1", &Item { count: 1 }).await {
-        Err(CreateError::Failed(Failure::OutcomeUnknown { .. })) => Told::Unknown,
-        Err(CreateError::Failed(_)) => Told::NotApplied,
+        Err(Error::Failed(Failure::OutcomeUnknown { .. })) => Told::Unknown,
+        Err(Error::Failed(_)) => Told::NotApplied,
         other => panic!("no such thing happens here: {other:?}"),
     };
     assert!(late.struck() == 1 && (told == Told::Unknown || throttled.struck() > 0));

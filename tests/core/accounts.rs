@@ -1,7 +1,8 @@
 //! What the tests of the crate alone work on: accounts, and leaders of whom the newest counts.
 
 use crate::harness::engine::Engine;
-use fencepost::{Call, Deadline, LwwRecord, Record};
+use fencepost::lww::LwwRecord;
+use fencepost::{Call, Deadline, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::Duration;

@@ -2,13 +2,15 @@
 
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::Engine;
-use fencepost::error::AddError;
+use fencepost::testing::slow_round_trips;
 use fencepost::{
-    Add, Call, Deadline, Failure, ItemVersion, Key, Number, Record, RetryPolicy, Rng, Settings, Store, Table, Versioned,
+    Add, Bounds, Call, Deadline, Failure, ItemVersion, Key, NotAdded, Number, Record, Rng, Settings, Store, Table,
+    UpdateError, Versioned,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -31,7 +33,7 @@ impl Record for Shelf {
 
 /// Takes or gives stock. Below 10, the status is `low`.
 pub fn stock(by: i64) -> Add {
-    Add::to("stock", by).within(0..=MAX).bands("status", [(0..=9, "low"), (10..=MAX, "high")])
+    Add::to("stock", by, 0..=MAX).bands("status", "stock", [(0..=9, "low"), (10..=MAX, "high")])
 }
 
 fn shelf(stock: i64) -> Shelf {
@@ -98,7 +100,10 @@ async fn what_would_pass_a_bound_is_refused_with_the_item_in_one_request() {
     let (engine, key, at) = with_shelf().await;
     for by in [-51, 951, i64::MIN, i64::MAX] {
         let refused = table(&engine).add(&key, &stock(by).seen(at)).await.expect_err("out of bounds");
-        assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(50)), "{by}");
+        assert!(
+            matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value == shelf(50)),
+            "{by}"
+        );
         assert_eq!((stock_of(&engine), engine.take_counts()), (50, (0, 1)), "{by}");
     }
 }
@@ -107,12 +112,15 @@ async fn what_would_pass_a_bound_is_refused_with_the_item_in_one_request() {
 async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
     let (engine, key, at) = with_shelf().await;
     for by in ["1e30", "-1e30", "1e19", "-1e100", "99999999999999999999999999999999999999"] {
-        let add = Add::to("stock", Number::parse(by).expect("a number")).seen(at);
+        let add = Add::to("stock", Number::parse(by).expect("a number"), ..).seen(at);
         let refused = table(&engine).add(&key, &add).await.expect_err("out of bounds");
-        assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(50)), "{by}");
+        assert!(
+            matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value == shelf(50)),
+            "{by}"
+        );
         assert_eq!(stock_of(&engine), 50, "{by}");
     }
-    let thousand = Add::to("stock", Number::parse("1e3").expect("a number")).within(0..=2000).seen(at);
+    let thousand = Add::to("stock", Number::parse("1e3").expect("a number"), 0..=2000).seen(at);
     table(&engine).add(&key, &thousand).await.expect("within the bounds");
     assert_eq!(stock_of(&engine), 1050);
 }
@@ -134,31 +142,31 @@ async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
 #[tokio::test]
 async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
     let (engine, key, _) = with_shelf().await;
-    let sell = |count: i64, most: i64| stock(-count).and_to(["counts", "sold"], count).within(0..=most);
+    let sell = |count: i64, most: i64| stock(-count).and_to(["counts", "sold"], count, 0..=most);
     let table = table(&engine);
     let sold = table.add(&key, &sell(3, 10)).await.expect("within the bounds").item.expect("an item");
     assert_eq!((sold.value.stock, sold.value.counts["sold"]), (47, 3));
     let refused = table.add(&key, &sell(8, 10)).await.expect_err("out of bounds");
-    assert!(matches!(refused, AddError::OutOfRange(current) if current.value.stock == 47));
-    let refused = table.add(&key, &Add::to(["counts", "lost"], 1)).await.expect_err("no such number");
-    assert!(matches!(refused, AddError::NotANumber(_)), "{refused:?}");
-    let refused = table.add(&key, &Add::to("status", 1)).await.expect_err("a text");
-    assert!(matches!(refused, AddError::NotANumber(_)), "{refused:?}");
+    assert!(matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value.stock == 47));
+    let refused = table.add(&key, &Add::to(["counts", "lost"], 1, ..)).await.expect_err("no such number");
+    assert!(matches!(refused, UpdateError::Refused(NotAdded::NotANumber(_))), "{refused:?}");
+    let refused = table.add(&key, &Add::to("status", 1, ..)).await.expect_err("a text");
+    assert!(matches!(refused, UpdateError::Refused(NotAdded::NotANumber(_))), "{refused:?}");
 }
 
 #[tokio::test]
 async fn an_add_sets_and_demands_other_attributes() {
     let (engine, key, _) = with_shelf().await;
     let table = table(&engine);
-    let first = Add::to("stock", 1).set("note", &"first").only_without("note");
+    let first = Add::to("stock", 1, ..).set("note", &"first").only_without("note");
     table.add(&key, &first).await.expect("no note yet");
     assert_eq!(row(&engine)["note"]["S"], "first");
     let refused = table.add(&key, &first).await.expect_err("there is a note");
-    assert!(matches!(refused, AddError::NotAsDemanded(_)), "{refused:?}");
-    let demands = |status: &str| Add::to("stock", 1).only_if("status", &status);
+    assert!(matches!(refused, UpdateError::Refused(NotAdded::NotAsDemanded(_))), "{refused:?}");
+    let demands = |status: &str| Add::to("stock", 1, ..).only_if("status", &status);
     table.add(&key, &demands("high")).await.expect("as demanded");
     let refused = table.add(&key, &demands("low")).await.expect_err("not as demanded");
-    assert!(matches!(refused, AddError::NotAsDemanded(_)), "{refused:?}");
+    assert!(matches!(refused, UpdateError::Refused(NotAdded::NotAsDemanded(_))), "{refused:?}");
     assert_eq!(stock_of(&engine), 52);
 }
 
@@ -166,14 +174,14 @@ async fn an_add_sets_and_demands_other_attributes() {
 async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sent() {
     let (engine, key, at) = with_shelf().await;
     for add in [
-        Add::to("price", 1),
-        Add::to("_version", 1),
-        Add::to([""; 0], 1),
+        Add::to("price", 1, ..),
+        Add::to("_version", 1, ..),
+        Add::to([""; 0], 1, ..),
         stock(1).set("price", &1),
-        Add::to("stock", 1).bands("status", Vec::<(RangeInclusive<i64>, &str)>::new()),
+        Add::to("stock", 1, ..).bands("status", "stock", Vec::<(RangeInclusive<i64>, &str)>::new()),
     ] {
         let refused = table(&engine).add(&key, &add.seen(at)).await.expect_err("not allowed");
-        assert!(matches!(refused, AddError::Failed(Failure::InvalidRecord { .. })), "{refused:?}");
+        assert!(matches!(refused, UpdateError::Failed(Failure::InvalidRecord { .. })), "{refused:?}");
     }
     assert_eq!(engine.take_counts(), (0, 0));
 }
@@ -182,11 +190,11 @@ async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sen
 async fn what_is_missing_or_deleted_is_not_added_to() {
     let (engine, key, at) = with_shelf().await;
     let missing = table(&engine).add("s-2", &stock(1)).await.expect_err("nothing is there");
-    assert!(matches!(missing, AddError::NotFound), "{missing:?}");
+    assert!(matches!(missing, UpdateError::NotFound), "{missing:?}");
     table(&engine).delete(&key).await.expect("a shelf");
     for add in [stock(1), stock(1).seen(at)] {
         let deleted = table(&engine).add(&key, &add).await.expect_err("only a tombstone");
-        assert!(matches!(deleted, AddError::NotFound), "{deleted:?}");
+        assert!(matches!(deleted, UpdateError::NotFound), "{deleted:?}");
     }
     assert_eq!(engine.row(TABLE, "shelfId", "s-2"), Value::Null);
 }
@@ -215,7 +223,11 @@ async fn a_lost_answer_costs_one_more_write_and_the_number_changes_once() {
 }
 
 /// The first send is lost before or after it was applied, and others commit before the second.
-async fn lost_then(commits: usize, applied: bool, by: i64) -> (Engine, Result<Option<Shelf>, AddError<Shelf>>) {
+async fn lost_then(
+    commits: usize,
+    applied: bool,
+    by: i64,
+) -> (Engine, Result<Option<Shelf>, UpdateError<NotAdded<Shelf>>>) {
     let (engine, key, at) = with_shelf().await;
     let client = client_whose(&engine, move |engine, before, operation, body| {
         if before > 0 {
@@ -244,7 +256,7 @@ async fn an_add_that_landed_is_found_while_its_id_is_remembered_and_unknown_neve
         if commits < 8 {
             assert_eq!((added.expect("once"), stock_of(&engine)), (Some(shelf(57)), 57), "{commits}");
         } else {
-            assert!(matches!(added, Err(AddError::Failed(Failure::OutcomeUnknown { .. }))), "{commits}");
+            assert!(matches!(added, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{commits}");
             assert_eq!(stock_of(&engine), 50, "{commits}");
         }
     }
@@ -254,7 +266,7 @@ async fn an_add_that_landed_is_found_while_its_id_is_remembered_and_unknown_neve
 #[tokio::test(start_paused = true)]
 async fn a_refusal_after_a_lost_answer_burns_the_add_for_one_more_write() {
     let (engine, refused) = lost_then(0, false, -51).await;
-    assert!(matches!(refused, Err(AddError::OutOfRange(current)) if current.value == shelf(50)));
+    assert!(matches!(refused, Err(UpdateError::Refused(NotAdded::OutOfRange(current))) if current.value == shelf(50)));
     let log = engine.take_log();
     assert_eq!(log.len(), 2, "the add that was refused, and the burn");
     // Now there is stock, and the lost copy arrives.
@@ -302,7 +314,7 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
 async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
     let [low, high] = ["50.5", "1000.5"].map(|bound| Number::parse(bound).expect("a number"));
     // Whether bounds of halves hold, only DynamoDB can tell.
-    for add in [stock(-51), Add::to("stock", -51).from_between(&low, &high)] {
+    for add in [stock(-51), Add::to("stock", -51, Bounds::before(&low, &high))] {
         let (engine, key, at) = with_shelf().await;
         let client = client_whose(&engine, move |engine, before, operation, body| {
             let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
@@ -329,8 +341,7 @@ async fn an_add_that_spreads_out_leaves_time_for_itself() {
     let (engine, key, at) = with_shelf().await;
     rivals(&engine, 4);
     let client = client_that(&engine, |_| Way::Answered(100));
-    let mut policy = RetryPolicy::default();
-    policy.max_round_trip = Duration::from_millis(100); // so the longest pause is 400 ms
+    let policy = slow_round_trips(Duration::from_millis(100)); // so the longest pause is 400 ms
     let store = Store::new(&client).with_policy(policy).with_rng(Rng::new(|| u64::MAX));
     let call = Call::new(Deadline::within(Duration::from_millis(600)));
     let added = store.table::<Shelf>(TABLE).in_call(&call).add(&key, &stock(1).seen(at)).await.expect("in time");
@@ -345,7 +356,7 @@ async fn a_burn_whose_answer_is_lost_too_is_sent_again() {
         if before == 2 { lost() } else { answer }
     });
     let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
-    assert!(matches!(refused, Err(AddError::OutOfRange(_))), "{refused:?}");
+    assert!(matches!(refused, Err(UpdateError::Refused(NotAdded::OutOfRange(_)))), "{refused:?}");
     let memory = row(&engine)["_writes"]["M"].clone();
     let burned = memory.as_object().expect("a map").values().filter(|trace| trace["N"] == "-1").count();
     assert_eq!(burned, 1, "{memory}");
@@ -375,10 +386,10 @@ async fn an_add_under_a_token_that_was_replaced_is_fenced_and_not_out_of_range()
     table.fenced_by(&new).add(&key, &stock(5)).await.expect("within the bounds");
     for by in [5, -100] {
         let fenced = table.fenced_by(&old).add(&key, &stock(by)).await.expect_err("replaced");
-        assert!(matches!(fenced, AddError::Failed(Failure::Fenced)), "{fenced:?}");
+        assert!(matches!(fenced, UpdateError::Failed(Failure::Fenced)), "{fenced:?}");
     }
     let refused = table.fenced_by(&new).add(&key, &stock(-100)).await.expect_err("too much");
-    assert!(matches!(refused, AddError::OutOfRange(current) if current.value == shelf(55)));
+    assert!(matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value == shelf(55)));
     assert_eq!(stock_of(&engine), 55);
 }
 
@@ -389,7 +400,7 @@ async fn adds_and_versioned_changes_keep_the_memory_of_a_row_bounded() {
     let mut most = 0;
     for round in 0..200 {
         if round % 3 == 0 {
-            let next = |shelf: &Shelf| Ok::<_, ()>(Some(Shelf { stock: shelf.stock + 1, ..shelf.clone() }));
+            let next = |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock + 1, ..shelf.clone() }));
             table.update_with_retry(&key, next).await.expect("nobody else writes");
         } else {
             table.add(&key, &stock(1)).await.expect("within the bounds");

@@ -5,9 +5,10 @@ use super::add::{Shelf, TABLE, rivals, row, stock, stock_of, with_shelf};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, leave_out};
-use fencepost::error::AddError;
-use fencepost::{Failure, ItemVersion, Store, Table, Version};
+use fencepost::testing::add_or_update;
+use fencepost::{Failure, ItemVersion, NotAdded, Store, Table, UpdateError, Version};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 /// Lets the engine answer a request that lacks a rule.
@@ -56,10 +57,10 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
         rivals(&engine, 1);
         let copy = under_way.lock().expect("no panic");
         assert_eq!(engine.answer("UpdateItem", &copy).0, 200, "it is applied now");
-        Ok::<_, ()>(Some(shelf.clone()))
+        Ok::<_, Infallible>(Some(shelf.clone()))
     };
     let table: Table<Shelf> = Store::new(&client).table(TABLE);
-    let changed = table.add_or_update(&key, &stock(-60).seen(at), decide).await;
+    let changed = add_or_update(&table, &key, &stock(-60).seen(at), decide).await;
     let changed = changed.expect("the add was applied");
     assert_eq!((changed.value.stock, changed.version().get()), (40, 3), "told is what was stored");
     assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (40, json!("3")));
@@ -67,7 +68,7 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
 
 /// An add of -51 to 50 is lost, and its resend is refused. Before the burn arrives, there is stock, the lost copy is
 /// applied, and others commit; after so many that the row may forget it, it does.
-async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), AddError<Shelf>>) {
+async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), UpdateError<NotAdded<Shelf>>>) {
     let (engine, key, at) = with_shelf().await;
     let first = Mutex::new(Vec::new());
     let client = client_whose(&engine, move |engine, before, operation, body| match before {
@@ -97,15 +98,15 @@ async fn a_burn_that_does_not_ask_for_the_id_denies_an_add_that_was_applied() {
     let (_, added) = burned_late(0, Broken::Nothing).await;
     assert!(added.is_ok(), "{added:?}");
     let (_, denied) = burned_late(0, Broken::BurnOfAnyId).await;
-    assert!(matches!(denied, Err(AddError::OutOfRange(_))), "{denied:?}");
+    assert!(matches!(denied, Err(UpdateError::Refused(NotAdded::OutOfRange(_)))), "{denied:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_burn_without_a_window_denies_an_add_that_the_row_has_forgotten() {
     let (_, unknown) = burned_late(8, Broken::Nothing).await;
-    assert!(matches!(unknown, Err(AddError::Failed(Failure::OutcomeUnknown { .. }))), "{unknown:?}");
+    assert!(matches!(unknown, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{unknown:?}");
     let (_, denied) = burned_late(8, Broken::BurnAtAnyVersion).await;
-    assert!(matches!(denied, Err(AddError::OutOfRange(_))), "{denied:?}");
+    assert!(matches!(denied, Err(UpdateError::Refused(NotAdded::OutOfRange(_)))), "{denied:?}");
 }
 
 /// A caller names a version that is 8 too high. The answer to the first send is lost, and others commit until the row may
@@ -145,7 +146,7 @@ async fn a_judge_that_is_shown_no_burns_answers_unknown_where_the_outcome_is_pro
         });
         let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
         let refused = refused.expect_err("there is too little");
-        assert_eq!(matches!(refused, AddError::Failed(Failure::OutcomeUnknown { .. })), hides, "{refused:?}");
+        assert_eq!(matches!(refused, UpdateError::Failed(Failure::OutcomeUnknown { .. })), hides, "{refused:?}");
         assert_eq!(row(&engine)["_version"]["N"], "2", "burned once");
     }
 }

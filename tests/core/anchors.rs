@@ -4,8 +4,7 @@ use super::accounts::{Account, TABLE, engine, set_balance};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::TransactError;
-use fencepost::{Add, Failure, Plan, Reads, Record, Store, Table};
+use fencepost::{Add, Error, Failure, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -29,7 +28,7 @@ async fn with_account() -> Engine {
 }
 
 /// Takes from the account and leaves a note, once. Refuses if the account has less.
-async fn take(client: &Client, by: i64) -> Result<(), TransactError<i64>> {
+async fn take(client: &Client, by: i64) -> Result<(), Error<i64>> {
     let store = Store::new(client);
     let mut reads = Reads::new();
     let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
@@ -37,15 +36,15 @@ async fn take(client: &Client, by: i64) -> Result<(), TransactError<i64>> {
     let transactions = store.transactions();
     let taken = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(note)?.is_some() {
-            return Ok(Plan::Keep(()));
+            return Ok(());
         }
         match attempt.get(account)? {
-            Some(account) if account.value.balance < by => return Ok(Plan::Refuse(account.value.balance)),
+            Some(account) if account.value.balance < by => return Err(Error::Refused(account.value.balance)),
             _ => {}
         }
         attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
-        attempt.add(account, &Add::to("balance", -by).within(0..=100))?;
-        Ok(Plan::Commit(()))
+        attempt.add(account, &Add::to("balance", -by, 0..=100))?;
+        Ok(())
     });
     taken.await
 }
@@ -71,13 +70,13 @@ async fn a_bare_add_beside_an_anchor_demands_no_version_and_leaves_no_id() {
 async fn a_bare_add_that_is_refused_says_why_and_nothing_is_written() {
     let engine = with_account().await;
     let refused = take(&engine.client(), 51).await;
-    assert!(matches!(refused, Err(TransactError::Refused(50))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Refused(50))), "{refused:?}");
     assert_eq!((state(&engine), engine.take_counts()), ((50, false), (0, 1)));
 }
 
 /// Takes 30 although the answer to the first send is lost, and its token forgotten. Before the second send the account
 /// changes by `meanwhile`.
-async fn lost_once(applied: bool, meanwhile: i64) -> (Engine, Result<(), TransactError<i64>>, Vec<u8>) {
+async fn lost_once(applied: bool, meanwhile: i64) -> (Engine, Result<(), Error<i64>>, Vec<u8>) {
     let engine = with_account().await;
     let first = Arc::<Mutex<Vec<u8>>>::default();
     let noted = first.clone();
@@ -115,7 +114,7 @@ async fn a_lost_transaction_is_judged_by_its_anchor() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_after_a_lost_answer_burns_the_anchor_so_that_no_copy_is_applied() {
     let (engine, taken, late) = lost_once(false, -30).await;
-    assert!(matches!(taken, Err(TransactError::Refused(20))), "{taken:?}");
+    assert!(matches!(taken, Err(Error::Refused(20))), "{taken:?}");
     let operations: Vec<_> = engine.take_log().into_iter().map(|asked| asked.operation).collect();
     let writes: Vec<_> = operations.iter().filter(|operation| !is_read(operation)).collect();
     assert_eq!(writes.last().map(|last| last.as_str()), Some("PutItem"), "{operations:?}");
@@ -130,7 +129,7 @@ async fn a_refusal_after_a_lost_answer_burns_the_anchor_so_that_no_copy_is_appli
 
 /// Takes 30 although the first send never arrives. The account then has 20, and before the burn, `rival` stands where the
 /// note would be.
-async fn burned_beside(rival: Value) -> (Engine, Result<(), TransactError<i64>>) {
+async fn burned_beside(rival: Value) -> (Engine, Result<(), Error<i64>>) {
     let engine = with_account().await;
     let client = client_whose(&engine, move |engine, writes, operation, body| {
         if operation == "PutItem" {
@@ -163,12 +162,12 @@ async fn a_key_that_another_client_has_taken_needs_no_burn_unless_its_row_may_va
     assert_eq!(state(&engine), (20, true));
     // A tombstone that TTL removes at any moment. Then the lost send could still be applied.
     let (engine, taken) = burned_beside(note_of_a_rival(&json!({"_purgeAt": {"N": "1"}}))).await;
-    assert!(matches!(taken, Err(TransactError::Failed(Failure::OutcomeUnknown { .. }))), "{taken:?}");
+    assert!(matches!(taken, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{taken:?}");
     assert_eq!(state(&engine), (20, false));
 }
 
 /// Adds alone: the first known item becomes the anchor.
-async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Result<(), TransactError<()>> {
+async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Result<(), Error<()>> {
     let store = Store::new(client);
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
@@ -179,9 +178,9 @@ async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Re
     engine.take_log();
     let transactions = store.transactions();
     let moved = transactions.transact_with_retry(reads, |attempt| {
-        attempt.add(items[0], &Add::to("balance", -10).within(0..=1000))?;
-        attempt.add(items[1], &Add::to("balance", 10).within(0..=1000))?;
-        Ok(Plan::Commit(()))
+        attempt.add(items[0], &Add::to("balance", -10, 0..=1000))?;
+        attempt.add(items[1], &Add::to("balance", 10, 0..=1000))?;
+        Ok(())
     });
     moved.await
 }
@@ -217,7 +216,7 @@ async fn of_adds_alone_the_first_known_one_remembers_and_a_lost_answer_moves_onc
 async fn adds_alone_to_items_that_nobody_has_read_are_refused_before_anything_is_sent() {
     let engine = with_account().await;
     let refused = move_between(&engine, &engine.client(), false).await;
-    assert!(matches!(refused, Err(TransactError::Failed(Failure::InvalidTransaction { .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Failed(Failure::InvalidTransaction { .. }))), "{refused:?}");
     let asked: Vec<Value> = engine.take_log().into_iter().map(|asked| asked.body).collect();
     assert!(asked.is_empty(), "{asked:?}");
 }

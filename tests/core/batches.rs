@@ -4,8 +4,7 @@ use super::accounts::{Account, TABLE, call, engine, rival};
 use crate::harness::clients::{client_whose, step_in_conflict};
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::TransactError;
-use fencepost::{Call, Deadline, Failure, Plan, Reads, Store, Table};
+use fencepost::{Call, Deadline, Error, Failure, Reads, Store, Table};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -36,7 +35,7 @@ fn client_that_gets_one_at_a_time(engine: &Engine, batches: &Batches) -> Client 
 }
 
 /// Reads three accounts in one decision.
-async fn read_three(store: &Store, call: &Call) -> Result<usize, TransactError<()>> {
+async fn read_three(store: &Store, call: &Call) -> Result<usize, Error<()>> {
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let items = ["a-1", "a-2", "a-3"].map(|id| reads.item(id, &accounts, id));
@@ -47,7 +46,7 @@ async fn read_three(store: &Store, call: &Call) -> Result<usize, TransactError<(
         for item in items {
             found += usize::from(attempt.get(item)?.is_some());
         }
-        Ok(Plan::Keep(found))
+        Ok(found)
     });
     read.await
 }
@@ -81,7 +80,7 @@ async fn a_batch_that_is_never_answered_whole_ends_before_the_deadline_as_unavai
     let began = Instant::now();
     let call = Call::new(Deadline::within(Duration::from_millis(200)));
     let ended = read_three(&store, &call).await.expect_err("no time for three batches");
-    assert!(matches!(ended, TransactError::Failed(Failure::Unavailable { .. })), "{ended:?}");
+    assert!(matches!(ended, Error::Failed(Failure::Unavailable { .. })), "{ended:?}");
     assert!(began.elapsed() < Duration::from_millis(200));
 }
 
@@ -113,7 +112,7 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
             let balance = attempt.get(item)?.map_or(0, |account| account.value.balance);
             attempt.update_at(item, &Account { balance: balance - 2 })?;
         }
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     taken.await.expect("decided again");
     let asked = engine.take_log();

@@ -2,12 +2,12 @@
 
 use super::accounts::{Account, TABLE, call, engine, rival};
 use crate::harness::engine::Engine;
-use fencepost::error::{CreateError, DeleteError, UpdateError, VersionedUpdateError};
-use fencepost::{Call, ItemVersion, Key, Store, Table, Tally, Versioned};
+use fencepost::{Call, Error, Exists, ItemVersion, Key, Store, Table, Tally, UpdateError, VersionError, Versioned};
 use serde_json::json;
 use std::cell::Cell;
+use std::convert::Infallible;
 
-fn add(amount: i64) -> impl Fn(&Account) -> Result<Option<Account>, ()> {
+fn add(amount: i64) -> impl Fn(&Account) -> Result<Option<Account>, Infallible> {
     move |account| Ok(Some(Account { balance: account.balance + amount }))
 }
 
@@ -38,7 +38,7 @@ async fn a_create_costs_one_write_and_two_on_a_tombstone() {
     let call = call();
     let exists = table.in_call(&call).create(&key, &Account { balance: 2 }).await.expect_err("a taken key");
     assert_eq!(tally(&call), (1, 0, 0), "a taken key is no lost race");
-    assert!(matches!(exists, CreateError::Exists(current) if current.value.balance == 1));
+    assert!(matches!(exists, Error::Refused(Exists(current)) if current.value.balance == 1));
     assert_eq!(engine.take_counts(), (0, 1));
 }
 
@@ -79,10 +79,10 @@ async fn a_change_at_a_version_costs_one_read_and_one_write_and_no_write_when_st
     let updated = table.update_at_version(&key, created.at, add(1)).await.expect("the current version");
     assert_eq!(engine.take_counts(), (1, 1));
     let stale = table.update_at_version(&key, created.at, add(1)).await.expect_err("an old version");
-    assert!(matches!(stale, VersionedUpdateError::Conflict(current) if current.at == updated.at));
+    assert!(matches!(stale, VersionError::Conflict(current) if current.at == updated.at));
     assert_eq!(engine.take_counts(), (1, 0));
     let deleted = table.delete_at_version(&key, created.at).await.expect_err("an old version");
-    assert!(matches!(deleted, DeleteError::Conflict(current) if *current == updated));
+    assert!(matches!(deleted, VersionError::Conflict(current) if *current == updated));
     assert_eq!(engine.take_counts(), (0, 1));
 }
 
@@ -94,7 +94,7 @@ async fn a_race_lost_at_a_version_is_the_clients_answer_and_not_decided_again() 
         add(100)(account)
     };
     let lost = table.update_at_version(&key, created.at, decide).await.expect_err("a rival came first");
-    assert!(matches!(lost, VersionedUpdateError::Conflict(current) if current.value.balance == 51));
+    assert!(matches!(lost, VersionError::Conflict(current) if current.value.balance == 51));
     assert_eq!(engine.take_counts(), (1, 1));
 }
 
@@ -146,9 +146,9 @@ async fn an_old_version_of_a_purged_row_is_stale_although_the_number_is_the_same
     let anew = table.create(&key, &Account { balance: 9 }).await.expect("a free key");
     assert_eq!(anew.version(), old.version());
     let stale = table.update_at_version(&key, old.at, add(1)).await.expect_err("another row");
-    assert!(matches!(stale, VersionedUpdateError::Conflict(current) if *current == anew));
+    assert!(matches!(stale, VersionError::Conflict(current) if *current == anew));
     let stale = table.delete_at_version(&key, old.at).await.expect_err("another row");
-    assert!(matches!(stale, DeleteError::Conflict(current) if *current == anew));
+    assert!(matches!(stale, VersionError::Conflict(current) if *current == anew));
 }
 
 /// The same between a read and its write: only the condition on the incarnation stands in the way.
@@ -179,7 +179,7 @@ async fn a_tombstone_cannot_be_deleted_again_by_guessing_its_version() {
     let before = engine.row(TABLE, "accountId", "a-1");
     let guessed = ItemVersion { version, ..created.at };
     let refused = table.delete_at_version(&key, guessed).await.expect_err("nothing is there");
-    assert!(matches!(refused, DeleteError::NotFound));
+    assert!(matches!(refused, VersionError::NotFound));
     assert_eq!(engine.row(TABLE, "accountId", "a-1"), before);
 }
 
@@ -188,7 +188,7 @@ async fn a_version_that_never_was_is_a_conflict_and_no_corruption() {
     let (_, table, key, created) = with_account().await;
     let future = ItemVersion { version: fencepost::Version::new(999).expect("small"), ..created.at };
     let deleted = table.delete_at_version(&key, future).await.expect_err("not its version");
-    assert!(matches!(deleted, DeleteError::Conflict(current) if *current == created));
+    assert!(matches!(deleted, VersionError::Conflict(current) if *current == created));
     let updated = table.update_at_version(&key, future, add(1)).await.expect_err("not its version");
-    assert!(matches!(updated, VersionedUpdateError::Conflict(current) if *current == created));
+    assert!(matches!(updated, VersionError::Conflict(current) if *current == created));
 }

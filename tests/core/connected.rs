@@ -4,7 +4,8 @@ use super::accounts::{Account, TABLE};
 use crate::harness::clients::{Reply, client_whose};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Failure, Key, LeaseTerms, Plan, Reads, Record, Store};
+use fencepost::lease::LeaseTerms;
+use fencepost::{Error, Key, Reads, Record, Store};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -38,7 +39,7 @@ async fn write(store: &Store, first: First) {
             let transactions = store.transactions();
             let done = transactions.transact_with_retry(reads, |attempt| {
                 attempt.put_if_absent(item, &Account { balance: 1 })?;
-                Ok::<_, Failure>(Plan::<(), ()>::Commit(()))
+                Ok::<_, Error>(())
             });
             done.await.expect("a free key");
         }

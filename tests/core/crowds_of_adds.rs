@@ -2,7 +2,6 @@
 
 use crowds::adds::{Callers, at_once, one_after_another, steady};
 use crowds::crowd::Outcome;
-use fencepost::RetryPolicy;
 use std::time::Duration;
 
 const HOP: Duration = Duration::from_millis(5);
@@ -61,15 +60,4 @@ fn two_hundred_adds_a_second_cost_one_request_each_for_as_long_as_they_go_on() {
     let count = outcome.times.len();
     assert!((1_990..=2_000).contains(&count), "{count}");
     assert_cost("200 a second", &outcome, (count, 1), 1.1, 4 * HOP);
-}
-
-#[test]
-fn a_pause_is_as_long_as_the_known_crowd_needs_and_grows_for_a_caller_that_sees_no_other() {
-    let policy = RetryPolicy::default();
-    let bound = |pauses, crowd| policy.spread_bound(pauses, crowd, 32, 2 * HOP).as_millis();
-    assert_eq!([1, 2, 3, 4, u32::MAX].map(|pauses| bound(pauses, 1)), [40, 320, 2560, 3500, 3500]);
-    assert_eq!([32, 320, 1000, u64::MAX / 4].map(|crowd| bound(1, crowd)), [40, 400, 1250, 3500]);
-    assert_eq!(bound(2, 1000), 1250, "the longer one counts");
-    let slow = policy.spread_bound(1, 1, 32, Duration::from_secs(2));
-    assert_eq!(slow, 4 * policy.max_round_trip, "a slow round trip is no reason to wait");
 }

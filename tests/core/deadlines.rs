@@ -8,11 +8,12 @@ use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use fencepost::error::{CreateError, TransactError, UpdateError};
-use fencepost::transact::{Attempt, Plan, Reads};
-use fencepost::{Add, Call, Deadline, Failure, Key, RetryPolicy, Rng, Store, Table};
+use fencepost::{
+    Add, Attempt, Call, Deadline, Error, Failure, Key, Reads, RetryPolicy, Rng, Store, Table, UpdateError,
+};
 use serde_json::json;
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
@@ -23,7 +24,7 @@ fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-fn add_one(account: &Account) -> Result<Option<Account>, ()> {
+fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
     Ok(Some(Account { balance: account.balance + 1 }))
 }
 
@@ -75,7 +76,7 @@ async fn a_write_that_is_never_answered_is_unknown_before_the_deadline() {
     let began = Instant::now();
     let table = silent_table(&engine, Silent::ForWrites);
     let created = table.create("a-2", &Account { balance: 1 }).await.expect_err("no answer");
-    assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+    assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert!(began.elapsed() <= ALLOWED);
     let began = Instant::now();
     let call = Call::new(Deadline::within(ALLOWED));
@@ -111,7 +112,7 @@ async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
     let table: Table<Account> = Store::new(&Client::from_conf(retrying)).table(TABLE);
     let call = Call::new(Deadline::within(ALLOWED));
     let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("no answer");
-    assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+    assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(sent.load(Relaxed), call.tally().lost_answers, "every request was seen by the one owner of retries");
 }
 
@@ -127,7 +128,7 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     let decide = |_: &Account| {
         rival(&engine, "a-1");
         rivals.set(rivals.get() + 1);
-        Ok::<_, ()>(Some(Account { balance: -1000 }))
+        Ok::<_, Infallible>(Some(Account { balance: -1000 }))
     };
     let lost = table.in_call(&call).update_with_retry(&key, decide).await.expect_err("a rival is always first");
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { attempts }) if attempts == call.tally().attempts));
@@ -146,11 +147,11 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_
     let mut reads = Reads::new();
     let account = reads.item("account", &table, &key);
     let take = |attempt: &mut Attempt| {
-        attempt.add(account, &Add::to("balance", -1).within(0..=10))?;
-        Ok(Plan::<(), ()>::Commit(()))
+        attempt.add(account, &Add::to("balance", -1, 0..=10))?;
+        Ok::<_, Error>(())
     };
     let refused = table.store().transactions().in_call(&call).transact_with_retry(reads, take).await;
-    assert!(matches!(refused, Err(TransactError::Failed(Failure::OutcomeUnknown { .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{refused:?}");
     assert_eq!(call.tally().attempts, 33);
 }
 
@@ -195,7 +196,7 @@ async fn a_lost_answer_stays_pending_whatever_its_resends_are_told() {
         let engine = engine();
         let table = scripted(&engine, &[LOST, second, EXPIRED]);
         let created = table.create("a-1", &Account { balance: 1 }).await.expect_err(why);
-        assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{why}: {created:?}");
+        assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{why}: {created:?}");
     }
     let engine = engine();
     let table = scripted(&engine, &[LOST, THROTTLED, THROTTLED]);
@@ -224,7 +225,7 @@ async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answ
         engine.raw("UpdateItem", &request);
         let dropped = (500, "InternalServerError", false);
         let anew = scripted(&engine, &[dropped]).create(&key, &Account { balance: 2 }).await;
-        let unknown = matches!(anew, Err(CreateError::Failed(Failure::OutcomeUnknown { .. })));
+        let unknown = matches!(anew, Err(Error::Failed(Failure::OutcomeUnknown { .. })));
         assert_eq!((anew.is_ok(), unknown), (known, !known), "{minutes} minutes: {anew:?}");
     }
 }
@@ -235,7 +236,7 @@ async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
     let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
     let call = Call::new(Deadline::within(Duration::from_millis(100)));
     let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("too late");
-    assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert!(matches!(created, Error::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 0));
 }
 
@@ -258,7 +259,7 @@ async fn a_write_that_was_signed_after_four_minutes_on_the_wall_clock_does_not_l
     let engine = engine();
     let table = store(&engine.client(), asleep_after(3), || 7).table(TABLE);
     let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
-    assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert!(matches!(created, Error::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 0), "nothing was sent");
 }
 
@@ -269,7 +270,7 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let store = store(&client_by_script(&engine, &[LOST]), asleep_after_the_first_send(), || 7);
     let table = store.table(TABLE);
     let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
-    assert!(matches!(created, CreateError::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+    assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
 }
 
@@ -282,7 +283,7 @@ async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
     let table: Table<Account> = store(&engine.client(), asleep_after_the_first_send(), || 7).table(TABLE);
     let decide = |account: &Account| {
         rival(&engine, "a-1");
-        Ok::<_, ()>(Some(Account { balance: account.balance + 1 }))
+        Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }))
     };
     let lost = table.update_with_retry(&key, decide).await.expect_err("a rival was first");
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { .. })), "{lost:?}");
@@ -301,7 +302,7 @@ async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
         if rivals.replace(1) == 0 {
             rival(&engine, "a-1");
         }
-        Ok::<_, ()>(Some(Account { balance: account.balance + 1 }))
+        Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }))
     };
     // Of 25 round trips of 20 ms, the longest pause would be half a second.
     let call = Call::new(Deadline::within(Duration::from_millis(600)));
@@ -317,12 +318,11 @@ pub(super) async fn is_unavailable_at(endpoint: &str, http_client: SharedHttpCli
     let asleep = store(&Client::from_conf(config), asleep_after_the_first_send(), || 7);
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(1);
-    (policy.hedge_after, policy.min_send_limit) = (long, long);
-    (policy.send_limit, policy.max_send_limit) = (long, long);
+    (policy.hedge_after, policy.send_limit) = (long, long);
     let table: Table<Account> = asleep.with_policy(policy).table(TABLE);
     let call = Call::new(Deadline::within(long * 5));
     let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("unreachable");
-    assert!(matches!(created, CreateError::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert!(matches!(created, Error::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");
 }
 
@@ -341,7 +341,7 @@ async fn a_deadline_may_be_as_far_away_as_a_duration_goes() {
     let accounts: Table<Account> = store.table(TABLE);
     accounts.create("a-1", &Account { balance: 1 }).await.expect("a free key");
     accounts.update_with_retry("a-1", add_one).await.expect("an account");
-    let (leases, terms) = (store.leases("Leases"), fencepost::LeaseTerms::default());
+    let (leases, terms) = (store.leases("Leases"), fencepost::lease::LeaseTerms::default());
     let held = leases.acquire("k", "ann", terms).await.expect("a free lease");
     let waiting = leases.acquire_within("k", "bob", terms, Duration::MAX);
     let released = async {

@@ -5,10 +5,10 @@ use super::accounts::{Account, Leader, TABLE, engine};
 use fencepost::http::{
     ChangeRequest, CreateRequest, DeleteRequest, IfMatch, IfNoneMatch, Items, Preconditions, Problem, Resource,
 };
-use fencepost::idempotency::{Idempotency, IdempotencyClaim};
+use fencepost::lease::{Lease, LeaseTerms, Leases};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
-    Add, Attempt, Call, FencingToken, ItemVersion, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Store, Table,
+    Add, Attempt, Error, FencingToken, Idempotency, IdempotencyClaim, ItemVersion, Key, Reads, Record, Store, Table,
     Transactions,
 };
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,8 @@ fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add) {
 }
 
 fn of_many_items(transactions: &Transactions, once: &Idempotency<u64>, claim: &IdempotencyClaim) {
-    is_send(transactions.transact_with_retry(Reads::new(), |_| Ok(Plan::<(), String>::Keep(()))));
-    is_send(once.change(claim, Reads::new(), |_| Ok(Plan::<u64, String>::Keep(1))));
+    is_send(transactions.transact_with_retry(Reads::new(), |_| Ok::<_, Error<String>>(())));
+    is_send(once.change(claim, Reads::new(), |_| Ok::<_, Error<String>>(1)));
 }
 
 fn of_leases(leases: &Leases, token: &FencingToken, claim: &IdempotencyClaim, lease: Lease) {
@@ -56,19 +56,13 @@ fn of_the_newest(table: &LwwTable<Leader>, key: &Key, instance: &OrderKey) {
     is_send(table.delete(key, instance));
 }
 
-fn of_http_items(
-    items: &Items<Room>,
-    create: &CreateRequest,
-    change: &ChangeRequest,
-    delete: DeleteRequest,
-    call: &Call,
-) {
+fn of_http_items(items: &Items<Room>, create: &CreateRequest, change: &ChangeRequest, delete: DeleteRequest) {
     let preconditions = Preconditions { if_match: IfMatch::None, if_none_match: IfNoneMatch::None };
     let decide = |room: &Room| Ok::<_, Problem>(Some(room.clone()));
-    is_send(items.get("a", &preconditions, call));
-    is_send(items.create("a", &Room { seats: 1 }, create, call));
-    is_send(items.change("a", change, call, decide));
-    is_send(items.delete("a", delete, call));
+    is_send(items.get("a", &preconditions));
+    is_send(items.create("a", &Room { seats: 1 }, create));
+    is_send(items.change("a", change, decide));
+    is_send(items.delete("a", delete));
 }
 
 #[derive(Clone, Serialize, Deserialize, Record)]
@@ -106,7 +100,7 @@ fn futures_are_small() {
     let (table, leases, key) = (store.table::<Account>(TABLE), store.leases("Leases"), Key::from("a"));
     let decide = |account: &Account| Ok::<_, String>(Some(account.clone()));
     let transactions = store.transactions();
-    let nothing = |_: &mut Attempt| Ok(Plan::<(), String>::Keep(()));
+    let nothing = |_: &mut Attempt| Ok::<_, Error<String>>(());
     for (operation, bytes) in [
         ("get", size_of_val(&table.get(&key))),
         ("update_with_retry", size_of_val(&table.update_with_retry(&key, decide))),

@@ -3,10 +3,10 @@
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::clients::client_whose;
-use fencepost::error::{CreateError, UpdateError};
 use fencepost::maintenance::Task;
-use fencepost::{Add, Call, Deadline, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use fencepost_test::{Dynamo, Fault, Garbling, Planned};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_on
         let table: Table<Account> = store.table(TABLE);
         let key = account(&table).await;
         let garbled = [garble(&db, fault, "UpdateItem", 2), garble(&db, fault, "PutItem", 2)];
-        let add_one = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
+        let add_one = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
         let updated = table.update_with_retry(&key, add_one).await.expect("a resend shows it");
         assert_eq!((updated.value.balance, updated.version().get()), (2, 2), "{seed}: {fault}");
         table.create("a-2", &Account { balance: 5 }).await.expect("a resend shows it");
@@ -82,7 +82,7 @@ async fn a_garbled_answer_to_an_add_or_a_transaction_is_looked_into_and_it_is_ap
         let table: Table<Account> = store.table(TABLE);
         let key = account(&table).await;
         let garbled = [garble(&db, fault, "UpdateItem", 2), garble(&db, fault, "TransactWriteItems", 2)];
-        let added = table.add(&key, &Add::to("balance", 3)).await.expect("a resend shows it");
+        let added = table.add(&key, &Add::to("balance", 3, ..)).await.expect("a resend shows it");
         assert_eq!(added.at.version.get(), 2, "{seed}: {fault}");
         let mut reads = Reads::new();
         let item = reads.item("a-1", &table, &key);
@@ -90,7 +90,7 @@ async fn a_garbled_answer_to_an_add_or_a_transaction_is_looked_into_and_it_is_ap
         let moved = transactions.transact_with_retry(reads, |attempt| {
             let balance = attempt.get(item)?.expect("it is there").value.balance + 10;
             attempt.update_at(item, &Account { balance })?;
-            Ok(Plan::<_, ()>::Commit(()))
+            Ok::<_, Error>(())
         });
         moved.await.expect("a resend shows it");
         assert_eq!(db.number(TABLE, "a-1", "balance"), 14, "{seed}: {fault}");
@@ -106,12 +106,12 @@ async fn a_write_whose_answers_are_all_garbled_is_unknown_whether_it_was_applied
         let key = account(&table).await;
         db.fault(fault).of_writes().always();
         let soon = || Call::new(Deadline::within(Duration::from_secs(5)));
-        let add_one = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
+        let add_one = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
         let updated = table.in_call(&soon()).update_with_retry(&key, add_one).await.expect_err("nothing is proved");
         let is_unknown = matches!(updated, UpdateError::Failed(Failure::OutcomeUnknown { .. }));
         assert!(is_unknown, "{seed}: {fault}: {updated:?}");
         let created = table.in_call(&soon()).create("a-2", &Account { balance: 5 }).await;
-        let is_unknown = matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. })));
+        let is_unknown = matches!(created, Err(Error::Failed(Failure::OutcomeUnknown { .. })));
         assert!(is_unknown, "{seed}: {fault}: {created:?}");
     }
 }

@@ -3,9 +3,10 @@
 use super::accounts::{Account, TABLE, call, rival};
 use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
 use crowds::pool::Fate;
-use fencepost::error::{CreateError, DeleteError};
-use fencepost::{Call, Clock, Deadline, Failure, ItemVersion, LeaseTerms, Plan, Reads};
+use fencepost::lease::LeaseTerms;
+use fencepost::{Call, Clock, Deadline, Error, Failure, ItemVersion, Reads, VersionError};
 use serde_json::json;
+use std::convert::Infallible;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
@@ -122,7 +123,7 @@ async fn a_lost_transaction_and_a_lost_acquire_are_found_out_by_their_hedges_too
     let transactions = world.store.transactions();
     let done = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(new, &Account { balance: 1 })?;
-        Ok::<_, Failure>(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     done.await.expect("a free key");
     assert_eq!((began.elapsed(), world.sent()), (HEDGE_AFTER + HOP * 2, (2, 0)));
@@ -150,9 +151,7 @@ async fn a_read_is_hedged_and_so_is_a_batch_of_reads() {
         let account = reads.item("account", &world.table, &world.key);
         world.pool.next(&[fate]);
         let transactions = world.store.transactions();
-        let read = transactions.transact_with_retry(reads, |attempt| {
-            Ok::<_, Failure>(Plan::<_, ()>::Keep(attempt.get(account)?.is_some()))
-        });
+        let read = transactions.transact_with_retry(reads, |attempt| Ok::<_, Error>(attempt.get(account)?.is_some()));
         assert!(read.await.expect("an answer"));
         assert_eq!((began.elapsed(), world.sent()), (HEDGE_AFTER + HOP * 2, (2, 0)), "{fate:?}");
     }
@@ -193,7 +192,7 @@ async fn at_most_two_sends_of_a_request_are_ever_in_flight() {
         world.pool.next(&[Fate::Answered]);
         world.pool.all_after(fate);
         let began = Instant::now();
-        let keep = |account: &Account| Ok::<_, ()>(Some(account.clone()));
+        let keep = |account: &Account| Ok::<_, Infallible>(Some(account.clone()));
         let _ = world.table.update_with_retry(&world.key, keep).await;
         let _ = world.table.in_call(&Call::new(Deadline::within(Duration::from_secs(30)))).get(&world.key).await;
         let counts = world.pool.take_counts();
@@ -257,7 +256,7 @@ async fn a_denial_is_reported_only_when_nothing_is_in_flight_that_may_have_been_
         let world = World::connected(2).await;
         world.pool.next(&fates);
         let created = world.table.create("a-2", &Account { balance: 1 }).await;
-        let Err(CreateError::Failed(failure)) = created else { panic!("{created:?}") };
+        let Err(Error::Failed(failure)) = created else { panic!("{created:?}") };
         assert_eq!(failure.is_outcome_unknown(), unknown, "{failure:?}");
         assert_eq!(matches!(failure, Failure::Rejected { .. }), !unknown, "{failure:?}");
         assert_eq!(world.sent().0, 2, "nothing is sent after a denial");
@@ -284,7 +283,7 @@ async fn a_hedge_that_lost_to_a_rival_proves_that_its_twin_in_flight_is_never_ap
     let world = World::connected(2).await;
     world.pool.next(&[Fate::Answered, Fate::Dropped]);
     let call = call();
-    let add = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
+    let add = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
     let rivalry = async {
         sleep(millis(100)).await;
         rival(&world.engine, "a-1");
@@ -306,7 +305,7 @@ async fn a_refused_hedge_whose_row_has_not_moved_on_is_burned() {
         world.pool.next(&[first]);
         world.forget_counts();
         let deleted = world.table.delete_at_version(&world.key, tombstone).await;
-        assert!(matches!(deleted, Err(DeleteError::NotFound)), "{first:?}: {deleted:?}");
+        assert!(matches!(deleted, Err(VersionError::NotFound)), "{first:?}: {deleted:?}");
         assert_eq!(world.sent().0, sent, "{first:?}");
     }
 }
@@ -321,7 +320,7 @@ async fn a_refusal_without_a_row_is_unknown_while_another_send_is_in_flight() {
         world.engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}}));
     };
     let (deleted, ()) = tokio::join!(world.table.delete_at_version(&world.key, world.at), gone);
-    assert!(matches!(deleted, Err(DeleteError::Failed(Failure::OutcomeUnknown { .. }))), "{deleted:?}");
+    assert!(matches!(deleted, Err(VersionError::Failed(Failure::OutcomeUnknown { .. }))), "{deleted:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -332,7 +331,7 @@ async fn a_hedge_does_not_outlast_the_deadline() {
         let (began, allowed) = (Instant::now(), millis(allowed));
         let call = Call::new(Deadline::within(allowed));
         let created = world.table.in_call(&call).create("a-2", &Account { balance: 1 }).await;
-        let Err(CreateError::Failed(failure)) = created else { panic!("{created:?}") };
+        let Err(Error::Failed(failure)) = created else { panic!("{created:?}") };
         assert!(began.elapsed() <= allowed + millis(1), "{allowed:?}: {:?}", began.elapsed());
         assert_eq!(failure.is_outcome_unknown(), allowed >= HEDGE_AFTER, "{allowed:?}: {failure:?}");
         let call = Call::new(Deadline::within(allowed));

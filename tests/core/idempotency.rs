@@ -5,8 +5,7 @@ use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Rates, Wire, network_that_breaks, store_on};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::IdempotencyError;
-use fencepost::{Answer, Failure, Idempotency, IdempotencyClaim, Plan, Reads, Store, Table};
+use fencepost::{Answer, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Store, Table};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, SystemTime};
 
@@ -35,10 +34,10 @@ impl Consumer {
         let mut reads = Reads::new();
         let account = reads.item("account", &self.accounts, "a-1");
         let handled = self.payments.change(&claim, reads, |attempt| {
-            let Some(current) = attempt.get(account)? else { return Ok(Plan::Refuse("there is no account")) };
+            let Some(current) = attempt.get(account)? else { return Err(Error::Refused("there is no account")) };
             let balance = current.value.balance + amount;
             attempt.update_at(account, &Account { balance })?;
-            Ok(Plan::Commit(balance))
+            Ok(balance)
         });
         handled.await
     }

@@ -2,13 +2,13 @@
 
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::lww::OrderKey;
-use fencepost::transact::Item;
+use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{
-    Add, Attempt, Attributes, Failure, Incarnation, ItemVersion, Key, LwwRecord, Plan, Reads, Record, RetryPolicy,
-    Source, Store, Table, TransactError, Version,
+    Add, Attempt, Attributes, Error, Failure, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy, Source,
+    Store, Table, Version,
 };
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 
 const TABLE: &str = "Notes";
 
@@ -27,12 +27,12 @@ async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Re
     let notes: Vec<_> = (0..notes).map(|n| reads.later("note", &table, format!("n-{n}").as_str())).collect();
     let decide = |attempt: &mut Attempt| {
         steps(attempt, &notes)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     };
     let ended = table.store().transactions().transact_with_retry(reads, decide).await;
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
     match ended {
-        Err(TransactError::Failed(failure)) => failure,
+        Err(Error::Failed(failure)) => failure,
         other => panic!("{other:?}"),
     }
 }
@@ -68,7 +68,7 @@ async fn a_value_that_encodes_to_an_attribute_that_its_record_does_not_declare_i
     table.create("n-1", &right).await.expect("a free key");
     engine.take_log();
     let created = table.create("n-2", &wrong).await.expect_err("undeclared").to_string();
-    let updated = table.update_with_retry("n-1", |_| Ok::<_, ()>(Some(wrong.clone()))).await;
+    let updated = table.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(wrong.clone()))).await;
     let updated = updated.expect_err("undeclared").to_string();
     assert!(created.contains("test is not among") && updated.contains("test is not among"), "{created}; {updated}");
     assert_eq!(engine.take_counts().1, 0, "nothing was written");
@@ -90,7 +90,7 @@ async fn a_transaction_over_100_items_is_sent() {
     let notes: Vec<_> = keys.iter().map(|key| reads.later("note", &table, key)).collect();
     let decide = |attempt: &mut Attempt| {
         put_all(attempt, &notes, 1)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     };
     table.store().transactions().transact_with_retry(reads, decide).await.expect("free keys");
     assert_eq!(engine.take_log().len(), 1);
@@ -116,10 +116,10 @@ async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
             let text = attempt.get(*note)?.expect("it was created").value.text;
             attempt.update_at(*note, &Counted { text, count: 2 })?;
         }
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     };
     match table.store().transactions().transact_with_retry(reads, decide).await {
-        Err(TransactError::Failed(Failure::TooLarge { bytes, .. })) => {
+        Err(Error::Failed(Failure::TooLarge { bytes, .. })) => {
             assert!((11 * 390_000..11 * 390_200).contains(&bytes), "{bytes}");
         }
         other => panic!("{other:?}"),
@@ -159,8 +159,8 @@ async fn an_item_under_two_names_is_not_taken_for_two() {
     for name in ["one", "other"] {
         reads.item(name, &table, "n-1");
     }
-    let ended = table.store().transactions().transact_with_retry(reads, |_| Ok(Plan::<(), ()>::Keep(()))).await;
-    let Err(TransactError::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
+    let ended = table.store().transactions().transact_with_retry(reads, |_| Ok::<_, Error>(())).await;
+    let Err(Error::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
     assert_eq!(reason, "one and other are the same item");
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
 }
@@ -186,12 +186,12 @@ async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
         let transactions = transactions.transactions();
         let put = transactions.transact_with_retry(reads, |attempt| {
             attempt.put_if_absent(note, &Note { text: String::new() })?;
-            Ok(Plan::<(), ()>::Commit(()))
+            Ok::<_, Error>(())
         });
         put.await
     };
     let refused = put(&one, &other).await.expect_err("two stores");
-    assert!(matches!(refused, TransactError::Failed(Failure::InvalidTransaction { .. })), "{refused:?}");
+    assert!(matches!(refused, Error::Failed(Failure::InvalidTransaction { .. })), "{refused:?}");
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
     // A copy under another policy still has the client.
     put(&one.with_policy(RetryPolicy::default()), &one).await.expect("one store");
@@ -224,10 +224,10 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
     let key = "n-1";
     let at = ItemVersion { version: Version::new(1).expect("small"), incarnation: Incarnation::from_bytes([1; 8]) };
     let value = Forgetful { term: 1, node: "a".to_owned(), last_seen: None };
-    let decide = |value: &Forgetful| Ok::<_, ()>(Some(value.clone()));
+    let decide = |value: &Forgetful| Ok::<_, Infallible>(Some(value.clone()));
     let mut reads = Reads::new();
     reads.item("note", &table, key);
-    let kept = |_: &mut Attempt| Ok(Plan::<(), ()>::Keep(()));
+    let kept = |_: &mut Attempt| Ok::<_, Error>(());
     let order = OrderKey { order: 1, name: None };
     let refusals = [
         table.get(key).await.err().map(|error| error.to_string()),
@@ -238,7 +238,7 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
         table.update_at_version(key, at, decide).await.err().map(|error| error.to_string()),
         table.delete_at_version(key, at).await.err().map(|error| error.to_string()),
         table.delete(key).await.err().map(|error| error.to_string()),
-        table.add(key, &Add::to("term", 1)).await.err().map(|error| error.to_string()),
+        table.add(key, &Add::to("term", 1, ..)).await.err().map(|error| error.to_string()),
         store.transactions().transact_with_retry(reads, kept).await.err().map(|error| error.to_string()),
         newest.get(key).await.err().map(|error| error.to_string()),
         newest.register(key, &value).await.err().map(|error| error.to_string()),

@@ -7,6 +7,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::{Add, ItemVersion, Store, Table};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -74,12 +75,12 @@ impl Deed {
     /// Gives what the caller was told: the error, if any.
     async fn play(self, table: &Table<Account>, at: ItemVersion) -> Result<(), String> {
         let key = "a-1";
-        let put = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + OURS }));
+        let put = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + OURS }));
         match self {
             Deed::Update => table.update_with_retry(key, put).await.map(drop).map_err(|e| e.to_string()),
             Deed::UpdateAtVersion => table.update_at_version(key, at, put).await.map(drop).map_err(|e| e.to_string()),
-            Deed::Add => add(table, &Add::to("balance", OURS)).await,
-            Deed::AddWithin => add(table, &Add::to("balance", OURS).within(0..=160)).await,
+            Deed::Add => add(table, &Add::to("balance", OURS, ..)).await,
+            Deed::AddWithin => add(table, &Add::to("balance", OURS, 0..=160)).await,
         }
     }
 }

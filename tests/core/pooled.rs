@@ -4,6 +4,7 @@ use super::accounts::{Account, TABLE, call};
 use crate::harness::engine::Engine;
 use crowds::pool::{Counts, Fate, Pool};
 use fencepost::{ItemVersion, Key, Store, Table};
+use std::convert::Infallible;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -77,7 +78,7 @@ impl World {
     /// Adds one. Gives the lost answers, and how long it took.
     pub async fn add_one(&self) -> (u32, Duration) {
         let (began, call) = (Instant::now(), call());
-        let add = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
+        let add = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
         self.table.in_call(&call).update_with_retry(&self.key, add).await.expect("a live account");
         (call.tally().lost_answers, began.elapsed())
     }

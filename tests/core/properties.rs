@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tokio::runtime::Runtime;
 
@@ -107,7 +108,7 @@ impl<const OF_MANY: bool> Bench<OF_MANY> {
             let current = self.table.get(&key).await.expect("an answer").expect("an item");
             assert_eq!(sorted(current.value.attributes), sorted(a.attributes), "what was created is read");
             self.engine.take_log();
-            let updated = self.table.update_with_retry(&key, |_| Ok::<_, ()>(Some(b.clone()))).await;
+            let updated = self.table.update_with_retry(&key, |_| Ok::<_, Infallible>(Some(b.clone()))).await;
             assert_eq!(updated.expect("nobody else writes").version().get(), 2);
             let mut log = self.engine.take_log();
             let write = log.pop().expect("a write");

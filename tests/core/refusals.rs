@@ -5,8 +5,8 @@ use super::accounts::{Account, TABLE, call, rival, set_balance};
 use crate::harness::clients::{client_whose, error, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::TransactError;
-use fencepost::{Add, Call, Failure, LeaseTerms, Plan, Reads, Record, Settings, Store, Table};
+use fencepost::lease::LeaseTerms;
+use fencepost::{Add, Call, Error, Failure, Reads, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ enum First {
 }
 
 /// Moves what is left of `a-2`, but 30 at most, to `a-1`. Refuses if nothing is left.
-async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, TransactError<()>> {
+async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Error<()>> {
     let store = Store::new(client);
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
@@ -53,14 +53,14 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Tra
         let (there, left) = (balance(attempt.get(to)?), balance(attempt.get(from)?));
         let amount = left.min(30);
         if amount == 0 {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         match first {
             First::Updated => attempt.update_at(to, &Account { balance: there + amount }).map(drop)?,
-            First::AddedTo => attempt.add(to, &Add::to("balance", amount).within(0..=1000))?,
+            First::AddedTo => attempt.add(to, &Add::to("balance", amount, 0..=1000))?,
         }
-        attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
-        Ok(Plan::Commit(amount))
+        attempt.add(from, &Add::to("balance", -amount, 0..=1000))?;
+        Ok(amount)
     });
     moved.await
 }
@@ -100,7 +100,7 @@ async fn a_row_that_was_to_be_updated_is_burned_so_that_no_copy_of_the_lost_send
     let engine = with_accounts().await;
     let (client, late) = client_that_is_refused_after_a_loss(&engine, 0, str::to_owned);
     let refused = transfer(&client, First::Updated, &call()).await;
-    assert!(matches!(refused, Err(TransactError::Refused(()))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Refused(()))), "{refused:?}");
     let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem"];
     assert_eq!(operations(&engine), expected, "the last one burns");
     set_balance(&engine, "a-2", 90);
@@ -168,7 +168,7 @@ async fn double_both<T: Record>(changed: &'static str, values: usize, double: fn
             let doubled = double(&attempt.get(account)?.expect("an account").value);
             attempt.update_at(account, &doubled)?;
         }
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     doubled.await.expect("decided again");
     assert_eq!(balances(&engine), if changed == "a-1" { [102, 100] } else { [100, 102] });
@@ -219,14 +219,14 @@ async fn a_lost_create_on_a_tombstone_that_takes_much_memory_can_be_burned() {
     let transactions = store.transactions();
     let opened = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(from)?.is_none_or(|account| account.value.balance == 0) {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         attempt.put_if_absent(to, &Swept { balance: 10 })?;
-        attempt.add(from, &Add::to("balance", -10).within(0..=1000))?;
-        Ok(Plan::Commit(()))
+        attempt.add(from, &Add::to("balance", -10, 0..=1000))?;
+        Ok(())
     });
     let opened = opened.await;
-    assert!(matches!(opened, Err(TransactError::Refused(()))), "{opened:?}");
+    assert!(matches!(opened, Err(Error::Refused(()))), "{opened:?}");
 }
 
 /// With the same token, DynamoDB would say the same until time is up.
@@ -317,7 +317,7 @@ async fn a_lease_that_another_transaction_looks_at_is_not_taken_for_lost() {
         attempt.require(lease)?;
         let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
         attempt.update_at(account, &Account { balance: balance + 10 })?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     written.await.expect("the lease is held");
     assert_eq!(balances(&engine), [61, 50]);
@@ -337,14 +337,14 @@ async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced
         let account = reads.item("account", &accounts.fenced_by(token), "a-1");
         let transactions = store.transactions();
         let added = transactions.transact_with_retry(reads, |attempt| {
-            attempt.add(account, &Add::to("balance", 1).within(0..=1000))?;
-            Ok(Plan::<(), ()>::Commit(()))
+            attempt.add(account, &Add::to("balance", 1, 0..=1000))?;
+            Ok::<_, Error>(())
         });
         added.await
     };
     add(&new).await.expect("no token is higher");
     engine.take_log();
     let fenced = add(&old).await;
-    assert!(matches!(fenced, Err(TransactError::Failed(Failure::Fenced))), "{fenced:?}");
+    assert!(matches!(fenced, Err(Error::Failed(Failure::Fenced))), "{fenced:?}");
     assert_eq!((balances(&engine), operations(&engine)), ([51, 50], vec!["BatchGetItem".to_owned()]));
 }

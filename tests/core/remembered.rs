@@ -2,8 +2,8 @@
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::Engine;
-use fencepost::error::{TransactError, UpdateError};
-use fencepost::{Add, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::testing::last_seen;
+use fencepost::{Add, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use serde_json::json;
 
 fn plus(by: i64) -> impl Fn(&Account) -> Result<Option<Account>, &'static str> {
@@ -36,7 +36,7 @@ async fn a_warm_change_of_a_remembered_item_costs_one_write() {
         table.update_with_retry(&key, plus(by)).await.expect("an account");
         assert_eq!(engine.take_counts(), counts, "{by}");
     }
-    assert_eq!((balance(&engine), table.last_seen(&key).map(|seen| seen.value.balance)), (50, Some(50)));
+    assert_eq!((balance(&engine), last_seen(&table, &key).map(|seen| seen.value.balance)), (50, Some(50)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,17 +82,17 @@ async fn a_decision_over_many_items_is_made_again_on_what_is_read_unless_it_writ
         let taken = transactions.transact_with_retry(reads, |attempt| {
             let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
             if balance < by {
-                return Ok(Plan::Refuse(balance));
+                return Err(Error::Refused(balance));
             }
-            attempt.add(account, &Add::to("balance", -by).within(0..=1000))?;
-            Ok(Plan::Commit(()))
+            attempt.add(account, &Add::to("balance", -by, 0..=1000))?;
+            Ok(())
         });
         (taken.await, engine.take_counts())
     };
     assert!(matches!(take(10).await, (Ok(()), (1, 1))), "cold");
     assert!(matches!(take(10).await, (Ok(()), (0, 1))), "warm");
     let (refused, counts) = take(60).await;
-    assert!(matches!(refused, Err(TransactError::Refused(30))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Refused(30))), "{refused:?}");
     assert_eq!(counts, (1, 0), "read before it is refused");
     other.update_with_retry(&key, plus(70)).await.expect("an account");
     engine.take_log();
@@ -111,7 +111,7 @@ async fn a_decision_that_commits_no_step_answers_from_memory_no_more_than_one_th
     let account = reads.remembered("account", &table, &key);
     let transactions = table.store().transactions();
     let seen = transactions.transact_with_retry(reads, |attempt| {
-        Ok(Plan::<_, ()>::Commit(attempt.get(account)?.map(|account| account.value.balance)))
+        Ok::<_, Error>(attempt.get(account)?.map(|account| account.value.balance))
     });
     assert_eq!((seen.await.expect("read"), engine.take_counts()), (Some(150), (1, 0)));
 }
@@ -121,8 +121,7 @@ async fn look(table: &Table<Account>, key: &Key) -> bool {
     let mut reads = Reads::new();
     let account = reads.item("account", table, key);
     let transactions = table.store().transactions();
-    let there =
-        transactions.transact_with_retry(reads, |attempt| Ok(Plan::<_, ()>::Keep(attempt.get(account)?.is_some())));
+    let there = transactions.transact_with_retry(reads, |attempt| Ok::<_, Error>(attempt.get(account)?.is_some()));
     there.await.expect("read")
 }
 
@@ -130,13 +129,13 @@ async fn look(table: &Table<Account>, key: &Key) -> bool {
 async fn what_a_transaction_reads_is_remembered_by_a_table_that_remembers_and_forgotten_once_it_is_gone() {
     let (engine, remembering, other, key) = with_account().await;
     assert!(look(&remembering, &key).await && look(&other, &key).await);
-    assert_eq!(remembering.last_seen(&key).map(|seen| seen.value.balance), Some(50));
+    assert_eq!(last_seen(&remembering, &key).map(|seen| seen.value.balance), Some(50));
     engine.take_log();
-    other.add(&key, &Add::to("balance", 1).within(0..=100)).await.expect("within the bounds");
+    other.add(&key, &Add::to("balance", 1, 0..=100)).await.expect("within the bounds");
     assert_eq!(engine.take_counts(), (1, 1), "this table remembers no items, so it reads");
     engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}}));
     assert!(!look(&remembering, &key).await);
-    assert_eq!(remembering.last_seen(&key), None, "it is gone");
+    assert_eq!(last_seen(&remembering, &key), None, "it is gone");
 }
 
 #[tokio::test]

@@ -2,10 +2,10 @@
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::Engine;
-use fencepost::error::{CreateError, UpdateError};
-use fencepost::{Failure, Key, Plan, Reads, Record, Store, Table};
+use fencepost::{Error, Exists, Failure, Key, Reads, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::convert::Infallible;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "sensor", sort = "at")]
@@ -38,9 +38,9 @@ async fn items_under_one_partition_key_are_created_changed_and_deleted_apart() {
     table.create(&first, &Reading { degrees: 10 }).await.expect("a free key");
     table.create(&second, &Reading { degrees: 20 }).await.expect("a free key");
     let taken = table.create(&first, &Reading { degrees: 0 }).await.expect_err("taken");
-    assert!(matches!(taken, CreateError::Exists(current) if current.value.degrees == 10));
+    assert!(matches!(taken, Error::Refused(Exists(current)) if current.value.degrees == 10));
 
-    let warmer = |reading: &Reading| Ok::<_, ()>(Some(Reading { degrees: reading.degrees + 1 }));
+    let warmer = |reading: &Reading| Ok::<_, Infallible>(Some(Reading { degrees: reading.degrees + 1 }));
     let at = table.update_with_retry(&first, warmer).await.expect("a reading").at;
     let update = table.update_at_version(&first, at, warmer).await.expect("that version");
     assert_eq!((update.value.degrees, update.version().get()), (12, 3));
@@ -59,10 +59,10 @@ async fn a_transaction_moves_between_two_items_under_one_partition_key() {
     let [from, to] = [("from", &keys[0]), ("to", &keys[1])].map(|(name, key)| reads.item(name, &table, key));
     let transactions = table.store().transactions();
     let moved = transactions.transact_with_retry(reads, |attempt| {
-        let Some(reading) = attempt.get(from)? else { return Ok(Plan::Refuse("there is no reading")) };
+        let Some(reading) = attempt.get(from)? else { return Err(Error::Refused("there is no reading")) };
         attempt.delete_at(from)?;
         attempt.put_if_absent(to, &reading.value)?;
-        Ok(Plan::Commit(()))
+        Ok(())
     });
     moved.await.expect("moved");
     assert_eq!(table.get(&keys[0]).await.expect("an answer"), None);
@@ -99,7 +99,7 @@ async fn a_key_of_a_number_or_of_bytes_finds_its_item() {
 #[tokio::test]
 async fn a_key_that_does_not_fit_its_table_is_refused_before_anything_is_sent() {
     let (engine, readings) = readings();
-    let decide = |reading: &Reading| Ok::<_, ()>(Some(reading.clone()));
+    let decide = |reading: &Reading| Ok::<_, Infallible>(Some(reading.clone()));
     let refused = readings.update_with_retry("roof", decide).await.expect_err("half a key");
     assert!(matches!(&refused, UpdateError::Failed(Failure::InvalidRecord { reason }) if reason.contains("at")));
     let accounts: Table<Account> = readings.store().table(TABLE);

@@ -4,8 +4,9 @@ use super::accounts::{Account, TABLE, engine, rival};
 use crate::harness::clients::{Way, client_by_script, client_that, client_whose};
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
-use fencepost::{Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Error, Key, Reads, Store, Table};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -82,7 +83,7 @@ async fn table(engine: &Engine, client: &Client) -> (Table<Account>, Key) {
 }
 
 async fn deposit(table: &Table<Account>, key: &Key) {
-    let decide = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
+    let decide = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
     table.update_with_retry(key, decide).await.expect("applied");
 }
 
@@ -162,7 +163,7 @@ async fn a_request_about_several_tables_names_none() {
     let transactions = table.store().transactions();
     let done = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &Account { balance: 1 })?;
-        Ok::<_, Failure>(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     done.await.expect_err("the account is there");
     assert_eq!(closed.take(), ["TransactWriteItems - 1 first refused"]);

@@ -3,10 +3,10 @@
 
 use super::accounts::{Account, TABLE};
 use crate::harness::engine::store;
-use fencepost::error::{TransactError, UpdateError};
-use fencepost::{Add, Call, Deadline, Failure, Key, Plan, Reads, Store, Table};
+use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn soon() -> Call {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-fn add_one(account: &Account) -> Result<Option<Account>, ()> {
+fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
     Ok(Some(Account { balance: account.balance + 1 }))
 }
 
@@ -85,9 +85,9 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
                 Err(error) => panic!("{error}"),
             }
         } else {
-            match table.in_call(&call).add(&key, &Add::to("balance", 1)).await {
+            match table.in_call(&call).add(&key, &Add::to("balance", 1, ..)).await {
                 Ok(_) => None,
-                Err(fencepost::AddError::Failed(failure)) => Some(failure),
+                Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("{error}"),
             }
         };
@@ -215,10 +215,10 @@ async fn a_batch_that_is_never_whole_ends_by_the_deadline_as_unavailable_after_f
         let transactions = transactions.in_call(&call);
         let ended = transactions.transact_with_retry(reads, |attempt| {
             items.iter().try_for_each(|item| attempt.get(*item).map(drop))?;
-            Ok(Plan::<(), ()>::Commit(()))
+            Ok::<_, Error>(())
         });
         let failed = ended.await.expect_err("one is never read");
-        assert!(matches!(failed, TransactError::Failed(Failure::Unavailable { .. })), "{failed}");
+        assert!(matches!(failed, Error::Failed(Failure::Unavailable { .. })), "{failed}");
         assert!(begun.elapsed() <= ALLOWED, "{:?}", begun.elapsed());
         assert!(db.log().len() - sent <= 2 * SENDS, "seed {seed}: {} requests", db.log().len() - sent);
         assert_eq!(db.log().writes().len(), 0);

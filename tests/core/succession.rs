@@ -6,10 +6,11 @@ use crate::harness::clients::{client_whose, step_in_conflict};
 use crate::harness::engine::{Engine, is_read, number};
 use crate::harness::late::{Moments, Rival, Story, naming_last};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::{CreateError, DeleteError, TransactError, UpdateError};
-use fencepost::{Add, Failure, Plan, Reads, Record, Settings, Store, Table, Version, Versioned};
+use fencepost::testing::add_or_update;
+use fencepost::{Add, Error, Failure, Reads, Record, Settings, Store, Table, UpdateError, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::sync::Mutex;
 
 const NOTES: &str = "Notes";
@@ -98,8 +99,8 @@ fn fill(engine: &Engine, by: i64) {
     add(engine, &json!({"accountId": {"S": "a-2"}}), "balance", by);
 }
 
-fn by_transaction<A: std::fmt::Debug>(result: Result<A, TransactError<()>>) -> Told<A> {
-    told(result, |error| if let TransactError::Failed(failure) = error { Some(failure) } else { None })
+fn by_transaction<A: std::fmt::Debug>(result: Result<A, Error<()>>) -> Told<A> {
+    told(result, |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
 }
 
 /// Takes what `a-1` has, but 30 at most, and leaves a note of it.
@@ -111,12 +112,12 @@ async fn take_with_note(client: &Client) -> Told<i64> {
     let account = reads.item("account", &store.table::<Account>(TABLE), "a-1");
     let taken = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(note)?.is_some() {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         let amount = attempt.get(account)?.map_or(0, |account| account.value.balance).min(30);
         attempt.put_if_absent(note, &Note { amount })?;
-        attempt.add(account, &Add::to("balance", -amount).within(0..=1000))?;
-        Ok(Plan::Commit(amount))
+        attempt.add(account, &Add::to("balance", -amount, 0..=1000))?;
+        Ok(amount)
     });
     by_transaction(taken.await)
 }
@@ -151,12 +152,12 @@ async fn move_unless_above(most: i64, client: &Client) -> Told<i64> {
     let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let taken = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(to)?.is_none_or(|account| account.value.balance > most) {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         let amount = attempt.get(from)?.map_or(0, |account| account.value.balance).min(30);
-        attempt.add(from, &Add::to("balance", -amount).within(0..=1000))?;
-        attempt.add(to, &Add::to("balance", amount).within(0..=1000))?;
-        Ok(Plan::Commit(amount))
+        attempt.add(from, &Add::to("balance", -amount, 0..=1000))?;
+        attempt.add(to, &Add::to("balance", amount, 0..=1000))?;
+        Ok(amount)
     });
     by_transaction(taken.await)
 }
@@ -187,11 +188,11 @@ async fn take_from_either(client: &Client) -> Told<&'static str> {
         let has_enough = attempt.get(one)?.is_some_and(|account| account.value.balance >= 30);
         let (account, note, name) = if has_enough { (one, by_one, "n-1") } else { (two, by_two, "n-2") };
         if attempt.get(note)?.is_some() {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         attempt.put_if_absent(note, &Note { amount: 30 })?;
-        attempt.add(account, &Add::to("balance", -30).within(0..=1000))?;
-        Ok(Plan::Commit(name))
+        attempt.add(account, &Add::to("balance", -30, 0..=1000))?;
+        Ok(name)
     });
     by_transaction(taken.await)
 }
@@ -233,7 +234,7 @@ async fn redeem(keeps: bool, client: &Client) -> Told<&'static str> {
     let note = reads.item("note", &store.table::<Loose>(NOTES), "n-1");
     let redeemed = transactions.transact_with_retry(reads, |attempt| {
         if attempt.get(note)?.is_none() {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         let has_enough = attempt.get(one)?.is_some_and(|account| account.value.balance >= 30);
         let (account, name) = if has_enough { (one, "a-1") } else { (two, "a-2") };
@@ -242,8 +243,8 @@ async fn redeem(keeps: bool, client: &Client) -> Told<&'static str> {
         } else {
             attempt.delete_at(note)?;
         }
-        attempt.add(account, &Add::to("balance", -30).within(0..=1000))?;
-        Ok(Plan::Commit(name))
+        attempt.add(account, &Add::to("balance", -30, 0..=1000))?;
+        Ok(name)
     });
     by_transaction(redeemed.await)
 }
@@ -290,11 +291,11 @@ async fn move_or_promise(client: &Client) -> Told<&'static str> {
         let (left, there) = (balance(attempt.get(from)?), balance(attempt.get(to)?));
         if there + 30 > 100 {
             attempt.put_if_absent(note, &Note { amount: 30 })?;
-            return Ok(Plan::Commit("promised"));
+            return Ok("promised");
         }
         attempt.update_at(from, &Account { balance: left - 30 })?;
-        attempt.add(to, &Add::to("balance", 30).within(0..=100))?;
-        Ok(Plan::Commit("moved"))
+        attempt.add(to, &Add::to("balance", 30, 0..=100))?;
+        Ok("moved")
     });
     by_transaction(moved.await)
 }
@@ -332,9 +333,10 @@ async fn with_shelf() -> Engine {
 /// Takes 60, or half of it with a note.
 async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
     let shelves: Table<Shelf> = Store::new(client).table(TABLE);
-    let halve = |shelf: &Shelf| Ok::<_, ()>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
-    let take = Add::to("stock", -60).within(0..=1000);
-    let changed = shelves.add_or_update("a-1", &take, halve).await;
+    let halve =
+        |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
+    let take = Add::to("stock", -60, 0..=1000);
+    let changed = add_or_update(&shelves, &"a-1".into(), &take, halve).await;
     let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
     told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
 }
@@ -378,7 +380,7 @@ async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is
         let accounts: Table<Open> = Store::new(client).table(TABLE);
         let deleted = accounts.delete("a-1").await;
         let version = deleted.map(Version::get);
-        told(version, |error| if let DeleteError::Failed(failure) = error { Some(failure) } else { None })
+        told(version, |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
     };
     let answer = |before: &[Value], _: &[Value]| u64::try_from(number(&before[0], "_version")).expect("a version") + 1;
     let rows = |engine: &Engine| vec![account(engine, "a-1")];
@@ -392,7 +394,7 @@ async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is
 async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_committed() {
     let change = async |client: &Client| {
         let accounts: Table<Open> = Store::new(client).table(TABLE);
-        let seven_more = |account: &Open| Ok::<_, ()>(Some(Open { balance: account.balance + 7 }));
+        let seven_more = |account: &Open| Ok::<_, Infallible>(Some(Open { balance: account.balance + 7 }));
         let changed = accounts.update_with_retry("a-1", seven_more).await;
         let shown = |account: Versioned<Open>| (account.version().get(), account.value.balance);
         told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
@@ -428,7 +430,7 @@ async fn a_create_that_a_tombstone_refused_is_answered_by_the_attempt_that_was_c
         let accounts: Table<Account> = Store::new(client).table(TABLE);
         let created = accounts.create("a-1", &Account { balance: 50 }).await;
         let shown = |account: Versioned<Account>| (account.version().get(), account.value.balance);
-        told(created.map(shown), |error| if let CreateError::Failed(failure) = error { Some(failure) } else { None })
+        told(created.map(shown), |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
     };
     let answer = |_: &[Value], after: &[Value]| {
         let version = u64::try_from(number(&after[0], "_version")).expect("a version");
@@ -488,8 +490,8 @@ async fn move_with_note(client: &Client) -> Told<i64> {
         let amount = (100 - there).min(30);
         attempt.update_at(from, &Account { balance: left - amount })?;
         attempt.put_if_absent(note, &Note { amount })?;
-        attempt.add(to, &Add::to("balance", amount).within(0..=100))?;
-        Ok(Plan::Commit(amount))
+        attempt.add(to, &Add::to("balance", amount, 0..=100))?;
+        Ok(amount)
     });
     by_transaction(moved.await)
 }

@@ -2,11 +2,11 @@
 
 use crate::harness::clients::{Reply, client_whose, lost};
 use crate::harness::engine::{Engine, is_read, store};
-use fencepost::error::CreateError;
-use fencepost::{Attempt, Failure, Key, Plan, Reads, Record, Table, TransactError};
+use fencepost::{Attempt, Error, Failure, Key, Reads, Record, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cell::Cell;
+use std::convert::Infallible;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
@@ -71,7 +71,7 @@ async fn a_tombstone_that_a_transaction_leaves_is_kept_as_long() {
     let item = reads.item("session", &table, &key);
     let decide = |attempt: &mut Attempt| {
         attempt.delete_at(item)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     };
     table.store().transactions().transact_with_retry(reads, decide).await.expect("a session");
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string());
@@ -102,14 +102,14 @@ async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
     let attempts = Cell::new(0);
     let decide = |attempt: &mut Attempt| {
         if attempts.replace(attempts.get() + 1) > 0 {
-            return Ok(Plan::Refuse(()));
+            return Err(Error::Refused(()));
         }
         attempt.put_if_absent(new, &session(None))?;
         attempt.check(seen)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok(())
     };
     let ended = table.store().transactions().transact_with_retry(reads, decide).await;
-    assert!(matches!(ended, Err(TransactError::Refused(()))), "{ended:?}");
+    assert!(matches!(ended, Err(Error::Refused(()))), "{ended:?}");
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string(), "a late copy of the create finds it");
 }
 
@@ -146,7 +146,7 @@ async fn a_value_that_takes_the_place_of_a_tombstone_has_its_own_end_or_none() {
         let expected = expires_at.map_or(Value::Null, |seconds| seconds.to_string().into());
         assert_eq!(number(&engine, "expiresAt"), expected);
         assert_eq!(number(&engine, "_purgeAt"), Value::Null);
-        let longer = |_: &Session| Ok::<_, ()>(Some(session(Some(NOW + 600))));
+        let longer = |_: &Session| Ok::<_, Infallible>(Some(session(Some(NOW + 600))));
         table.update_with_retry(&key, longer).await.expect("a session");
         assert_eq!(number(&engine, "expiresAt"), (NOW + 600).to_string());
     }
@@ -197,5 +197,5 @@ async fn a_create_whose_value_ttl_may_have_removed_is_unknown_and_not_refused() 
     let now = move || SystemTime::UNIX_EPOCH + Duration::from_secs(NOW) + began.elapsed();
     let table: Table<Session> = store(&client, now, || fastrand::u64(..)).table(TABLE);
     let created = table.create(&key, &session(Some(NOW + 3))).await;
-    assert!(matches!(created, Err(CreateError::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
+    assert!(matches!(created, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
 }

@@ -7,10 +7,10 @@ use crate::harness::server::patiently;
 use crate::harness::unruly::{Manner, Unruly, bare_request};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
-use fencepost::error::UpdateError;
-use fencepost::{Add, Call, Deadline, Failure, Key, Store, Table};
+use fencepost::{Add, Call, Deadline, Failure, Key, Store, Table, UpdateError};
 use fencepost_test::{Changes, Log};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn store_at(address: &str, http_client: SharedHttpClient) -> Store {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-fn add_one(account: &Account) -> Result<Option<Account>, ()> {
+fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
     Ok(Some(Account { balance: account.balance + 1 }))
 }
 
@@ -180,7 +180,7 @@ async fn changes_accounts(table: Table<Account>, id: &'static str, changes: Arc<
         }
         let read = table.in_call(&soon()).get(id).await.expect("an answer").expect("it is there");
         assert!((at_least..=at_most).contains(&read.value.balance), "{id}: {} of {at_least}", read.value.balance);
-        match table.in_call(&soon()).add("all", &Add::to("balance", 1)).await {
+        match table.in_call(&soon()).add("all", &Add::to("balance", 1, ..)).await {
             Ok(_) => changes.acknowledged("all", 1),
             Err(error) if error.to_string().starts_with("outcome unknown") => changes.unknown("all", 1),
             Err(error) => panic!("{id}, round {round}: {error}"),

@@ -5,9 +5,10 @@ use super::matrix::on_paused_time;
 use crate::harness::engine::{Engine, number};
 use crate::harness::faults::{Network, Rates, Wire, store_on};
 use crate::harness::functions::LEASES;
-use fencepost::error::TransactError;
-use fencepost::{Add, LeaseTerms, Leases, Plan, Reads, Record, Store, Table};
+use fencepost::lease::{LeaseTerms, Leases};
+use fencepost::{Add, Error, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -80,7 +81,7 @@ impl Scene {
                 let append = |report: &Report| {
                     let mut next = report.clone();
                     next.writers.push(name.to_owned());
-                    Ok::<_, ()>(Some(next))
+                    Ok::<_, Infallible>(Some(next))
                 };
                 reports.update_with_retry("r-1", append).await.expect("the lease is held");
                 sleep(Duration::from_secs(7)).await;
@@ -96,7 +97,7 @@ impl Scene {
     }
 
     /// Takes 4 and leaves a note, once. The note remembers; the add is bare.
-    async fn take(&self, op: u64) -> Result<(), TransactError<()>> {
+    async fn take(&self, op: u64) -> Result<(), Error<()>> {
         let store = self.store(op);
         let mut reads = Reads::new();
         let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
@@ -104,11 +105,11 @@ impl Scene {
         let transactions = store.transactions();
         let taken = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(note)?.is_some() {
-                return Ok(Plan::Keep(()));
+                return Ok(());
             }
             attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
-            attempt.add(report, &Add::to("left", -4).within(0..=10))?;
-            Ok(Plan::Commit(()))
+            attempt.add(report, &Add::to("left", -4, 0..=10))?;
+            Ok(())
         });
         taken.await
     }

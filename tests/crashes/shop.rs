@@ -9,7 +9,7 @@ use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::{ORDERS, PRODUCTS, Shop};
 use crate::harness::tombstone::bury;
 use crate::harness::world::World;
-use fencepost::idempotency::derived_id;
+use fencepost::derived_id;
 use serde_json::json;
 
 const CREATE: &str = "PUT /products/{productId}";

@@ -88,7 +88,7 @@ async fn metrics_pass_every_level_and_an_empty_namespace_switches_them_off() {
         let levels: Vec<_> = log.iter().map(|line| line["level"].as_str().expect("a level")).collect();
         assert_eq!(levels, expected.into_iter().collect::<Vec<_>>(), "{namespace:?} at {level}: {log:#?}");
         let timestamps = log.iter().map(|line| line["timestamp"].as_str().and_then(|text| text.parse().ok()));
-        let timestamps: Option<Vec<fencepost::timestamp::Timestamp>> = timestamps.collect();
+        let timestamps: Option<Vec<fencepost::Timestamp>> = timestamps.collect();
         assert!(timestamps.is_some(), "Lambda files a line without a timestamp as INFO: {log:#?}");
         assert_eq!(log.iter().any(|line| line["_aws"] != Value::Null), !namespace.is_empty());
     }

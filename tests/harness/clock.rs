@@ -2,8 +2,7 @@
 
 use super::engine::store;
 use aws_sdk_dynamodb::Client;
-use fencepost::Store;
-use fencepost::timestamp::Timestamp;
+use fencepost::{Store, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, SystemTime};

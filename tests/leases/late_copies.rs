@@ -4,9 +4,8 @@ use super::world::{World, call, ensure_under, release, renew, shown_child, shown
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::{Engine, is_read};
 use crate::harness::functions::{CHILDREN, LEASES};
-use fencepost::Failure;
-use fencepost::lease::{AcquireError, LeaseError};
-use fencepost::{Key, Plan, Reads, Record, Store};
+use fencepost::lease::{LeaseHeld, NotHeldAt};
+use fencepost::{Error, Failure, Key, Reads, Record, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -52,7 +51,7 @@ async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoev
         lost()
     });
     let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000)).await;
-    assert!(matches!(acquired, Err(AcquireError::Failed(Failure::OutcomeUnknown { .. }))), "{acquired:?}");
+    assert!(matches!(acquired, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{acquired:?}");
 }
 
 /// A look that lands late has acquired for whoever waits, and is found by the next look.
@@ -85,7 +84,7 @@ async fn whoever_may_wait_longer_than_its_call_lasts_does_not_look_more_often() 
         let (waiting, sent) = noting(&world);
         let timeout = Duration::from_secs(timeout);
         let held = waiting.app.leases.in_call(&call(lasts)).acquire_within("k", "a", terms(10_000), timeout).await;
-        assert!(matches!(held, Err(AcquireError::Held { .. })), "{held:?}");
+        assert!(matches!(held, Err(Error::Refused(LeaseHeld { .. }))), "{held:?}");
         let looks = sent.lock().expect("no panic").len();
         assert!(looks as u64 <= 1 + 2 * (lasts / 10 + 1), "{looks} looks in {lasts} s");
     }
@@ -176,7 +175,7 @@ async fn a_demand_that_is_ahead_of_the_lease_is_unknown_as_long_as_a_copy_is_on_
     }
     let token = world.app.leases.token("k", token);
     let far = world.app.leases.renew_at(&token, Some(u64::MAX), terms(10_000)).await;
-    assert!(matches!(far, Err(LeaseError::Conflict(_))), "{far:?}");
+    assert!(matches!(far, Err(Error::Refused(NotHeldAt::Conflict(_)))), "{far:?}");
 }
 
 /// The reasons of a cancellation: the lease that refused, and nothing said about the child.
@@ -285,11 +284,11 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
         let count = attempt.get(item)?.expect("it is there").value;
         if count.n > 1 {
             attempt.check_rest()?;
-            return Ok(Plan::<_, ()>::Commit(count.n));
+            return Ok::<_, Error>(count.n);
         }
         attempt.require(required)?;
         attempt.update_at(item, &Count { n: 10 })?;
-        Ok(Plan::Commit(10))
+        Ok(10)
     });
     assert_eq!(counted.await.expect("decided again"), 2);
 }

@@ -5,8 +5,8 @@ use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Engine, number};
 use crate::harness::functions::LEASES;
 use Way::{AnswerLost, Answered, Dropped, InTransaction};
-use fencepost::Failure;
-use fencepost::lease::{AcquireError, LeaseError};
+use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
+use fencepost::{Error, Failure};
 use serde_json::{Value, json};
 
 /// A world reached by a client whose first requests fare like this, and the others well. It has had an answer before, so
@@ -23,8 +23,8 @@ async fn faring_on(world: &World, ways: &'static [Way]) -> World {
     world
 }
 
-fn is_unknown<T: std::fmt::Debug>(result: &Result<T, LeaseError>) -> bool {
-    matches!(result, Err(LeaseError::Failed(Failure::OutcomeUnknown { .. })))
+fn is_unknown<T, R>(result: &Result<T, Error<R>>) -> bool {
+    matches!(result, Err(Error::Failed(Failure::OutcomeUnknown { .. })))
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,7 +120,11 @@ async fn a_lost_release_at_a_number_of_renewals_is_refused_only_if_the_lease_has
             leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
         }
         let released = leases.release_at(lease.token(), Some(demanded)).await;
-        assert_eq!(matches!(&released, Err(LeaseError::Conflict(now)) if now.renewals == 2), is_known, "{released:?}");
+        assert_eq!(
+            matches!(&released, Err(Error::Refused(NotHeldAt::Conflict(now))) if now.renewals == 2),
+            is_known,
+            "{released:?}"
+        );
         assert_eq!(is_unknown(&released), !is_known, "{released:?}");
     }
 }
@@ -230,7 +234,7 @@ async fn a_renewal_that_was_lost_before_somebody_else_acquired_finds_the_lease_l
         let world = where_then(applied, take_over);
         let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
         let renewed = world.app.leases.renew(&mut lease, terms(10_000)).await;
-        assert!(matches!(renewed, Err(LeaseError::Fenced)), "{renewed:?}");
+        assert!(matches!(renewed, Err(Error::Refused(LeaseLost::Fenced))), "{renewed:?}");
     }
 }
 
@@ -258,7 +262,7 @@ async fn an_acquire_that_was_lost_before_somebody_else_acquired_says_who_holds_i
         lost()
     });
     let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000)).await;
-    assert!(matches!(&acquired, Err(AcquireError::Held { holder, .. }) if holder == "b"), "{acquired:?}");
+    assert!(matches!(&acquired, Err(Error::Refused(LeaseHeld { holder, .. })) if holder == "b"), "{acquired:?}");
 }
 
 #[tokio::test(start_paused = true)]

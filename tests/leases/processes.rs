@@ -5,12 +5,14 @@ use crate::harness::engine::{Asked, Engine, is_read, number, store};
 use crate::harness::functions::{CHILDREN, LEASES};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::{Server, patiently};
-use fencepost::{Lease, Record, Table};
+use fencepost::lease::Lease;
+use fencepost::{Record, Table};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
@@ -92,7 +94,7 @@ async fn take_over(engine: &Engine) -> Lease {
     let lease = store.leases(LEASES).acquire("k", "next", terms(60_000)).await.expect("acquired");
     let token = lease.token();
     let items: Table<Count> = store.table(ITEMS);
-    let one_more = |count: &Count| Ok::<_, ()>(Some(Count { writes: count.writes + 1, by: token.number() }));
+    let one_more = |count: &Count| Ok::<_, Infallible>(Some(Count { writes: count.writes + 1, by: token.number() }));
     items.fenced_by(token).update_with_retry("item-1", one_more).await.expect("written");
     lease
 }

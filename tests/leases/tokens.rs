@@ -4,7 +4,8 @@ use super::world::{World, acquire, release, renew, shown_lease, terms, token};
 use crate::harness::clock::millis;
 use crate::harness::engine::{number, store};
 use crate::harness::functions::LEASES;
-use fencepost::lease::AcquireError;
+use fencepost::Error;
+use fencepost::lease::LeaseHeld;
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 
@@ -115,7 +116,7 @@ async fn clocks_may_be_as_far_apart_as_is_said() {
         leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
         world.pass(10_000 + skew).await;
         let held = leases.acquire("k", "b", terms(10_000)).await.expect_err("held");
-        let AcquireError::Held { until, .. } = held else { panic!("{held:?}") };
+        let Error::Refused(LeaseHeld { until, .. }) = held else { panic!("{held:?}") };
         assert_eq!(millis(leases.free_in(until)), 1);
         let stored = leases.get("k").await.expect("read").expect("held");
         assert_eq!(millis(leases.remaining(&stored)), 0);

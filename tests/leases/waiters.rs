@@ -2,7 +2,7 @@
 
 use crowds::leases::{WAITERS, cycles, lost_acquire, succession, waiters};
 use crowds::wire::Loss;
-use fencepost::LeaseTerms;
+use fencepost::lease::LeaseTerms;
 use std::ops::Range;
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 
 use super::world::{SKEW, World, call, terms};
 use crate::harness::clients::{Way, client_that};
-use fencepost::Lease;
-use fencepost::lease::AcquireError;
+use fencepost::Error;
+use fencepost::lease::{Lease, LeaseHeld};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn waiter(world: &World) -> (World, Looks) {
     (world.reached_by(&client), looks)
 }
 
-async fn wait(world: &World, length: u64, timeout: u64) -> Result<Lease, AcquireError> {
+async fn wait(world: &World, length: u64, timeout: u64) -> Result<Lease, Error<LeaseHeld>> {
     let timeout = Duration::from_millis(timeout);
     world.app.leases.acquire_within("k", "waiter", terms(length), timeout).await
 }
@@ -69,7 +69,7 @@ async fn whoever_waits_for_a_holder_that_renews_looks_at_most_three_times_a_leng
                 waited = wait(&waiting, length, length * lengths) => waited,
                 () = renewing => unreachable!("it never ends"),
             };
-            assert!(matches!(&waited, Err(AcquireError::Held { holder, .. }) if holder == "a"), "{waited:?}");
+            assert!(matches!(&waited, Err(Error::Refused(LeaseHeld { holder, .. })) if holder == "a"), "{waited:?}");
             let took = world.clock.now() - began;
             assert!(took <= length * lengths + TRIP, "seed {seed}: {took} ms");
             let looks = assert_few(&looks, length, seed) as u64;
@@ -100,7 +100,7 @@ async fn whoever_wakes_up_at_the_end_and_finds_it_renewed_looks_no_more_often() 
                 waited = wait(&waiting, length, 20 * length) => waited,
                 () = renewing => unreachable!("it never ends"),
             };
-            assert!(matches!(waited, Err(AcquireError::Held { .. })), "{waited:?}");
+            assert!(matches!(waited, Err(Error::Refused(LeaseHeld { .. }))), "{waited:?}");
             assert_few(&looks, length, seed);
         }
     }
@@ -163,7 +163,7 @@ async fn a_lease_that_is_free_is_acquired_by_one_request_and_one_that_is_not_by_
     let began = world.clock.now();
     for timeout in [0, 1, 100] {
         let held = wait(&waiting, 10_000, timeout).await.expect_err("held");
-        let AcquireError::Held { holder, until } = held else { panic!("{held:?}") };
+        let Error::Refused(LeaseHeld { holder, until }) = held else { panic!("{held:?}") };
         assert_eq!((holder.as_str(), until), ("waiter", lease.expires_at()));
     }
     assert!(world.clock.now() - began <= 101 + 4 * TRIP);
@@ -183,7 +183,7 @@ async fn whoever_waits_until_its_call_ends_is_told_who_holds_it() {
             let length = terms(seconds * 1_000);
             let waited = waiting.app.leases.in_call(&call(seconds)).acquire_within("k", "b", length, timeout).await;
             assert!(
-                matches!(&waited, Err(AcquireError::Held { holder, .. }) if holder == "a"),
+                matches!(&waited, Err(Error::Refused(LeaseHeld { holder, .. })) if holder == "a"),
                 "seed {seed}: {waited:?}"
             );
             assert!(world.clock.now() - began <= seconds * 1_000, "seed {seed}");

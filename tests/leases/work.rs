@@ -3,8 +3,8 @@
 use super::world::{World, call, terms};
 use crate::harness::clients::{Way, client_that};
 use crate::harness::functions::LEASES;
-use fencepost::Lease;
-use fencepost::lease::WorkError;
+use fencepost::Error;
+use fencepost::lease::{Lease, LeaseHeld, Unfinished};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -77,7 +77,7 @@ impl Traces {
     }
 }
 
-async fn held(world: &World, traces: &Traces, millis: u64) -> Result<(), WorkError> {
+async fn held(world: &World, traces: &Traces, millis: u64) -> Result<(), Error<Unfinished>> {
     let work = |_| traces.clone().work(world, millis);
     world.app.leases.while_held("k", "a", terms(LENGTH), work).await
 }
@@ -152,7 +152,7 @@ async fn a_lease_that_is_held_is_not_worked_under() {
     let lease = world.app.leases.acquire("k", "b", terms(LENGTH)).await.expect("acquired");
     let traces = Traces::default();
     let refused = held(&world, &traces, 1_000).await.expect_err("held");
-    let WorkError::Held { holder, until } = refused else { panic!("{refused:?}") };
+    let Error::Refused(Unfinished::Held(LeaseHeld { holder, until })) = refused else { panic!("{refused:?}") };
     assert_eq!((holder.as_str(), until), ("b", lease.expires_at()));
     assert_eq!((traces.polls.load(SeqCst), sent.lock().expect("no panic").len()), (0, 2));
 }
@@ -163,7 +163,7 @@ async fn a_lease_that_cannot_be_acquired_is_not_worked_under() {
     let traces = Traces::default();
     let work = |_| traces.clone().work(&world, 1_000);
     let failed = world.app.leases.in_call(&call(3)).while_held("k", "a", terms(LENGTH), work).await;
-    assert!(matches!(failed, Err(WorkError::Failed(_))), "{failed:?}");
+    assert!(matches!(failed, Err(Error::Failed(_))), "{failed:?}");
     assert_eq!(traces.polls.load(SeqCst), 0);
 }
 
@@ -177,7 +177,7 @@ async fn interrupted(happens: fn(&World)) {
         world.row("k")
     };
     let (worked, row) = tokio::join!(held(&world, &traces, 60_000), after);
-    assert!(matches!(worked, Err(WorkError::Lost)), "{worked:?}");
+    assert!(matches!(worked, Err(Error::Refused(Unfinished::Lost))), "{worked:?}");
     assert_about(&sent, &[0, 5_000, 10_000]);
     assert_eq!(world.row("k"), row, "what is there is left alone");
     traces.assert_ended(&world, 10_010).await;
@@ -203,7 +203,7 @@ async fn the_work_is_cancelled_when_its_time_is_over_and_no_renewal_was_answered
         let traces = Traces::default();
         let began = world.clock.now();
         let worked = held(&world, &traces, 60_000).await;
-        assert!(matches!(worked, Err(WorkError::Unknown { .. })), "{worked:?}");
+        assert!(matches!(worked, Err(Error::Refused(Unfinished::Unknown { .. }))), "{worked:?}");
         let took = world.clock.now() - began;
         assert!((LENGTH..LENGTH + 100).contains(&took), "its time counts from before the acquire was sent: {took}");
         let released = *sent.lock().expect("no panic").last().expect("one");
@@ -244,8 +244,8 @@ async fn whoever_wakes_up_after_its_time_does_not_go_on() {
         let (worked, ()) = tokio::join!(held(&world, &traces, 600_000), after);
         assert!(began.elapsed() < Duration::from_millis(3_100), "it found out at once: {:?}", began.elapsed());
         match worked {
-            Err(WorkError::Lost) => assert!(other_holder, "nobody else has acquired it"),
-            Err(WorkError::Unknown { .. }) => assert!(!other_holder, "the release has found it lost"),
+            Err(Error::Refused(Unfinished::Lost)) => assert!(other_holder, "nobody else has acquired it"),
+            Err(Error::Refused(Unfinished::Unknown { .. })) => assert!(!other_holder, "the release has found it lost"),
             other => panic!("{other:?}"),
         }
         let polled_last = traces.last.load(SeqCst);
@@ -286,7 +286,7 @@ async fn a_work_does_not_outlive_its_lease_when_its_call_has_ended() {
     let traces = Traces::default();
     let work = |_| traces.clone().work(&world, 60_000);
     let worked = world.app.leases.in_call(&call(7)).while_held("k", "a", terms(LENGTH), work).await;
-    assert!(matches!(worked, Err(WorkError::Unknown { .. })), "{worked:?}");
+    assert!(matches!(worked, Err(Error::Refused(Unfinished::Unknown { .. }))), "{worked:?}");
     assert_about(&sent, &[0, 5_000]);
     traces.assert_ended(&world, 5_000 + LENGTH - TRIP).await;
 }

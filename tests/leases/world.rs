@@ -3,7 +3,8 @@
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{LEASES, Leasing};
 use crate::harness::world;
-use fencepost::{Call, Deadline, LeaseTerms};
+use fencepost::lease::LeaseTerms;
+use fencepost::{Call, Deadline};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -3,9 +3,7 @@
 use super::messages::{ByAuthor, ByNumber, ByRank, Message, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::Engine;
-use fencepost::error::QueryError;
-use fencepost::table::Sort;
-use fencepost::{Failure, Query, Record, Store, Table};
+use fencepost::{Error, Failure, InvalidCursor, Query, Record, Sort, Store, Table};
 
 /// The cursor of the first page.
 async fn cursor_of<T: Record>(query: Query<T>) -> String {
@@ -16,7 +14,7 @@ async fn cursor_of<T: Record>(query: Query<T>) -> String {
 async fn is_refused<T: Record>(query: Query<T>, cursor: &str) -> bool {
     let answer = query.after(Some(cursor)).pages().next_page().await;
     match answer {
-        Err(QueryError::InvalidCursor) => true,
+        Err(Error::Refused(InvalidCursor)) => true,
         Err(failed) => panic!("{failed:?}"),
         Ok(_) => false,
     }
@@ -59,7 +57,7 @@ async fn a_cursor_of_another_query_is_refused_before_anything_is_sent() {
     assert!(is_refused(table.query("b"), &cursor).await, "another partition");
     assert!(is_refused(table.query("a").descending(), &cursor).await, "another direction");
     assert!(is_refused(table.query("a").sort(Sort::at_least(0)), &cursor).await, "a bound");
-    assert!(is_refused(table.query_index::<ByRank>("a"), &cursor).await, "an index");
+    assert!(is_refused(table.query_index(ByRank, "a"), &cursor).await, "an index");
     let other: Table<Message> = table.store().table("Other");
     assert!(is_refused(other.query("a"), &cursor).await, "another table");
     let bounded = || table.query("a").sort(Sort::at_least(1)).limit(1);
@@ -130,7 +128,7 @@ async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
         let client = client_whose(&engine, move |_, _, _, _| error(400, code));
         let table: Table<Message> = Store::new(&client).table(super::messages::TABLE);
         let answer = table.query("a").after(cursor).pages().next_page().await;
-        assert!(matches!(answer, Err(QueryError::Failed(Failure::Rejected { .. }))), "{code}: {answer:?}");
+        assert!(matches!(answer, Err(Error::Failed(Failure::Rejected { .. }))), "{code}: {answer:?}");
     }
 }
 
@@ -166,7 +164,7 @@ async fn the_cursor_of_an_index_goes_on_among_items_of_one_rank() {
         let mut seen = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
-            let query = table.query_index::<ByAuthor>("ann").limit(limit).after(cursor.as_deref());
+            let query = table.query_index(ByAuthor, "ann").limit(limit).after(cursor.as_deref());
             let page = query.pages().next_page().await.expect("an answer").expect("a page");
             seen.extend(page.items.iter().map(super::messages::place));
             cursor = page.next.map(String::from);
@@ -178,6 +176,6 @@ async fn the_cursor_of_an_index_goes_on_among_items_of_one_rank() {
         let all = [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)].map(|(room, number)| (room.to_owned(), number));
         assert_eq!(seen, all, "limit {limit}");
     }
-    let page = table.query_index::<ByNumber>(1).limit(2).pages().next_page().await.expect("an answer");
+    let page = table.query_index(ByNumber, 1).limit(2).pages().next_page().await.expect("an answer");
     assert_eq!(numbers(&page.expect("a page")), [1, 1]);
 }

@@ -1,9 +1,7 @@
 //! What the listings are of: messages in rooms, in the order of their numbers, and with indexes of every kind.
 
 use crate::harness::engine::Engine;
-use fencepost::error::QueryError;
-use fencepost::table::{Index, IndexScope, Listed, Page, Projection};
-use fencepost::{Key, Query, Record, Store, Table};
+use fencepost::{Error, Index, IndexScope, InvalidCursor, Key, Listed, Page, Projection, Query, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -157,7 +155,7 @@ pub fn numbers<T>(page: &Page<T>) -> Vec<i64> {
 }
 
 /// All pages of a query.
-pub async fn all<T: Record>(query: Query<T>) -> Result<Vec<Page<T>>, QueryError> {
+pub async fn all<T: Record>(query: Query<T>) -> Result<Vec<Page<T>>, Error<InvalidCursor>> {
     let mut all = Vec::new();
     let mut pages = query.pages();
     while let Some(page) = pages.next_page().await? {

@@ -2,9 +2,7 @@
 
 use super::messages::{all, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::engine::Engine;
-use fencepost::error::QueryError;
-use fencepost::table::Sort;
-use fencepost::{Call, Deadline, Failure, Record, Store, Table};
+use fencepost::{Call, Deadline, Error, Failure, Record, Sort, Store, Table};
 use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -112,7 +110,7 @@ async fn a_row_that_cannot_be_read_is_named_and_is_not_taken_for_the_end() {
     assert_eq!(numbers(&pages.next_page().await.expect("an answer").expect("a page")), [1]);
     for _ in 0..2 {
         let failed = pages.next_page().await.expect_err("it is damaged");
-        let named = matches!(&failed, QueryError::Failed(Failure::CorruptItem { reason }) if reason.contains("attic"));
+        let named = matches!(&failed, Error::Failed(Failure::CorruptItem { reason }) if reason.contains("attic"));
         assert!(named, "{failed}");
     }
 }
@@ -155,7 +153,7 @@ async fn a_table_without_a_sort_key_has_one_item_per_partition_and_takes_no_boun
     assert_eq!((pages.len(), pages[0].items.len(), pages[0].next.is_none()), (1, 1, true));
     engine.take_log();
     let refused = all(notes.query("n-1").sort(Sort::at_least(1))).await.expect_err("there is no sort key");
-    assert!(matches!(refused, QueryError::Failed(Failure::InvalidRecord { .. })), "{refused}");
+    assert!(matches!(refused, Error::Failed(Failure::InvalidRecord { .. })), "{refused}");
     assert_eq!(engine.take_counts(), (0, 0));
 }
 
@@ -170,5 +168,5 @@ async fn a_query_without_time_is_unavailable_and_its_pages_can_be_asked_for_agai
     tokio::time::pause();
     let call = Call::new(Deadline::within(Duration::from_secs(2)));
     let failed = table.in_call(&call).query("attic").pages().next_page().await.expect_err("nobody answers");
-    assert!(matches!(failed, QueryError::Failed(Failure::Unavailable { .. })), "{failed}");
+    assert!(matches!(failed, Error::Failed(Failure::Unavailable { .. })), "{failed}");
 }

@@ -10,6 +10,7 @@ use fencepost::maintenance::{Found, Task};
 use fencepost::{Names, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ async fn adopt(engine: &Engine) -> Found {
 }
 
 async fn add_one(table: &Table<Account>, id: &str) -> u64 {
-    let decide = |account: &Account| Ok::<_, ()>(Some(Account { balance: account.balance + 1 }));
+    let decide = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
     table.update_with_retry(id, decide).await.expect("a change").value.balance
 }
 
@@ -192,7 +193,7 @@ async fn a_row_that_is_adopted_again_has_another_incarnation() {
 #[tokio::test]
 async fn leases_and_mappings_are_not_adopted() {
     let engine = Engine::with_tables(&[(LEASES, "leaseKey"), ("Mappings", "hostIp")]);
-    let terms = fencepost::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
+    let terms = fencepost::lease::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
     Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms).await.expect("free");
     let mapping = json!({"hostIp": {"S": "10.0.0.1"}, "creationTimestamp": {"N": "1"}, "instanceId": {"S": "i-1"}});
     engine.raw("PutItem", &json!({"TableName": "Mappings", "Item": mapping}));

@@ -8,8 +8,8 @@ use crate::harness::functions::{Functions, MAPPINGS, Mappings};
 use crate::harness::world::{self, ALLOWED, context};
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;
-use fencepost::lambda::{Error, respond_batch};
-use fencepost::{Call, Deadline};
+use fencepost::lambda::respond_batch;
+use fencepost::{Call, Deadline, Source};
 use lambda_runtime::LambdaEvent;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -94,7 +94,7 @@ impl World {
     }
 
     /// What Lambda is answered for a batch.
-    pub async fn invoke(&self, time: Duration, batch: &Value) -> Result<Value, Error> {
+    pub async fn invoke(&self, time: Duration, batch: &Value) -> Result<Value, Source> {
         let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
         let event = LambdaEvent::new(payload, context(time));
         let answer = Box::pin(respond_batch(&self.app.deletes, &functions::delete_mapping::handle, event)).await?;

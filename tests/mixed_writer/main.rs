@@ -14,13 +14,13 @@ mod losing;
 
 use aws_sdk_dynamodb::Client;
 use fastrand::Rng;
-use fencepost::error::{AddError, UpdateError, VersionedUpdateError};
 use fencepost::lambda::{client_from_env, https_client};
-use fencepost::{Add, Failure, Key, Names, Record, Settings, Source, Store, Table};
+use fencepost::{Add, Failure, Key, Names, Record, Settings, Source, Store, Table, UpdateError, VersionError};
 use losing::{Losses, losing};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, stdin};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn unexpected(error: impl std::fmt::Debug) -> Failure {
 }
 
 async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
-    let one_more = |item: &Item| Ok::<_, ()>(Some(item.and(1)));
+    let one_more = |item: &Item| Ok::<_, Infallible>(Some(item.and(1)));
     match items.update_with_retry(&key(id), one_more).await {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) => Err(failure),
@@ -102,9 +102,9 @@ async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
 }
 
 async fn add(items: &Table<Item>, id: &str) -> Result<(), Failure> {
-    match items.add(&key(id), &Add::to("stock", 1)).await {
+    match items.add(&key(id), &Add::to("stock", 1, ..)).await {
         Ok(_) => Ok(()),
-        Err(AddError::Failed(failure)) => Err(failure),
+        Err(UpdateError::Failed(failure)) => Err(failure),
         Err(error) => Err(unexpected(error)),
     }
 }
@@ -161,9 +161,9 @@ async fn tag(items: &Table<Item>) -> Result<serde_json::Value, Source> {
     let seen = items.get(&key).await?.ok_or("there is no item")?;
     println!("{}", json!({"version": seen.version().get(), "stock": seen.value.stock}));
     stdin().read_line(&mut String::new())?;
-    let change = |item: &Item| Ok::<_, ()>(Some(item.and(1000)));
+    let change = |item: &Item| Ok::<_, Infallible>(Some(item.and(1000)));
     Ok(match items.update_at_version(&key, seen.at, change).await {
-        Err(VersionedUpdateError::Conflict(current)) => json!({"answer": "conflict", "stock": current.value.stock}),
+        Err(VersionError::Conflict(current)) => json!({"answer": "conflict", "stock": current.value.stock}),
         Ok(changed) => json!({"answer": "applied", "stock": changed.value.stock}),
         Err(error) => json!({"answer": format!("{error:?}")}),
     })

@@ -3,11 +3,11 @@
 
 use crate::harness::engine::{Engine, store};
 use crate::harness::restore::rows;
-use fencepost::error::{AddError, UpdateError};
-use fencepost::{Add, Failure, Key, Record, Store, Table};
+use fencepost::{Add, Failure, Key, Record, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Rates};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -90,16 +90,16 @@ async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes
     let (store, key, begun, mut told) = (store_on(&db), Key::from(COUNTER), Instant::now(), Told::default());
     while begun.elapsed() < time {
         let table: Table<Counter> = store.table(*name.lock().expect("no panic"));
-        let add_one = |counter: &Counter| Ok::<_, ()>(Some(Counter { count: counter.count + 1 }));
+        let add_one = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
         let failed = match db.network().below(2) {
             0 => match table.update_with_retry(&key, add_one).await {
                 Ok(_) => None,
                 Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("the counter was never deleted: {error}"),
             },
-            _ => match table.add(&key, &Add::to("count", 1)).await {
+            _ => match table.add(&key, &Add::to("count", 1, ..)).await {
                 Ok(_) => None,
-                Err(AddError::Failed(failure)) => Some(failure),
+                Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("the counter was never deleted: {error}"),
             },
         };
@@ -202,7 +202,7 @@ async fn a_change_whose_answer_was_lost_is_unknown_when_its_resend_finds_no_tabl
             *going.lock().expect("no panic") = delete(engine, FIRST);
         });
         let gone = gone.once();
-        let put = |counter: &Counter| Ok::<_, ()>(Some(Counter { count: counter.count + 1 }));
+        let put = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
         let updated = table.update_at_version(&key, at, put).await.expect_err("nobody knows");
         assert!(updated.to_string().starts_with("outcome unknown"), "{updated}");
         assert_eq!((lost.struck(), gone.struck()), (1, 1));

@@ -5,7 +5,8 @@ use crate::harness::events::{Event, load};
 use crate::harness::functions::{CHILDREN, LEASES, Leasing};
 use crate::harness::restore::{Moment, SentWrites};
 use crate::harness::world::World;
-use fencepost::{Failure, LeaseTerms, Record, Table, UpdateError};
+use fencepost::lease::LeaseTerms;
+use fencepost::{Failure, Record, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
@@ -107,7 +108,7 @@ struct Report {
     by: String,
 }
 
-async fn report(table: &Table<Report>, by: &str) -> Result<(), UpdateError<()>> {
+async fn report(table: &Table<Report>, by: &str) -> Result<(), UpdateError> {
     let put = |_: &Report| Ok(Some(Report { by: by.to_owned() }));
     table.update_with_retry("r-1", put).await.map(drop)
 }

@@ -5,12 +5,12 @@ use crate::harness::engine::Engine;
 use crate::harness::functions::LEASES;
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
-use fencepost::error::{CreateError, UpdateError};
-use fencepost::maintenance::{Found, RunError, Task};
-use fencepost::{Failure, Key, Record, Store, Table};
+use fencepost::maintenance::{Found, Task, WrongTable};
+use fencepost::{Error, Exists, Failure, Key, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::time::Duration;
 
 const TABLE: &str = "Notes";
@@ -51,7 +51,7 @@ fn incarnations(engine: &Engine) -> BTreeMap<String, Value> {
 }
 
 /// Runs to the end, whoever answers.
-async fn run(store: &Store) -> Result<Found, RunError> {
+async fn run(store: &Store) -> Result<Found, Error<WrongTable>> {
     let mut run = store.maintain(Task::Restamp, TABLE, &[KEY]);
     while run.next_page().await?.is_some() {}
     Ok(run.so_far())
@@ -100,7 +100,7 @@ async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
     let old = table.get(key).await.expect("an answer").expect("a note");
     run(table.store()).await.expect("a run");
     let table = Store::new(&engine.client()).table::<Note>(TABLE);
-    let put = |_: &Note| Ok::<_, ()>(Some(note("new")));
+    let put = |_: &Note| Ok::<_, Infallible>(Some(note("new")));
     table.update_at_version(key, old.at, put).await.expect_err("stale");
     table.delete_at_version(key, old.at).await.expect_err("stale");
     let new = table.get(key).await.expect("an answer").expect("a note");
@@ -161,11 +161,14 @@ async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong
         });
         Store::new(&client).table::<Note>(TABLE)
     };
-    let put = |_: &Note| Ok::<_, ()>(Some(note("new")));
+    let put = |_: &Note| Ok::<_, Infallible>(Some(note("new")));
     let updated = restamped_after_its_first_write("n-1").update_with_retry("n-1", put).await;
     assert!(matches!(&updated, Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown()), "{updated:?}");
     let created = restamped_after_its_first_write("n-2").create("n-2", &note("mine")).await;
-    assert!(matches!(created, Err(CreateError::Exists(_))), "it was applied, and its caller is told that it was not");
+    assert!(
+        matches!(created, Err(Error::Refused(Exists(_)))),
+        "it was applied, and its caller is told that it was not"
+    );
     assert_eq!(table.get("n-2").await.expect("an answer").expect("a note").value, note("mine"));
 }
 
@@ -199,14 +202,14 @@ async fn a_run_that_ended_early_is_made_again() {
         }
     });
     let failed = run(&Store::new(&denied)).await.expect_err("denied");
-    assert!(matches!(failed, RunError::Failed(Failure::Rejected { .. })), "{failed:?}");
+    assert!(matches!(failed, Error::Failed(Failure::Rejected { .. })), "{failed:?}");
     assert_eq!(counted(run(table.store()).await.expect("a run")), (4, 1, 1, 0));
 }
 
 #[tokio::test]
 async fn a_table_of_leases_is_refused_with_what_to_do_instead() {
     let engine = Engine::with_tables(&[(LEASES, "leaseKey")]);
-    let terms = fencepost::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
+    let terms = fencepost::lease::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
     Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms).await.expect("free");
     let before = rows(&engine, LEASES);
     for write in [false, true] {

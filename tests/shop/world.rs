@@ -4,7 +4,7 @@ use crate::harness::answers::Answer;
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{self, Functions};
 use crate::harness::world::World;
-use fencepost::idempotency::derived_id;
+use fencepost::derived_id;
 use serde_json::{Value, json};
 
 /// The tables of both functions, each with its key.

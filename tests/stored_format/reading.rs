@@ -6,6 +6,7 @@ use crate::harness::events::load;
 use fencepost::{Failure, UpdateError};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 /// The recorded rows, and today's build on them.
 struct Morning {
@@ -185,7 +186,7 @@ async fn leases(morning: &mut Morning) {
         morning.is_as_it_was("Children", &id);
     }
     let token = token_of(&morning.rows, "held");
-    let next = |task: &Task| Ok::<_, ()>(Some(Task { step: task.step + 1 }));
+    let next = |task: &Task| Ok::<_, Infallible>(Some(Task { step: task.step + 1 }));
     for id in ["guarded", "done"] {
         let key = id;
         let late = morning.scene.tasks(token - 1).update_with_retry(key, next).await;

@@ -5,8 +5,7 @@ use crate::watched::WatchedTable;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::json::from_attribute;
 use fencepost::maintenance::explain;
-use fencepost::timestamp::Timestamp;
-use fencepost::{Attributes, Settings};
+use fencepost::{Attributes, Settings, Timestamp};
 use serde_json::{Map, Value, json};
 
 /// A row, and when it was first seen as it is.

@@ -7,7 +7,7 @@ use crate::tables::{Count, Seen};
 use crate::watched::WatchedTable;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use fencepost::timestamp::Timestamp;
+use fencepost::Timestamp;
 use futures_util::stream::{Stream, unfold};
 use serde_json::{Value, json};
 use std::convert::Infallible;

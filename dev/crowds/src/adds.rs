@@ -191,7 +191,7 @@ impl<const R: u64> Scene<R> {
 
 /// Adds one. Returns whether that was acknowledged.
 async fn add<const R: u64>(table: &Table<Hot<R>>) -> bool {
-    table.add("one", &Add::to("count", 1)).await.is_ok()
+    table.add("one", &Add::to("count", 1, ..)).await.is_ok()
 }
 
 fn block_on<A>(work: impl Future<Output = A>) -> A {

@@ -6,7 +6,8 @@
 
 use crate::table::LEASES;
 use crate::wire::{Loss, Wire};
-use fencepost::{Clock, Lease, LeaseTerms, Leases, Rng, Store};
+use fencepost::lease::{Lease, LeaseTerms, Leases};
+use fencepost::{Clock, Rng, Store};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -156,7 +157,7 @@ pub fn succession(hop: Duration, seed: u64) -> Succession {
         let died = Instant::now();
         let looks = world.leases();
         let stored = looks.get(KEY).await.expect("an answer").expect("a lease");
-        let until = fencepost::timestamp::Timestamp::from_epoch_millis(stored.expires_at).expect("a moment");
+        let until = fencepost::Timestamp::from_epoch_millis(stored.expires_at).expect("a moment");
         let free = Instant::now() + looks.free_in(until);
         let next = waiting.await.expect("no panic");
         Succession { after_death: next - died, after_free: next.saturating_duration_since(free) }

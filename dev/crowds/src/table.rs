@@ -4,6 +4,7 @@ use dynoxide::Database;
 use fencepost::{Call, Deadline, Record, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::convert::Infallible;
 use std::time::Duration;
 
 /// The name of the table.
@@ -74,6 +75,6 @@ pub async fn raise(table: &Table<Counter>, id: &str) -> bool {
 
 /// Raises the counter by one in this call. Returns whether that was acknowledged.
 pub async fn raise_in(table: &Table<Counter>, id: &str, call: &Call) -> bool {
-    let decide = |counter: &Counter| Ok::<_, ()>(Some(Counter { count: counter.count + 1 }));
+    let decide = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
     table.in_call(call).update_with_retry(id, decide).await.is_ok()
 }

@@ -6,8 +6,8 @@ use crate::json;
 use crate::say::{row_as_json, row_as_text, rows, summary, summary_as_json};
 use crate::state::State;
 use crate::table::Table;
-use fencepost::Store;
-use fencepost::maintenance::{Explained, Found, Position, Run, RunError, Task, explain};
+use fencepost::maintenance::{Explained, Found, Position, Run, Task, WrongTable, explain};
+use fencepost::{Error, Store};
 use std::io::Write;
 
 /// Explains one row.
@@ -98,15 +98,17 @@ fn say_row(row: &Explained, as_json: bool, out: &mut impl Write) -> Result<(), F
     Ok(())
 }
 
-fn ended_early(options: &Whole, run: &Run, error: &RunError) -> Failure {
+fn ended_early(options: &Whole, run: &Run, error: &Error<WrongTable>) -> Failure {
     let Whole { target, task, state, .. } = options;
     let table = &target.table;
     match (error, task) {
-        (RunError::Leases, Task::Restamp) => Failure::new(format!(
+        (Error::Refused(WrongTable::Leases), Task::Restamp) => Failure::new(format!(
             "{table} has leases, and a restored token would be given out twice: start with an empty table instead."
         )),
-        (RunError::Leases, _) => Failure::new(format!("{table} has leases, which have no version: leave it as it is.")),
-        (RunError::Mappings, _) => Failure::new(format!(
+        (Error::Refused(WrongTable::Leases), _) => {
+            Failure::new(format!("{table} has leases, which have no version: leave it as it is."))
+        }
+        (Error::Refused(WrongTable::Mappings), _) => Failure::new(format!(
             "{table} has rows of which the newest instance wins. They have no version: leave it as it is."
         )),
         _ => {

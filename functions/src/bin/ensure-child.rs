@@ -1,10 +1,11 @@
 //! The Lambda function `ensure-child`: wiring only.
 
-use fencepost::lambda::{Error, serve};
+use fencepost::Source;
+use fencepost::lambda::serve;
 use functions::ensure_child;
 use functions::function::PROCESS;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Source> {
     serve(|store| Ok(ensure_child::App::from_env(store, PROCESS)?.into_router())).await
 }

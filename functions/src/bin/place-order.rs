@@ -1,10 +1,11 @@
 //! The Lambda function `place-order`: wiring only.
 
-use fencepost::lambda::{Error, serve};
+use fencepost::Source;
+use fencepost::lambda::serve;
 use functions::function::PROCESS;
 use functions::place_order;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Source> {
     serve(|store| Ok(place_order::App::from_env(store, PROCESS)?.into_router())).await
 }

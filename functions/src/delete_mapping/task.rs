@@ -1,8 +1,8 @@
 //! The task in a message, and the folding of tasks for one address. No I/O.
 
+use fencepost::Timestamp;
 use fencepost::http::{Fields, Ip, Problem};
 use fencepost::lww::OrderKey;
-use fencepost::timestamp::Timestamp;
 use std::collections::BTreeMap;
 
 /// One message: delete this instance and all older ones behind this address.

@@ -2,8 +2,7 @@
 
 use fencepost::http::{Problem, Resource};
 use fencepost::json::{Decimal, MAX_VALUES, Object, value_of};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Add, Attributes, Diff, ItemVersion, Number, Record, Settings, Source};
+use fencepost::{Add, Attributes, Bounds, Diff, ItemVersion, Number, Record, Settings, Source, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -230,7 +229,7 @@ pub fn adjustment_as_add(adjustment: &Adjustment, now: Timestamp) -> Option<Add>
     let before = |limit: &Decimal| limit.minus(by).to_decimal().ok();
     let low = before(min.as_ref().map_or(&smallest, |min| min.max(&smallest)))?;
     let high = before(max.as_ref().map_or(&largest, |max| max.min(&largest)))?;
-    let add = Add::to(["state", attribute.as_str()], by).from_between(&Number::from(&low), &Number::from(&high));
+    let add = Add::to(["state", attribute.as_str()], by, Bounds::before(&Number::from(&low), &Number::from(&high)));
     Some(add.only_without(WIDE_NUMBERS).set("updatedAt", &now))
 }
 

@@ -11,9 +11,8 @@ use crate::function::{
 };
 use axum::Router;
 use device::{Device, adjustment_as_add, decide_adjust, decide_config, decide_patch, decide_status};
-use fencepost::http::{AddPlan, Items, Problem, Request, Response};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Call, Idempotency, Source, Store, Table};
+use fencepost::http::{Items, Problem, Request, Response};
+use fencepost::{Call, Idempotency, Source, Store, Table, Timestamp};
 use requests::{parse_adjustment, parse_device, parse_status, payload_of_adjustment, payload_of_device};
 use std::time::Duration;
 
@@ -105,37 +104,36 @@ const ROUTES: &Routes<Route> = &[
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
     let id = request.id("deviceId")?;
+    let devices = app.devices.in_call(call);
     match operation {
         Route::Create => {
             let device = parse_device(request, app.now())?;
             let create = request.create_request(&payload_of_device(&device))?;
-            app.devices.create(&id, &device, &create, call).await
+            devices.create(&id, &device, &create).await
         }
-        Route::Get => app.devices.get(&id, &request.read_preconditions()?, call).await,
-        Route::Delete => app.devices.delete(&id, request.delete_request()?, call).await,
+        Route::Get => devices.get(&id, &request.read_preconditions()?).await,
+        Route::Delete => devices.delete(&id, request.delete_request()?).await,
         Route::PatchState => {
             let patch = request.merge_patch()?;
             let change = request.change_request(&patch)?;
-            app.devices.change(&id, &change, call, |device| decide_patch(device, &patch, app.now())).await
+            devices.change(&id, &change, |device| decide_patch(device, &patch, app.now())).await
         }
         Route::Adjust => {
             let adjustment = parse_adjustment(request)?;
             let change = request.change_request(&payload_of_adjustment(&adjustment))?;
-            let add = adjustment_as_add(&adjustment, app.now()).map_or(AddPlan::Decide, AddPlan::Add);
-            app.devices
-                .add_or_change(&id, &change, call, add, |device| decide_adjust(device, &adjustment, app.now()))
-                .await
+            let add = adjustment_as_add(&adjustment, app.now());
+            devices.add_or_change(&id, &change, add, |device| decide_adjust(device, &adjustment, app.now())).await
         }
         Route::SetStatus => {
             let status = parse_status(request)?;
             let change = request.change_request(&status)?;
-            app.devices.change(&id, &change, call, |device| decide_status(device, status, app.now())).await
+            devices.change(&id, &change, |device| decide_status(device, status, app.now())).await
         }
         Route::SetConfig => {
             let config = request.object()?;
             let change = request.change_request(&config)?;
             let interval = app.config_min_interval;
-            app.devices.change(&id, &change, call, |device| decide_config(device, &config, interval, app.now())).await
+            devices.change(&id, &change, |device| decide_config(device, &config, interval, app.now())).await
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
 use crate::device_state::device::{Adjustment, Device, OnLimit, Status};
+use fencepost::Timestamp;
 use fencepost::http::{Fields, Problem, Request};
 use fencepost::json::{Object, value_of};
-use fencepost::timestamp::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 

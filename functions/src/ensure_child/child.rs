@@ -1,10 +1,8 @@
 //! A child and its pure rules.
 
 use fencepost::http::{Problem, Resource};
-use fencepost::idempotency::derived_id;
 use fencepost::json::Object;
-use fencepost::timestamp::Timestamp;
-use fencepost::{Attributes, ItemVersion, Record, Source, Versioned};
+use fencepost::{Attributes, ItemVersion, Record, Source, Timestamp, Versioned, derived_id};
 use serde::{Deserialize, Serialize};
 
 /// The value of one child. Its id is the key, and it never changes.

@@ -12,11 +12,9 @@ use crate::function::{
 };
 use axum::Router;
 use child::{Child, child_id, same_spec};
-use fencepost::error::TransactError;
 use fencepost::http::{Items, Problem, Request, Response};
-use fencepost::{
-    Call, CreateError, Failure, FencingToken, Leases, Plan, Reads, Source, Store, Table, Transactions, Versioned,
-};
+use fencepost::lease::Leases;
+use fencepost::{Call, Error, Exists, Failure, FencingToken, Reads, Source, Store, Table, Transactions, Versioned};
 use requests::{Held, parse_uid, parse_wanted};
 
 /// The function.
@@ -94,7 +92,8 @@ pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call)
         }
         Route::Get => {
             let preconditions = request.read_preconditions()?;
-            app.children.get(&child_id(parent.as_str(), parse_uid(request)?.as_str()), &preconditions, call).await
+            let id = child_id(parent.as_str(), parse_uid(request)?.as_str());
+            app.children.in_call(call).get(&id, &preconditions).await
         }
     }
 }
@@ -131,8 +130,8 @@ async fn ensure(
 async fn create(app: &App, id: &str, child: &Child, call: &Call) -> Result<Ensured, Failure> {
     match app.children.table().in_call(call).create(id, child).await {
         Ok(created) => Ok(Ensured::Created(created)),
-        Err(CreateError::Exists(there)) => Ok(Ensured::Existing(*there)),
-        Err(CreateError::Failed(failure)) => Err(failure),
+        Err(Error::Refused(Exists(there))) => Ok(Ensured::Existing(*there)),
+        Err(Error::Failed(failure)) => Err(failure),
     }
 }
 
@@ -151,20 +150,19 @@ async fn create_under(
     let transactions = app.transactions.in_call(call);
     let ensured = transactions.transact_with_retry(reads, |attempt| {
         if let Some(there) = attempt.get(item)? {
-            return Ok(Plan::<_, Failure>::Keep(Ensured::Existing(there)));
+            return Ok(Ensured::Existing(there));
         }
         attempt.require(lease)?;
         let at = attempt.put_if_absent(item, child)?;
-        Ok(Plan::Commit(Ensured::Created(Versioned { value: child.clone(), at })))
+        Ok(Ensured::Created(Versioned { value: child.clone(), at }))
     });
-    match ensured.await {
-        Ok(ensured) => Ok(ensured),
+    match ensured.await.map_err(Failure::from) {
         // The child and the lease are not looked at in one moment. The child may exist by now, and it answers before
         // the fence does.
-        Err(TransactError::Failed(Failure::Fenced)) => {
+        Err(Failure::Fenced) => {
             let there = app.children.table().in_call(call).get(id).await?;
             there.map(Ensured::Existing).ok_or(Failure::Fenced)
         }
-        Err(TransactError::Refused(failure) | TransactError::Failed(failure)) => Err(failure),
+        ensured => ensured,
     }
 }

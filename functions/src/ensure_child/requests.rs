@@ -1,10 +1,9 @@
 //! Parses bodies and queries to typed requests. All 400s about them come from here.
 
 use crate::ensure_child::child::Child;
-use fencepost::FencingToken;
 use fencepost::http::{Id, Problem, Request};
 use fencepost::json::Object;
-use fencepost::timestamp::Timestamp;
+use fencepost::{FencingToken, Timestamp};
 
 /// The child that a parent must have.
 #[derive(Clone, PartialEq, Debug)]

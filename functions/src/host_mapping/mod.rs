@@ -11,9 +11,8 @@ use crate::function::{Environment, Event, Function, Routes, listed, reads, refus
 use crate::mapping::{MAPPINGS_TABLE, Mapping};
 use axum::Router;
 use fencepost::http::{Ip, Preconditions, Problem, Request, Response};
-use fencepost::lww::{OrderKey, Registration};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Call, Key, LwwTable, Source, Store};
+use fencepost::lww::{LwwTable, OrderKey, Registration};
+use fencepost::{Call, Key, Source, Store, Timestamp};
 use requests::{parse_deletion, parse_mapping};
 use shown::{MappingTag, order_key_to_json, to_json};
 

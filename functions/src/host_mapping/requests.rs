@@ -1,9 +1,9 @@
 //! Parses bodies and queries to typed requests. All 400s about them come from here.
 
 use crate::mapping::Mapping;
+use fencepost::Timestamp;
 use fencepost::http::{Problem, Request};
 use fencepost::lww::OrderKey;
-use fencepost::timestamp::Timestamp;
 
 /// Parses the mapping in `{cellId, instanceId, creationTimestamp}`.
 ///

@@ -2,9 +2,8 @@
 
 use crate::mapping::Mapping;
 use fencepost::http::{Ip, Validator};
-use fencepost::idempotency::derived_id;
 use fencepost::lww::OrderKey;
-use fencepost::timestamp::Timestamp;
+use fencepost::{Timestamp, derived_id};
 use serde_json::{Value, json};
 
 impl Mapping {

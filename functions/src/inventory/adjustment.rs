@@ -1,9 +1,8 @@
 //! The adjustment of a product, its pure decision, and the product as clients see it. Time is an argument.
 
 use crate::product::{MAX_STOCK, Product};
-use fencepost::ItemVersion;
 use fencepost::http::{Id, Problem, Resource};
-use fencepost::timestamp::Timestamp;
+use fencepost::{ItemVersion, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 

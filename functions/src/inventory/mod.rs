@@ -11,9 +11,8 @@ use crate::function::{
 use crate::product::{PRODUCTS_TABLE, Product};
 use adjustment::decide_adjust;
 use axum::Router;
-use fencepost::http::{AddPlan, Items, Problem, Request, Response};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Call, Idempotency, Source, Store, Table};
+use fencepost::http::{Items, Problem, Request, Response};
+use fencepost::{Call, Idempotency, Source, Store, Table, Timestamp};
 use requests::{parse_adjustment, parse_product};
 use serde_json::json;
 
@@ -84,22 +83,22 @@ const ROUTES: &Routes<Route> = &[
 /// Returns a [`Problem`] for every response that is not a success.
 pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
     let id = request.id("productId")?;
+    let products = app.products.in_call(call);
     match operation {
         Route::Create => {
             // A second creation gets a 409, so a key would add nothing. `device-state` honours one.
             let create = request.unkeyed_create_request()?;
             let product = parse_product(request, app.now())?;
-            app.products.create(&id, &product, &create, call).await
+            products.create(&id, &product, &create).await
         }
-        Route::Get => app.products.get(&id, &request.read_preconditions()?, call).await,
+        Route::Get => products.get(&id, &request.read_preconditions()?).await,
         Route::Adjust => {
             let by = parse_adjustment(request)?;
             let change = request.change_request(&json!({ "by": by }))?;
             let decide =
                 |product: &Product| decide_adjust(product, by, app.now()).map_err(|refusal| refusal.problem(&id));
             let add = |product: &Product| product.add(by, app.now());
-            let plan = if by == 0 { AddPlan::Decide } else { AddPlan::FromItem(&add) };
-            app.products.add_or_change(&id, &change, call, plan, decide).await
+            products.add_from_item_or_change(&id, &change, (by != 0).then_some(add), decide).await
         }
     }
 }

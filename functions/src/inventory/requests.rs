@@ -1,8 +1,8 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
 use crate::product::{MAX_STOCK, Product, new_product};
+use fencepost::Timestamp;
 use fencepost::http::{Problem, Request};
-use fencepost::timestamp::Timestamp;
 
 /// Parses the new product in `{stock, lowStockAt?=0}`. It is created at `now`.
 ///

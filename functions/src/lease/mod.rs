@@ -10,9 +10,8 @@ use crate::function::{
 };
 use axum::Router;
 use fencepost::http::{Id, IfMatch, Preconditions, Problem, Request, Response};
-use fencepost::lease::{AcquireError, Acquired, LeaseError, LeaseVersion};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Call, IdempotencyClaim, Lease, LeaseTerms, Leases, Source, Store};
+use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseLost, LeaseTerms, LeaseVersion, Leases, NotHeldAt};
+use fencepost::{Call, Error, IdempotencyClaim, IdempotencyError, Source, Store, Timestamp};
 use requests::{Wanted, parse_acquire, parse_release, parse_renewal};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -119,24 +118,31 @@ async fn acquire(
     call: &Call,
 ) -> Result<Response, Problem> {
     let (leases, holder) = (app.leases.in_call(call), wanted.holder.as_str());
+    let held = |LeaseHeld { holder, until }| {
+        Problem::refused("lease_held", "another holder has this lease; it may be free when its time is over")
+            .with("holder", holder)
+            .with("until", until.to_string())
+            .retry_after(leases.free_in(until))
+    };
     let acquired = match claim {
-        None => leases.acquire(key.as_str(), holder, wanted.terms).await.map(Acquired::New),
-        Some(claim) => leases.acquire_once(key.as_str(), holder, wanted.terms, claim).await,
+        None => {
+            leases.acquire(key.as_str(), holder, wanted.terms).await.map(Acquired::New).map_err(|error| match error {
+                Error::Refused(reason) => held(reason),
+                Error::Failed(failure) => failure.into(),
+            })
+        }
+        Some(claim) => {
+            leases.acquire_once(key.as_str(), holder, wanted.terms, claim).await.map_err(|error| match error {
+                IdempotencyError::KeyReused => Problem::key_reused(),
+                IdempotencyError::Refused(reason) => held(reason),
+                IdempotencyError::Failed(failure) => Problem::from_keyed(failure),
+            })
+        }
     };
     let shown = |lease: &Lease| Response::created(format!("/leases/{key}"), lease.at(), &lease_to_json(key, lease));
-    match acquired {
-        Ok(Acquired::New(lease)) => Ok(shown(&lease)),
-        Ok(Acquired::Replayed(lease)) => Ok(shown(&lease).replayed()),
-        Err(AcquireError::Held { holder, until }) => {
-            Err(Problem::refused("lease_held", "another holder has this lease; it may be free when its time is over")
-                .with("holder", holder)
-                .with("until", until.to_string())
-                .retry_after(leases.free_in(until)))
-        }
-        Err(AcquireError::KeyReused) => Err(Problem::key_reused()),
-        Err(AcquireError::Failed(failure)) if claim.is_some() => Err(Problem::from_keyed(failure)),
-        Err(AcquireError::Failed(failure)) => Err(failure.into()),
-        Err(other) => Err(Problem::internal(other)),
+    match acquired? {
+        Acquired::New(lease) => Ok(shown(&lease)),
+        Acquired::Replayed(lease) => Ok(shown(&lease).replayed()),
     }
 }
 
@@ -194,7 +200,11 @@ async fn renewals(
         IfMatch::Tag(at) if at.token == token => Ok(Some(at.renewals)),
         IfMatch::Tag(_) => {
             let stored = app.leases.in_call(call).stored(key.as_str()).await?.ok_or_else(not_found)?;
-            Err(problem(if stored.token == token { LeaseError::Conflict(stored) } else { LeaseError::Fenced }))
+            Err(refused(if stored.token == token {
+                NotHeldAt::Conflict(stored)
+            } else {
+                NotHeldAt::Lost(LeaseLost::Fenced)
+            }))
         }
     }
 }
@@ -214,15 +224,20 @@ fn to_json(key: &Id, holder: &str, at: LeaseVersion, expires_at: Option<Timestam
     })
 }
 
-fn problem(error: LeaseError) -> Problem {
+fn problem(error: Error<NotHeldAt>) -> Problem {
     match error {
-        LeaseError::NotFound => not_found(),
-        LeaseError::Fenced => {
+        Error::Refused(reason) => refused(reason),
+        Error::Failed(failure) => failure.into(),
+    }
+}
+
+fn refused(reason: NotHeldAt) -> Problem {
+    match reason {
+        NotHeldAt::Lost(LeaseLost::NotFound) => not_found(),
+        NotHeldAt::Lost(LeaseLost::Fenced) => {
             Problem::refused("fenced", "the lease is not held under this token; acquire it anew before anything else")
         }
-        LeaseError::Conflict(stored) => Problem::version_conflict(stored.at()),
-        LeaseError::Failed(failure) => failure.into(),
-        other => Problem::internal(other),
+        NotHeldAt::Conflict(stored) => Problem::version_conflict(stored.at()),
     }
 }
 

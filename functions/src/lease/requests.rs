@@ -1,7 +1,8 @@
 //! Parses bodies and queries to typed requests. All 400s about them come from here.
 
+use fencepost::FencingToken;
 use fencepost::http::{Fields, Id, Problem, Request};
-use fencepost::{FencingToken, LeaseTerms};
+use fencepost::lease::LeaseTerms;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 

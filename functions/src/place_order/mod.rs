@@ -10,12 +10,11 @@ use crate::function::{
 };
 use crate::product::{PRODUCTS_TABLE, Product};
 use axum::Router;
-use fencepost::error::TransactError;
 use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response};
-use fencepost::idempotency::derived_id;
-use fencepost::timestamp::Timestamp;
-use fencepost::transact::{Attempt, Item, Plan, Reads, Transactions};
-use fencepost::{Call, Failure, ItemVersion, Source, Store, Table, Version, Versioned};
+use fencepost::{
+    Attempt, Call, Error, Failure, Item, ItemVersion, Reads, Source, Store, Table, Timestamp, Transactions, Version,
+    Versioned, derived_id,
+};
 use order::{ByUser, Effect, Line, Order, Placement, decide_cancel, decide_place};
 use requests::{Listing, parse_cancellation, parse_listing, parse_placement};
 
@@ -119,7 +118,7 @@ pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call)
         Route::List => list(app, &parse_listing(request)?, call).await,
         Route::Get => {
             let id = request.id("orderId")?;
-            app.orders.get(&id, &request.read_preconditions()?, call).await
+            app.orders.in_call(call).get(&id, &request.read_preconditions()?).await
         }
         Route::Cancel => {
             let id = request.id("orderId")?;
@@ -133,7 +132,7 @@ pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call)
 
 /// Lists the orders of a user, newest first. The index may lag behind the orders by some seconds.
 async fn list(app: &App, listing: &Listing, call: &Call) -> Result<Response, Problem> {
-    let orders = app.orders.table().in_call(call).query_index::<ByUser>(listing.user_id.as_str());
+    let orders = app.orders.table().in_call(call).query_index(ByUser, listing.user_id.as_str());
     let query = orders.descending().limit(listing.limit).after(listing.cursor.as_deref());
     Items::list("orders", query).await
 }
@@ -146,29 +145,26 @@ async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Resul
     let transactions = app.transactions.in_call(call);
     let placed = transactions.transact_with_retry(reads, |attempt| {
         if let Some(stored) = attempt.get(order)? {
-            return Ok(answer_again(id, &stored, placement).map_or_else(Plan::Refuse, Plan::Keep));
+            return answer_again(id, &stored, placement).map_err(Error::Refused);
         }
-        Ok(match decide_place(placement, &values(attempt, &products)?, app.now()) {
-            Ok(effect) => {
-                add_all(attempt, &products, &effect.products)?;
-                let version = attempt.version_after_put(order);
-                let placed_version = (version != FIRST).then_some(version.get());
-                let value = Order { placed_version, ..effect.order };
-                let at = attempt.put_if_absent(order, &value)?;
-                Plan::Commit(Items::created(id, &Versioned { value, at }))
-            }
-            Err(refusal) => Plan::Refuse(refusal.into()),
-        })
+        let decided = decide_place(placement, &values(attempt, &products)?, app.now());
+        let effect = decided.map_err(|refusal| Error::Refused(refusal.into()))?;
+        add_all(attempt, &products, &effect.products)?;
+        let version = attempt.version_after_put(order);
+        let placed_version = (version != FIRST).then_some(version.get());
+        let value = Order { placed_version, ..effect.order };
+        let at = attempt.put_if_absent(order, &value)?;
+        Ok(Items::created(id, &Versioned { value, at }))
     });
     match placed.await {
         Ok(response) => Ok(response),
         // The order was not read. A copy of this request may have placed it before the stock was read. If there is no
         // order now, there was none then.
-        Err(TransactError::Refused(problem)) => match app.order(id, call).await.map_err(Problem::from_keyed)? {
+        Err(Error::Refused(problem)) => match app.order(id, call).await.map_err(Problem::from_keyed)? {
             Some(stored) => answer_again(id, &stored, placement),
             None => Err(problem),
         },
-        Err(TransactError::Failed(failure)) => Err(Problem::from_keyed(failure)),
+        Err(Error::Failed(failure)) => Err(Problem::from_keyed(failure)),
     }
 }
 
@@ -196,28 +192,23 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
     let products = app.products_of(&seen.value.lines, &mut reads);
     let transactions = app.transactions.in_call(call);
     let cancelled = transactions.transact_with_retry(reads, |attempt| {
-        let Some(current) = attempt.get(order)? else { return Ok(Plan::Refuse(Order::not_found())) };
-        if let Err(conflict) = if_match.check(current.at) {
-            return Ok(Plan::Refuse(conflict));
-        }
-        Ok(match decide_cancel(&current.value, &values(attempt, &products)?, app.now()) {
-            Ok(Some(Effect { order: next, products: changed })) => {
-                add_all(attempt, &products, &changed)?;
-                let at = attempt.update_at(order, &next)?;
-                Plan::Commit(Items::ok(id, &Versioned { value: next, at }))
-            }
-            Ok(None) => Plan::Keep(Items::ok(id, &current)),
-            Err(refusal) => Plan::Refuse(refusal.into()),
-        })
+        let current = attempt.get(order)?.ok_or_else(|| Error::Refused(Order::not_found()))?;
+        if_match.check(current.at).map_err(Error::Refused)?;
+        let decided = decide_cancel(&current.value, &values(attempt, &products)?, app.now());
+        let decided = decided.map_err(|refusal| Error::Refused(refusal.into()))?;
+        let Some(Effect { order: next, products: changed }) = decided else { return Ok(Items::ok(id, &current)) };
+        add_all(attempt, &products, &changed)?;
+        let at = attempt.update_at(order, &next)?;
+        Ok(Items::ok(id, &Versioned { value: next, at }))
     });
     match cancelled.await {
         Ok(response) => Ok(response),
         // As in `place`, another cancellation may have come between the reads.
-        Err(TransactError::Refused(problem)) => {
+        Err(Error::Refused(problem)) => {
             let now = app.order(id, call).await?.ok_or_else(Order::not_found)?;
             cancelled_already(id, &now, if_match)?.ok_or(problem)
         }
-        Err(TransactError::Failed(failure)) => Err(failure.into()),
+        Err(Error::Failed(failure)) => Err(failure.into()),
     }
 }
 

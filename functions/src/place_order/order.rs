@@ -2,8 +2,7 @@
 
 use crate::product::{MAX_STOCK, Product};
 use fencepost::http::{Problem, Resource};
-use fencepost::timestamp::Timestamp;
-use fencepost::{Index, ItemVersion, Record};
+use fencepost::{Index, ItemVersion, Record, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -52,7 +51,7 @@ pub enum Status {
 
 /// The orders of a user by the time at which they were placed. Both attributes never change.
 #[derive(Debug)]
-pub enum ByUser {}
+pub struct ByUser;
 
 impl Index for ByUser {
     type Record = Order;

@@ -99,11 +99,13 @@ impl World {
     fn receive(&self) -> String {
         let mut queue = self.queue.lock().expect("no panic");
         let visible = queue.iter_mut().filter(|(_, stored)| !stored.hidden).take(10);
-        let messages = visible.map(|(id, stored)| {
-            (stored.hidden, stored.received) = (true, stored.received + 1);
-            json!({"MessageId": id, "ReceiptHandle": id, "Body": stored.body})
-        });
-        json!({"Messages": messages.collect::<Vec<_>>()}).to_string()
+        let messages: Vec<_> = visible
+            .map(|(id, stored)| {
+                (stored.hidden, stored.received) = (true, stored.received + 1);
+                json!({"MessageId": id, "ReceiptHandle": id, "Body": stored.body})
+            })
+            .collect();
+        json!({"Messages": messages}).to_string()
     }
 
     fn delete(&self, request: &Value) -> String {
@@ -285,7 +287,7 @@ async fn a_consumer_that_is_asked_to_stop_handles_what_it_has_received() {
     for number in 0..25 {
         world.send(&format!("m-{number}"), &payment_of(&format!("p-{number}"), 1));
     }
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let (stop, stopped): (tokio::sync::oneshot::Sender<()>, _) = tokio::sync::oneshot::channel();
     // Asks the consumer to stop as soon as the first batch has been received.
     let watch = async {
         while world.queue.lock().expect("no panic").iter().all(|(_, stored)| stored.received == 0) {

@@ -11,7 +11,7 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::{Clock, Record, Rng, Store, UpdateError};
+use fencepost::{Clock, Record, Rng, Store, Table, UpdateError};
 use fencepost_test::{Changes, Contradiction, Dynamo};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -55,8 +55,10 @@ fn store(db: &Dynamo) -> Store {
 
 /// Adds one with `Table`. `false` if nothing says whether it was added.
 async fn increment_with_table(store: &Store, id: &str) -> bool {
-    let decide = |counter: &Counter| Ok::<_, ()>(Some(Counter { n: counter.n + 1 }));
-    match store.table::<Counter>(TABLE).update_with_retry(id, decide).await {
+    let counters: Table<Counter> = store.table(TABLE);
+    let added: Result<_, UpdateError> =
+        counters.update_with_retry(id, |counter| Ok(Some(Counter { n: counter.n + 1 }))).await;
+    match added {
         Ok(_) => true,
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => false,
         Err(other) => panic!("{other}"),
@@ -66,7 +68,8 @@ async fn increment_with_table(store: &Store, id: &str) -> bool {
 /// The counter `a` at 0, and the loss of one answer to a write.
 async fn scene(db: &Dynamo) {
     db.create_table(TABLE, "id");
-    store(db).table::<Counter>(TABLE).create("table", &Counter { n: 0 }).await.expect("a free key");
+    let counters: Table<Counter> = store(db).table(TABLE);
+    counters.create("table", &Counter { n: 0 }).await.expect("a free key");
     db.put(TABLE, &json!({"id": {"S": "loop"}, "n": {"N": "0"}, "version": {"N": "1"}}));
     db.lose_answer().of("UpdateItem").about("loop").once();
     db.lose_answer().of("UpdateItem").about("table").once();

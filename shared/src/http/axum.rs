@@ -3,7 +3,7 @@
 
 use super::preconditions::{IfMatch, Preconditions};
 use super::problem::Problem;
-use super::request::{Id, Ip, MAX_BODY, Query, Request};
+use super::request::{Id, Ip, MAX_BODY, QueryString, Request};
 use super::response::Response;
 use super::validator::Validator;
 use crate::call::Call;
@@ -211,12 +211,12 @@ impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     }
 }
 
-/// The parameters of the query. Call [`Query::only`] to refuse those that the route does not know.
-impl<S: Sync> FromRequestParts<S> for Query {
+/// The parameters of the query. Call [`QueryString::only`] to refuse those that the route does not know.
+impl<S: Sync> FromRequestParts<S> for QueryString {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Query::of(&Request::from_http(parts, b"", "")))
+        Ok(QueryString::of(&Request::from_http(parts, b"", "")))
     }
 }
 
@@ -317,7 +317,7 @@ mod tests {
         parts.headers.insert("idempotency-key", http::HeaderValue::from_static("a b"));
         let key = IdempotencyKey::from_request_parts(&mut parts, state).await;
         assert_eq!(key.expect_err("refused").code(), "invalid_idempotency_key");
-        let query = Query::from_request_parts(&mut parts, state).await.expect("a query");
+        let query = QueryString::from_request_parts(&mut parts, state).await.expect("a query");
         assert_eq!(query.optional_text("b"), Some("1,2"));
         assert_eq!(query.only(&["a"]).expect_err("refused").code(), "unknown_parameter");
         assert_eq!(Id::from_request_parts(&mut parts, state).await.expect_err("no route").code(), "internal");

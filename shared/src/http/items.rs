@@ -5,11 +5,11 @@ use super::problem::Problem;
 use super::request::Request;
 use super::response::Response;
 use crate::call::Call;
-use crate::error::{CreateError, DeleteError, Failure, IdempotencyError, UpdateError, VersionedUpdateError};
+use crate::error::{Error, IdempotencyError, UpdateError, VersionError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
-use crate::table::{Add, Key, Query, Record, Table};
+use crate::table::{Add, Exists, Key, Query, Record, Table};
 use crate::timestamp::Timestamp;
-use crate::transact::{Plan, Reads};
+use crate::transact::Reads;
 use crate::version::{ItemVersion, Versioned};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -49,10 +49,8 @@ pub struct Items<T> {
 /// A decision about an item that may be absent.
 type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Result<Option<T>, Problem> + Sync + 'a;
 
-/// How a change of numbers is made: see [`Items::add_or_change`].
-pub enum AddPlan<'a, T> {
-    /// By the decision alone.
-    Decide,
+/// How a change of numbers is made.
+enum AddPlan<'a, T> {
     /// By this add.
     Add(Add),
     /// By an add that follows from the item, as it was seen last.
@@ -136,6 +134,14 @@ impl<T: Resource> Items<T> {
         Items { idempotency: Some(idempotency), ..Self::new(table) }
     }
 
+    /// Returns items whose operations end at the deadline of this call and count in its tally, as after
+    /// [`Store::in_call`](crate::Store::in_call). A handler calls it once per request.
+    #[must_use]
+    pub fn in_call(&self, call: &Call) -> Self {
+        let idempotency = self.idempotency.as_ref().map(|idempotency| idempotency.in_call(call));
+        Items { table: self.table.in_call(call), idempotency }
+    }
+
     /// The table of these items.
     #[must_use]
     pub fn table(&self) -> &Table<T> {
@@ -151,15 +157,10 @@ impl<T: Resource> Items<T> {
     /// Answers a conditional GET.
     ///
     /// # Errors
-    /// The resource's 404, `version_conflict`, and every [`Failure`].
-    pub async fn get(
-        &self,
-        id: impl AsRef<str>,
-        preconditions: &Preconditions,
-        call: &Call,
-    ) -> Result<Response, Problem> {
+    /// The resource's 404, `version_conflict`, and every [`Failure`](crate::Failure).
+    pub async fn get(&self, id: impl AsRef<str>, preconditions: &Preconditions) -> Result<Response, Problem> {
         let id = id.as_ref();
-        let item = self.table.in_call(call).get(id).await?.ok_or_else(T::not_found)?;
+        let item = self.table.get(id).await?.ok_or_else(T::not_found)?;
         preconditions.respond(item.at, || item.value.to_json(id, item.at))
     }
 
@@ -167,7 +168,7 @@ impl<T: Resource> Items<T> {
     /// where it begins. Without `cursor`, it was the last page.
     ///
     /// # Errors
-    /// `invalid_cursor` for the parameter `cursor`, and every [`Failure`].
+    /// `invalid_cursor` for the parameter `cursor`, and every [`Failure`](crate::Failure).
     pub async fn list(name: &str, query: Query<T>) -> Result<Response, Problem> {
         let page = query.pages().next_page().await?.unwrap_or_default();
         let mut items = Vec::with_capacity(page.items.len());
@@ -190,26 +191,20 @@ impl<T: Resource> Items<T> {
     ///
     /// # Errors
     /// The 409 of the resource, `version_conflict` under `If-None-Match: *`, `idempotency_key_reused`, and every
-    /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
-    pub async fn create(
-        &self,
-        id: impl AsRef<str>,
-        value: &T,
-        request: &CreateRequest,
-        call: &Call,
-    ) -> Result<Response, Problem> {
+    /// [`Failure`](crate::Failure). `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
+    pub async fn create(&self, id: impl AsRef<str>, value: &T, request: &CreateRequest) -> Result<Response, Problem> {
         let id = id.as_ref();
         if let Some(claim) = &request.claim {
             let decide = |current: Option<&Versioned<T>>| match current {
                 None => Ok(Some(value.clone())),
                 Some(current) => Err(exists::<T>(current.at, request.if_absent)),
             };
-            return self.keyed(id, claim, call, &decide).await;
+            return self.keyed(id, claim, &decide).await;
         }
-        match self.table.in_call(call).create(id, value).await {
+        match self.table.create(id, value).await {
             Ok(created) => Ok(Self::created(id, &created)),
-            Err(CreateError::Exists(current)) => Err(exists::<T>(current.at, request.if_absent)),
-            Err(CreateError::Failed(failure)) => Err(failure.into()),
+            Err(Error::Refused(Exists(current))) => Err(exists::<T>(current.at, request.if_absent)),
+            Err(Error::Failed(failure)) => Err(failure.into()),
         }
     }
 
@@ -220,24 +215,22 @@ impl<T: Resource> Items<T> {
     ///
     /// # Errors
     /// The 404 of the resource, `version_conflict`, the refusal of the decision, `idempotency_key_reused`, and every
-    /// [`Failure`]. `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
+    /// [`Failure`](crate::Failure). `idempotency_key_unsupported` if the request has a key and [`Items::new`] made these items.
     pub async fn change<R: Into<Problem>>(
         &self,
         id: impl AsRef<str>,
         request: &ChangeRequest,
-        call: &Call,
         decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
     ) -> Result<Response, Problem> {
         let decide = |value: &T| decide(value).map_err(Into::into);
-        self.change_by(id.as_ref(), request, call, &decide).await
+        self.change_by(id.as_ref(), request, &decide).await
     }
 
-    /// Changes numbers of the item by an add, if `plan` has one and the request has neither a key nor `If-Match`;
-    /// otherwise by the decision. An add demands no version: see [`Table::add`].
+    /// Changes numbers of the item by `add`, if there is one and the request has neither a key nor `If-Match`; otherwise by
+    /// the decision. An add demands no version: see [`Table::add`].
     ///
-    /// [`AddPlan::FromItem`] gets the item that this client saw last, if the table
-    /// [remembers items](Table::remembering_items). Otherwise the item is read. When the item refuses the add, `decide`
-    /// says why. It may also find that the change is possible at an exact version, and then that change is made.
+    /// When the item refuses the add, `decide` says why. It may also find that the change is possible at an exact version,
+    /// and then that change is made. Both are one change.
     ///
     /// # Errors
     /// See [`Items::change`].
@@ -245,47 +238,73 @@ impl<T: Resource> Items<T> {
         &self,
         id: impl AsRef<str>,
         request: &ChangeRequest,
-        call: &Call,
-        plan: AddPlan<'_, T>,
+        add: Option<Add>,
         decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
     ) -> Result<Response, Problem> {
         let decide = |value: &T| decide(value).map_err(Into::into);
-        self.add_or_change_by(id.as_ref(), request, call, plan, &decide).await
+        self.add_or_change_by(id.as_ref(), request, add.map(AddPlan::Add), &decide).await
+    }
+
+    /// The same by an add that follows from the item. It is the item that this client saw last, if the table
+    /// [remembers items](Table::remembering_items). Otherwise the item is read.
+    ///
+    /// # Errors
+    /// See [`Items::change`].
+    pub async fn add_from_item_or_change<R: Into<Problem>>(
+        &self,
+        id: impl AsRef<str>,
+        request: &ChangeRequest,
+        add: Option<impl Fn(&T) -> Add + Sync>,
+        decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
+    ) -> Result<Response, Problem> {
+        let decide = |value: &T| decide(value).map_err(Into::into);
+        let plan = add.as_ref().map(|add| AddPlan::FromItem(add));
+        self.add_or_change_by(id.as_ref(), request, plan, &decide).await
     }
 
     async fn add_or_change_by(
         &self,
         id: &str,
         request: &ChangeRequest,
-        call: &Call,
-        plan: AddPlan<'_, T>,
+        plan: Option<AddPlan<'_, T>>,
         decide: &(dyn Fn(&T) -> Result<Option<T>, Problem> + Sync),
     ) -> Result<Response, Problem> {
         let key = Key::from(id);
+        let table = self.table.in_call(&self.table.call()); // one call for both requests
         let add = match plan {
             _ if request.claim.is_some() || request.if_match != IfMatch::None => None,
-            AddPlan::Decide => None,
-            AddPlan::Add(add) => Some(add),
-            AddPlan::FromItem(add) => {
-                let item = match self.table.last_seen(&key) {
+            None => None,
+            Some(AddPlan::Add(add)) => Some(add),
+            Some(AddPlan::FromItem(add)) => {
+                let item = match table.last_seen(&key) {
                     Some(item) => item,
-                    None => self.table.in_call(call).get(&key).await?.ok_or_else(T::not_found)?,
+                    None => table.get(&key).await?.ok_or_else(T::not_found)?,
                 };
                 Some(add(&item.value).seen(item.at))
             }
         };
-        let Some(add) = add else { return self.change_by(id, request, call, decide).await };
-        match self.table.in_call(call).add_or_update(&key, &add, decide).await {
+        let Some(add) = add else { return self.change_by(id, request, decide).await };
+        match table.add_or_update(&key, &add, decide).await {
             Ok(item) => Ok(Self::ok(id, &item)),
             Err(error) => Err(Self::problem(error)),
         }
     }
 
-    fn problem(error: UpdateError<Problem>) -> Problem {
+    fn problem<R: Into<Problem>>(error: UpdateError<R>) -> Problem {
         match error {
             UpdateError::NotFound => T::not_found(),
-            UpdateError::Refused(problem) => problem,
+            UpdateError::Refused(reason) => reason.into(),
             UpdateError::Failed(failure) => failure.into(),
+        }
+    }
+
+    /// The problem of a change at the version of a client.
+    fn problem_at<R: Into<Problem>>(error: VersionError<T, R>) -> Problem {
+        match error {
+            VersionError::NotFound => T::not_found(),
+            VersionError::Conflict(current) => Problem::version_conflict(current.at),
+            VersionError::Refused(reason) => reason.into(),
+            VersionError::Failed(failure) => failure.into(),
         }
     }
 
@@ -294,7 +313,6 @@ impl<T: Resource> Items<T> {
         &self,
         id: &str,
         request: &ChangeRequest,
-        call: &Call,
         decide: &(dyn Fn(&T) -> Result<Option<T>, Problem> + Sync),
     ) -> Result<Response, Problem> {
         let key = Key::from(id);
@@ -308,18 +326,13 @@ impl<T: Resource> Items<T> {
                         Ok(()) => decide(&current.value),
                     },
                 };
-                return self.keyed(id, claim, call, &decide).await;
+                return self.keyed(id, claim, &decide).await;
             }
             (None, IfMatch::Tag(at)) => {
-                self.table.in_call(call).update_at_version(&key, at, decide).await.map_err(|error| match error {
-                    VersionedUpdateError::NotFound => T::not_found(),
-                    VersionedUpdateError::Conflict(current) => Problem::version_conflict(current.at),
-                    VersionedUpdateError::Refused(problem) => problem,
-                    VersionedUpdateError::Failed(failure) => failure.into(),
-                })?
+                self.table.update_at_version(&key, at, decide).await.map_err(Self::problem_at)?
             }
             (None, IfMatch::Any | IfMatch::None) => {
-                self.table.in_call(call).update_with_retry(&key, decide).await.map_err(Self::problem)?
+                self.table.update_with_retry(&key, decide).await.map_err(Self::problem)?
             }
         };
         Ok(Self::ok(id, &changed))
@@ -328,23 +341,18 @@ impl<T: Resource> Items<T> {
     /// Deletes the item at the version in `If-Match`, or at any version with `*`.
     ///
     /// # Errors
-    /// `condition_required` without `If-Match`, the resource's 404, `version_conflict`, and every [`Failure`].
-    pub async fn delete(&self, id: impl AsRef<str>, request: DeleteRequest, call: &Call) -> Result<Response, Problem> {
+    /// `condition_required` without `If-Match`, the resource's 404, `version_conflict`, and every [`Failure`](crate::Failure).
+    pub async fn delete(&self, id: impl AsRef<str>, request: DeleteRequest) -> Result<Response, Problem> {
         let key = Key::from(id.as_ref());
         let deleted = match request.if_match {
-            IfMatch::Tag(at) => self.table.in_call(call).delete_at_version(&key, at).await,
-            IfMatch::Any => self.table.in_call(call).delete(&key).await,
+            IfMatch::Tag(at) => self.table.delete_at_version(&key, at).await.map_err(Self::problem_at),
+            IfMatch::Any => self.table.delete(&key).await.map_err(Self::problem),
             IfMatch::None => {
                 let detail = "send If-Match with the ETag of the version that you mean, or *";
                 return Err(Problem::condition_required(detail));
             }
         };
-        match deleted {
-            Ok(tombstone) => Ok(Response::deleted(tombstone)),
-            Err(DeleteError::NotFound) => Err(T::not_found()),
-            Err(DeleteError::Conflict(current)) => Err(Problem::version_conflict(current.at)),
-            Err(DeleteError::Failed(failure)) => Err(failure.into()),
-        }
+        Ok(Response::deleted(deleted?))
     }
 
     /// The response to a change: 200 with the item.
@@ -364,30 +372,27 @@ impl<T: Resource> Items<T> {
         &self,
         id: &str,
         claim: &IdempotencyClaim,
-        call: &Call,
         decide: &KeyedDecision<'_, T>,
     ) -> Result<Response, Problem> {
         let Some(idempotency) = &self.idempotency else { return Err(Problem::key_unsupported()) };
-        let idempotency = idempotency.in_call(call);
         let mut reads = Reads::new();
         let item = reads.item("item", &self.table, id);
         let answer = idempotency.change(claim, reads, |attempt| {
             let current = attempt.get(item)?;
-            Ok::<_, Failure>(match (decide(current.as_ref()), current) {
-                (Ok(Some(value)), None) => {
+            match (decide(current.as_ref()).map_err(Error::Refused)?, current) {
+                (Some(value), None) => {
                     let at = attempt.put_if_absent(item, &value)?;
-                    Plan::Commit(Self::created(id, &Versioned { value, at }))
+                    Ok(Self::created(id, &Versioned { value, at }))
                 }
-                (Ok(Some(value)), Some(current)) => {
+                (Some(value), Some(current)) => {
                     // It may be large, and the step decodes the item again.
                     drop(current);
                     let at = attempt.update_at(item, &value)?;
-                    Plan::Commit(Self::ok(id, &Versioned { value, at }))
+                    Ok(Self::ok(id, &Versioned { value, at }))
                 }
-                (Ok(None), Some(current)) => Plan::Keep(Self::ok(id, &current)),
-                (Ok(None), None) => Plan::Refuse(T::not_found()),
-                (Err(problem), _) => Plan::Refuse(problem),
-            })
+                (None, Some(current)) => Ok(Self::ok(id, &current)),
+                (None, None) => Err(Error::Refused(T::not_found())),
+            }
         });
         Response::from_answer(answer.await)
     }
@@ -408,7 +413,7 @@ impl Response {
     /// The response to a change with an idempotency key: the first answer, marked if it is a replay, or the problem.
     ///
     /// # Errors
-    /// `idempotency_key_reused`, the decision's refusal, and every [`Failure`].
+    /// `idempotency_key_reused`, the decision's refusal, and every [`Failure`](crate::Failure).
     pub fn from_answer(answer: Result<Answer<Response>, IdempotencyError<Problem>>) -> Result<Response, Problem> {
         match answer? {
             Answer::New(response) => Ok(response),

@@ -5,7 +5,7 @@
 //! folder turns the kind into a status code. [`Items`] does the work that all routes over a single item share.
 //!
 //! With the feature `axum`, a [`Request`] is an extractor that takes the whole body. [`Id`], [`Ip`], [`IfMatch`],
-//! [`Preconditions`], [`Query`], `IdempotencyKey` and `Invocation` are extractors that take none, and [`Response`] and
+//! [`Preconditions`], [`QueryString`], `IdempotencyKey` and `Invocation` are extractors that take none, and [`Response`] and
 //! [`Problem`] are answers. A `Request` finds errors where the handler asks for them, so the handler decides which of two
 //! errors is told. The example `axum` is a service of such handlers.
 
@@ -22,9 +22,9 @@ mod validator;
 pub use axum::{IdempotencyKey, Invocation};
 #[cfg(feature = "lambda-without-tls")]
 pub(crate) use axum::{NotDecoded, Told};
-pub use items::{AddPlan, ChangeRequest, CreateRequest, DeleteRequest, Items, Resource};
+pub use items::{ChangeRequest, CreateRequest, DeleteRequest, Items, Resource};
 pub use preconditions::{IfMatch, IfNoneMatch, Preconditions};
 pub use problem::Problem;
-pub use request::{Body, Fields, Id, Ip, MAX_BODY, Query, Request};
+pub use request::{Body, Fields, Id, Ip, MAX_BODY, QueryString, Request};
 pub use response::Response;
 pub use validator::Validator;

@@ -4,12 +4,14 @@
 
 use super::response::{Headers, Response};
 use super::validator::Validator;
-use crate::error::{Failure, IdempotencyError, QueryError, Source};
+use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::json::Invalid;
+use crate::table::InvalidCursor;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
-use std::error::Error;
+use std::convert::Infallible;
+use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
@@ -276,9 +278,9 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Error for Problem {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+impl StdError for Problem {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 
@@ -307,16 +309,22 @@ impl From<IdempotencyError<Problem>> for Problem {
     }
 }
 
+impl From<Infallible> for Problem {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
 /// The problem of a listing, whose cursor came in the parameter `cursor` of the query.
-impl From<QueryError> for Problem {
-    fn from(error: QueryError) -> Self {
+impl From<Error<InvalidCursor>> for Problem {
+    fn from(error: Error<InvalidCursor>) -> Self {
         match error {
-            QueryError::InvalidCursor => Self::invalid(
+            Error::Refused(InvalidCursor) => Self::invalid(
                 "query:cursor",
                 "invalid_cursor",
                 "this cursor does not belong to this listing: begin again without one",
             ),
-            QueryError::Failed(failure) => failure.into(),
+            Error::Failed(failure) => failure.into(),
         }
     }
 }

@@ -12,6 +12,6 @@ mod parse;
 
 pub use attribute::{from_attribute, to_attribute};
 pub use invalid::{Invalid, pointer_to};
-pub use number::{Decimal, Exact, NumberError, value_of};
+pub use number::{Decimal, Exact, value_of};
 pub use object::{MAX_DEPTH, Object, merge_patch, refuse_reserved};
 pub use parse::{MAX_VALUES, parse};

@@ -1,9 +1,11 @@
 //! [`Decimal`]: exact numbers with one text per value, 38 digits, and the range of `DynamoDB`.
 
+use crate::error::InvalidValue;
 use crate::number::Number;
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -27,27 +29,13 @@ pub struct Decimal {
     exponent: i64,
 }
 
-/// Why a text is not a [`Decimal`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NumberError {
-    /// The text is a number, but has more than 38 significant digits, or is too large or too small.
-    OutOfRange,
-    /// The text is not a number.
-    Malformed,
-}
+/// The text is no number.
+const MALFORMED: InvalidValue = InvalidValue::Malformed(Cow::Borrowed("not a number"));
 
-impl fmt::Display for NumberError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            NumberError::OutOfRange => {
-                "a number has at most 38 significant digits and lies between 1e-130 and 9.99e+125, or is 0"
-            }
-            NumberError::Malformed => "not a number",
-        })
-    }
-}
-
-impl std::error::Error for NumberError {}
+/// The text is a number, but has more than 38 significant digits, or is too large or too small.
+const OUT_OF_RANGE: InvalidValue = InvalidValue::OutOfRange(Cow::Borrowed(
+    "a number has at most 38 significant digits and lies between 1e-130 and 9.99e+125, or is 0",
+));
 
 impl Decimal {
     const ZERO: Decimal = Decimal { negative: false, digits: String::new(), exponent: 0 };
@@ -57,8 +45,8 @@ impl Decimal {
     /// Takes time and memory in proportion to the text, with any exponent.
     ///
     /// # Errors
-    /// [`NumberError`]. Nothing is ever rounded.
-    pub fn parse(text: &str) -> Result<Self, NumberError> {
+    /// [`InvalidValue`]. Nothing is ever rounded.
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let (negative, unsigned) = split_sign(text);
         let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
@@ -67,7 +55,7 @@ impl Decimal {
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let all = format!("{whole}{fraction}");
         if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(NumberError::Malformed);
+            return Err(MALFORMED);
         }
         let without_tail = all.trim_end_matches('0');
         let digits = without_tail.trim_start_matches('0');
@@ -77,7 +65,7 @@ impl Decimal {
         let exponent = exponent.saturating_add(length(&all) - length(without_tail)).saturating_sub(length(fraction));
         let leading = exponent.saturating_add(length(digits) - 1);
         if digits.len() > MAX_DIGITS || !EXPONENTS.contains(&leading) {
-            return Err(NumberError::OutOfRange);
+            return Err(OUT_OF_RANGE);
         }
         Ok(Decimal { negative, digits: digits.to_owned(), exponent })
     }
@@ -171,8 +159,8 @@ impl Exact {
     /// Converts the result to a number that an item keeps.
     ///
     /// # Errors
-    /// [`NumberError::OutOfRange`]: the result has more than 38 digits, or is outside the range.
-    pub fn to_decimal(&self) -> Result<Decimal, NumberError> {
+    /// [`InvalidValue::OutOfRange`]: the result has more than 38 digits, or is outside the range.
+    pub fn to_decimal(&self) -> Result<Decimal, InvalidValue> {
         let (digits, scale) = self.0.as_bigint_and_scale();
         Decimal::parse(&format!("{digits}e{}", -scale))
     }
@@ -186,10 +174,10 @@ fn split_sign(text: &str) -> (bool, &str) {
 }
 
 /// Parses an exponent. An exponent with too many digits for an `i64` becomes one that is far out of range.
-fn parse_exponent(text: &str) -> Result<i64, NumberError> {
+fn parse_exponent(text: &str) -> Result<i64, InvalidValue> {
     let (negative, digits) = split_sign(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(NumberError::Malformed);
+        return Err(MALFORMED);
     }
     let magnitude = digits.parse().unwrap_or(i64::MAX);
     Ok(if negative { -magnitude } else { magnitude })
@@ -244,9 +232,9 @@ mod tests {
     fn thirty_eight_digits_survive_and_thirty_nine_are_refused() {
         let most = "1234567890.1234567890123456789012345678";
         assert_eq!(text(most), most);
-        assert_eq!(Decimal::parse(&format!("{most}9")), Err(NumberError::OutOfRange));
+        assert_eq!(Decimal::parse(&format!("{most}9")), Err(OUT_OF_RANGE));
         assert_eq!(text(&"9".repeat(38)), "9".repeat(38));
-        assert_eq!(Decimal::parse(&"9".repeat(39)), Err(NumberError::OutOfRange));
+        assert_eq!(Decimal::parse(&"9".repeat(39)), Err(OUT_OF_RANGE));
     }
 
     #[test]
@@ -254,10 +242,10 @@ mod tests {
         for number in
             ["1e126", "1e-131", "1e400", "1e999999999", "-1e999999999999999999999", "1e-999999999999999999999"]
         {
-            assert_eq!(Decimal::parse(number), Err(NumberError::OutOfRange), "{number}");
+            assert_eq!(Decimal::parse(number), Err(OUT_OF_RANGE), "{number}");
         }
         let longest = format!("0.{}1", "0".repeat(500_000));
-        assert_eq!(Decimal::parse(&longest), Err(NumberError::OutOfRange));
+        assert_eq!(Decimal::parse(&longest), Err(OUT_OF_RANGE));
         assert_eq!(text("9.9999999999999999999999999999999999999e125"), "9.9999999999999999999999999999999999999e+125");
         assert_eq!(text("1e-130"), "1e-130");
     }
@@ -265,7 +253,7 @@ mod tests {
     #[test]
     fn what_is_no_number_is_malformed() {
         for nothing in ["", "-", ".", "e5", "1e", "1e+", "--1", "1x", "1.2.3", "NaN", "1 "] {
-            assert_eq!(Decimal::parse(nothing), Err(NumberError::Malformed), "{nothing}");
+            assert_eq!(Decimal::parse(nothing), Err(MALFORMED), "{nothing}");
         }
     }
 
@@ -275,7 +263,7 @@ mod tests {
         assert_eq!(number("0.1").plus(&number("0.2")).to_decimal(), Ok(number("0.3")));
         assert_eq!(number("5").plus(&number("-5.0")).to_decimal(), Ok(number("0")));
         let sum = number("1e100").plus(&number("1"));
-        assert_eq!(sum.to_decimal(), Err(NumberError::OutOfRange));
+        assert_eq!(sum.to_decimal(), Err(OUT_OF_RANGE));
         assert_eq!(sum.compare(&number("1e100")), Ordering::Greater);
         assert!(number("-1e100") < number("1e-100"));
     }

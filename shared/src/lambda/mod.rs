@@ -21,6 +21,5 @@ mod xray;
 pub use allowance::{MARGIN, call};
 pub use client::client_from_env;
 pub use https::https_client;
-pub use lambda_runtime::Error;
 pub use queue::{Done, Outcome, respond_batch, serve_queue};
 pub use serve::{respond, serve};

@@ -15,7 +15,7 @@ use crate::error::Source;
 use crate::http::Problem;
 use crate::store::Store;
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
@@ -44,7 +44,7 @@ pub type Outcome = Result<Done, Problem>;
 pub async fn serve_queue<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
-) -> Result<(), Error> {
+) -> Result<(), Source> {
     init_tracing(&[]);
     check_timeout()?;
     let reporter = Reporter::from_env();
@@ -62,7 +62,7 @@ pub async fn answer_batch<A>(
     handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
     event: LambdaEvent<Box<RawValue>>,
     reporter: &Reporter,
-) -> Result<SqsBatchResponse, Error> {
+) -> Result<SqsBatchResponse, Source> {
     respond_and_report(app, handle, read(event)?, reporter).await
 }
 
@@ -75,7 +75,7 @@ pub async fn respond_batch<A>(
     app: &A,
     handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
     event: LambdaEvent<SqsEvent>,
-) -> Result<SqsBatchResponse, Error> {
+) -> Result<SqsBatchResponse, Source> {
     respond_and_report(app, handle, event, &Reporter::silent()).await
 }
 
@@ -84,7 +84,7 @@ async fn respond_and_report<A>(
     handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
     event: LambdaEvent<SqsEvent>,
     reporter: &Reporter,
-) -> Result<SqsBatchResponse, Error> {
+) -> Result<SqsBatchResponse, Source> {
     let start = Instant::now();
     let function = &event.context.env_config.function_name;
     let call = call(&event.context);

@@ -1,58 +1,50 @@
 //! [`Leases::while_held`]: does work under a lease, and renews the lease meanwhile.
 
 use super::leases::Leases;
-use super::outcome::{AcquireError, LeaseError};
+use super::outcome::{LeaseHeld, LeaseLost};
 use super::row::Lease;
 use super::terms::LeaseTerms;
 use crate::call::Call;
-use crate::error::{Failure, Source};
+use crate::error::{Error, Source};
 use crate::fencing_token::FencingToken;
 use crate::retry::Deadline;
-use crate::timestamp::Timestamp;
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
-use thiserror::Error;
 use tracing::debug;
 
 /// Why work under a lease did not end by itself.
-#[derive(Debug, Error)]
+#[derive(Debug)]
 #[non_exhaustive]
-pub enum WorkError {
+pub enum Unfinished {
     /// Another holder has the lease. The work did not begin.
-    #[error("the work did not begin: {holder} holds the lease until {until}; try again then")]
-    Held {
-        /// The other holder.
-        holder: String,
-        /// The end of the lease by the clock of its holder.
-        until: Timestamp,
-    },
+    Held(LeaseHeld),
     /// The lease was lost: another holder acquired it, or it was released. The work was cancelled. The outcome of a
     /// write in flight is *unknown*. If the write demands the lease with [`Attempt::require`](crate::Attempt::require),
     /// it was applied before the lease was lost, or never will be.
-    #[error("the work was cancelled: the lease was lost; a write in flight may have been applied")]
     Lost,
     /// No renewal was proved before the time of the lease was over, so the lease counts as lost. The work was
     /// cancelled. The outcome of a write in flight is *unknown*.
-    #[error("the work was cancelled: no renewal was proved in time; a write in flight may have been applied")]
     Unknown {
         /// The reason why the last renewal was not proved.
         source: Source,
     },
-    /// The lease was not acquired, and the work did not begin. See [`Failure`].
-    #[error(transparent)]
-    Failed(Failure),
 }
 
-impl From<AcquireError> for WorkError {
-    fn from(error: AcquireError) -> Self {
-        match error {
-            AcquireError::Held { holder, until } => WorkError::Held { holder, until },
-            AcquireError::Failed(failure) => WorkError::Failed(failure),
-            AcquireError::KeyReused => {
-                WorkError::Failed(Failure::Rejected { source: "an acquire without a key met one with a key".into() })
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfinished::Held(LeaseHeld { holder, until }) => {
+                write!(f, "the work did not begin: {holder} holds the lease until {until}; try again then")
             }
+            Unfinished::Lost => {
+                f.write_str("the work was cancelled: the lease was lost; a write in flight may have been applied")
+            }
+            Unfinished::Unknown { .. } => f.write_str(
+                "the work was cancelled: no renewal was proved in time; a write in flight may have been applied",
+            ),
         }
     }
 }
@@ -67,33 +59,41 @@ impl Leases {
     /// renewal and release has for itself. After the deadline of a [`Call`], nothing is renewed any more.
     ///
     /// # Errors
-    /// See [`WorkError`].
+    /// [`Error::Refused`]: [`Unfinished`] says whether the work began. [`Error::Failed`]: the lease was not acquired, and
+    /// the work did not begin; see [`Failure`](crate::Failure).
     pub async fn while_held<W, F>(
         &self,
         key: &str,
         holder: &str,
         terms: LeaseTerms,
         work: impl FnOnce(FencingToken) -> F,
-    ) -> Result<W, WorkError>
+    ) -> Result<W, Error<Unfinished>>
     where
         F: Future<Output = W>,
     {
-        let mut lease = self.acquire(key, holder, terms).await?;
+        let mut lease = match self.acquire(key, holder, terms).await {
+            Ok(lease) => lease,
+            Err(Error::Refused(held)) => return Err(Error::Refused(Unfinished::Held(held))),
+            Err(Error::Failed(failure)) => return Err(failure.into()),
+        };
         // The work is dropped before the lease is released.
         let work = work(lease.token().clone());
         let done = self.work_while(&mut lease, terms, work).await;
-        if matches!(done, Err(WorkError::Lost)) {
-            return done;
+        if matches!(done, Err(Unfinished::Lost)) {
+            return done.map_err(Error::Refused);
         }
-        match (done, self.release(lease).await) {
+        let done = match (done, self.release(lease).await) {
             // The release proves what no renewal has proved.
-            (Err(WorkError::Unknown { .. }), Err(LeaseError::Fenced | LeaseError::NotFound)) => Err(WorkError::Lost),
+            (Err(Unfinished::Unknown { .. }), Err(Error::Refused(LeaseLost::Fenced | LeaseLost::NotFound))) => {
+                Err(Unfinished::Lost)
+            }
             (done, Ok(())) => done,
             (done, Err(error)) => {
                 debug!(?error, "not released");
                 done
             }
-        }
+        };
+        done.map_err(Error::Refused)
     }
 
     /// Polls the work, and renews the lease meanwhile.
@@ -102,14 +102,14 @@ impl Leases {
         lease: &mut Lease,
         terms: LeaseTerms,
         work: impl Future<Output = W>,
-    ) -> Result<W, WorkError> {
+    ) -> Result<W, Unfinished> {
         let mut work = pin!(work);
         let mut unproved: Source = "its time was over before it could be renewed".into();
         loop {
             let wait = tokio::time::sleep(terms.renewal_in(lease.remaining()));
             match beside(lease, work.as_mut(), wait).await {
                 Turn::Done(done) => return Ok(done),
-                Turn::Over => return Err(WorkError::Unknown { source: unproved }),
+                Turn::Over => return Err(Unfinished::Unknown { source: unproved }),
                 Turn::Next(()) => {}
             }
             let mut renewed = lease.clone();
@@ -118,18 +118,18 @@ impl Leases {
             let renewal = until_it_ends.renew(&mut renewed, terms);
             match beside(lease, work.as_mut(), renewal).await {
                 Turn::Done(done) => return Ok(done),
-                Turn::Over => return Err(WorkError::Unknown { source: unproved }),
+                Turn::Over => return Err(Unfinished::Unknown { source: unproved }),
                 Turn::Next(Ok(())) => *lease = renewed,
-                Turn::Next(Err(LeaseError::Fenced | LeaseError::NotFound | LeaseError::Conflict(_))) => {
-                    return Err(WorkError::Lost);
+                Turn::Next(Err(Error::Refused(LeaseLost::Fenced | LeaseLost::NotFound))) => {
+                    return Err(Unfinished::Lost);
                 }
                 // A renewal that failed does not mean that the lease is lost.
-                Turn::Next(Err(LeaseError::Failed(failure))) => {
+                Turn::Next(Err(Error::Failed(failure))) => {
                     debug!(%failure, "not renewed");
                     unproved = failure.into();
                     match beside(lease, work.as_mut(), tokio::time::sleep(PAUSE)).await {
                         Turn::Done(done) => return Ok(done),
-                        Turn::Over => return Err(WorkError::Unknown { source: unproved }),
+                        Turn::Over => return Err(Unfinished::Unknown { source: unproved }),
                         Turn::Next(()) => {}
                     }
                 }

@@ -1,11 +1,11 @@
 //! [`Leases`]: acquires and reads the leases of one table.
 
 use super::judge::{AfterAcquire, LeaseTimes, judge_acquire};
-use super::outcome::{AcquireError, Acquired};
+use super::outcome::{Acquired, LeaseHeld};
 use super::row::{Lease, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
-use crate::error::{Failure, Source};
+use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
 use crate::protocol::condition::{self, Acquire, lease_key};
@@ -14,7 +14,7 @@ use crate::protocol::item::Attributes;
 use crate::protocol::send::Sender;
 use crate::retry::DualClockDeadline;
 use crate::store::Store;
-use crate::timestamp::{Timestamp, epoch_millis, epoch_seconds, millis, moment};
+use crate::timestamp::{Timestamp, epoch_millis, epoch_seconds, millis};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -110,12 +110,14 @@ impl Leases {
     /// Acquires the lease if nobody holds it or it has ended. Sends one request.
     ///
     /// # Errors
-    /// [`AcquireError::Held`]: another holder has the lease; the error says who and until when.
-    /// [`AcquireError::Failed`]: see [`Failure`].
-    pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, AcquireError> {
+    /// [`Error::Refused`]: another holder has the lease; the reason says who and until when. [`Error::Failed`]: see
+    /// [`Failure`]. After [`Failure::OutcomeUnknown`], it is possible that nobody holds the lease until the requested
+    /// time is over.
+    pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, Error<LeaseHeld>> {
         let id = self.new_acquire_id();
         match self.acquire_as(key, holder, terms, &id, &self.store.call()).await? {
-            Acquired::New(lease) | Acquired::Replayed(lease) => Ok(lease),
+            Looked::Acquired(Acquired::New(lease) | Acquired::Replayed(lease)) => Ok(lease),
+            Looked::Held(stored) => Err(Error::Refused(LeaseHeld::by(stored))),
         }
     }
 
@@ -123,15 +125,22 @@ impl Leases {
     /// Afterwards, the same request is a new acquire.
     ///
     /// # Errors
-    /// See [`Leases::acquire`]. Also [`AcquireError::KeyReused`]: use a new key.
+    /// See [`Leases::acquire`]. Also [`IdempotencyError::KeyReused`]: the key was used for another acquire, whose lease
+    /// is held; use a new key.
     pub async fn acquire_once(
         &self,
         key: &str,
         holder: &str,
         terms: LeaseTerms,
         claim: &IdempotencyClaim,
-    ) -> Result<Acquired, AcquireError> {
-        self.acquire_as(key, holder, terms, &AcquireId::Claimed(claim), &self.store.call()).await
+    ) -> Result<Acquired, IdempotencyError<LeaseHeld>> {
+        match self.acquire_as(key, holder, terms, &AcquireId::Claimed(claim), &self.store.call()).await? {
+            Looked::Acquired(acquired) => Ok(acquired),
+            Looked::Held(stored) if IdempotencyClaim::is_reused(&claim.to_bytes(), &stored.acquire_id) => {
+                Err(IdempotencyError::KeyReused)
+            }
+            Looked::Held(stored) => Err(IdempotencyError::Refused(LeaseHeld::by(stored))),
+        }
     }
 
     pub(super) async fn acquire_as(
@@ -141,7 +150,7 @@ impl Leases {
         terms: LeaseTerms,
         id: &AcquireId<'_>,
         call: &Call,
-    ) -> Result<Acquired, AcquireError> {
+    ) -> Result<Looked, Failure> {
         let (id, once) = (id.to_bytes(), matches!(id, AcquireId::Random(_)));
         // Taken before the first send, so that the time of the sends counts against the lease.
         let now = self.now();
@@ -151,23 +160,22 @@ impl Leases {
         let write = condition::acquire(key, &Acquire { holder, id: &id, once, floor, expires_at, purge_at, cutoff });
         let mut delivery = Delivery::new(self.sender(), call);
         let (stored, pending) = match delivery.write(&self.name, &write).await? {
-            WriteOutcome::Applied(row) => return Ok(Acquired::New(self.lease(key, read_returned(row)?, until))),
+            WriteOutcome::Applied(row) => {
+                return Ok(Looked::Acquired(Acquired::New(self.lease(key, read_returned(row)?, until))));
+            }
             // A lease without a row is free, so it cannot refuse.
             WriteOutcome::Refused(refusal) => refusal.read_row(StoredLease::read)?,
         };
         match judge_acquire(&stored, &id, expires_at, pending.is_some()) {
-            AfterAcquire::Mine => Ok(Acquired::New(self.lease(key, stored, until))),
+            AfterAcquire::Mine => Ok(Looked::Acquired(Acquired::New(self.lease(key, stored, until)))),
             AfterAcquire::Replayed => {
                 let until = DualClockDeadline::within(self.remaining(&stored), self.now());
-                Ok(Acquired::Replayed(self.lease(key, stored, until)))
+                Ok(Looked::Acquired(Acquired::Replayed(self.lease(key, stored, until))))
             }
-            AfterAcquire::Held if IdempotencyClaim::is_reused(&id, &stored.acquire_id) => Err(AcquireError::KeyReused),
-            AfterAcquire::Held => {
-                Err(AcquireError::Held { until: moment(stored.expires_at), holder: stored.holder.unwrap_or_default() })
-            }
+            AfterAcquire::Held => Ok(Looked::Held(stored)),
             AfterAcquire::Released => {
                 let source = pending.unwrap_or_else(|| "it was acquired, and released since".into());
-                Err(AcquireError::Failed(Failure::OutcomeUnknown { source }))
+                Err(Failure::OutcomeUnknown { source })
             }
         }
     }
@@ -218,6 +226,14 @@ impl fmt::Debug for Leases {
     }
 }
 
+/// What one acquire found.
+pub(super) enum Looked {
+    /// The lease is acquired.
+    Acquired(Acquired),
+    /// Another acquire holds it.
+    Held(StoredLease),
+}
+
 /// The id of an acquire.
 pub(super) enum AcquireId<'a> {
     /// The id of one call.
@@ -240,4 +256,8 @@ pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Fail
     let unsaid = |source: Source| Failure::OutcomeUnknown { source };
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;
     StoredLease::read(&row).map_err(|failure| unsaid(failure.into()))
+}
+
+pub(super) fn corrupt(reason: &str) -> Failure {
+    Failure::CorruptItem { reason: reason.to_owned() }
 }

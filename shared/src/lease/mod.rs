@@ -34,8 +34,8 @@ mod row;
 mod terms;
 mod wait;
 
-pub use held::WorkError;
+pub use held::Unfinished;
 pub use leases::Leases;
-pub use outcome::{AcquireError, Acquired, LeaseError};
+pub use outcome::{Acquired, LeaseHeld, LeaseLost, NotHeldAt};
 pub use row::{Lease, LeaseVersion, StoredLease};
-pub use terms::{InvalidTerms, LeaseTerms};
+pub use terms::LeaseTerms;

@@ -1,51 +1,77 @@
-//! The outcomes of operations on leases.
+//! The outcomes of operations on leases, and the reasons of their refusals.
 
 use super::row::{Lease, StoredLease};
-use crate::error::Failure;
-use crate::timestamp::Timestamp;
-use thiserror::Error;
+use crate::timestamp::{Timestamp, moment};
+use std::fmt;
 
-/// Why an acquire did not acquire.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum AcquireError {
-    /// Another holder has the lease. It may have the same name, because a lease is not re-entrant. If an answer was
-    /// lost, a copy of this acquire may still find the lease free. Then nobody holds the lease until the requested time
-    /// is over.
-    #[error("{holder} holds the lease until {until}; wait, or try again then")]
-    Held {
-        /// The other holder.
-        holder: String,
-        /// The end of the lease by the clock of its holder. The lease may be renewed or released before.
-        until: Timestamp,
-    },
-    /// The idempotency key was used for another acquire, whose lease is held. Use a new key.
-    #[error("nothing was acquired: the idempotency key belongs to another acquire; use a new key")]
-    KeyReused,
-    /// See [`Failure`]. After [`Failure::OutcomeUnknown`], it is possible that nobody holds the lease until the
-    /// requested time is over.
-    #[error(transparent)]
-    Failed(#[from] Failure),
+/// Why an acquire was refused: another holder has the lease. It may have the same name, because a lease is not re-entrant.
+/// If an answer was lost, a copy of this acquire may still find the lease free. Then nobody holds the lease until the
+/// requested time is over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LeaseHeld {
+    /// The other holder.
+    pub holder: String,
+    /// The end of the lease by the clock of its holder. The lease may be renewed or released before.
+    pub until: Timestamp,
 }
 
-/// Why a renewal or a release did nothing.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum LeaseError {
+impl LeaseHeld {
+    pub(super) fn by(stored: StoredLease) -> Self {
+        LeaseHeld { until: moment(stored.expires_at), holder: stored.holder.unwrap_or_default() }
+    }
+}
+
+impl fmt::Display for LeaseHeld {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing was acquired: {} holds the lease until {}; wait, or try again then", self.holder, self.until)
+    }
+}
+
+/// Why a renewal or a release was refused: the lease is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LeaseLost {
     /// The key has no row: the lease was never acquired, or TTL removed its row long after it was last held. Acquire
     /// it.
-    #[error("the lease has no row: it was never acquired, or it ended long ago; acquire it")]
     NotFound,
-    /// The lease is lost: it is not held under this token, and never will be again. Acquire it again before anything
-    /// else.
-    #[error("the lease is lost: it is not held under this token; acquire it again before anything else")]
+    /// The lease is not held under this token, and never will be again. Acquire it again before anything else.
     Fenced,
+}
+
+impl fmt::Display for LeaseLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LeaseLost::NotFound => "the lease has no row: it was never acquired, or it ended long ago; acquire it",
+            LeaseLost::Fenced => {
+                "the lease is lost: it is not held under this token; acquire it again before anything else"
+            }
+        })
+    }
+}
+
+/// Why a renewal or a release at a number of renewals was refused.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotHeldAt {
+    /// The lease is lost.
+    Lost(LeaseLost),
     /// The lease is held under this token, but does not have the demanded number of renewals.
-    #[error("nothing was changed: the lease was renewed {} times by now", .0.renewals)]
     Conflict(StoredLease),
-    /// See [`Failure`]. Nothing is proved about the lease. It is held as long as time remains.
-    #[error(transparent)]
-    Failed(#[from] Failure),
+}
+
+impl From<LeaseLost> for NotHeldAt {
+    fn from(lost: LeaseLost) -> Self {
+        NotHeldAt::Lost(lost)
+    }
+}
+
+impl fmt::Display for NotHeldAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotHeldAt::Lost(lost) => lost.fmt(f),
+            NotHeldAt::Conflict(stored) => {
+                write!(f, "nothing was changed: the lease was renewed {} times by now", stored.renewals)
+            }
+        }
+    }
 }
 
 /// The result of an acquire with an idempotency key.

@@ -1,12 +1,12 @@
 //! Renews leases and releases them.
 
 use super::judge::{AfterRenewal, LeaseTimes, judge_renewal};
-use super::leases::{Leases, read_returned};
-use super::outcome::LeaseError;
+use super::leases::{Leases, corrupt, read_returned};
+use super::outcome::{LeaseLost, NotHeldAt};
 use super::row::{Lease, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
-use crate::error::{Failure, Source};
+use crate::error::{Error, Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::protocol::condition;
 use crate::protocol::deliver::{Delivery, WriteOutcome};
@@ -19,12 +19,11 @@ impl Leases {
     /// allow, because a renewal without an answer may have been applied.
     ///
     /// # Errors
-    /// [`LeaseError::Fenced`] and [`LeaseError::NotFound`]: the lease is lost. [`LeaseError::Failed`]: nothing is
-    /// proved; renew again while time remains. [`LeaseError::Conflict`] does not occur.
-    pub async fn renew(&self, lease: &mut Lease, terms: LeaseTerms) -> Result<(), LeaseError> {
+    /// [`Error::Refused`]: the lease is lost. [`Error::Failed`]: nothing is proved; renew again while time remains.
+    pub async fn renew(&self, lease: &mut Lease, terms: LeaseTerms) -> Result<(), Error<LeaseLost>> {
         // Done before the first send, because the renewal may be applied even if this future is dropped.
         lease.until = lease.until.earlier(DualClockDeadline::within(terms.length(), self.now()));
-        *lease = self.renew_token(&lease.token, Renewals::Seen(lease.renewals), terms, &self.store().call()).await?;
+        *lease = self.renew_token(&lease.token, lease.renewals, terms, follow, &self.store().call()).await?;
         Ok(())
     }
 
@@ -34,31 +33,35 @@ impl Leases {
     /// the lease first to learn the number. A renewal without that number could be applied again by a late copy.
     ///
     /// # Errors
-    /// See [`Leases::renew`]. Also [`LeaseError::Conflict`]: the lease does not have `at` renewals.
+    /// See [`Leases::renew`]. Also [`NotHeldAt::Conflict`]: the lease does not have `at` renewals.
     pub async fn renew_at(
         &self,
         token: &FencingToken,
         at: Option<u64>,
         terms: LeaseTerms,
-    ) -> Result<Lease, LeaseError> {
+    ) -> Result<Lease, Error<NotHeldAt>> {
         let call = &self.store().call();
         if let Some(at) = at {
-            return self.renew_token(token, Renewals::Demanded(at), terms, call).await;
+            let conflict = |stored: &StoredLease| Some(NotHeldAt::Conflict(stored.clone()));
+            return self.renew_token(token, at, terms, conflict, call).await;
         }
-        let stored = under(token, self.in_call(call).stored(token.lease_key()).await?)?;
+        let stored = under(token, self.in_call(call).stored(token.lease_key()).await?).map_err(refused)?;
         if stored.holder.is_none() {
-            return Err(LeaseError::Fenced);
+            return Err(refused(LeaseLost::Fenced));
         }
-        self.renew_token(token, Renewals::Seen(stored.renewals), terms, call).await
+        self.renew_token(token, stored.renewals, terms, follow, call).await
     }
 
-    async fn renew_token(
+    /// Renews the lease if it has `at` renewals. If it has another number, `conflict` says whether that is the answer, or
+    /// the number counts that it has.
+    async fn renew_token<R: From<LeaseLost>>(
         &self,
         token: &FencingToken,
-        mut renewals: Renewals,
+        mut at: u64,
         terms: LeaseTerms,
+        conflict: impl Fn(&StoredLease) -> Option<R>,
         call: &Call,
-    ) -> Result<Lease, LeaseError> {
+    ) -> Result<Lease, Error<R>> {
         let mut delivery = Delivery::new(self.sender(), call);
         // An earlier renewal of this call. It may have been applied before another renewal followed it.
         let mut earlier: Option<Source> = None;
@@ -66,50 +69,53 @@ impl Leases {
             let now = self.now();
             let until = DualClockDeadline::within(terms.length(), now);
             let LeaseTimes { expires_at, .. } = LeaseTimes::at(now, terms.length(), self.clock_skew());
-            let at = renewals.at();
             let write = condition::renew(&token.key, token.token, at, expires_at, Self::purge_at(now));
             let refusal = match delivery.write(&self.name, &write).await {
                 Ok(WriteOutcome::Applied(row)) => return Ok(self.lease(&token.key, read_returned(row)?, until)),
                 Ok(WriteOutcome::Refused(refusal)) => refusal,
-                Err(failure) => return Err(unless_unknown(failure, earlier)),
+                Err(failure) => return Err(unless_unknown(failure, earlier).into()),
             };
             let round_trip = refusal.round_trip;
             let (stored, pending) = refusal.read(StoredLease::read)?;
-            let stored = under(token, stored)?;
+            let stored = under(token, stored).map_err(refused)?;
             let pending = match judge_renewal(&stored, at, expires_at, pending.is_some()) {
-                AfterRenewal::Lost => return Err(LeaseError::Fenced),
+                AfterRenewal::Lost => return Err(refused(LeaseLost::Fenced)),
                 AfterRenewal::Renewed => return Ok(self.lease(&token.key, stored, until)),
                 AfterRenewal::Moved => None,
                 AfterRenewal::MovedPerhapsBy => pending,
             };
-            if let Renewals::Demanded(_) = renewals {
+            if let Some(conflict) = conflict(&stored) {
                 return Err(match pending {
-                    Some(source) => LeaseError::Failed(Failure::OutcomeUnknown { source }),
-                    None => LeaseError::Conflict(stored),
+                    Some(source) => Error::Failed(Failure::OutcomeUnknown { source }),
+                    None => Error::Refused(conflict),
                 });
             }
             earlier = pending.or(earlier);
             delivery.conflict(stored.renewals.saturating_sub(at), round_trip);
-            renewals = Renewals::Seen(stored.renewals);
+            at = stored.renewals;
         }
     }
 
     /// Releases the lease. Sends one request. The row keeps the token.
     ///
     /// # Errors
-    /// [`LeaseError::Fenced`]: another holder has acquired the lease; nothing was changed. [`LeaseError::NotFound`]:
-    /// the lease has no row any more. [`LeaseError::Failed`]: the lease ends by itself when its time is over.
-    /// [`LeaseError::Conflict`] does not occur.
-    pub async fn release(&self, lease: Lease) -> Result<(), LeaseError> {
-        self.release_at(&lease.token, None).await
+    /// [`Error::Refused`]: the lease is lost, because another holder has acquired it or it has no row any more; nothing
+    /// was changed. [`Error::Failed`]: the lease ends by itself when its time is over.
+    pub async fn release(&self, lease: Lease) -> Result<(), Error<LeaseLost>> {
+        match self.release_at(&lease.token, None).await {
+            Ok(()) => Ok(()),
+            Err(Error::Refused(NotHeldAt::Lost(lost))) => Err(Error::Refused(lost)),
+            Err(Error::Refused(NotHeldAt::Conflict(_))) => Err(corrupt("its own lease refused a release").into()),
+            Err(Error::Failed(failure)) => Err(failure.into()),
+        }
     }
 
     /// Releases a lease by its token, for a holder in another process. With `at`, releases only if the lease has
     /// exactly that many renewals. Releasing a lease twice succeeds.
     ///
     /// # Errors
-    /// See [`Leases::release`]. Also [`LeaseError::Conflict`]: the lease does not have `at` renewals.
-    pub async fn release_at(&self, token: &FencingToken, at: Option<u64>) -> Result<(), LeaseError> {
+    /// See [`Leases::release`]. Also [`NotHeldAt::Conflict`]: the lease does not have `at` renewals.
+    pub async fn release_at(&self, token: &FencingToken, at: Option<u64>) -> Result<(), Error<NotHeldAt>> {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
         let call = self.store().call();
         let mut delivery = Delivery::new(self.sender(), &call);
@@ -120,47 +126,39 @@ impl Leases {
         let (stored, pending) = refusal.read(StoredLease::read)?;
         match (under(token, stored), pending) {
             // The release may have been applied before another holder acquired the lease.
-            (Err(LeaseError::Fenced), Some(source)) => Err(LeaseError::Failed(Failure::OutcomeUnknown { source })),
+            (Err(LeaseLost::Fenced), Some(source)) => Err(Failure::OutcomeUnknown { source }.into()),
             // A copy of this release may still be applied, when the lease has been renewed `at` times.
             (Ok(stored), Some(source)) if at.is_some_and(|at| stored.renewals < at) => {
-                Err(LeaseError::Failed(Failure::OutcomeUnknown { source }))
+                Err(Failure::OutcomeUnknown { source }.into())
             }
-            (Err(error), _) => Err(error),
-            (Ok(stored), _) => Err(LeaseError::Conflict(stored)),
+            (Err(lost), _) => Err(refused(lost)),
+            (Ok(stored), _) => Err(Error::Refused(NotHeldAt::Conflict(stored))),
         }
     }
 }
 
-/// The number of renewals that a lease must have for the next one.
-#[derive(Clone, Copy)]
-enum Renewals {
-    /// The number that was seen. If the lease was renewed since, the current number counts.
-    Seen(u64),
-    /// The number that a client demands.
-    Demanded(u64),
+/// Where the lease has another number of renewals than was seen, the renewal is made on that number.
+fn follow<R>(_: &StoredLease) -> Option<R> {
+    None
 }
 
-impl Renewals {
-    fn at(self) -> u64 {
-        match self {
-            Renewals::Seen(at) | Renewals::Demanded(at) => at,
-        }
-    }
+fn refused<R: From<LeaseLost>>(lost: LeaseLost) -> Error<R> {
+    Error::Refused(lost.into())
 }
 
 /// The failure. If an earlier send may have been applied, the outcome is unknown instead.
-fn unless_unknown(failure: Failure, earlier: Option<Source>) -> LeaseError {
-    LeaseError::Failed(match earlier {
+fn unless_unknown(failure: Failure, earlier: Option<Source>) -> Failure {
+    match earlier {
         Some(source) => Failure::OutcomeUnknown { source },
         None => failure,
-    })
+    }
 }
 
 /// Returns the row that refused, if it has this token.
-fn under(token: &FencingToken, stored: Option<StoredLease>) -> Result<StoredLease, LeaseError> {
+fn under(token: &FencingToken, stored: Option<StoredLease>) -> Result<StoredLease, LeaseLost> {
     match stored {
-        None => Err(LeaseError::NotFound),
+        None => Err(LeaseLost::NotFound),
         Some(stored) if stored.token == token.token => Ok(stored),
-        Some(_) => Err(LeaseError::Fenced),
+        Some(_) => Err(LeaseLost::Fenced),
     }
 }

@@ -1,6 +1,6 @@
 //! [`LeaseTerms`]: the length of a lease, and the time of its renewal.
 
-use std::fmt;
+use crate::error::InvalidValue;
 use std::time::Duration;
 
 /// The length of a lease, and the time after which it is renewed.
@@ -9,42 +9,6 @@ pub struct LeaseTerms {
     length: Duration,
     renew_after: Duration,
 }
-
-/// Why terms are invalid.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum InvalidTerms {
-    /// They leave too little time for a renewal: only this much.
-    TooShort(Duration),
-    /// The lease is longer than [`LeaseTerms::MAX_LENGTH`].
-    TooLong,
-    /// The lease would be renewed before a tenth of it is over.
-    RenewedTooEarly,
-}
-
-impl fmt::Display for InvalidTerms {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            InvalidTerms::TooShort(left) => write!(
-                f,
-                "after its renewal point the lease lasts {} ms, and a renewal may need {} ms: make the lease longer, or renew earlier",
-                left.as_millis(),
-                LeaseTerms::RENEWAL_TAKES.as_millis()
-            ),
-            InvalidTerms::TooLong => {
-                write!(
-                    f,
-                    "a lease may last {} h: make it shorter, and renew it",
-                    LeaseTerms::MAX_LENGTH.as_secs() / 3600
-                )
-            }
-            InvalidTerms::RenewedTooEarly => {
-                f.write_str("a tenth of the lease must be over before it is renewed: renew later")
-            }
-        }
-    }
-}
-
-impl std::error::Error for InvalidTerms {}
 
 impl LeaseTerms {
     /// The default length: 10 s. That is long compared with a request or a garbage collection, and short compared with
@@ -61,28 +25,33 @@ impl LeaseTerms {
     /// for renewals that fail.
     ///
     /// # Errors
-    /// [`InvalidTerms`]: half of the length is less than a renewal may need, or the length is more than a day. Choose
+    /// [`InvalidValue`]: half of the length is less than a renewal may need, or the length is more than a day. Choose
     /// another length.
-    pub fn new(length: Duration) -> Result<Self, InvalidTerms> {
+    pub fn new(length: Duration) -> Result<Self, InvalidValue> {
         Self::renewed_after(length, length / 2)
     }
 
     /// A lease of this length that is renewed after `renew_after`.
     ///
     /// # Errors
-    /// [`InvalidTerms`]: too little time is left for a renewal, the length is more than a day, or less than a tenth of
+    /// [`InvalidValue`]: too little time is left for a renewal, the length is more than a day, or less than a tenth of
     /// it is over at the renewal. Choose other terms.
-    pub fn renewed_after(length: Duration, renew_after: Duration) -> Result<Self, InvalidTerms> {
+    pub fn renewed_after(length: Duration, renew_after: Duration) -> Result<Self, InvalidValue> {
         let left = length.saturating_sub(renew_after);
-        if left < Self::RENEWAL_TAKES {
-            Err(InvalidTerms::TooShort(left))
+        let wrong = if left < Self::RENEWAL_TAKES {
+            format!(
+                "after its renewal point the lease lasts {} ms, and a renewal may need {} ms: make the lease longer, or renew earlier",
+                left.as_millis(),
+                Self::RENEWAL_TAKES.as_millis()
+            )
         } else if length > Self::MAX_LENGTH {
-            Err(InvalidTerms::TooLong)
+            format!("a lease may last {} h: make it shorter, and renew it", Self::MAX_LENGTH.as_secs() / 3600)
         } else if renew_after < length / 10 {
-            Err(InvalidTerms::RenewedTooEarly)
+            "a tenth of the lease must be over before it is renewed: renew later".to_owned()
         } else {
-            Ok(LeaseTerms { length, renew_after })
-        }
+            return Ok(LeaseTerms { length, renew_after });
+        };
+        Err(InvalidValue::OutOfRange(wrong.into()))
     }
 
     /// The time until the next renewal of a lease that has this much time left.
@@ -110,21 +79,20 @@ mod tests {
     #[test]
     fn terms_that_cannot_be_kept_are_refused_with_a_sentence() {
         let millis = Duration::from_millis;
+        let says = |terms: Result<LeaseTerms, InvalidValue>| terms.expect_err("no terms").to_string();
+        let too_short = "after its renewal point the lease lasts";
         assert!(LeaseTerms::new(millis(900)).is_ok());
-        assert_eq!(LeaseTerms::new(Duration::ZERO), Err(InvalidTerms::TooShort(Duration::ZERO)));
-        let refused = LeaseTerms::new(millis(898)).expect_err("too short");
+        assert!(says(LeaseTerms::new(Duration::ZERO)).starts_with(&format!("{too_short} 0 ms")));
         assert!(
-            refused
-                .to_string()
-                .starts_with("after its renewal point the lease lasts 449 ms, and a renewal may need 450")
+            says(LeaseTerms::new(millis(898))).starts_with(&format!("{too_short} 449 ms, and a renewal may need 450"))
         );
         assert!(LeaseTerms::renewed_after(millis(898), millis(400)).is_ok());
-        assert!(LeaseTerms::renewed_after(millis(2000), millis(3000)).is_err());
+        assert!(says(LeaseTerms::renewed_after(millis(2000), millis(3000))).starts_with(too_short));
         assert!(LeaseTerms::new(LeaseTerms::MAX_LENGTH).is_ok());
         for endless in [LeaseTerms::MAX_LENGTH + millis(1), Duration::MAX] {
-            assert_eq!(LeaseTerms::new(endless), Err(InvalidTerms::TooLong));
+            assert!(says(LeaseTerms::new(endless)).starts_with("a lease may last 24 h"));
         }
-        assert_eq!(LeaseTerms::renewed_after(millis(2000), millis(199)), Err(InvalidTerms::RenewedTooEarly));
+        assert!(says(LeaseTerms::renewed_after(millis(2000), millis(199))).starts_with("a tenth of the lease"));
         assert!(LeaseTerms::renewed_after(millis(2000), millis(200)).is_ok(), "a tenth is enough");
     }
 

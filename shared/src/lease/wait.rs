@@ -1,10 +1,11 @@
 //! [`Leases::acquire_within`]: waits for a lease that another caller holds.
 
-use super::leases::Leases;
-use super::outcome::{AcquireError, Acquired};
+use super::leases::{Leases, Looked};
+use super::outcome::{Acquired, LeaseHeld};
 use super::row::Lease;
 use super::terms::LeaseTerms;
-use crate::retry::{Deadline, fraction};
+use crate::error::Error;
+use crate::retry::{Deadline, MIN_SEND_TIME, fraction};
 use std::time::Duration;
 
 /// The part of a lease length over which waiting callers are spread after the end of the lease: a twentieth.
@@ -19,14 +20,14 @@ impl Leases {
     /// both.
     ///
     /// # Errors
-    /// See [`Leases::acquire`]. [`AcquireError::Held`]: the lease was still held at the end of `timeout`.
+    /// See [`Leases::acquire`]. [`Error::Refused`]: the lease was still held at the end of `timeout`.
     pub async fn acquire_within(
         &self,
         key: &str,
         holder: &str,
         terms: LeaseTerms,
         timeout: Duration,
-    ) -> Result<Lease, AcquireError> {
+    ) -> Result<Lease, Error<LeaseHeld>> {
         let call = &self.store().call_after(timeout);
         // Waiting beyond the deadline of the call is useless.
         let timeout = timeout.min(call.deadline().remaining());
@@ -35,18 +36,16 @@ impl Leases {
         let id = self.new_acquire_id();
         let mut looks = Looks::new(terms.length());
         loop {
-            let (holder, until) = match self.acquire_as(key, holder, terms, &id, call).await {
-                Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => return Ok(lease),
-                Err(AcquireError::Held { holder, until }) => (holder, until),
-                Err(error) => return Err(error),
+            let held = match self.acquire_as(key, holder, terms, &id, call).await? {
+                Looked::Acquired(Acquired::New(lease) | Acquired::Replayed(lease)) => return Ok(lease),
+                Looked::Held(stored) => LeaseHeld::by(stored),
             };
             let waited = timeout.saturating_sub(deadline.remaining());
-            let pause = looks.pause(waited, self.free_in(until), self.sender().rng.next_u64());
+            let pause = looks.pause(waited, self.free_in(held.until), self.sender().rng.next_u64());
             // The next look needs time for its answer within the call, perhaps after a resend.
-            let too_late = call.deadline().remaining()
-                < pause.saturating_add(self.sender().policy.min_send_time.saturating_mul(2));
+            let too_late = call.deadline().remaining() < pause.saturating_add(MIN_SEND_TIME.saturating_mul(2));
             if pause >= deadline.remaining() || too_late {
-                return Err(AcquireError::Held { holder, until });
+                return Err(Error::Refused(held));
             }
             tokio::time::sleep(pause).await;
         }

@@ -9,5 +9,5 @@ mod write;
 
 pub use explain::{Explanation, Kind, explain};
 pub use found::Found;
-pub use run::{Explained, Position, Run, RunError};
+pub use run::{Explained, Position, Run, WrongTable};
 pub use write::Task;

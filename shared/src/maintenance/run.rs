@@ -4,16 +4,16 @@ use super::explain::{Explanation, Kind, explain, kind_of};
 use super::found::Found;
 use super::write::{Task, Written};
 use crate::call::Call;
-use crate::error::{Failure, Source};
+use crate::error::{Error, Failure, Source};
 use crate::layout::{Layout, Settings};
 use crate::protocol::deliver::until_read;
 use crate::protocol::item::{Attributes, size_of_attributes};
 use crate::retry::Deadline;
 use crate::store::Store;
 use crate::timestamp::epoch_seconds;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
-use thiserror::Error as ThisError;
 use tokio::task::JoinSet;
 
 /// How long a page is asked for, before the run ends with a failure.
@@ -31,10 +31,10 @@ const UNIT: (usize, usize) = (4096, 1024);
 /// ([`Run::continuing`]), and it may be made again from the start at any time.
 ///
 /// ```
-/// use fencepost::Store;
-/// use fencepost::maintenance::{Found, RunError, Task};
+/// use fencepost::maintenance::{Found, Task, WrongTable};
+/// use fencepost::{Error, Store};
 ///
-/// async fn restamp(client: &aws_sdk_dynamodb::Client) -> Result<Found, RunError> {
+/// async fn restamp(client: &aws_sdk_dynamodb::Client) -> Result<Found, Error<WrongTable>> {
 ///     let mut run = Store::new(client).maintain(Task::Restamp, "accounts-restored", &["accountId"]);
 ///     while let Some(damaged) = run.next_page().await? {
 ///         println!("{} rows so far", run.so_far().rows());
@@ -80,20 +80,28 @@ pub struct Explained {
     pub explanation: Explanation,
 }
 
-/// Why a run ended early.
-#[derive(Debug, ThisError)]
+/// Why a run was refused: its task is not for this table. Nothing of the page was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum RunError {
+pub enum WrongTable {
     /// The table has leases, which have no version. After a restore, start with an empty table: tokens then begin with
     /// the time of day, so they are higher than all before. A restored token would be given out twice.
-    #[error("this is a table of leases, which have no version; after a restore, start with an empty table instead")]
     Leases,
     /// The table has rows of which the newest instance wins. They have no version, so there is nothing to adopt.
-    #[error("this is a table where the newest instance wins; its rows have no version, so there is nothing to adopt")]
     Mappings,
-    /// See [`Failure`]. Rows before this one may be written already.
-    #[error(transparent)]
-    Failed(#[from] Failure),
+}
+
+impl fmt::Display for WrongTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WrongTable::Leases => {
+                "this is a table of leases, which have no version; after a restore, start with an empty table instead"
+            }
+            WrongTable::Mappings => {
+                "this is a table where the newest instance wins; its rows have no version, so there is nothing to adopt"
+            }
+        })
+    }
 }
 
 impl Store {
@@ -162,10 +170,10 @@ impl Run {
     /// explanations if the task is to explain, and otherwise the damaged ones. Returns `None` after the last page.
     ///
     /// # Errors
-    /// [`RunError::Leases`], [`RunError::Mappings`]: the task is not for this table. [`RunError::Failed`]: call it
-    /// again, for the same page, if the failure [is retryable](Failure::is_retryable) or its outcome is unknown; else
+    /// [`Error::Refused`]: the task is not for this table. [`Error::Failed`]: rows before this one may be written already.
+    /// Call it again, for the same page, if the failure [is retryable](Failure::is_retryable) or its outcome is unknown; else
     /// correct the set-up.
-    pub async fn next_page(&mut self) -> Result<Option<Vec<Explained>>, RunError> {
+    pub async fn next_page(&mut self) -> Result<Option<Vec<Explained>>, Error<WrongTable>> {
         let after = match &self.position {
             Position::Start => None,
             Position::After(key) => Some(key.clone()),
@@ -178,7 +186,7 @@ impl Run {
         let scan = |timeout| sender.scan(&self.table, after.clone(), limit, timeout);
         let page = until_read(sender, &call, scan).await?;
         let layout = self.task.layout(self.layout);
-        self.check_kinds(&page.rows, layout)?;
+        self.check_kinds(&page.rows, layout).map_err(Error::Refused)?;
         let now = self.store.now();
         let (mut found, mut explained, mut writing) = (self.so_far, Vec::new(), JoinSet::new());
         let (mut bytes, mut units) = (0, 0);
@@ -218,12 +226,12 @@ impl Run {
     }
 
     /// Refuses the whole page, before anything is written, if the task is not for this table.
-    fn check_kinds(&self, rows: &[Attributes], layout: Layout) -> Result<(), RunError> {
+    fn check_kinds(&self, rows: &[Attributes], layout: Layout) -> Result<(), WrongTable> {
         let has = |wanted: Kind| rows.iter().any(|row| kind_of(row, layout).0 == wanted);
         match self.task {
             Task::Explain => Ok(()),
-            _ if has(Kind::Lease) => Err(RunError::Leases),
-            Task::Adopt if has(Kind::Mapping) => Err(RunError::Mappings),
+            _ if has(Kind::Lease) => Err(WrongTable::Leases),
+            Task::Adopt if has(Kind::Mapping) => Err(WrongTable::Mappings),
             Task::Adopt | Task::Sweep | Task::Restamp => Ok(()),
         }
     }

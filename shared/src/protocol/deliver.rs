@@ -7,7 +7,7 @@ use crate::protocol::hedge::{Race, Turn};
 use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
 use crate::protocol::send::{ReadOutcome, Send, SendOutcome, Sender, send_span};
-use crate::retry::{Conflicts, DualClockDeadline, fraction};
+use crate::retry::{Conflicts, DualClockDeadline, MIN_SEND_TIME, RetryPolicy, fraction};
 use std::marker;
 use std::mem;
 use std::pin::Pin;
@@ -191,7 +191,7 @@ impl<'a> Delivery<'a> {
             if sends.rejected.is_none() {
                 // The pause leaves time for one more send before the deadline, because that send may prove the outcome
                 // of the last one.
-                let pause = sends.patience.pause(&self.sender.policy, self.sender.rng.next_u64());
+                let pause = sends.patience.pause(self.sender.rng.next_u64());
                 race.send_after(pause.min(self.call.deadline().remaining() / 2));
             } else if !race.is_in_flight() {
                 return Err(sends.rejected());
@@ -216,7 +216,7 @@ impl<'a> Delivery<'a> {
     pub(crate) async fn spread(&self, bound: Duration) -> Result<(), Failure> {
         let left = self.call.deadline().remaining();
         let pause = fraction(bound, self.sender.rng.next_u64()).min(left / 2);
-        if left <= pause.saturating_add(self.sender.policy.min_send_time) {
+        if left <= pause.saturating_add(MIN_SEND_TIME) {
             return Err(self.contention());
         }
         tokio::time::sleep(pause).await;
@@ -232,7 +232,7 @@ impl<'a> Delivery<'a> {
         }
         let left = self.call.deadline().remaining();
         let pause = self.sender.policy.conflict_pause(&self.conflicts, self.sender.rng.next_u64()).min(left / 2);
-        let enough_time = left > pause.saturating_add(self.sender.policy.min_send_time);
+        let enough_time = left > pause.saturating_add(MIN_SEND_TIME);
         if self.attempts >= self.sender.policy.max_attempts || !enough_time {
             return Err(self.contention());
         }
@@ -245,7 +245,7 @@ impl<'a> Delivery<'a> {
     fn time_to_send(&self, is_pending: bool, patience: &Patience) -> Option<Duration> {
         let left = self.call.deadline().remaining();
         // With nothing pending, a send that cannot wait for its answer would only turn "not applied" into "unknown".
-        let needed = if is_pending { Duration::from_millis(1) } else { self.sender.policy.min_send_time };
+        let needed = if is_pending { Duration::from_millis(1) } else { MIN_SEND_TIME };
         if left < needed || self.window.remaining(self.sender.clock.now()).is_zero() {
             return None;
         }
@@ -383,8 +383,8 @@ where
                 source
             }
         };
-        let pause = patience.pause(&sender.policy, sender.rng.next_u64());
-        if has_time_to_read(sender, call, pause) {
+        let pause = patience.pause(sender.rng.next_u64());
+        if has_time_to_read(call, pause) {
             race.send_after(pause);
         } else if !race.is_in_flight() {
             return Err(Failure::Unavailable { source });
@@ -395,8 +395,8 @@ where
 /// Waits before the next read. `reads` counts the reads so far. Fails with `source` if no time would be left for an
 /// answer.
 pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, source: Source) -> Result<(), Failure> {
-    let pause = sender.policy.resend_pause(reads, sender.rng.next_u64());
-    if !has_time_to_read(sender, call, pause) {
+    let pause = RetryPolicy::resend_pause(reads, sender.rng.next_u64());
+    if !has_time_to_read(call, pause) {
         return Err(Failure::Unavailable { source });
     }
     tokio::time::sleep(pause).await;
@@ -404,6 +404,6 @@ pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, 
 }
 
 /// Whether time would be left for an answer if the next read left after `pause`.
-fn has_time_to_read(sender: &Sender, call: &Call, pause: Duration) -> bool {
-    call.deadline().remaining() >= pause.saturating_add(sender.policy.min_send_time)
+fn has_time_to_read(call: &Call, pause: Duration) -> bool {
+    call.deadline().remaining() >= pause.saturating_add(MIN_SEND_TIME)
 }

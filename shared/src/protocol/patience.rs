@@ -48,11 +48,11 @@ impl Patience {
     }
 
     /// The pause before the next send.
-    pub(crate) fn pause(&self, policy: &RetryPolicy, random: u64) -> Duration {
+    pub(crate) fn pause(&self, random: u64) -> Duration {
         if (1..=MAX_DEAD_CONNECTIONS).contains(&self.broken) {
             return Duration::ZERO;
         }
-        policy.resend_pause(self.failed, random)
+        RetryPolicy::resend_pause(self.failed, random)
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
 
     /// The longest pause before the next send in milliseconds, and the lost answers.
     fn next(patience: &Patience) -> (u128, u32) {
-        let pause = patience.pause(&RetryPolicy::default(), u64::MAX).as_nanos().div_ceil(1_000_000);
+        let pause = patience.pause(u64::MAX).as_nanos().div_ceil(1_000_000);
         (pause, patience.lost_answers())
     }
 

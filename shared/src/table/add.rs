@@ -1,5 +1,6 @@
 //! [`Add`]: a change of numbers that needs no version, so that many writers do not conflict.
 
+use super::bounds::{Bounds, before, negative};
 use crate::error::Failure;
 use crate::layout::Layout;
 use crate::number::{MAX_DIGITS, Number};
@@ -19,8 +20,9 @@ use std::ops::RangeInclusive;
 /// use fencepost::Add;
 ///
 /// // Takes 3 from the stock, but never below 0. The status follows from the new stock.
-/// let take = Add::to("stock", -3).within(0..=1_000_000).bands(
+/// let take = Add::to("stock", -3, 0..=1_000_000).bands(
 ///     "status",
+///     "stock",
 ///     [(0..=0, "out_of_stock"), (1..=5, "low_stock"), (6..=1_000_000, "in_stock")],
 /// );
 /// # drop(take);
@@ -81,56 +83,32 @@ pub struct Added<T> {
 }
 
 impl Add {
-    /// Adds `by` to the number at `path`. Without [`Add::within`] and [`Add::from_between`], the result lies between
-    /// [`i64::MIN`] and [`i64::MAX`]. A `by` with decimals is also refused where the result is less than 1 from one of
-    /// these.
+    /// Adds `by` to the number at `path`, if that keeps its [`Bounds`]: a range such as `0..=100` or `0..` for the result, or
+    /// `..` for none of its own.
     #[must_use]
-    pub fn to(path: impl Into<AddPath>, by: impl Into<Number>) -> Self {
+    pub fn to(path: impl Into<AddPath>, by: impl Into<Number>, bounds: impl Into<Bounds>) -> Self {
         let add = Add { addition: Addition::default(), bands: Vec::new(), seen: None, invalid: None };
-        add.and_to(path, by)
+        add.and_to(path, by, bounds)
     }
 
     /// Adds to one more number of the same item. All numbers change, or none.
     #[must_use]
-    pub fn and_to(mut self, path: impl Into<AddPath>, by: impl Into<Number>) -> Self {
+    pub fn and_to(mut self, path: impl Into<AddPath>, by: impl Into<Number>, bounds: impl Into<Bounds>) -> Self {
         let (path, by) = (path.into().0, by.into());
         if path.is_empty() {
             self.invalid = Some("the path of a number is empty".to_owned());
         }
-        let bounds = by.floor_and_ceiling().and_then(|(floor, ceiling)| {
-            Some([before(i64::MIN, floor)?.to_string(), before(i64::MAX, ceiling)?.to_string()])
+        let [low, high] = bounds.into().of_current(&by).unwrap_or_else(|| {
+            self.invalid = Some("only a whole amount has whole bounds: use Bounds::before".to_owned());
+            [negative(&by), negative(&by)]
         });
-        // The numbers before so large an amount have 38 digits too. One of them is sure to fit: it makes 0.
-        let [low, high] = bounds.unwrap_or_else(|| [negative(&by), negative(&by)]);
         self.addition.numbers.push(AddedNumber { path, by: by.to_string(), low, high });
         self
     }
 
-    /// Demands that the result is within this range. Speaks of the number that was named last, whose amount must be
-    /// whole.
-    #[must_use]
-    pub fn within(mut self, range: RangeInclusive<i64>) -> Self {
-        let by = self.number(self.addition.numbers.len() - 1);
-        let bound = |bound: &i64| before(*bound, by?).map(|bound| bound.to_string());
-        match (self.addition.numbers.last_mut(), bound(range.start()), bound(range.end())) {
-            (Some(number), Some(low), Some(high)) => (number.low, number.high) = (low, high),
-            _ => self.invalid = Some("only a whole amount has whole bounds: use Add::from_between".to_owned()),
-        }
-        self
-    }
-
-    /// Demands that the current number, before the add, is between these two, both included. Speaks of the number that
-    /// was named last.
-    #[must_use]
-    pub fn from_between(mut self, low: &Number, high: &Number) -> Self {
-        if let Some(number) = self.addition.numbers.last_mut() {
-            (number.low, number.high) = (low.to_string(), high.to_string());
-        }
-        self
-    }
-
-    /// Sets an attribute by the range in which the result is. Speaks of the number that was named last, which must be
-    /// whole. Ranges must not overlap, and a result outside all of them is refused. An empty range is left out.
+    /// Sets an attribute by the range in which the result of the number at `path` is. That is one of the numbers of this
+    /// add, and its amount must be whole. Ranges must not overlap, and a result outside all of them is refused. An empty
+    /// range is left out.
     ///
     /// The library guesses the range from the number that it saw last. A wrong guess is refused and costs one more
     /// request.
@@ -138,19 +116,23 @@ impl Add {
     pub fn bands(
         mut self,
         attribute: &str,
+        path: impl Into<AddPath>,
         bands: impl IntoIterator<Item = (RangeInclusive<i64>, impl Serialize)>,
     ) -> Self {
-        let number = self.addition.numbers.len() - 1;
+        let path = path.into().0;
         let mut encoded = Vec::new();
         for (range, value) in bands.into_iter().filter(|(range, _)| !range.is_empty()) {
             if let Some(value) = self.encode(attribute, &value) {
                 encoded.push((range, value));
             }
         }
-        if self.number(number).is_none() {
-            self.invalid = Some("only a whole amount has bands".to_owned());
+        match self.addition.numbers.iter().position(|number| number.path == path) {
+            Some(number) if self.number(number).is_some() => {
+                self.bands.push(Bands { number, attribute: attribute.to_owned(), ranges: encoded });
+            }
+            Some(_) => self.invalid = Some("only a whole amount has bands".to_owned()),
+            None => self.invalid = Some(format!("the bands of {attribute} are those of a number that is not added to")),
         }
-        self.bands.push(Bands { number, attribute: attribute.to_owned(), ranges: encoded });
         self
     }
 
@@ -294,17 +276,6 @@ fn contains(range: &RangeInclusive<i64>, number: Option<i128>) -> bool {
     number.and_then(|number| i64::try_from(number).ok()).is_some_and(|number| range.contains(&number))
 }
 
-/// The number to which `by` is added with this result. `None` if it has more digits than `DynamoDB` keeps.
-fn before(result: i64, by: i128) -> Option<i128> {
-    let before = i128::from(result).checked_sub(by)?;
-    (before.unsigned_abs() < 10_u128.pow(38)).then_some(before)
-}
-
-fn negative(number: &Number) -> String {
-    let text = number.as_str();
-    text.strip_prefix('-').map_or_else(|| format!("-{}", text.trim_start_matches('+')), str::to_owned)
-}
-
 /// The whole number that this text is.
 fn whole(text: &str) -> Option<i128> {
     Number::parse(text)?.to_whole()
@@ -354,7 +325,7 @@ mod tests {
             (i64::MIN + 1, -1, Stand::Takes),
             (i64::MIN, -1, Stand::OutOfRange),
         ] {
-            assert_eq!(Add::to("n", by).stand(&item(current), false), stand, "{current} {by}");
+            assert_eq!(Add::to("n", by, ..).stand(&item(current), false), stand, "{current} {by}");
         }
     }
 
@@ -376,7 +347,7 @@ mod tests {
             ("-1e38", "1e38", "1e38"),
             ("+1e100", "-1e100", "-1e100"),
         ] {
-            let add = Add::to("n", number(by));
+            let add = Add::to("n", number(by), ..);
             let AddedNumber { low: least, high: most, .. } = &add.addition.numbers[0];
             assert_eq!((least.as_str(), most.as_str()), (low, high), "{by}");
             for bound in [low, high] {
@@ -390,20 +361,21 @@ mod tests {
         let number = |text: &str| Number::parse(text).expect("a number");
         let huge = |text: &str| Attributes::from([("n".to_owned(), AttributeValue::N(text.to_owned()))]);
         let nines = "9".repeat(38);
-        let add = Add::to("n", number("9e37")).bands("state", [(i64::MIN..=-1, "below"), (0..=i64::MAX, "above")]);
+        let add =
+            Add::to("n", number("9e37"), ..).bands("state", "n", [(i64::MIN..=-1, "below"), (0..=i64::MAX, "above")]);
         let state = |current: &str| {
             let resolved = add.resolve(Table::<Counter>::LAYOUT, Some(&huge(current))).expect("valid").set;
             (resolved[0].1.as_s().expect("a text").clone(), add.stand(&huge(current), false))
         };
         assert_eq!(state(&nines), ("above".to_owned(), Stand::OutOfRange), "the sum is more than an i128 holds");
         assert_eq!(state("-90000000000000000000000000000000000005"), ("below".to_owned(), Stand::Takes));
-        assert!(add.clone().within(0..=1).invalid.is_none());
-        assert!(Add::to("n", number(&nines)).within(-1..=0).invalid.is_some(), "-1 less {nines} has 39 digits");
+        assert!(Add::to("n", number("9e37"), 0..=1).invalid.is_none());
+        assert!(Add::to("n", number(&nines), -1..=0).invalid.is_some(), "-1 less {nines} has 39 digits");
     }
 
     #[test]
     fn a_result_outside_all_bands_of_its_number_is_out_of_range() {
-        let add = Add::to("n", 1).bands("state", [(0..=9, "open"), (20..=29, "shut")]);
+        let add = Add::to("n", 1, ..).bands("state", "n", [(0..=9, "open"), (20..=29, "shut")]);
         for (current, stand) in [
             (8, Stand::Takes),
             (9, Stand::OutOfRange),
@@ -417,12 +389,12 @@ mod tests {
 
     #[test]
     fn an_item_takes_an_add_if_its_other_attributes_are_as_demanded_and_its_window_has_not_passed() {
-        let add = |state: &str| Add::to("n", 1).only_if("state", &state);
+        let add = |state: &str| Add::to("n", 1, ..).only_if("state", &state);
         assert_eq!(add("open").stand(&item(1), false), Stand::Takes);
         assert_eq!(add("shut").stand(&item(1), false), Stand::NotAsDemanded);
         assert_eq!(add("open").only_without("state").stand(&item(1), false), Stand::NotAsDemanded);
         assert_eq!(add("open").only_without("other").stand(&item(1), false), Stand::Takes);
         assert_eq!(add("open").stand(&item(1), true), Stand::WindowPassed);
-        assert_eq!(Add::to("other", 1).stand(&item(1), true), Stand::NotANumber);
+        assert_eq!(Add::to("other", 1, ..).stand(&item(1), true), Stand::NotANumber);
     }
 }

@@ -8,7 +8,7 @@ use super::prepare::{Observed, Write};
 use super::raw::RawTable;
 use super::record::Record;
 use crate::call::Call;
-use crate::error::{AddError, Failure, UpdateError};
+use crate::error::{Failure, UpdateError};
 use crate::layout::Layout;
 use crate::protocol::condition::Demand;
 use crate::protocol::item::Attributes;
@@ -16,9 +16,52 @@ use crate::protocol::row::Row;
 use crate::protocol::seen_rows::InCrowd;
 use crate::protocol::settle::is_in_window;
 use crate::version::{ItemVersion, Versioned};
+use std::fmt;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Why an item refused an add. Nothing was written. Each holds the item.
+#[non_exhaustive]
+pub enum NotAdded<T> {
+    /// The result would be outside the bounds.
+    OutOfRange(Box<Versioned<T>>),
+    /// The item has no number there.
+    NotANumber(Box<Versioned<T>>),
+    /// An attribute is not as the add demands.
+    NotAsDemanded(Box<Versioned<T>>),
+}
+
+impl<T> NotAdded<T> {
+    /// The item.
+    #[must_use]
+    pub fn item(&self) -> &Versioned<T> {
+        let (NotAdded::OutOfRange(item) | NotAdded::NotANumber(item) | NotAdded::NotAsDemanded(item)) = self;
+        item
+    }
+}
+
+impl<T> fmt::Display for NotAdded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self {
+            NotAdded::OutOfRange(_) => "the result would be outside the bounds",
+            NotAdded::NotANumber(_) => "the item has no such number",
+            NotAdded::NotAsDemanded(_) => "an attribute is not as demanded",
+        };
+        write!(f, "nothing was added: {why} (the item is at version {})", self.item().version())
+    }
+}
+
+impl<T> fmt::Debug for NotAdded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            NotAdded::OutOfRange(_) => "OutOfRange",
+            NotAdded::NotANumber(_) => "NotANumber",
+            NotAdded::NotAsDemanded(_) => "NotAsDemanded",
+        };
+        f.debug_tuple(name).field(&self.item().at).finish()
+    }
+}
 
 impl<T: Record> Table<T> {
     /// Adds to numbers of the item, exactly once, at any version. An add conflicts only if as many other writes as the
@@ -32,20 +75,19 @@ impl<T: Record> Table<T> {
     /// add: afterwards no copy of it can be applied, and the refusal is certain.
     ///
     /// # Errors
-    /// [`AddError::NotFound`]: the key has no item. [`AddError::OutOfRange`]: the result would be outside the bounds;
-    /// the error holds the item. [`AddError::NotANumber`]: the item has no such number. [`AddError::NotAsDemanded`]: an
-    /// attribute is not as the add demands. [`AddError::Failed`]: see [`Failure`].
-    pub async fn add(&self, key: impl Into<Key>, add: &Add) -> Result<Added<T>, AddError<T>> {
+    /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: [`NotAdded`] says why the item refused
+    /// the add, and holds the item. [`UpdateError::Failed`]: see [`Failure`].
+    pub async fn add(&self, key: impl Into<Key>, add: &Add) -> Result<Added<T>, UpdateError<NotAdded<T>>> {
         match self.add_change(key, add, &self.call())?.run().await? {
             Ended::Added { at, row } => Ok(Self::added(at, row)),
-            Ended::NotFound => Err(AddError::NotFound),
+            Ended::NotFound => Err(UpdateError::NotFound),
             Ended::Refused { stand, row, .. } => {
-                let Some(current) = Self::decode(&row)? else { return Err(AddError::NotFound) };
-                Err(match stand {
-                    Stand::NotANumber => AddError::NotANumber(Box::new(current)),
-                    Stand::NotAsDemanded => AddError::NotAsDemanded(Box::new(current)),
-                    _ => AddError::OutOfRange(Box::new(current)),
-                })
+                let Some(current) = Self::decode(&row)? else { return Err(UpdateError::NotFound) };
+                Err(UpdateError::Refused(match stand {
+                    Stand::NotANumber => NotAdded::NotANumber(Box::new(current)),
+                    Stand::NotAsDemanded => NotAdded::NotAsDemanded(Box::new(current)),
+                    _ => NotAdded::OutOfRange(Box::new(current)),
+                }))
             }
         }
     }
@@ -58,7 +100,8 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// See [`Table::update_with_retry`]. [`UpdateError::NotFound`] also says that the add was applied and the item was
     /// deleted after it.
-    pub async fn add_or_update<R>(
+    #[cfg_attr(not(any(feature = "http", feature = "testing")), expect(dead_code, reason = "only `http` needs it"))]
+    pub(crate) async fn add_or_update<R>(
         &self,
         key: impl Into<Key>,
         add: &Add,

@@ -46,6 +46,17 @@ impl From<Cursor> for String {
     }
 }
 
+/// Why a query was refused: the cursor is not one of this query. It is damaged or made up, or it belongs to another table,
+/// index, partition, order or bound of the sort key. Begin again without a cursor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InvalidCursor;
+
+impl fmt::Display for InvalidCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nothing was read: the cursor does not belong to this query; begin again without a cursor")
+    }
+}
+
 /// The query that a cursor belongs to.
 pub(crate) struct Origin<'a> {
     pub table: &'a str,

@@ -17,8 +17,7 @@ use crate::names::Names;
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
-/// use fencepost::table::{Index, Projection};
-/// use fencepost::{Record, Store, error::QueryError};
+/// use fencepost::{Error, Index, InvalidCursor, Projection, Record, Store, Table};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
 /// #[record(key = "orderId")]
@@ -39,9 +38,9 @@ use crate::names::Names;
 ///     const SORT_KEY: Option<&'static str> = Some("createdAt");
 /// }
 ///
-/// async fn newest(store: &Store, user: &str) -> Result<Vec<u64>, QueryError> {
-///     let orders = store.table::<Order>("orders").query_index::<ByUser>(user);
-///     let page = orders.descending().limit(20).pages().next_page().await?;
+/// async fn newest(store: &Store, user: &str) -> Result<Vec<u64>, Error<InvalidCursor>> {
+///     let orders: Table<Order> = store.table("orders");
+///     let page = orders.query_index(ByUser, user).descending().limit(20).pages().next_page().await?;
 ///     Ok(page.into_iter().flat_map(|page| page.items).map(|order| order.value.total).collect())
 /// }
 /// ```
@@ -50,8 +49,7 @@ use crate::names::Names;
 ///
 /// ```compile_fail,E0080
 /// # use serde::{Deserialize, Serialize};
-/// # use fencepost::table::{Index, Projection};
-/// # use fencepost::{Record, Store};
+/// # use fencepost::{Index, Projection, Record, Store, Table};
 /// # #[derive(Serialize, Deserialize, Record)]
 /// # #[record(key = "orderId")]
 /// # #[serde(rename_all = "camelCase")]
@@ -67,7 +65,8 @@ use crate::names::Names;
 /// }
 /// # fn main() {
 /// #     let client = aws_sdk_dynamodb::Client::from_conf(aws_sdk_dynamodb::Config::builder().build());
-/// Store::new(&client).table::<Order>("orders").query_index::<ByUser>("u-1");
+/// let orders: Table<Order> = Store::new(&client).table("orders");
+/// orders.query_index(ByUser, "u-1");
 /// # }
 /// ```
 pub trait Index {

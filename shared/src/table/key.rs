@@ -11,9 +11,19 @@ use std::collections::HashMap;
 /// Operations take whatever makes a key: a part, a pair of partition and sort part, or another key.
 ///
 /// ```
-/// # use fencepost::table::Key;
+/// # use fencepost::Key;
 /// let (user, order) = ("user-7", 42);
 /// assert_eq!(Key::from((user, order)).sort().and_then(|sort| sort.as_i64()), Some(42));
+/// ```
+///
+/// Nothing else makes one, so neither of these compiles:
+///
+/// ```compile_fail,E0277
+/// let key = fencepost::Key::from(1.5);
+/// ```
+///
+/// ```compile_fail,E0277
+/// let key = fencepost::Key::from(("user-7", true));
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Key {

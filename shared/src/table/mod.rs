@@ -6,6 +6,7 @@
 
 pub(crate) mod add;
 mod adding;
+mod bounds;
 pub(crate) mod commit;
 pub(crate) mod cursor;
 mod fields;
@@ -21,10 +22,13 @@ mod record;
 mod update;
 
 pub use add::{Add, AddPath, Added};
-pub use cursor::Cursor;
+pub use adding::NotAdded;
+pub use bounds::Bounds;
+pub use cursor::{Cursor, InvalidCursor};
 pub use handle::Table;
 pub use index::{Index, IndexScope, Projection};
 pub use key::{Key, KeyPart};
 pub use pages::{Listed, Page, PageStream, Pages};
 pub use query::{Query, Sort};
 pub use record::Record;
+pub use update::Exists;

@@ -1,12 +1,13 @@
 //! [`Pages`]: reads the items of a query, page by page.
 
+use super::cursor::InvalidCursor;
 use super::cursor::{Cursor, Origin};
 use super::handle::Table;
 use super::key::Key;
 use super::query::Query;
 use super::record::Record;
 use crate::call::Call;
-use crate::error::{Failure, QueryError};
+use crate::error::{Error, Failure};
 use crate::layout::Layout;
 use crate::protocol::condition::KeyRange;
 use crate::protocol::deliver::until_read;
@@ -93,10 +94,10 @@ impl<T: Record> Pages<T> {
     /// because deleted items take room until they are removed.
     ///
     /// # Errors
-    /// [`QueryError::InvalidCursor`]: begin again without a cursor. [`QueryError::Failed`]: see [`Failure`]. A row that
+    /// [`Error::Refused`]: begin again without a cursor. [`Error::Failed`]: see [`Failure`]. A row that
     /// cannot be read is [`Failure::CorruptItem`] with its key: repair it. After an error, the same page is asked for
     /// again.
-    pub async fn next_page(&mut self) -> Result<Option<Page<T>>, QueryError> {
+    pub async fn next_page(&mut self) -> Result<Option<Page<T>>, Error<InvalidCursor>> {
         let query = &self.query;
         let call = &query.store.call();
         let range = query.range()?;
@@ -106,7 +107,7 @@ impl<T: Record> Pages<T> {
         let (mut after, begins_by_cursor) = match (&self.position, &query.after) {
             (Position::Start, None) => (None, false),
             (Position::Start, Some(cursor)) => {
-                let mut key = origin.read(&names, cursor).ok_or(QueryError::InvalidCursor)?;
+                let mut key = origin.read(&names, cursor).ok_or(Error::Refused(InvalidCursor))?;
                 key.insert(query.place.partition_key.to_owned(), query.partition.clone());
                 (Some(key), true)
             }
@@ -119,7 +120,7 @@ impl<T: Record> Pages<T> {
             let page = read.map_err(|failure| match failure {
                 // Its digest fits, so somebody made it up who knows how. Its parts do not fit the key.
                 Failure::Rejected { source } if begins_by_cursor && is_malformed_query(&source) => {
-                    QueryError::InvalidCursor
+                    Error::Refused(InvalidCursor)
                 }
                 failure => failure.into(),
             })?;
@@ -170,7 +171,7 @@ impl<T: Record> Pages<T> {
 }
 
 /// A run, and what it read.
-type Step<T> = (Pages<T>, Result<Option<Page<T>>, QueryError>);
+type Step<T> = (Pages<T>, Result<Option<Page<T>>, Error<InvalidCursor>>);
 
 /// The pages of a [`Query`] as a [`Stream`]. [`Pages::into_stream`] makes it.
 pub struct PageStream<T> {
@@ -179,7 +180,7 @@ pub struct PageStream<T> {
 }
 
 impl<T: Record + Send + 'static> Stream for PageStream<T> {
-    type Item = Result<Page<T>, QueryError>;
+    type Item = Result<Page<T>, Error<InvalidCursor>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let Some(reading) = &mut self.next else { return Poll::Ready(None) };

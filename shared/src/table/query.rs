@@ -62,14 +62,13 @@ impl Sort {
 /// that is there all the time is shown exactly once, unless its key in the index changes meanwhile.
 ///
 /// ```
-/// use fencepost::table::{Page, Sort};
-/// use fencepost::{Record, Table, error::QueryError};
+/// use fencepost::{Error, InvalidCursor, Page, Record, Sort, Table};
 /// # use serde::{Deserialize, Serialize};
 /// # #[derive(Serialize, Deserialize, Record)]
 /// # #[record(key = "sensor", sort = "at")]
 /// # struct Reading { degrees: i64 }
 ///
-/// async fn warmest(readings: &Table<Reading>) -> Result<Option<i64>, QueryError> {
+/// async fn warmest(readings: &Table<Reading>) -> Result<Option<i64>, Error<InvalidCursor>> {
 ///     let mut warmest = None;
 ///     let mut pages = readings.query("roof").sort(Sort::between(0, 3600)).pages();
 ///     while let Some(page) = pages.next_page().await? {
@@ -79,7 +78,7 @@ impl Sort {
 /// }
 ///
 /// /// The 20 newest after those that the client has seen.
-/// async fn newest(readings: &Table<Reading>, cursor: Option<&str>) -> Result<Page<Reading>, QueryError> {
+/// async fn newest(readings: &Table<Reading>, cursor: Option<&str>) -> Result<Page<Reading>, Error<InvalidCursor>> {
 ///     let query = readings.query("roof").descending().limit(20).after(cursor);
 ///     Ok(query.pages().next_page().await?.unwrap_or_default())
 /// }
@@ -127,7 +126,7 @@ impl<T: Record> Table<T> {
     }
 
     /// A query for the items of an index with this partition key. Sends nothing. See [`Index`] for what it can show.
-    pub fn query_index<I: Index<Record = T>>(&self, partition: impl Into<KeyPart>) -> Query<I::Shown> {
+    pub fn query_index<I: Index<Record = T>>(&self, _: I, partition: impl Into<KeyPart>) -> Query<I::Shown> {
         const {
             assert!(has_the_keys_of_its_table::<I>(), "the keys of the Index do not fit the table of its Record");
             assert!(

@@ -43,7 +43,32 @@ use serde::de::DeserializeOwned;
 /// - `flatten`, whose attributes are not known when the program is compiled, and `alias`, with which a row would keep two
 ///   attributes of one field;
 /// - `transparent`, `tag`, `from`, `try_from`, `into` and `remote`, which store something other than the fields;
+/// - a struct that names no partition key, or an `expires_at` that is none of its fields;
 /// - a field that is stored under the name of a key or of an attribute of this crate.
+///
+/// ```compile_fail
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, fencepost::Record)]
+/// struct Order {
+///     total: u64,
+/// }
+/// ```
+///
+/// ```compile_fail,E0080
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, fencepost::Record)]
+/// #[record(key = "orderId", expires_at = "end")]
+/// struct Order {
+///     total: u64, // The field `end` is forgotten.
+/// }
+///
+/// fn orders(store: &fencepost::Store) -> fencepost::Table<Order> {
+///     store.table("orders")
+/// }
+/// # fn main() {
+/// #     let _: fn(&fencepost::Store) -> fencepost::Table<Order> = orders;
+/// # }
+/// ```
 ///
 /// ```compile_fail
 /// # use serde::{Deserialize, Serialize};

@@ -10,10 +10,26 @@ use super::key::Key;
 use super::prepare::{Observed, Write, check_room};
 use super::record::Record;
 use crate::call::Call;
-use crate::error::{CreateError, DeleteError, Failure, UpdateError, VersionedUpdateError};
+use crate::error::{Error, Failure, UpdateError, VersionError};
 use crate::protocol::condition::Demand;
 use crate::protocol::item::Attributes;
 use crate::version::{ItemVersion, Version, Versioned};
+use std::fmt;
+
+/// Why a create was refused: the key is taken by this item.
+pub struct Exists<T>(pub Box<Versioned<T>>);
+
+impl<T> fmt::Display for Exists<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing was created: the key is taken, by an item at version {}", self.0.version())
+    }
+}
+
+impl<T> fmt::Debug for Exists<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Exists").field(&self.0.at).finish()
+    }
+}
 
 impl<T: Record> Table<T> {
     /// Reads the item, strongly consistent. Returns `None` if the key has no row or a tombstone.
@@ -30,8 +46,8 @@ impl<T: Record> Table<T> {
 
     /// The item as this client saw it last, if the table [remembers items](Table::remembering_items). Sends nothing. The
     /// item may be out of date.
-    #[must_use]
-    pub fn last_seen(&self, key: impl Into<Key>) -> Option<Versioned<T>> {
+    #[cfg_attr(not(any(feature = "http", feature = "testing")), expect(dead_code, reason = "only `http` needs it"))]
+    pub(crate) fn last_seen(&self, key: impl Into<Key>) -> Option<Versioned<T>> {
         let row = self.raw.remembered(&Self::key_attributes(&key.into()).ok()?)?;
         Self::decode(&row).ok().flatten()
     }
@@ -39,8 +55,8 @@ impl<T: Record> Table<T> {
     /// Creates the item if the key is free. Sends one write, or two if the key holds the tombstone of a deleted item.
     ///
     /// # Errors
-    /// [`CreateError::Exists`]: the key is taken; the error holds the item. [`CreateError::Failed`]: see [`Failure`].
-    pub async fn create(&self, key: impl Into<Key>, value: &T) -> Result<Versioned<T>, CreateError<T>>
+    /// [`Error::Refused`] with [`Exists`]: the key is taken; the reason holds the item. [`Error::Failed`]: see [`Failure`].
+    pub async fn create(&self, key: impl Into<Key>, value: &T) -> Result<Versioned<T>, Error<Exists<T>>>
     where
         T: Clone,
     {
@@ -51,7 +67,7 @@ impl<T: Record> Table<T> {
             let write = match &observed {
                 Observed::Absent => Write::Create(Self::encode(value)?),
                 Observed::Tombstone(row) => Write::Revive(row, Self::encode(value)?),
-                Observed::Live(_, current) => return Err(CreateError::Exists(Box::new(current.clone()))),
+                Observed::Live(_, current) => return Err(Error::Refused(Exists(Box::new(current.clone())))),
             };
             let attempt = change.prepare(write)?;
             match change.commit(attempt).await? {
@@ -144,35 +160,34 @@ impl<T: Record> Table<T> {
     /// conflict. Sends one read and one write, or only the read if the version is already stale.
     ///
     /// # Errors
-    /// [`VersionedUpdateError::Conflict`]: the item is at another version; the error holds the current item. For the
+    /// [`VersionError::Conflict`]: the item is at another version; the error holds the current item. For the
     /// others, see [`Table::update_with_retry`].
     pub async fn update_at_version<R>(
         &self,
         key: impl Into<Key>,
         at: ItemVersion,
         decide: impl Fn(&T) -> Result<Option<T>, R>,
-    ) -> Result<Versioned<T>, VersionedUpdateError<T, R>> {
-        use VersionedUpdateError as E;
+    ) -> Result<Versioned<T>, VersionError<T, R>> {
         let call = &self.call();
         let mut change = self.change(key, call)?;
         let Observed::Live(row, current) = self.observe(&change.address.key, call).await? else {
-            return Err(E::NotFound);
+            return Err(VersionError::NotFound);
         };
         if current.at != at {
-            return Err(E::Conflict(Box::new(current)));
+            return Err(VersionError::Conflict(Box::new(current)));
         }
         let next = match decide(&current.value) {
             Ok(Some(next)) => next,
             Ok(None) => return Ok(current),
-            Err(reason) => return Err(E::Refused(reason)),
+            Err(reason) => return Err(VersionError::Refused(reason)),
         };
         let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
         drop((row, current));
         match change.commit(attempt).await? {
             Committed::Applied(at) | Committed::Earlier { at, .. } => Ok(Versioned { value: next, at }),
             Committed::Conflict { current, .. } => match Observed::of(current)? {
-                Observed::Live(_, current) => Err(E::Conflict(Box::new(current))),
-                Observed::Absent | Observed::Tombstone(_) => Err(E::NotFound),
+                Observed::Live(_, current) => Err(VersionError::Conflict(Box::new(current))),
+                Observed::Absent | Observed::Tombstone(_) => Err(VersionError::NotFound),
             },
         }
     }
@@ -183,9 +198,9 @@ impl<T: Record> Table<T> {
     /// that the delete made.
     ///
     /// # Errors
-    /// [`DeleteError::NotFound`]: the item is gone already. [`DeleteError::Conflict`]: the item is at another version;
-    /// the error holds the current item. [`DeleteError::Failed`]: see [`Failure`].
-    pub async fn delete_at_version(&self, key: impl Into<Key>, at: ItemVersion) -> Result<Version, DeleteError<T>> {
+    /// [`VersionError::NotFound`]: the item is gone already. [`VersionError::Conflict`]: the item is at another version;
+    /// the error holds the current item. [`VersionError::Failed`]: see [`Failure`].
+    pub async fn delete_at_version(&self, key: impl Into<Key>, at: ItemVersion) -> Result<Version, VersionError<T>> {
         let call = &self.call();
         let mut change = self.change(key, call)?;
         // A client may name any version. Whether a row is so near the last one, only the row tells.
@@ -203,8 +218,8 @@ impl<T: Record> Table<T> {
             row
         };
         match Observed::of(current)? {
-            Observed::Live(_, current) => Err(DeleteError::Conflict(Box::new(current))),
-            Observed::Absent | Observed::Tombstone(_) => Err(DeleteError::NotFound),
+            Observed::Live(_, current) => Err(VersionError::Conflict(Box::new(current))),
+            Observed::Absent | Observed::Tombstone(_) => Err(VersionError::NotFound),
         }
     }
 
@@ -212,16 +227,15 @@ impl<T: Record> Table<T> {
     /// made.
     ///
     /// # Errors
-    /// [`DeleteError::NotFound`]: the key has no item. [`DeleteError::Failed`]: see [`Failure`].
-    /// [`DeleteError::Conflict`] does not occur.
-    pub async fn delete(&self, key: impl Into<Key>) -> Result<Version, DeleteError<T>> {
+    /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Failed`]: see [`Failure`].
+    pub async fn delete(&self, key: impl Into<Key>) -> Result<Version, UpdateError> {
         let call = &self.call();
         let mut change = self.change(key, call)?;
         let mut observed = self.observe(&change.address.key, call).await?;
         loop {
             let row = match observed {
                 Observed::Live(row, _) => row,
-                Observed::Absent | Observed::Tombstone(_) => return Err(DeleteError::NotFound),
+                Observed::Absent | Observed::Tombstone(_) => return Err(UpdateError::NotFound),
             };
             let attempt = change.prepare(Write::Delete(row.at, Some(&row)))?;
             match change.commit(attempt).await? {

@@ -8,8 +8,13 @@ mod cursors;
 mod requests;
 mod rows;
 
+use crate::error::UpdateError;
+use crate::lww::{self, OrderKey, Registration};
 use crate::protocol::item::Attributes;
-use crate::table::Add;
+use crate::retry::RetryPolicy;
+use crate::table::{Add, Key, Record, Table};
+use crate::version::Versioned;
+use std::time::Duration;
 
 #[cfg(feature = "http")]
 pub use answers::{RecordSays, answer_of_record, record_of_answer};
@@ -23,9 +28,7 @@ pub use crate::lambda::testing::{
     Reported, Reporter, answer_batch, answer_request, init_tracing, logged, report_line, subsegment,
 };
 pub use crate::lease::judge::{AfterAcquire, AfterRenewal, LeaseTimes, judge_acquire, judge_renewal};
-pub use crate::lww::judge_registration;
 pub use crate::protocol::fate::{Fate, fate, may_still_land};
-pub use crate::protocol::item::Diff;
 pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
 pub use crate::protocol::memory::{Memory, Trace, WriteId};
 pub use crate::protocol::refusal::{Role, is_lost, judge_after_loss, judge_steps};
@@ -35,6 +38,42 @@ pub use crate::protocol::settle::{
     After, Facts, StepBurn, StepKind, after, anchors_of, burn_helps, burn_of_step, is_in_window, writes_to,
 };
 pub use crate::table::add::Stand;
+
+/// The default policy, but its pauses assume round trips up to this long.
+#[must_use]
+pub fn slow_round_trips(longest: Duration) -> RetryPolicy {
+    RetryPolicy { max_round_trip: longest, ..RetryPolicy::default() }
+}
+
+/// Adds, and changes the item by the decision instead if the item refuses the add, as the routes of `http` do.
+///
+/// # Errors
+/// See [`Table::update_with_retry`].
+pub async fn add_or_update<T: Record, R>(
+    table: &Table<T>,
+    key: &Key,
+    add: &Add,
+    decide: impl Fn(&T) -> Result<Option<T>, R>,
+) -> Result<Versioned<T>, UpdateError<R>> {
+    table.add_or_update(key, add, decide).await
+}
+
+/// The item as this client saw it last, if the table remembers items.
+#[must_use]
+pub fn last_seen<T: Record>(table: &Table<T>, key: &Key) -> Option<Versioned<T>> {
+    table.last_seen(key)
+}
+
+/// The outcome of a refused registration of `instance`. The row holds `live`, or is the tombstone of `stored`.
+#[must_use]
+pub fn judge_registration<T: PartialEq>(
+    mine: &OrderKey,
+    stored: &OrderKey,
+    live: Option<T>,
+    instance: &T,
+) -> Registration<T> {
+    lww::judge_registration(mine, stored, live, instance)
+}
 
 /// How an item stands to an add that it refused. `passed` says that the row has left the window.
 #[must_use]

@@ -1,4 +1,4 @@
-//! [`Attempt`] and [`Plan`]: the items that a decision sees, and the steps that it adds.
+//! [`Attempt`]: the items that a decision sees, and the steps that it adds.
 
 use super::reads::{Item, Known, KnownRow, Learn, Required, invalid};
 use super::step::Step;
@@ -28,18 +28,6 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// The most heap, in bytes, of a row that is kept while its write is on its way. 400 KB of tiny values take 60 times as much.
 const MOST_KEPT: usize = 4 * 1024 * 1024;
-
-/// The result of a decision over several items.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Plan<A, R> {
-    /// Apply all steps of the attempt, or none. Once they are applied, this is the answer. Without a step, nothing is
-    /// sent, as for `Keep`.
-    Commit(A),
-    /// Write nothing, and return this answer.
-    Keep(A),
-    /// Write nothing; refuse the request for this reason.
-    Refuse(R),
-}
 
 /// One observe-decide-write round over several items: the observed items, and the steps so far.
 ///
@@ -92,7 +80,7 @@ impl Attempt {
     }
 
     /// Whether the decision added a step.
-    pub(super) fn has_steps(&self) -> bool {
+    pub(crate) fn has_steps(&self) -> bool {
         !self.steps.is_empty()
     }
 

@@ -15,6 +15,6 @@ mod reads;
 mod step;
 mod transactions;
 
-pub use attempt::{Attempt, Plan};
+pub use attempt::Attempt;
 pub use reads::{Item, Reads, Required};
 pub use transactions::Transactions;

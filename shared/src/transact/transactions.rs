@@ -1,10 +1,10 @@
 //! [`Transactions`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
-use super::attempt::{Attempt, Plan};
+use super::attempt::Attempt;
 use super::reads::{Known, Reads};
 use super::step::Step;
 use crate::call::Call;
-use crate::error::{Failure, TransactError};
+use crate::error::{Error, Failure};
 use crate::layout::Layout;
 use crate::protocol::attempts::OpenAttempt;
 use crate::protocol::batch::read_rows;
@@ -53,20 +53,21 @@ impl Transactions {
     /// per attempt. An item that takes more than 4 MB of memory is not kept while its write is on its way; it is read again
     /// if another step is refused.
     ///
-    /// `decide` must be pure. Each item is read strongly consistent, but the items are not read at one moment. A
-    /// transaction is applied only if every item that it creates, updates, deletes or [checks](Attempt::check) is still
-    /// as it was observed. An [add](Attempt::add) demands its bounds and no version. So add a check for each item that
-    /// the decision depends on and does not write; [`Attempt::check_rest`] adds all of them. `Keep` and `Refuse` send
-    /// nothing and check nothing. If another copy of the same request may be at work, read again before you believe a
-    /// refusal.
+    /// `decide` adds steps to the attempt, and must be pure. `Ok(answer)` applies them all or none, and the call returns
+    /// the answer. Without a step, nothing is sent. `Err(Error::Refused(reason))` writes nothing, and the call returns it.
+    ///
+    /// Each item is read strongly consistent, but the items are not read at one moment. A transaction is applied only if
+    /// every item that it creates, updates, deletes or [checks](Attempt::check) is still as it was observed. An
+    /// [add](Attempt::add) demands its bounds and no version. So add a check for each item that the decision depends on and
+    /// does not write; [`Attempt::check_rest`] adds all of them. An answer without a step and a refusal check nothing. If
+    /// another copy of the same request may be at work, read again before you believe a refusal.
     ///
     /// An attempt that was refused may still be applied by a second copy, as when only an add refused it. The next attempt
     /// excludes it. That costs a write of its own if the decision no longer writes to any item that the refused attempt
     /// wrote to.
     ///
     /// ```
-    /// use fencepost::error::TransactError;
-    /// use fencepost::{Plan, Reads, Record, Table, Transactions};
+    /// use fencepost::{Error, Reads, Record, Table, Transactions};
     /// use serde::{Deserialize, Serialize};
     ///
     /// #[derive(Serialize, Deserialize, Record)]
@@ -80,33 +81,53 @@ impl Transactions {
     ///     transactions: &Transactions,
     ///     accounts: &Table<Account>,
     ///     (from, to, amount): (&str, &str, u64),
-    /// ) -> Result<(), TransactError<&'static str>> {
+    /// ) -> Result<(), Error<&'static str>> {
     ///     let mut reads = Reads::new();
     ///     let payer = reads.item("payer", accounts, from);
     ///     let payee = reads.item("payee", accounts, to);
     ///     let moved = transactions.transact_with_retry(reads, |attempt| {
-    ///         let (Some(old_payer), Some(old_payee)) = (attempt.get(payer)?, attempt.get(payee)?) else {
-    ///             return Ok(Plan::Refuse("there is no such account"));
-    ///         };
-    ///         let Some(left) = old_payer.value.balance.checked_sub(amount) else {
-    ///             return Ok(Plan::Refuse("there is not enough"));
-    ///         };
+    ///         let old_payer = attempt.get(payer)?.ok_or(Error::Refused("nobody pays"))?;
+    ///         let old_payee = attempt.get(payee)?.ok_or(Error::Refused("nobody is paid"))?;
+    ///         let left = old_payer.value.balance.checked_sub(amount).ok_or(Error::Refused("there is not enough"))?;
     ///         attempt.update_at(payer, &Account { balance: left })?;
     ///         attempt.update_at(payee, &Account { balance: old_payee.value.balance + amount })?;
-    ///         Ok(Plan::Commit(()))
+    ///         Ok(())
     ///     });
     ///     moved.await
     /// }
     /// ```
     ///
+    /// What a decision that never refuses returns can only fail, so `?` makes it a [`Failure`]:
+    ///
+    /// ```
+    /// # use fencepost::{Failure, Reads, Record, Table, Transactions};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Record)]
+    /// # #[record(key = "accountId")]
+    /// # struct Account {
+    /// #     balance: u64,
+    /// # }
+    /// async fn open(transactions: &Transactions, accounts: &Table<Account>, id: &str) -> Result<bool, Failure> {
+    ///     let mut reads = Reads::new();
+    ///     let account = reads.item("account", accounts, id);
+    ///     let opened = transactions.transact_with_retry(reads, |attempt| {
+    ///         let is_free = attempt.get(account)?.is_none();
+    ///         if is_free {
+    ///             attempt.put_if_absent(account, &Account { balance: 0 })?;
+    ///         }
+    ///         Ok(is_free)
+    ///     });
+    ///     Ok(opened.await?)
+    /// }
+    /// ```
+    ///
     /// # Errors
-    /// [`TransactError::Refused`]: the decision refused; nothing was written. [`TransactError::Failed`]: see
-    /// [`Failure`].
+    /// [`Error::Refused`]: the decision refused; nothing was written. [`Error::Failed`]: see [`Failure`].
     pub async fn transact_with_retry<A, R>(
         &self,
         reads: Reads,
-        decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
-    ) -> Result<A, TransactError<R>> {
+        decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
+    ) -> Result<A, Error<R>> {
         transact(self.store.sender(), reads, &self.store.call(), decide).await
     }
 }
@@ -116,8 +137,8 @@ pub(crate) async fn transact<A, R>(
     sender: &Sender,
     reads: Reads,
     call: &Call,
-    decide: impl Fn(&mut Attempt) -> Result<Plan<A, R>, Failure>,
-) -> Result<A, TransactError<R>> {
+    decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
+) -> Result<A, Error<R>> {
     let rows = reads.into_rows(sender)?;
     let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
     // All its sends have one window.
@@ -136,8 +157,8 @@ pub(crate) async fn transact<A, R>(
         }
         attempt.attempts.check_remembered()?;
         attempt.begin(sender.clock.now());
-        let plan = decide(&mut attempt);
-        let writes = matches!(plan, Ok(Plan::Commit(_))) && attempt.has_steps();
+        let decided = decide(&mut attempt);
+        let writes = decided.is_ok() && attempt.has_steps();
         let remembered = attempt.to_be_read_again();
         if !writes && !remembered.is_empty() {
             // Only a write may rest on what is remembered.
@@ -145,11 +166,13 @@ pub(crate) async fn transact<A, R>(
             unless_landed(&attempt, read)?;
             continue;
         }
-        let answer = match plan.map_err(|failure| attempt.attempts.failed(failure))? {
-            Plan::Commit(answer) => answer,
-            Plan::Keep(answer) => return Ok(answer),
-            Plan::Refuse(reason) => return Err(TransactError::Refused(reason)),
-        };
+        let answer = decided.map_err(|error| match error {
+            Error::Failed(failure) => Error::Failed(attempt.attempts.failed(failure)),
+            refused @ Error::Refused(_) => refused,
+        })?;
+        if !writes {
+            return Ok(answer);
+        }
         let tried = commit(&mut delivery, &mut attempt).await;
         match unless_landed(&attempt, tried)? {
             Some(Tried::Applied) => return Ok(answer),
@@ -169,7 +192,7 @@ fn unless_landed<T>(attempt: &Attempt, outcome: Result<T, Failure>) -> Result<Op
 
 /// What became of one attempt.
 enum Tried {
-    /// Its steps were applied, or it has none.
+    /// Its steps were applied.
     Applied,
     /// Its steps were not applied. `open` is its id, if a second copy of it may still be applied.
     Again { open: Option<WriteId> },
@@ -179,9 +202,6 @@ enum Tried {
 /// them.
 async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<Tried, Failure> {
     let steps = attempt.take_steps()?;
-    if steps.is_empty() {
-        return Ok(Tried::Applied);
-    }
     let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
     if let Some(open) = attempt.attempts.take_one_beside(&kinds) {
         burn_open(delivery, attempt, &open).await?;

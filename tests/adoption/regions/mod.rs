@@ -14,16 +14,18 @@ use super::world::{
 };
 use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::{Engine, is_read};
-use fencepost::error::{IdempotencyError, TransactError, UpdateError};
 use fencepost::http::{ChangeRequest, IfMatch, Items, Problem};
-use fencepost::{Add, Failure, Idempotency, IdempotencyClaim, LeaseTerms, Plan, Reads, Store, Table};
+use fencepost::lease::LeaseTerms;
+use fencepost::{
+    Add, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, NotAdded, Reads, Store, Table, UpdateError,
+};
 use std::time::Duration;
 
 const SENTENCE: &str = "account is in a table with multi-Region strong consistency, which has no transactions: change its \
                         items one by one";
 
 /// A decision over one account, with a step of each kind.
-fn reads(table: &Table<Account<Regional>>) -> (Reads, fencepost::transact::Item<Account<Regional>>) {
+fn reads(table: &Table<Account<Regional>>) -> (Reads, fencepost::Item<Account<Regional>>) {
     let mut reads = Reads::new();
     let item = reads.item("account", table, key());
     (reads, item)
@@ -37,10 +39,10 @@ async fn a_transaction_is_refused_with_a_sentence_before_anything_is_sent() {
     let transactions = table.store().transactions();
     let refused = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     let refused = refused.await.expect_err("no transactions");
-    let TransactError::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
+    let Error::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
     assert_eq!((reason.as_str(), engine.take_counts()), (SENTENCE, (0, 0)));
 }
 
@@ -53,7 +55,7 @@ async fn idempotency_keys_are_refused_with_a_sentence_before_anything_is_sent() 
     let (reads, item) = reads(&table);
     let refused = records.change(&claim, reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
-        Ok(Plan::<_, ()>::Commit(1))
+        Ok::<_, Error>(1)
     });
     let refused = refused.await.expect_err("no transactions");
     let IdempotencyError::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
@@ -61,8 +63,8 @@ async fn idempotency_keys_are_refused_with_a_sentence_before_anything_is_sent() 
 
     let items = Items::with_idempotency(table.clone(), table.store().idempotency("Records"));
     let request = ChangeRequest { if_match: IfMatch::None, claim: Some(claim) };
-    let decide = |account: &Account<Regional>| deposit(1)(account).map_err(|()| Problem::key_reused());
-    let refused = items.change("a-1", &request, &call(), decide).await.expect_err("no transactions");
+    let decide = |account: &Account<Regional>| deposit(1)(account).map_err(Problem::from);
+    let refused = items.change("a-1", &request, decide).await.expect_err("no transactions");
     assert_eq!((refused.into_response().status(), engine.take_counts()), (500, (0, 0)));
 }
 
@@ -84,10 +86,10 @@ async fn a_transaction_that_requires_a_lease_of_such_a_table_is_rejected_once() 
     let refused = transactions.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
         attempt.require(lease)?;
-        Ok(Plan::<(), ()>::Commit(()))
+        Ok::<_, Error>(())
     });
     let refused = refused.await.expect_err("no transactions");
-    assert!(matches!(refused, TransactError::Failed(Failure::Rejected { .. })), "{refused:?}");
+    assert!(matches!(refused, Error::Failed(Failure::Rejected { .. })), "{refused:?}");
     assert_eq!(call.tally().attempts, 1);
 }
 
@@ -199,9 +201,9 @@ async fn an_add_that_was_lost_and_is_refused_is_burned() {
     let client = client_that_loses_the_first(&engine, false, |engine| {
         super::world::set(engine, &[("balance", number(3)), ("version", number(2))]);
     });
-    let add = Add::to("balance", -7).within(0..=100).seen(at);
+    let add = Add::to("balance", -7, 0..=100).seen(at);
     let added = Store::new(&client).table::<Account<Regional>>(TABLE).add(&key(), &add).await;
-    assert!(matches!(added, Err(fencepost::error::AddError::OutOfRange(now)) if now.value.balance == 3));
+    assert!(matches!(added, Err(UpdateError::Refused(NotAdded::OutOfRange(now))) if now.value.balance == 3));
     assert_eq!(
         (row(&engine)["version"].clone(), get(&other).await.map(|now| now.value)),
         (number(3), Some(account(3)))

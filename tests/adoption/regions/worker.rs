@@ -4,9 +4,8 @@ use super::judged::{self, Balance};
 use super::network::Network;
 use super::told::{ITEMS, Told};
 use crate::adoption::world::{Account, Regional, TABLE, account, deposit};
-use fencepost::error::{AddError, CreateError, DeleteError, UpdateError};
-use fencepost::lease::{AcquireError, LeaseError};
-use fencepost::{Add, Call, Deadline, Failure, FencingToken, LeaseTerms, Store, Table};
+use fencepost::lease::{LeaseHeld, LeaseTerms};
+use fencepost::{Add, Call, Deadline, Error, Exists, Failure, FencingToken, Store, Table, UpdateError};
 use judges::register::{Op, SeenOf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -109,8 +108,8 @@ impl Worker {
         let began = Instant::now();
         let told = match self.accounts.in_call(&self.call()).create(item, &account(balance)).await {
             Ok(created) => Told::Applied(Some(created.at)),
-            Err(CreateError::Exists(now)) => Told::Saw(Some(*now)),
-            Err(CreateError::Failed(failure)) => by_failure(&failure),
+            Err(Error::Refused(Exists(now))) => Told::Saw(Some(*now)),
+            Err(Error::Failed(failure)) => by_failure(&failure),
         };
         self.note(item, self.client, began, Op::Create(Balance(balance)), &told);
         told
@@ -120,9 +119,8 @@ impl Worker {
         let began = Instant::now();
         let told = match self.accounts.in_call(&self.call()).delete(item).await {
             Ok(_) => Told::Applied(None),
-            Err(DeleteError::NotFound) => Told::Saw(None),
-            Err(DeleteError::Conflict(now)) => Told::Saw(Some(*now)),
-            Err(DeleteError::Failed(failure)) => by_failure(&failure),
+            Err(UpdateError::NotFound) => Told::Saw(None),
+            Err(UpdateError::Failed(failure)) => by_failure(&failure),
         };
         self.note(item, self.client, began, Op::Delete, &told);
         told
@@ -130,7 +128,7 @@ impl Worker {
 
     async fn adds(&self, item: &'static str, number: u64) {
         let began = Instant::now();
-        let add = Add::to("balance", amount(number)).within(0..=i64::MAX);
+        let add = Add::to("balance", amount(number), 0..=i64::MAX);
         let told = match self.accounts.in_call(&self.call()).add(item, &add).await {
             Ok(added) => {
                 // It may show later changes too, so the judge gets it as what another client has read.
@@ -139,8 +137,8 @@ impl Worker {
                 }
                 Told::Applied(Some(added.at))
             }
-            Err(AddError::NotFound) => Told::Saw(None),
-            Err(AddError::Failed(failure)) => by_failure(&failure),
+            Err(UpdateError::NotFound) => Told::Saw(None),
+            Err(UpdateError::Failed(failure)) => by_failure(&failure),
             Err(other) => panic!("no such thing happens here: {other}"),
         };
         self.note(item, self.client, began, Op::Add(amount(number)), &told);
@@ -160,7 +158,6 @@ impl Worker {
             }
             Err(UpdateError::NotFound) => Told::Saw(None),
             Err(UpdateError::Failed(failure)) => by_failure(&failure),
-            Err(UpdateError::Refused(())) => panic!("deposits are never refused"),
         };
         self.note(item, self.client, began, op, &told);
         self.notes().changes.push(Change { item, number, token: token.map(FencingToken::number), told });
@@ -173,8 +170,8 @@ impl Worker {
             Ok(lease) => lease,
             // Another worker holds it, or the other Region writes and answers get lost until there is no time.
             Err(
-                AcquireError::Held { .. }
-                | AcquireError::Failed(Failure::Unavailable { .. } | Failure::OutcomeUnknown { .. }),
+                Error::Refused(LeaseHeld { .. })
+                | Error::Failed(Failure::Unavailable { .. } | Failure::OutcomeUnknown { .. }),
             ) => return,
             Err(error) => panic!("nothing else is in the way: {error:?}"),
         };
@@ -185,7 +182,7 @@ impl Worker {
         let renewed = leases.in_call(&self.call()).renew(&mut lease, terms).await;
         let released = leases.in_call(&self.call()).release(lease).await;
         for result in [renewed, released] {
-            let is_unknown = matches!(&result, Err(LeaseError::Failed(Failure::OutcomeUnknown { .. })));
+            let is_unknown = matches!(&result, Err(Error::Failed(Failure::OutcomeUnknown { .. })));
             self.notes().unknown_leases += u64::from(is_unknown);
         }
     }

@@ -6,10 +6,9 @@
 use crate::input::Input;
 use crate::running::now;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::Failure;
 use fencepost::http::Response;
-use fencepost::idempotency::IdempotencyClaim;
 use fencepost::testing::{RecordSays, answer_of_record, record_of_answer};
+use fencepost::{Failure, IdempotencyClaim};
 use serde_json::Value;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -27,7 +26,7 @@ pub fn play(input: &[u8]) {
         let row = record_of_answer(&claim, &answer, now()).expect("a record");
         assert_eq!(answer_of_record(&row, &claim, now()).ok(), Some(RecordSays::Replayed(answer.clone())));
         assert_eq!(answer_of_record(&row, &other, now()).ok(), Some(RecordSays::KeyReused));
-        let counts = later < now() + fencepost::idempotency::RETENTION;
+        let counts = later < now() + fencepost::IdempotencyClaim::RETENTION;
         let says = if counts { RecordSays::Replayed(answer) } else { RecordSays::New };
         assert_eq!(answer_of_record(&row, &claim, later).ok(), Some(says));
     }

@@ -6,10 +6,10 @@
 use crate::input::Input;
 use crate::running::{context, now, with_functions};
 use aws_lambda_events::sqs::SqsEvent;
+use fencepost::Timestamp;
 use fencepost::http::Problem;
 use fencepost::lambda::{Done, Outcome, respond_batch};
 use fencepost::testing::{Reported, logged, report_line, subsegment};
-use fencepost::timestamp::Timestamp;
 use lambda_runtime::LambdaEvent;
 use serde_json::{Value, json};
 use std::time::Duration;

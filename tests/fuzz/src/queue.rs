@@ -5,9 +5,9 @@
 
 use crate::running::{context, now, over, with_functions};
 use aws_lambda_events::sqs::SqsEvent;
+use fencepost::Timestamp;
 use fencepost::http::Problem;
 use fencepost::lambda::respond_batch;
-use fencepost::timestamp::Timestamp;
 use functions::delete_mapping::task::parse_task;
 use functions::function::Queue;
 use lambda_runtime::LambdaEvent;

@@ -6,8 +6,7 @@
 use crate::running::{Answer, now, with_functions};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use fencepost::http::{Body, Request};
-use fencepost::json;
-use fencepost::timestamp::Timestamp;
+use fencepost::{Timestamp, json};
 use serde_json::{Map, Value, json};
 
 pub fn play(input: &[u8]) {

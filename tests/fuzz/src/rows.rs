@@ -9,8 +9,7 @@ use fencepost::testing::{
     Base, ReadRow, SentWrite, Trace, Verdict, WriteId, advanced_row, first_row, judge, read_lease, read_mapping,
     read_row, seen_row,
 };
-use fencepost::timestamp::Timestamp;
-use fencepost::{Attributes, Failure, Names, Record, Settings};
+use fencepost::{Attributes, Failure, Names, Record, Settings, Timestamp};
 use functions::mapping::Mapping;
 use functions::product::{Product, new_product};
 use serde::{Deserialize, Serialize};

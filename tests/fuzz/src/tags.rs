@@ -5,10 +5,8 @@
 
 use crate::running::now;
 use fencepost::http::{Id, IfMatch, IfNoneMatch, Ip, Request, Validator};
-use fencepost::idempotency::derived_id;
 use fencepost::lease::LeaseVersion;
-use fencepost::timestamp::Timestamp;
-use fencepost::{ItemVersion, Version};
+use fencepost::{ItemVersion, Timestamp, Version, derived_id};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};

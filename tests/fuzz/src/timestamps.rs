@@ -1,7 +1,7 @@
 //! `timestamps`: a text as a moment, compared with `jiff`, and 8 bytes as milliseconds.
 
 use crate::input::Input;
-use fencepost::timestamp::Timestamp;
+use fencepost::Timestamp;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub fn play(input: &[u8]) {

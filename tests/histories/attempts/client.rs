@@ -3,10 +3,12 @@
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::OffClocks;
-use fencepost::error::{AddError, TransactError, UpdateError};
-use fencepost::transact::Item;
-use fencepost::{Add, Attempt, Call, Deadline, Failure, Key, Plan, Reads, Record, RetryPolicy, Table, Versioned};
+use fencepost::testing::add_or_update;
+use fencepost::{
+    Add, Attempt, Call, Deadline, Error, Failure, Item, Key, Reads, Record, RetryPolicy, Table, UpdateError, Versioned,
+};
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -146,8 +148,9 @@ impl Client {
             "move" => self.move_from(number, shelf, amount, call).await,
             "add or update" => {
                 // So that an update is seen in the value: it leaves an odd stock, and its number.
-                let update = |shelf: &Shelf| Ok::<_, ()>(Some(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number))));
-                let changed = self.shelves.in_call(call).add_or_update(&self.first(), &change(-amount), update).await;
+                let update =
+                    |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number))));
+                let changed = add_or_update(&self.shelves.in_call(call), &self.first(), &change(-amount), update).await;
                 told(changed.map(|shelf| left(&shelf)), |error| {
                     if let UpdateError::Failed(failure) = error { Some(failure) } else { None }
                 })
@@ -156,7 +159,7 @@ impl Client {
                 // Only the shelf 0 is told of.
                 Ok(added) if shelf == 0 => Told::Applied(left(&added.item.expect("nobody deletes a shelf"))),
                 Ok(_) => Told::Added,
-                Err(AddError::Failed(failure)) => by_failure(&failure),
+                Err(UpdateError::Failed(failure)) => by_failure(&failure),
                 Err(_) => Told::NotApplied,
             },
         }
@@ -189,12 +192,12 @@ impl Client {
             }
             let (shelf, item, note, amount) = last.expect("a shelf");
             if amount <= 0 || attempt.get(note)?.is_some() {
-                return Ok(Plan::Refuse(()));
+                return Err(Error::Refused(()));
             }
             let decision = decisions.another();
             attempt.put_if_absent(note, &Note { amount })?;
             attempt.add(item, &change(-amount).set("taken", &decision))?;
-            Ok(Plan::Commit(Answer::Took(shelf, amount, decision)))
+            Ok(Answer::Took(shelf, amount, decision))
         });
         by_transaction(taken.await)
     }
@@ -208,12 +211,12 @@ impl Client {
         let moved = transactions.transact_with_retry(reads, |attempt| {
             let amount = stock(attempt, giving)?.min(MOST - stock(attempt, taking)?).min(most);
             if amount <= 0 {
-                return Ok(Plan::Refuse(()));
+                return Err(Error::Refused(()));
             }
             let decision = decisions.another();
             attempt.add(giving, &change(-amount).set("taken", &decision))?;
             attempt.add(taking, &change(amount))?;
-            Ok(Plan::Commit(Answer::Took(from, amount, decision)))
+            Ok(Answer::Took(from, amount, decision))
         });
         by_transaction(moved.await)
     }
@@ -237,7 +240,7 @@ impl Decisions {
 }
 
 fn change(by: i64) -> Add {
-    Add::to("stock", by).within(0..=MOST).bands("level", [(0..=4, "low"), (5..=MOST, "high")])
+    Add::to("stock", by, 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
 }
 
 fn stock(attempt: &Attempt, item: Item<Shelf>) -> Result<i64, Failure> {
@@ -255,8 +258,8 @@ fn told<E>(result: Result<Answer, E>, failure: impl Fn(&E) -> Option<&Failure>) 
     }
 }
 
-fn by_transaction(result: Result<Answer, TransactError<()>>) -> Told {
-    told(result, |error| if let TransactError::Failed(failure) = error { Some(failure) } else { None })
+fn by_transaction(result: Result<Answer, Error<()>>) -> Told {
+    told(result, |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
 }
 
 fn by_failure(failure: &Failure) -> Told {

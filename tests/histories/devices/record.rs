@@ -117,7 +117,7 @@ pub fn amount(number: u64) -> i64 {
 
 /// The add of an operation.
 pub fn add(number: u64) -> Add {
-    Add::to("stock", amount(number)).within(0..=MOST).bands("level", [(0..=4, "low"), (5..=MOST, "high")])
+    Add::to("stock", amount(number), 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
 }
 
 /// The value that was told of an applied change, and its version. That of an add may be later than the one that the add made.

@@ -5,8 +5,11 @@ use super::record::{
 };
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{OffClock, OffClocks};
-use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
-use fencepost::{Call, Deadline, ItemVersion, Key, Plan, Reads, RetryPolicy, Table, Version};
+use fencepost::{
+    Call, Deadline, Error, Exists, ItemVersion, Key, NotAdded, Reads, RetryPolicy, Table, UpdateError, Version,
+    VersionError,
+};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -144,7 +147,7 @@ impl Writer {
             let ledger: Ledger = ledger.clone().into();
             let changed = ledger.changed(number);
             asked.lock().expect("no panic").decided = Some((ledger, changed.clone()));
-            Ok::<_, ()>(Some(changed.into()))
+            Ok::<_, Infallible>(Some(changed.into()))
         };
         let told = match what {
             "add" => self.add(table, key, number, call).await,
@@ -154,7 +157,6 @@ impl Writer {
             "update" => match table.in_call(call).update_with_retry(key, change).await {
                 Ok(written) => wrote(written),
                 Err(UpdateError::NotFound) => Told::SawNothing,
-                Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
             "get" => match table.in_call(call).get(key).await {
@@ -164,18 +166,17 @@ impl Writer {
             },
             "create" => match table.in_call(call).create(key, &Ledger::first(number).into()).await {
                 Ok(written) => wrote(written),
-                Err(CreateError::Exists(current)) => saw(*current),
-                Err(CreateError::Failed(failure)) => by_failure(&failure),
+                Err(Error::Refused(Exists(current))) => saw(*current),
+                Err(Error::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
                 let Some(known) = self.known_version(table, key, call).await else { return Told::NotApplied };
                 asked.lock().expect("no panic").at = Some(known);
                 match table.in_call(call).update_at_version(key, known, change).await {
                     Ok(written) => wrote(written),
-                    Err(VersionedUpdateError::NotFound) => Told::SawNothing,
-                    Err(VersionedUpdateError::Conflict(current)) => saw(*current),
-                    Err(VersionedUpdateError::Refused(())) => unreachable!("the decision never refuses"),
-                    Err(VersionedUpdateError::Failed(failure)) => by_failure(&failure),
+                    Err(VersionError::NotFound) => Told::SawNothing,
+                    Err(VersionError::Conflict(current)) => saw(*current),
+                    Err(VersionError::Failed(failure)) => by_failure(&failure),
                 }
             }
             "delete at version" => {
@@ -189,7 +190,8 @@ impl Writer {
                     let incarnation = self.incarnation_of(number, version.get());
                     Told::Applied(ItemVersion { version, incarnation }, None)
                 }
-                Err(error) => deleted_not(error),
+                Err(UpdateError::NotFound) => Told::SawNothing,
+                Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
         };
         if let Told::Applied(at, _) | Told::Saw(at, _) | Told::OutOfRange(at, _) = &told {
@@ -212,9 +214,11 @@ impl Writer {
         };
         match added {
             Ok(added) => Told::Applied(added.at, added.item.map(|shown| (shown.at, shown.value.into()))),
-            Err(AddError::NotFound) => Told::SawNothing,
-            Err(AddError::OutOfRange(current)) => Told::OutOfRange(current.at, current.value.into()),
-            Err(AddError::Failed(failure)) => by_failure(&failure),
+            Err(UpdateError::NotFound) => Told::SawNothing,
+            Err(UpdateError::Refused(NotAdded::OutOfRange(current))) => {
+                Told::OutOfRange(current.at, current.value.into())
+            }
+            Err(UpdateError::Failed(failure)) => by_failure(&failure),
             Err(other) => panic!("no such thing happens here: {other}"),
         }
     }
@@ -235,18 +239,12 @@ impl Writer {
     }
 }
 
-fn deleted<L: Build>(known: ItemVersion, result: Result<fencepost::Version, DeleteError<L>>) -> Told {
+fn deleted<L: Build>(known: ItemVersion, result: Result<fencepost::Version, VersionError<L>>) -> Told {
     match result {
         Ok(version) => Told::Applied(ItemVersion { version, ..known }, None),
-        Err(error) => deleted_not(error),
-    }
-}
-
-fn deleted_not<L: Build>(error: DeleteError<L>) -> Told {
-    match error {
-        DeleteError::NotFound => Told::SawNothing,
-        DeleteError::Conflict(current) => saw(*current),
-        DeleteError::Failed(failure) => by_failure(&failure),
+        Err(VersionError::NotFound) => Told::SawNothing,
+        Err(VersionError::Conflict(current)) => saw(*current),
+        Err(VersionError::Failed(failure)) => by_failure(&failure),
     }
 }
 
@@ -273,9 +271,9 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
     let transactions = transactions.in_call(call);
     let landed = transactions.transact_with_retry(reads, |attempt| {
         match attempt.get(ledger)? {
-            None if attempt.knows(ledger) => return Ok(Plan::Refuse(Told::SawNothing)),
+            None if attempt.knows(ledger) => return Err(Error::Refused(Box::new(Told::SawNothing))),
             Some(current) if !current.value.clone().into().added(number).is_right() => {
-                return Ok(Plan::Refuse(Told::OutOfRange(current.at, current.value.into())));
+                return Err(Error::Refused(Box::new(Told::OutOfRange(current.at, current.value.into()))));
             }
             _ => attempt.add(ledger, &add(number))?,
         }
@@ -284,11 +282,12 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
         } else {
             attempt.check(note)?;
         }
-        Ok(Plan::Commit(Told::Landed))
+        Ok(Told::Landed)
     });
     match landed.await {
-        Ok(told) | Err(TransactError::Refused(told)) => told,
-        Err(TransactError::Failed(failure)) => by_failure(&failure),
+        Ok(told) => told,
+        Err(Error::Refused(told)) => *told,
+        Err(Error::Failed(failure)) => by_failure(&failure),
     }
 }
 

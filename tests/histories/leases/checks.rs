@@ -6,7 +6,7 @@ use super::timeline::{Change, Protected, State, Timeline};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::states::number;
-use fencepost::Leases;
+use fencepost::lease::Leases;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

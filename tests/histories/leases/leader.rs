@@ -4,13 +4,13 @@ use super::record::{Belief, Done, Told, What};
 use super::scene::{EPOCH, REPORTS, Rule, Scene, name};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::functions::LEASES;
-use fencepost::IdempotencyClaim;
-use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError};
-use fencepost::lease::{Acquired, WorkError};
+use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseTerms, Leases, Unfinished};
 use fencepost::{
-    Add, Call, Deadline, FencingToken, Key, Lease, LeaseTerms, Leases, Plan, Reads, Record, Table, Transactions,
+    Add, Call, Deadline, Error, Exists, FencingToken, IdempotencyClaim, Key, Reads, Record, Table, Transactions,
+    UpdateError, VersionError,
 };
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -146,12 +146,12 @@ impl Leader {
         let worked = leases.while_held(key, &name, Self::terms(length), work);
         let told = match Box::pin(worked).await {
             Ok(()) => Told::Done,
-            Err(WorkError::Held { holder, until }) => {
+            Err(Error::Refused(Unfinished::Held(LeaseHeld { holder, until }))) => {
                 Told::Held { holder, until: until.epoch_millis().expect("after 1970") }
             }
-            Err(WorkError::Lost) => Told::Fenced,
-            Err(WorkError::Unknown { .. }) => Told::Unknown,
-            Err(WorkError::Failed(failure)) => failure.into(),
+            Err(Error::Refused(Unfinished::Lost)) => Told::Fenced,
+            Err(Error::Refused(Unfinished::Unknown { .. })) => Told::Unknown,
+            Err(Error::Failed(failure)) => failure.into(),
             Err(error) => panic!("no such thing happens here: {error}"),
         };
         let token = under.into_inner();
@@ -210,21 +210,22 @@ impl Leader {
             let claim = *claim.get_or_insert(begun.0);
             let call = self.call();
             let (what, acquired) = match how {
-                0 => (What::Acquire { claim }, self.leases.in_call(&call).acquire(key, &name, terms).await),
+                0 => {
+                    let acquired = self.leases.in_call(&call).acquire(key, &name, terms).await;
+                    (What::Acquire { claim }, acquired.map_err(Told::from))
+                }
                 1 => {
                     let id = IdempotencyClaim::new(&[key, &claim.to_string()], &[]);
                     let acquired = self.leases.in_call(&call).acquire_once(key, &name, terms, &id).await;
                     let lease = |acquired| match acquired {
                         Acquired::New(lease) | Acquired::Replayed(lease) => lease,
                     };
-                    (What::Acquire { claim }, acquired.map(lease))
+                    (What::Acquire { claim }, acquired.map(lease).map_err(Told::from))
                 }
                 _ => {
                     let call = Call::new(Deadline::within(length * 3));
-                    (
-                        What::AcquireWithin,
-                        self.leases.in_call(&call).acquire_within(key, &name, terms, length * 2).await,
-                    )
+                    let acquired = self.leases.in_call(&call).acquire_within(key, &name, terms, length * 2).await;
+                    (What::AcquireWithin, acquired.map_err(Told::from))
                 }
             };
             match acquired {
@@ -233,8 +234,7 @@ impl Leader {
                     self.believe_in(&lease);
                     return Some(lease);
                 }
-                Err(error) => {
-                    let told = Told::from(error);
+                Err(told) => {
                     self.end(begun, what, None, &told);
                     if told != Told::Unknown || how != 1 {
                         return None;
@@ -333,17 +333,16 @@ impl Leader {
     async fn append(&self, number: u64, token: &FencingToken, call: &Call) -> Told {
         let fenced = self.reports.fenced_by(token);
         let key = Key::from(self.scene.fenced().as_str());
-        let append = |report: &Report| Ok::<_, ()>(Some(report.appended(number)));
+        let append = |report: &Report| Ok::<_, Infallible>(Some(report.appended(number)));
         match fenced.in_call(call).update_with_retry(&key, append).await {
             Ok(_) => return Told::Done,
             Err(UpdateError::NotFound) => {}
-            Err(UpdateError::Refused(())) => unreachable!("it never refuses"),
             Err(UpdateError::Failed(failure)) => return failure.into(),
         }
         match fenced.in_call(call).create(&key, &Report::new(number)).await {
             Ok(_) => Told::Done,
-            Err(CreateError::Exists(_)) => Told::Conflict,
-            Err(CreateError::Failed(failure)) => failure.into(),
+            Err(Error::Refused(Exists(_))) => Told::Conflict,
+            Err(Error::Failed(failure)) => failure.into(),
         }
     }
 
@@ -351,10 +350,10 @@ impl Leader {
     async fn add(&self, token: &FencingToken, call: &Call) -> Told {
         let fenced = self.reports.fenced_by(token);
         let key = Key::from(self.scene.fenced().as_str());
-        match fenced.in_call(call).add(&key, &Add::to("added", 1).within(0..=1_000_000)).await {
+        match fenced.in_call(call).add(&key, &Add::to("added", 1, 0..=1_000_000)).await {
             Ok(_) => Told::Done,
-            Err(AddError::NotFound) => Told::NotFound,
-            Err(AddError::Failed(failure)) => failure.into(),
+            Err(UpdateError::NotFound) => Told::NotFound,
+            Err(UpdateError::Failed(failure)) => failure.into(),
             Err(refused) => unreachable!("a small whole number: {refused}"),
         }
     }
@@ -369,9 +368,9 @@ impl Leader {
         };
         match self.reports.fenced_by(token).in_call(call).delete_at_version(&key, there).await {
             Ok(_) => Told::Done,
-            Err(DeleteError::NotFound) => Told::NotFound,
-            Err(DeleteError::Conflict(_)) => Told::Conflict,
-            Err(DeleteError::Failed(failure)) => failure.into(),
+            Err(VersionError::NotFound) => Told::NotFound,
+            Err(VersionError::Conflict(_)) => Told::Conflict,
+            Err(VersionError::Failed(failure)) => failure.into(),
         }
     }
 
@@ -384,16 +383,16 @@ impl Leader {
             match attempt.get(report)? {
                 Some(_) if deletes => drop(attempt.delete_at(report)?),
                 Some(there) => drop(attempt.update_at(report, &there.value.appended(number))?),
-                None if deletes => return Ok(Plan::Refuse(())),
+                None if deletes => return Err(Error::Refused(())),
                 None => drop(attempt.put_if_absent(report, &Report::new(number))?),
             }
             attempt.require(lease)?;
-            Ok(Plan::Commit(()))
+            Ok(())
         });
         match written.await {
             Ok(()) => Told::Done,
-            Err(TransactError::Refused(())) => Told::NotFound,
-            Err(TransactError::Failed(failure)) => failure.into(),
+            Err(Error::Refused(())) => Told::NotFound,
+            Err(Error::Failed(failure)) => failure.into(),
         }
     }
 

@@ -88,8 +88,12 @@ async fn play(engine: &Engine, seed: u64, rule: Rule) -> Ended {
     }
     let retired = working.join_all().await;
     // Until the last copy that was held has arrived, and in some until TTL has removed what it may.
-    sleep(if scene.days { fencepost::Leases::RETENTION + Duration::from_hours(30) } else { Duration::from_secs(700) })
-        .await;
+    sleep(if scene.days {
+        fencepost::lease::Leases::RETENTION + Duration::from_hours(30)
+    } else {
+        Duration::from_secs(700)
+    })
+    .await;
     service.abort();
     let landed = storm.applied().clone();
     let calm = network_that_breaks(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed));

@@ -1,7 +1,7 @@
 //! What leaders did, were told and believed.
 
-use fencepost::Failure;
-use fencepost::lease::{AcquireError, LeaseError};
+use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
+use fencepost::{Error, Failure, IdempotencyError};
 use tokio::time::Instant;
 
 /// One operation.
@@ -92,7 +92,7 @@ pub struct Belief {
 }
 
 impl Told {
-    pub fn lease(lease: &fencepost::Lease) -> Self {
+    pub fn lease(lease: &fencepost::lease::Lease) -> Self {
         Told::Lease {
             token: lease.token().number(),
             renewals: lease.renewals(),
@@ -112,26 +112,43 @@ impl From<Failure> for Told {
     }
 }
 
-impl From<AcquireError> for Told {
-    fn from(error: AcquireError) -> Self {
+impl From<Error<LeaseHeld>> for Told {
+    fn from(error: Error<LeaseHeld>) -> Self {
         match error {
-            AcquireError::Held { holder, until } => {
+            Error::Refused(LeaseHeld { holder, until }) => {
                 Told::Held { holder, until: until.epoch_millis().expect("after 1970") }
             }
-            AcquireError::Failed(failure) => failure.into(),
-            _ => panic!("each claim is one acquire's: {error}"),
+            Error::Failed(failure) => failure.into(),
         }
     }
 }
 
-impl From<LeaseError> for Told {
-    fn from(error: LeaseError) -> Self {
+impl From<IdempotencyError<LeaseHeld>> for Told {
+    fn from(error: IdempotencyError<LeaseHeld>) -> Self {
         match error {
-            LeaseError::NotFound => Told::NotFound,
-            LeaseError::Fenced => Told::Fenced,
-            LeaseError::Conflict(_) => Told::Conflict,
-            LeaseError::Failed(failure) => failure.into(),
-            _ => panic!("no such thing happens here: {error}"),
+            IdempotencyError::KeyReused => panic!("each claim is one acquire's: {error}"),
+            IdempotencyError::Refused(held) => Error::Refused(held).into(),
+            IdempotencyError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<Error<LeaseLost>> for Told {
+    fn from(error: Error<LeaseLost>) -> Self {
+        match error {
+            Error::Refused(lost) => Error::Refused(NotHeldAt::Lost(lost)).into(),
+            Error::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<Error<NotHeldAt>> for Told {
+    fn from(error: Error<NotHeldAt>) -> Self {
+        match error {
+            Error::Refused(NotHeldAt::Lost(LeaseLost::NotFound)) => Told::NotFound,
+            Error::Refused(NotHeldAt::Lost(LeaseLost::Fenced)) => Told::Fenced,
+            Error::Refused(NotHeldAt::Conflict(_)) => Told::Conflict,
+            Error::Failed(failure) => failure.into(),
         }
     }
 }

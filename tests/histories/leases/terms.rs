@@ -4,8 +4,8 @@ use super::scene::{EPOCH, TABLES};
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Broken, Network, Rates, Wire, network_that_breaks};
 use crate::harness::functions::LEASES;
-use fencepost::lease::LeaseError;
-use fencepost::{Failure, LeaseTerms, Leases};
+use fencepost::lease::{LeaseTerms, Leases};
+use fencepost::{Error, Failure};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -31,7 +31,7 @@ async fn a_lease_whose_shorter_renewal_is_not_answered_is_believed_no_longer_tha
     let mut lease = calm.acquire("k", "one", terms(60)).await.expect("free");
 
     let renewed = lossy.renew(&mut lease, terms(2)).await;
-    assert!(matches!(renewed, Err(LeaseError::Failed(Failure::OutcomeUnknown { .. }))), "{renewed:?}");
+    assert!(matches!(renewed, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{renewed:?}");
     assert!(lease.remaining() <= Duration::from_secs(1), "it was applied, and ends then: {:?}", lease.remaining());
     sleep(Duration::from_secs(3)).await;
     assert!(lease.remaining().is_zero());

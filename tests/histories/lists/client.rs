@@ -4,11 +4,11 @@ use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Broken, Freezing, Network, Wire, store_on};
 use crate::harness::off::OffClocks;
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::error::{TransactError, UpdateError};
-use fencepost::{Call, Deadline, Failure, ItemVersion, Key, Plan, Reads, Record, RetryPolicy, Table};
+use fencepost::{Call, Deadline, Error, Failure, ItemVersion, Key, Reads, Record, RetryPolicy, Table, UpdateError};
 use judges::cycles::{List, Told};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -164,7 +164,7 @@ impl Client {
         let append = |now: &Entries| {
             let append = Some(Append { makes: None });
             note(lists, list, Touched { read: now.entries.clone(), at: None, append });
-            Ok::<_, ()>(Some(now.plus(number)))
+            Ok::<_, Infallible>(Some(now.plus(number)))
         };
         match self.table.in_call(call).update_with_retry(&self.key(list), append).await {
             Ok(written) => {
@@ -215,15 +215,14 @@ impl Client {
                 touched.insert(list, Touched { read: now.value.entries, at: Some(now.at), append });
             }
             lists.lock().expect("no panic").clone_from(&touched);
-            Ok(Plan::<_, ()>::Commit(touched))
+            Ok::<_, Error>(touched)
         });
         match done.await {
             Ok(touched) => {
                 *lists.lock().expect("no panic") = touched;
                 Told::Committed
             }
-            Err(TransactError::Failed(failure)) => told_by(&failure),
-            Err(TransactError::Refused(())) => unreachable!("it never refuses"),
+            Err(Error::Failed(failure)) => told_by(&failure),
         }
     }
 
@@ -258,7 +257,7 @@ impl Client {
         }
         let without = |now: &Entries| {
             let kept = now.entries.iter().copied().filter(|entry| *entry != number);
-            Ok::<_, ()>(Some(Entries { entries: kept.collect() }))
+            Ok::<_, Infallible>(Some(Entries { entries: kept.collect() }))
         };
         let long = Call::new(Deadline::within(Duration::from_mins(3)));
         let taken = self.table.in_call(&long).update_with_retry(&self.key(one), without).await;

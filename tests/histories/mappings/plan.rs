@@ -1,6 +1,6 @@
 //! What is asked for in one history, drawn before it begins, and what that alone says about its end.
 
-use fencepost::timestamp::Timestamp;
+use fencepost::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 

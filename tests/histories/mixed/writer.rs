@@ -3,8 +3,11 @@
 use super::record::{ANY, NOTES, Note, Stored, TABLE, Tally};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::off::{BOUND, OffClocks};
-use fencepost::error::{AddError, CreateError, DeleteError, TransactError, UpdateError, VersionedUpdateError};
-use fencepost::{Add, Call, Deadline, Failure, ItemVersion, Plan, Reads, RetryPolicy, Table, Version, Versioned};
+use fencepost::{
+    Add, Call, Deadline, Error, Exists, Failure, ItemVersion, Reads, RetryPolicy, Table, UpdateError, Version,
+    VersionError, Versioned,
+};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -139,19 +142,18 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let change = |tally: &Tally<OTHERS>| {
             let (from, to) = (Stored::from(tally), Stored::from(tally).changed(number));
             *decided.lock().expect("no panic") = Some((from, to.clone()));
-            Ok::<_, ()>(Some(to.into()))
+            Ok::<_, Infallible>(Some(to.into()))
         };
         match what {
             "update" => match self.table.in_call(call).update_with_retry(key, change).await {
                 Ok(written) => self.applied(written.at, Some(&written)),
                 Err(UpdateError::NotFound) => Told::SawNothing,
-                Err(UpdateError::Refused(())) => unreachable!("the decision never refuses"),
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
             },
-            "add" => match self.table.in_call(call).add(key, &Add::to("count", 1)).await {
+            "add" => match self.table.in_call(call).add(key, &Add::to("count", 1, ..)).await {
                 Ok(added) => self.applied(added.at, added.item.as_ref()),
-                Err(AddError::NotFound) => Told::SawNothing,
-                Err(AddError::Failed(failure)) => by_failure(&failure),
+                Err(UpdateError::NotFound) => Told::SawNothing,
+                Err(UpdateError::Failed(failure)) => by_failure(&failure),
                 Err(other) => panic!("no such thing happens here: {other}"),
             },
             "add with a note" => self.add_with_note(key, number, call).await,
@@ -162,24 +164,27 @@ impl<const OTHERS: u8> Writer<OTHERS> {
             },
             "create" => match self.table.in_call(call).create(key, &Stored::new(number).into()).await {
                 Ok(written) => self.applied(written.at, Some(&written)),
-                Err(CreateError::Exists(current)) => self.saw(&current),
-                Err(CreateError::Failed(failure)) => by_failure(&failure),
+                Err(Error::Refused(Exists(current))) => self.saw(&current),
+                Err(Error::Failed(failure)) => by_failure(&failure),
             },
             "update at version" => {
                 let Some(known) = self.known_version(key, call).await else { return Told::NotApplied };
                 match self.table.in_call(call).update_at_version(key, known, change).await {
                     Ok(written) => self.applied(written.at, Some(&written)),
-                    Err(VersionedUpdateError::NotFound) => Told::SawNothing,
-                    Err(VersionedUpdateError::Conflict(current)) => self.saw(&current),
-                    Err(VersionedUpdateError::Refused(())) => unreachable!("the decision never refuses"),
-                    Err(VersionedUpdateError::Failed(failure)) => by_failure(&failure),
+                    Err(VersionError::NotFound) => Told::SawNothing,
+                    Err(VersionError::Conflict(current)) => self.saw(&current),
+                    Err(VersionError::Failed(failure)) => by_failure(&failure),
                 }
             }
             "delete at version" => {
                 let Some(known) = self.known_version(key, call).await else { return Told::NotApplied };
                 Self::deleted(self.table.in_call(call).delete_at_version(key, known).await)
             }
-            _ => Self::deleted(self.table.in_call(call).delete(key).await),
+            _ => match self.table.in_call(call).delete(key).await {
+                Ok(version) => Told::Applied(version, None),
+                Err(UpdateError::NotFound) => Told::SawNothing,
+                Err(UpdateError::Failed(failure)) => by_failure(&failure),
+            },
         }
     }
 
@@ -193,15 +198,15 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let transactions = transactions.in_call(call);
         let done = transactions.transact_with_retry(reads, |attempt| {
             if attempt.get(tally)?.is_none() {
-                return Ok(Plan::Refuse(Told::SawNothing));
+                return Err(Error::Refused(Told::SawNothing));
             }
-            attempt.add(tally, &Add::to("count", 1))?;
+            attempt.add(tally, &Add::to("count", 1, ..))?;
             attempt.put_if_absent(note, &Note { by: number })?;
-            Ok(Plan::Commit(Told::Landed))
+            Ok(Told::Landed)
         });
         match done.await {
-            Ok(told) | Err(TransactError::Refused(told)) => told,
-            Err(TransactError::Failed(failure)) => by_failure(&failure),
+            Ok(told) | Err(Error::Refused(told)) => told,
+            Err(Error::Failed(failure)) => by_failure(&failure),
         }
     }
 
@@ -215,12 +220,12 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         Told::Saw(current.version(), Stored::from(&current.value))
     }
 
-    fn deleted(result: Result<Version, DeleteError<Tally<OTHERS>>>) -> Told {
+    fn deleted(result: Result<Version, VersionError<Tally<OTHERS>>>) -> Told {
         match result {
             Ok(version) => Told::Applied(version, None),
-            Err(DeleteError::NotFound) => Told::SawNothing,
-            Err(DeleteError::Conflict(current)) => Told::Saw(current.version(), Stored::from(&current.value)),
-            Err(DeleteError::Failed(failure)) => by_failure(&failure),
+            Err(VersionError::NotFound) => Told::SawNothing,
+            Err(VersionError::Conflict(current)) => Told::Saw(current.version(), Stored::from(&current.value)),
+            Err(VersionError::Failed(failure)) => by_failure(&failure),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What may be asked for in one history: drawn before it begins, so that several clerks can ask for the same.
 
-use fencepost::idempotency::derived_id;
+use fencepost::derived_id;
 
 /// The orders and restocks that have keys, and the products that they are about.
 pub struct Plan {

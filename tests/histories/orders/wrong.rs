@@ -2,9 +2,8 @@
 
 use super::plan::Plan;
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
-use fencepost::error::{CreateError, TransactError, UpdateError};
 use fencepost::http::{Items, Problem, Response};
-use fencepost::{Call, Key, Reads, Record, Store, Table, Transactions, Versioned};
+use fencepost::{Call, Error, Exists, Key, Reads, Record, Store, Table, Transactions, UpdateError, Versioned};
 use functions::inventory::adjustment::decide_adjust;
 use functions::place_order::order::{Line, Order, Placement, decide_place};
 use functions::product::Product;
@@ -58,8 +57,8 @@ impl Wrong {
         };
         match self.notes.in_call(call).create(&record, &Note { answer: answer.clone() }).await {
             Ok(_) => Ok(answer),
-            Err(CreateError::Exists(note)) => Ok(note.value.answer.replayed()),
-            Err(CreateError::Failed(failure)) => Err(Problem::from_keyed(failure)),
+            Err(Error::Refused(Exists(note))) => Ok(note.value.answer.replayed()),
+            Err(Error::Failed(failure)) => Err(Problem::from_keyed(failure)),
         }
     }
 
@@ -80,7 +79,7 @@ impl Wrong {
             let transactions = self.transactions.in_call(call);
             let placed = transactions.transact_with_retry(reads, |attempt| {
                 if attempt.get(item)?.is_some() {
-                    return Ok(fencepost::Plan::Refuse(None));
+                    return Err(Error::Refused(None));
                 }
                 let mut known = Vec::new();
                 for product in &products {
@@ -88,19 +87,19 @@ impl Wrong {
                 }
                 let effect = match decide_place(&placement, &known, self.store.now()) {
                     Ok(effect) => effect,
-                    Err(refusal) => return Ok(fencepost::Plan::Refuse(Some(Problem::from(refusal)))),
+                    Err(refusal) => return Err(Error::Refused(Some(Problem::from(refusal)))),
                 };
                 for (product, changed) in products.iter().zip(&effect.products) {
                     attempt.update_at(*product, changed)?;
                 }
                 let at = attempt.put_if_absent(item, &effect.order)?;
-                Ok(fencepost::Plan::Commit(Items::created(&id, &Versioned { value: effect.order, at })))
+                Ok(Items::created(&id, &Versioned { value: effect.order, at }))
             });
             match placed.await {
                 Ok(answer) => return Ok(answer),
-                Err(TransactError::Refused(Some(problem))) => return Err(problem),
-                Err(TransactError::Refused(None)) => id = format!("{:032x}", fastrand::u128(..)),
-                Err(TransactError::Failed(failure)) => return Err(Problem::from_keyed(failure)),
+                Err(Error::Refused(Some(problem))) => return Err(problem),
+                Err(Error::Refused(None)) => id = format!("{:032x}", fastrand::u128(..)),
+                Err(Error::Failed(failure)) => return Err(Problem::from_keyed(failure)),
             }
         }
     }

@@ -6,8 +6,7 @@ use crate::harness::engine::Engine;
 use crate::harness::seeds::play;
 use crate::listings::messages::{ByAuthor, Message, TABLE, engine, fill, key, place, table};
 use aws_sdk_dynamodb::Client;
-use fencepost::error::QueryError;
-use fencepost::{Call, Deadline, Failure, Query, Store, Table};
+use fencepost::{Call, Deadline, Error, Failure, Query, Store, Table};
 use fencepost_test::Garbling;
 use std::ops::AddAssign;
 use std::sync::Mutex;
@@ -76,13 +75,13 @@ async fn listed(
                     }
                 }
                 Ok(None) => return Err("no page after one with a cursor".to_owned()),
-                Err(QueryError::Failed(Failure::Unavailable { .. })) if rng.bool() => {
+                Err(Error::Failed(Failure::Unavailable { .. })) if rng.bool() => {
                     seen.pages_asked_again += 1;
                     if call.deadline().remaining().is_zero() {
                         break;
                     }
                 }
-                Err(QueryError::Failed(Failure::Unavailable { .. })) => {
+                Err(Error::Failed(Failure::Unavailable { .. })) => {
                     seen.pages_asked_again += 1;
                     break;
                 }
@@ -122,7 +121,7 @@ fn run(engine: &Engine, seed: u64) -> Result<Seen, String> {
             listed(|call| troubled.in_call(call).query(room.as_str()).limit(limit).descending(), &mut rng, &mut seen)
                 .await?;
         let of_author = listed(
-            |call| troubled.in_call(call).query_index::<ByAuthor>(room.as_str()).limit(limit),
+            |call| troubled.in_call(call).query_index(ByAuthor, room.as_str()).limit(limit),
             &mut rng,
             &mut seen,
         )

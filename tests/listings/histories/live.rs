@@ -6,9 +6,9 @@ use crate::harness::seeds::play;
 use crate::listings::messages::{
     ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, RankByNumber, all, key, message, place, table,
 };
-use fencepost::table::{Page, Sort};
-use fencepost::{ItemVersion, Key, Query, Record, Table};
+use fencepost::{ItemVersion, Key, Page, Query, Record, Sort, Table};
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::fmt::{self, Debug};
 use std::ops::AddAssign;
 
@@ -92,7 +92,7 @@ impl History {
             self.deleted.insert(at);
             self.seen.deletes += 1;
         } else {
-            let decide = |_: &Message| Ok::<_, ()>(Some(value.clone()));
+            let decide = |_: &Message| Ok::<_, Infallible>(Some(value.clone()));
             let changed = self.table.update_with_retry(&key, decide).await;
             let changed = changed.map_err(|error| error.to_string())?;
             self.live.insert(at, (changed.value, changed.at));
@@ -176,30 +176,30 @@ impl History {
             let below = |at: &(String, i64), _: &Message| at.0 == room && at.1 < last;
             let query = rooms().sort(Sort::less_than(last));
             self.check("less than", query, below, by_number, Clone::clone, true).await?;
-            let query = table.query_index::<ByRank>(room.as_str());
+            let query = table.query_index(ByRank, room.as_str());
             self.check("by rank", query, in_room, by_rank, Clone::clone, true).await?;
         }
         for author in 0..AUTHORS {
             let author = self.author(author);
             let of_author = |_: &(String, i64), value: &Message| value.author == author;
             let table = self.table.clone();
-            let query = table.query_index::<ByAuthor>(author.as_str());
+            let query = table.query_index(ByAuthor, author.as_str());
             self.check("by author", query, of_author, by_rank, Clone::clone, true).await?;
             let headline = |m: &Message| crate::listings::messages::Headline { author: m.author.clone(), rank: m.rank };
-            let query = table.query_index::<Headlines>(author.as_str());
+            let query = table.query_index(Headlines, author.as_str());
             self.check("headlines", query, of_author, |_, _| (), headline, true).await?;
             let authored = |m: &Message| crate::listings::messages::Authored { author: m.author.clone() };
-            let query = table.query_index::<Keys>(author.as_str());
+            let query = table.query_index(Keys, author.as_str());
             self.check("keys", query, of_author, by_number, authored, false).await?;
         }
         for number in (0..NUMBERS).step_by(5) {
             let number = self.number(number);
             let with_number = |at: &(String, i64), _: &Message| at.1 == number;
             let by_room = |at: &(String, i64), _: &Message| at.0.clone();
-            let query = self.table.query_index::<ByNumber>(number);
+            let query = self.table.query_index(ByNumber, number);
             self.check("by number", query, with_number, by_room, Clone::clone, true).await?;
             let ranked = |m: &Message| crate::listings::messages::Ranked { rank: m.rank };
-            let query = self.table.query_index::<RankByNumber>(number);
+            let query = self.table.query_index(RankByNumber, number);
             self.check("ranks by number", query, with_number, by_room, ranked, false).await?;
         }
         self.check_many().await

@@ -1,5 +1,6 @@
 //! A user's program, in the usual way and with `fencepost`. Its test is in `tests/`; `.ci/outside` runs it.
 
+use std::convert::Infallible;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::{Record, Store, Table, UpdateError};
@@ -37,7 +38,7 @@ pub async fn counter_at_zero(client: &Client, id: &str) -> Table<Counter> {
 
 /// The same with `Table`.
 pub async fn increment_with_table(counters: &Table<Counter>, id: &str) -> bool {
-    let decide = |counter: &Counter| Ok::<_, ()>(Some(Counter { n: counter.n + 1 }));
+    let decide = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { n: counter.n + 1 }));
     match counters.update_with_retry(id, decide).await {
         Ok(_) => true,
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => false,

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the date of the run")]
 
 use crate::figure::Measured;
-use fencepost::timestamp::Timestamp;
+use fencepost::Timestamp;
 use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;

@@ -3,8 +3,7 @@
 use super::{Call, Held, LeaseModel, LeaseRow, Request, Rule, Shared, Shown, seconds};
 use crate::protocol::{Answer, Next, Told};
 use crate::row::{Row, Write};
-use fencepost::Leases;
-use fencepost::lease::StoredLease;
+use fencepost::lease::{Leases, StoredLease};
 use fencepost::testing::{
     After, AfterAcquire, AfterRenewal, Facts, after, burn_helps, is_lost, judge, judge_acquire, judge_renewal,
     judge_steps,

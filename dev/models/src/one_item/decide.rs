@@ -79,7 +79,7 @@ impl OneItem {
         let at =
             ItemVersion { version: row::version(row.at.version), incarnation: row::incarnation(row.at.incarnation) };
         let bands = bands(call.kind).iter().map(|band| (i64::from(*band.start())..=i64::from(*band.end()), 0));
-        let add = Add::to("stock", i64::from(by)).within(0..=i64::from(MOST)).bands("band", bands);
+        let add = Add::to("stock", i64::from(by), 0..=i64::from(MOST)).bands("band", "stock", bands);
         match stand(&add, &attributes(row), !is_in_window(&sent, at)) {
             Stand::Takes | Stand::WindowPassed if call.attempts == 0 => Next::Told(self.gives_up(call)),
             Stand::Takes | Stand::WindowPassed => {

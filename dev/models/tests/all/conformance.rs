@@ -9,9 +9,10 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use fastrand::Rng;
+use fencepost::lease::Leases;
 use fencepost::lww::LwwRecord;
 use fencepost::testing::{LeaseTimes, LeaseWrite, RowWrite, WriteId, Writer, lease_request, newest_request};
-use fencepost::{Add, Attributes, Failure, ItemVersion, Key, Leases, Record, Settings};
+use fencepost::{Add, Attributes, Failure, ItemVersion, Key, Record, Settings};
 use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
 use models::leases::{LeaseModel, LeaseRow, Request as LeaseCall};
@@ -187,7 +188,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
         burn.dedup();
         let earlier: Vec<_> = burn.iter().map(|earlier| id(*earlier)).collect();
         let thing = Thing { stock: chance.i8(-3..9) };
-        let add = Add::to("stock", i64::from(thing.stock)).within(0..=9);
+        let add = Add::to("stock", i64::from(thing.stock), 0..=9);
         let purge_at = chance.u32(1..1000);
         let Sent { real, modelled, fence } = any_write(chance, seen.as_ref(), (by, &burn), &thing, &add, purge_at);
         let writer = Writer {

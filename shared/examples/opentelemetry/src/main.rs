@@ -6,7 +6,7 @@
 //! cargo run
 //! ```
 
-use fencepost::{Record, Store};
+use fencepost::{Record, Store, Table};
 use fencepost_test::Dynamo;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_sdk::trace::SdkTracerProvider;
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let db = Dynamo::new();
     db.create_table("Accounts", "accountId");
     db.lose_answer().of("PutItem").once();
-    let accounts = Store::new(&db.client()).table::<Account>("Accounts");
+    let accounts: Table<Account> = Store::new(&db.client()).table("Accounts");
     accounts.create("a-1", &Account { balance: 100 }).await?;
     Ok(provider.shutdown()?)
 }

@@ -32,8 +32,9 @@ async fn increment(client: &Client) -> Result<(), ()> {
 }
 
 async fn increment_with(counters: &Table<Counter>) -> Result<(), ()> {
-    let decide = |counter: &Counter| Ok::<_, ()>(Some(Counter { n: counter.n + 1 }));
-    match counters.update_with_retry(ID, decide).await {
+    let added: Result<_, UpdateError> =
+        counters.update_with_retry(ID, |counter| Ok(Some(Counter { n: counter.n + 1 }))).await;
+    match added {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => Err(()),
         Err(other) => panic!("{other}"),

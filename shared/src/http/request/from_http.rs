@@ -17,13 +17,15 @@ impl Request {
     /// a header that clients can set.
     ///
     /// ```
+    /// # fn main() -> Result<(), http::Error> {
     /// use fencepost::http::Request;
     ///
     /// let (parts, ()) = http::Request::put("/visits/lobby?dry=a%20b").body(())?.into_parts();
     /// let request = Request::from_http(&parts, b"{}", "anonymous");
     /// assert_eq!((request.method.as_str(), request.path.as_str()), ("PUT", "/visits/lobby"));
     /// assert_eq!(request.query["dry"], "a b");
-    /// # Ok::<(), http::Error>(())
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn from_http(parts: &http::request::Parts, body: &[u8], caller: impl Into<String>) -> Self {

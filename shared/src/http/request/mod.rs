@@ -16,5 +16,5 @@ pub use fields::Fields;
 pub use id::Id;
 pub use limits::MAX_BODY;
 pub use message::{Body, Request};
-pub use query::Query;
+pub use query::QueryString;
 pub use values::Ip;

@@ -1,4 +1,4 @@
-//! [`Query`]: reads the parameters of a query by name, and refuses unknown ones.
+//! [`QueryString`]: reads the parameters of a query by name, and refuses unknown ones.
 
 use super::id::Id;
 use super::message::Request;
@@ -10,23 +10,23 @@ use std::ops::RangeInclusive;
 
 /// The parameters of a query.
 #[derive(Debug)]
-pub struct Query(BTreeMap<String, String>);
+pub struct QueryString(BTreeMap<String, String>);
 
 impl Request {
-    /// The parameters of the query, if all of them are `known`. See [`Query::only`].
+    /// The parameters of the query, if all of them are `known`. See [`QueryString::only`].
     ///
     /// # Errors
     /// `unknown_parameter`.
-    pub fn query_of(&self, known: &[&str]) -> Result<Query, Problem> {
-        Query::of(self).only(known)
+    pub fn query_of(&self, known: &[&str]) -> Result<QueryString, Problem> {
+        QueryString::of(self).only(known)
     }
 }
 
-impl Query {
-    /// All parameters of a request. Call [`Query::only`] before you read one.
+impl QueryString {
+    /// All parameters of a request. Call [`QueryString::only`] before you read one.
     #[must_use]
     pub fn of(request: &Request) -> Self {
-        Query(request.query.clone())
+        QueryString(request.query.clone())
     }
 
     /// Refuses parameters that are not in `known`. Otherwise a misspelt parameter would be ignored, and a change could

@@ -26,10 +26,10 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// It takes any attributes: what is missing, malformed or absurd becomes a sentence.
 ///
 /// ```
+/// # fn main() -> Result<(), fencepost::InvalidValue> {
 /// use aws_sdk_dynamodb::types::AttributeValue;
 /// use fencepost::maintenance::{Kind, explain};
-/// use fencepost::timestamp::Timestamp;
-/// use fencepost::{Names, Settings};
+/// use fencepost::{Names, Settings, Timestamp};
 /// use std::collections::HashMap;
 ///
 /// let settings = Settings::without_ttl().swept().names(Names::DEFAULT.version("version"));
@@ -37,7 +37,8 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// let told = explain(&row, settings, Timestamp::from_rfc3339("2026-03-07T10:00:00Z")?);
 /// assert_eq!(told.kind, Kind::Foreign);
 /// assert_eq!(told.sentences[0], "Another program wrote this row. Its version `version` is 7.");
-/// # Ok::<(), fencepost::timestamp::InvalidTimestamp>(())
+/// # Ok(())
+/// # }
 /// ```
 #[must_use]
 pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> Explanation {

@@ -121,7 +121,7 @@ impl Sender {
     /// The longest that the next send is awaited, after `lost` lost answers to the same request.
     pub(crate) fn send_limit(&self, lost: u32) -> Duration {
         let connections = self.connections();
-        self.policy.send_limit(connections.last_answer.map(|_| connections.slowest_opening), lost)
+        self.policy.limit_after(connections.last_answer.map(|_| connections.slowest_opening), lost)
     }
 
     fn connections(&self) -> MutexGuard<'_, Connections> {

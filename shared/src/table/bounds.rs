@@ -1,0 +1,74 @@
+//! [`Bounds`]: what an add demands of its number.
+
+use crate::number::Number;
+use std::ops::{RangeFrom, RangeFull, RangeInclusive};
+
+/// What an add demands of its number.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bounds(Demanded);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Demanded {
+    Nothing,
+    Result(RangeInclusive<i64>),
+    Current(Number, Number),
+}
+
+impl Bounds {
+    /// Demands that the current number, before the add, is between these two, both included.
+    #[must_use]
+    pub fn before(low: &Number, high: &Number) -> Self {
+        Bounds(Demanded::Current(low.clone(), high.clone()))
+    }
+
+    /// The bounds of the current number if `by` is added to it. `None` if they are not whole numbers of at most 38 digits.
+    pub(super) fn of_current(self, by: &Number) -> Option<[String; 2]> {
+        match self.0 {
+            Demanded::Nothing => {
+                let bounds = by.floor_and_ceiling().and_then(|(floor, ceiling)| {
+                    Some([before(i64::MIN, floor)?.to_string(), before(i64::MAX, ceiling)?.to_string()])
+                });
+                // The numbers before so large an amount have 38 digits too. One of them is sure to fit: it makes 0.
+                Some(bounds.unwrap_or_else(|| [negative(by), negative(by)]))
+            }
+            Demanded::Result(range) => {
+                let by = by.to_whole()?;
+                Some([before(*range.start(), by)?.to_string(), before(*range.end(), by)?.to_string()])
+            }
+            Demanded::Current(low, high) => Some([low.to_string(), high.to_string()]),
+        }
+    }
+}
+
+impl From<RangeInclusive<i64>> for Bounds {
+    /// Demands that the result is within this range. The amount must be whole.
+    fn from(range: RangeInclusive<i64>) -> Self {
+        Bounds(Demanded::Result(range))
+    }
+}
+
+impl From<RangeFrom<i64>> for Bounds {
+    /// Demands that the result is not below this number. The amount must be whole.
+    fn from(range: RangeFrom<i64>) -> Self {
+        Bounds(Demanded::Result(range.start..=i64::MAX))
+    }
+}
+
+impl From<RangeFull> for Bounds {
+    /// The result lies between [`i64::MIN`] and [`i64::MAX`]. An amount with decimals is also refused where the result is
+    /// less than 1 from one of these.
+    fn from(_: RangeFull) -> Self {
+        Bounds(Demanded::Nothing)
+    }
+}
+
+/// The number to which `by` is added with this result. `None` if it has more digits than `DynamoDB` keeps.
+pub(super) fn before(result: i64, by: i128) -> Option<i128> {
+    let before = i128::from(result).checked_sub(by)?;
+    (before.unsigned_abs() < 10_u128.pow(38)).then_some(before)
+}
+
+pub(super) fn negative(number: &Number) -> String {
+    let text = number.as_str();
+    text.strip_prefix('-').map_or_else(|| format!("-{}", text.trim_start_matches('+')), str::to_owned)
+}
