@@ -1,107 +1,17 @@
-//! A second copy of a refused attempt lands while the next attempt of its change is on its way. The caller is told what was
-//! committed, or that the outcome is unknown, and the change is applied once.
+//! Transactions whose first attempt is refused, and lands while the next one is on its way.
 
-use super::accounts::{Account, TABLE};
+use super::{
+    NOTES, Note, Told, account, assert_told_is_stored, by_transaction, deposit, fill, forget, note, with_accounts,
+};
+use crate::core::accounts::{Account, TABLE};
 use crate::harness::clients::{client_whose, step_in_conflict};
 use crate::harness::engine::{Engine, is_read, number};
-use crate::harness::late::{Moments, Rival, Story, naming_last};
+use crate::harness::late::{Moments, Rival, naming_last};
 use aws_sdk_dynamodb::Client;
-use fencepost::testing::add_or_update;
-use fencepost::{Add, Error, Failure, Reads, Record, Settings, Store, Table, UpdateError, Version, Versioned};
+use fencepost::{Add, Error, Reads, Record, Settings, Store, Table, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::sync::Mutex;
-
-const NOTES: &str = "Notes";
-
-/// A note that a change leaves beside accounts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
-#[record(key = "noteId")]
-struct Note {
-    amount: i64,
-}
-
-/// What the caller was told.
-enum Told<A> {
-    Applied(A),
-    NotApplied(String),
-    Unknown,
-}
-
-fn told<A, E: std::fmt::Debug>(result: Result<A, E>, failure: impl Fn(&E) -> Option<&Failure>) -> Told<A> {
-    match result {
-        Ok(answer) => Told::Applied(answer),
-        Err(error) if matches!(failure(&error), Some(Failure::OutcomeUnknown { .. })) => Told::Unknown,
-        Err(error) => Told::NotApplied(format!("{error:?}")),
-    }
-}
-
-/// Plays a change at all these moments. Returns at how many of them its outcome was told. `answer` says which answer belongs to the rows before and after the effect.
-async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
-    moments: impl IntoIterator<Item = Moments>,
-    engine: impl AsyncFn() -> Engine,
-    rival: Rival,
-    rows: fn(&Engine) -> Vec<Value>,
-    change: impl AsyncFn(&Client) -> Told<A>,
-    answer: impl Fn(&[Value], &[Value]) -> A,
-) -> usize {
-    let (mut copies, mut known) = (0, 0);
-    for moments in moments {
-        let engine = engine().await;
-        let (client, story) = Story::begin(&engine, moments, rival, rows);
-        let told = change(&client).await;
-        copies += usize::from(story.end(&engine));
-        let committed = story.effect().map(|(before, after)| answer(&before, &after));
-        match &told {
-            Told::Applied(answer) => assert_eq!(committed.as_ref(), Some(answer), "{moments:?}"),
-            Told::NotApplied(why) => assert_eq!(committed, None, "{moments:?}: told {why}"),
-            Told::Unknown => continue,
-        }
-        known += 1;
-    }
-    assert!(copies > 0, "no copy was ever applied");
-    known
-}
-
-/// The accounts `a-1` and `a-2` of 50, made by another client.
-async fn with_accounts() -> Engine {
-    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    for id in ["a-1", "a-2"] {
-        accounts.create(id, &Account { balance: 50 }).await.expect("a free key");
-    }
-    engine
-}
-
-fn account(engine: &Engine, id: &str) -> Value {
-    engine.row(TABLE, Account::PARTITION_KEY, id)
-}
-
-fn note(engine: &Engine, id: &str) -> Value {
-    engine.row(NOTES, Note::PARTITION_KEY, id)
-}
-
-/// Another client adds to a number of a row of this key.
-fn add(engine: &Engine, key: &Value, attribute: &str, by: i64) {
-    let request = json!({"TableName": TABLE, "Key": key,
-        "UpdateExpression": "SET #n = #n + :by, #v = #v + :one",
-        "ExpressionAttributeNames": {"#n": attribute, "#v": "_version"},
-        "ExpressionAttributeValues": {":by": {"N": by.to_string()}, ":one": {"N": "1"}}});
-    engine.raw("UpdateItem", &request);
-}
-
-fn deposit(engine: &Engine, by: i64) {
-    add(engine, &json!({"accountId": {"S": "a-1"}}), "balance", by);
-}
-
-fn fill(engine: &Engine, by: i64) {
-    add(engine, &json!({"accountId": {"S": "a-2"}}), "balance", by);
-}
-
-fn by_transaction<A: std::fmt::Debug>(result: Result<A, Error<()>>) -> Told<A> {
-    told(result, |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
-}
 
 /// Takes what `a-1` has, but 30 at most, and leaves a note of it.
 async fn take_with_note(client: &Client) -> Told<i64> {
@@ -135,7 +45,7 @@ async fn a_transaction_that_creates_and_adds_is_answered_by_the_attempt_that_was
 }
 
 /// Moves what `a-1` has, but 30 at most, to `a-2`. The first add remembers.
-async fn take_by_adds(client: &Client) -> Told<i64> {
+pub(super) async fn take_by_adds(client: &Client) -> Told<i64> {
     move_unless_above(i64::MAX, client).await
 }
 
@@ -170,7 +80,7 @@ async fn a_transaction_of_adds_is_answered_by_the_attempt_that_was_committed() {
 }
 
 /// The amount that was moved from the first account to the second.
-fn moved(before: &[Value], after: &[Value]) -> i64 {
+pub(super) fn moved(before: &[Value], after: &[Value]) -> i64 {
     let moved = |of: usize| number(&after[of], "balance") - number(&before[of], "balance");
     assert_eq!(moved(0), -moved(1));
     moved(1)
@@ -309,155 +219,6 @@ async fn an_attempt_that_its_row_may_have_forgotten_is_not_followed_by_one_that_
     assert_told_is_stored(Moments::all(), with_accounts, rival, rows, move_or_promise, answer).await;
 }
 
-/// A shelf, and a note that only an update leaves.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
-#[record(key = "accountId")]
-struct Shelf {
-    stock: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
-}
-
-fn stock(engine: &Engine, by: i64) {
-    add(engine, &json!({"accountId": {"S": "a-1"}}), "stock", by);
-}
-
-async fn with_shelf() -> Engine {
-    let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
-    let shelves: Table<Shelf> = Store::new(&engine.client()).table(TABLE);
-    let created = shelves.create("a-1", &Shelf { stock: 70, note: None }).await;
-    created.expect("a free key");
-    engine
-}
-
-/// Takes 60, or half of it with a note.
-async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
-    let shelves: Table<Shelf> = Store::new(client).table(TABLE);
-    let halve =
-        |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
-    let take = Add::to("stock", -60, 0..=1000);
-    let changed = add_or_update(&shelves, &"a-1".into(), &take, halve).await;
-    let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
-    told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
-}
-
-/// The shelf as it was left.
-fn left(_: &[Value], after: &[Value]) -> (u64, i64, Option<String>) {
-    let version = u64::try_from(number(&after[0], "_version")).expect("a version");
-    (version, number(&after[0], "stock"), after[0]["note"]["S"].as_str().map(ToOwned::to_owned))
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
-    let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival = Rival::of(|engine| stock(engine, -20), |engine| stock(engine, 40));
-    assert_told_is_stored(Moments::all(), with_shelf, rival, rows, take_or_halve, left).await;
-}
-
-/// An account in a table that other programs write as they like.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
-#[record(key = "accountId", settings = Settings::open_to_any())]
-struct Open {
-    balance: i64,
-}
-
-/// Another program puts the account at version 1.
-fn put(engine: &Engine, balance: i64) {
-    let item = json!({"accountId": {"S": "a-1"}, "balance": {"N": balance.to_string()}, "_version": {"N": "1"}});
-    engine.raw("PutItem", &json!({"TableName": TABLE, "Item": item}));
-}
-
-async fn beside_others() -> Engine {
-    let engine = Engine::with_tables(&[(TABLE, Open::PARTITION_KEY)]);
-    put(&engine, 50);
-    engine
-}
-
-/// The second copy of the first attempt removes the row, so nothing is left that would tell of it.
-#[tokio::test(start_paused = true)]
-async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is_unknown() {
-    let change = async |client: &Client| {
-        let accounts: Table<Open> = Store::new(client).table(TABLE);
-        let deleted = accounts.delete("a-1").await;
-        let version = deleted.map(Version::get);
-        told(version, |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
-    };
-    let answer = |before: &[Value], _: &[Value]| u64::try_from(number(&before[0], "_version")).expect("a version") + 1;
-    let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival = Rival::of(|engine| put(engine, 80), |engine| put(engine, 50));
-    let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
-    assert_told_is_stored(during, beside_others, rival, rows, change, answer).await;
-}
-
-/// Where the other program puts the old values back after the call, nothing is promised.
-#[tokio::test(start_paused = true)]
-async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_committed() {
-    let change = async |client: &Client| {
-        let accounts: Table<Open> = Store::new(client).table(TABLE);
-        let seven_more = |account: &Open| Ok::<_, Infallible>(Some(Open { balance: account.balance + 7 }));
-        let changed = accounts.update_with_retry("a-1", seven_more).await;
-        let shown = |account: Versioned<Open>| (account.version().get(), account.value.balance);
-        told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
-    };
-    let answer = |_: &[Value], after: &[Value]| {
-        let version = u64::try_from(number(&after[0], "_version")).expect("a version");
-        (version, number(&after[0], "balance"))
-    };
-    let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival = Rival::of(|engine| put(engine, 80), |engine| put(engine, 50));
-    let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
-    assert_told_is_stored(during, beside_others, rival, rows, change, answer).await;
-}
-
-/// TTL removes the row, if it is a tombstone.
-fn remove(engine: &Engine) {
-    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
-        "ConditionExpression": "attribute_exists(#purge)", "ExpressionAttributeNames": {"#purge": "_purgeAt"}});
-    engine.answer("DeleteItem", request.to_string().as_bytes());
-}
-
-/// The tombstone has ended, and TTL removes it before the create has taken its place.
-#[tokio::test(start_paused = true)]
-async fn a_create_that_a_tombstone_refused_is_answered_by_the_attempt_that_was_committed() {
-    let engine = async || {
-        let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
-        let tombstone = json!({"accountId": {"S": "a-1"}, "_version": {"N": "2"}, "_purgeAt": {"N": "1"},
-            "_incarnation": {"B": "AAAAAAAAAAE="}, "_writes": {"M": {"AAAAAAAAAAE": {"N": "0"}}}});
-        engine.raw("PutItem", &json!({"TableName": TABLE, "Item": tombstone}));
-        engine
-    };
-    let change = async |client: &Client| {
-        let accounts: Table<Account> = Store::new(client).table(TABLE);
-        let created = accounts.create("a-1", &Account { balance: 50 }).await;
-        let shown = |account: Versioned<Account>| (account.version().get(), account.value.balance);
-        told(created.map(shown), |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
-    };
-    let answer = |_: &[Value], after: &[Value]| {
-        let version = u64::try_from(number(&after[0], "_version")).expect("a version");
-        (version, number(&after[0], "balance"))
-    };
-    let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival = Rival::of(|_| (), remove);
-    assert_told_is_stored(Moments::all(), engine, rival, rows, change, answer).await;
-}
-
-/// So many commits by others that the row remembers none of the writes before.
-fn forget(engine: &Engine) {
-    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
-        "UpdateExpression": "SET #writes = :none, #version = #version + :many",
-        "ExpressionAttributeNames": {"#writes": "_writes", "#version": "_version"},
-        "ExpressionAttributeValues": {":none": {"M": {}}, ":many": {"N": "16"}}});
-    engine.raw("UpdateItem", &request);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_add_that_the_row_may_have_forgotten_is_not_followed_by_an_update() {
-    let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival = Rival { after: forget, ..Rival::of(|engine| stock(engine, -20), |engine| stock(engine, 40)) };
-    let before_the_update = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
-    assert_told_is_stored(before_the_update, with_shelf, rival, rows, take_or_halve, left).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_transaction_of_adds_that_its_row_may_have_forgotten_is_not_followed_by_another() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
@@ -523,17 +284,4 @@ async fn an_attempt_that_was_committed_is_told_although_a_row_that_is_read_with_
         _ => panic!("nothing is left to write"),
     });
     assert!(matches!(move_with_note(&client).await, Told::Applied(30)));
-}
-
-/// All that follows the second copy is throttled until the deadline, so no row shows that the copy was applied.
-#[tokio::test(start_paused = true)]
-async fn a_change_that_ends_without_an_answer_while_an_earlier_attempt_may_have_been_applied_is_unknown() {
-    let before_the_second = || Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
-    let throttling = |rival| Rival { throttles: true, ..rival };
-    let rows = |engine: &Engine| vec![account(engine, "a-1")];
-    let rival = throttling(Rival::of(|engine| stock(engine, -20), |engine| stock(engine, 40)));
-    assert_told_is_stored(before_the_second(), with_shelf, rival, rows, take_or_halve, left).await;
-    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
-    let rival = throttling(Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30)));
-    assert_told_is_stored(before_the_second(), with_accounts, rival, rows, take_by_adds, moved).await;
 }

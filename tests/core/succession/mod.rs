@@ -1,0 +1,126 @@
+//! A second copy of a refused attempt lands while the next attempt of its change is on its way. The caller is told what was
+//! committed, or that the outcome is unknown, and the change is applied once.
+
+mod rows;
+mod transactions;
+
+use super::accounts::{Account, TABLE};
+use crate::harness::engine::Engine;
+use crate::harness::late::{Moments, Rival, Story};
+use aws_sdk_dynamodb::Client;
+use fencepost::{Error, Failure, Record, Store, Table};
+use rows::{left, stock, take_or_halve, with_shelf};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use transactions::{moved, take_by_adds};
+
+const NOTES: &str = "Notes";
+
+/// A note that a change leaves beside accounts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
+struct Note {
+    amount: i64,
+}
+
+/// What the caller was told.
+enum Told<A> {
+    Applied(A),
+    NotApplied(String),
+    Unknown,
+}
+
+fn told<A, E: std::fmt::Debug>(result: Result<A, E>, failure: impl Fn(&E) -> Option<&Failure>) -> Told<A> {
+    match result {
+        Ok(answer) => Told::Applied(answer),
+        Err(error) if matches!(failure(&error), Some(Failure::OutcomeUnknown { .. })) => Told::Unknown,
+        Err(error) => Told::NotApplied(format!("{error:?}")),
+    }
+}
+
+/// Plays a change at all these moments. Returns at how many of them its outcome was told. `answer` says which answer belongs to the rows before and after the effect.
+async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
+    moments: impl IntoIterator<Item = Moments>,
+    engine: impl AsyncFn() -> Engine,
+    rival: Rival,
+    rows: fn(&Engine) -> Vec<Value>,
+    change: impl AsyncFn(&Client) -> Told<A>,
+    answer: impl Fn(&[Value], &[Value]) -> A,
+) -> usize {
+    let (mut copies, mut known) = (0, 0);
+    for moments in moments {
+        let engine = engine().await;
+        let (client, story) = Story::begin(&engine, moments, rival, rows);
+        let told = change(&client).await;
+        copies += usize::from(story.end(&engine));
+        let committed = story.effect().map(|(before, after)| answer(&before, &after));
+        match &told {
+            Told::Applied(answer) => assert_eq!(committed.as_ref(), Some(answer), "{moments:?}"),
+            Told::NotApplied(why) => assert_eq!(committed, None, "{moments:?}: told {why}"),
+            Told::Unknown => continue,
+        }
+        known += 1;
+    }
+    assert!(copies > 0, "no copy was ever applied");
+    known
+}
+
+/// The accounts `a-1` and `a-2` of 50, made by another client.
+async fn with_accounts() -> Engine {
+    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
+    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    for id in ["a-1", "a-2"] {
+        accounts.create(id, &Account { balance: 50 }).await.expect("a free key");
+    }
+    engine
+}
+
+fn account(engine: &Engine, id: &str) -> Value {
+    engine.row(TABLE, Account::PARTITION_KEY, id)
+}
+
+fn note(engine: &Engine, id: &str) -> Value {
+    engine.row(NOTES, Note::PARTITION_KEY, id)
+}
+
+/// Another client adds to a number of a row of this key.
+fn add(engine: &Engine, key: &Value, attribute: &str, by: i64) {
+    let request = json!({"TableName": TABLE, "Key": key,
+        "UpdateExpression": "SET #n = #n + :by, #v = #v + :one",
+        "ExpressionAttributeNames": {"#n": attribute, "#v": "_version"},
+        "ExpressionAttributeValues": {":by": {"N": by.to_string()}, ":one": {"N": "1"}}});
+    engine.raw("UpdateItem", &request);
+}
+
+fn deposit(engine: &Engine, by: i64) {
+    add(engine, &json!({"accountId": {"S": "a-1"}}), "balance", by);
+}
+
+fn fill(engine: &Engine, by: i64) {
+    add(engine, &json!({"accountId": {"S": "a-2"}}), "balance", by);
+}
+
+fn by_transaction<A: std::fmt::Debug>(result: Result<A, Error<()>>) -> Told<A> {
+    told(result, |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
+}
+/// So many commits by others that the row remembers none of the writes before.
+fn forget(engine: &Engine) {
+    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
+        "UpdateExpression": "SET #writes = :none, #version = #version + :many",
+        "ExpressionAttributeNames": {"#writes": "_writes", "#version": "_version"},
+        "ExpressionAttributeValues": {":none": {"M": {}}, ":many": {"N": "16"}}});
+    engine.raw("UpdateItem", &request);
+}
+
+/// All that follows the second copy is throttled until the deadline, so no row shows that the copy was applied.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_ends_without_an_answer_while_an_earlier_attempt_may_have_been_applied_is_unknown() {
+    let before_the_second = || Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
+    let throttling = |rival| Rival { throttles: true, ..rival };
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival = throttling(Rival::of(|engine| stock(engine, -20), |engine| stock(engine, 40)));
+    assert_told_is_stored(before_the_second(), with_shelf, rival, rows, take_or_halve, left).await;
+    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
+    let rival = throttling(Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30)));
+    assert_told_is_stored(before_the_second(), with_accounts, rival, rows, take_by_adds, moved).await;
+}

@@ -1,0 +1,152 @@
+//! Changes of one row whose first attempt is refused, and lands while the next one is on its way.
+
+use super::{Told, account, add, assert_told_is_stored, forget, told};
+use crate::core::accounts::{Account, TABLE};
+use crate::harness::engine::{Engine, number};
+use crate::harness::late::{Moments, Rival};
+use aws_sdk_dynamodb::Client;
+use fencepost::testing::add_or_update;
+use fencepost::{Add, Error, Record, Settings, Store, Table, UpdateError, Version, Versioned};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+
+/// A shelf, and a note that only an update leaves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "accountId")]
+struct Shelf {
+    stock: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+pub(super) fn stock(engine: &Engine, by: i64) {
+    add(engine, &json!({"accountId": {"S": "a-1"}}), "stock", by);
+}
+
+pub(super) async fn with_shelf() -> Engine {
+    let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
+    let shelves: Table<Shelf> = Store::new(&engine.client()).table(TABLE);
+    let created = shelves.create("a-1", &Shelf { stock: 70, note: None }).await;
+    created.expect("a free key");
+    engine
+}
+
+/// Takes 60, or half of it with a note.
+pub(super) async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
+    let shelves: Table<Shelf> = Store::new(client).table(TABLE);
+    let halve =
+        |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
+    let take = Add::to("stock", -60, 0..=1000);
+    let changed = add_or_update(&shelves, &"a-1".into(), &take, halve).await;
+    let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
+    told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
+}
+
+/// The shelf as it was left.
+pub(super) fn left(_: &[Value], after: &[Value]) -> (u64, i64, Option<String>) {
+    let version = u64::try_from(number(&after[0], "_version")).expect("a version");
+    (version, number(&after[0], "stock"), after[0]["note"]["S"].as_str().map(ToOwned::to_owned))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival = Rival::of(|engine| stock(engine, -20), |engine| stock(engine, 40));
+    assert_told_is_stored(Moments::all(), with_shelf, rival, rows, take_or_halve, left).await;
+}
+
+/// An account in a table that other programs write as they like.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "accountId", settings = Settings::open_to_any())]
+struct Open {
+    balance: i64,
+}
+
+/// Another program puts the account at version 1.
+fn put(engine: &Engine, balance: i64) {
+    let item = json!({"accountId": {"S": "a-1"}, "balance": {"N": balance.to_string()}, "_version": {"N": "1"}});
+    engine.raw("PutItem", &json!({"TableName": TABLE, "Item": item}));
+}
+
+async fn beside_others() -> Engine {
+    let engine = Engine::with_tables(&[(TABLE, Open::PARTITION_KEY)]);
+    put(&engine, 50);
+    engine
+}
+
+/// The second copy of the first attempt removes the row, so nothing is left that would tell of it.
+#[tokio::test(start_paused = true)]
+async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is_unknown() {
+    let change = async |client: &Client| {
+        let accounts: Table<Open> = Store::new(client).table(TABLE);
+        let deleted = accounts.delete("a-1").await;
+        let version = deleted.map(Version::get);
+        told(version, |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let answer = |before: &[Value], _: &[Value]| u64::try_from(number(&before[0], "_version")).expect("a version") + 1;
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival = Rival::of(|engine| put(engine, 80), |engine| put(engine, 50));
+    let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
+    assert_told_is_stored(during, beside_others, rival, rows, change, answer).await;
+}
+
+/// Where the other program puts the old values back after the call, nothing is promised.
+#[tokio::test(start_paused = true)]
+async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_committed() {
+    let change = async |client: &Client| {
+        let accounts: Table<Open> = Store::new(client).table(TABLE);
+        let seven_more = |account: &Open| Ok::<_, Infallible>(Some(Open { balance: account.balance + 7 }));
+        let changed = accounts.update_with_retry("a-1", seven_more).await;
+        let shown = |account: Versioned<Open>| (account.version().get(), account.value.balance);
+        told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let answer = |_: &[Value], after: &[Value]| {
+        let version = u64::try_from(number(&after[0], "_version")).expect("a version");
+        (version, number(&after[0], "balance"))
+    };
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival = Rival::of(|engine| put(engine, 80), |engine| put(engine, 50));
+    let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
+    assert_told_is_stored(during, beside_others, rival, rows, change, answer).await;
+}
+
+/// TTL removes the row, if it is a tombstone.
+fn remove(engine: &Engine) {
+    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
+        "ConditionExpression": "attribute_exists(#purge)", "ExpressionAttributeNames": {"#purge": "_purgeAt"}});
+    engine.answer("DeleteItem", request.to_string().as_bytes());
+}
+
+/// The tombstone has ended, and TTL removes it before the create has taken its place.
+#[tokio::test(start_paused = true)]
+async fn a_create_that_a_tombstone_refused_is_answered_by_the_attempt_that_was_committed() {
+    let engine = async || {
+        let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
+        let tombstone = json!({"accountId": {"S": "a-1"}, "_version": {"N": "2"}, "_purgeAt": {"N": "1"},
+            "_incarnation": {"B": "AAAAAAAAAAE="}, "_writes": {"M": {"AAAAAAAAAAE": {"N": "0"}}}});
+        engine.raw("PutItem", &json!({"TableName": TABLE, "Item": tombstone}));
+        engine
+    };
+    let change = async |client: &Client| {
+        let accounts: Table<Account> = Store::new(client).table(TABLE);
+        let created = accounts.create("a-1", &Account { balance: 50 }).await;
+        let shown = |account: Versioned<Account>| (account.version().get(), account.value.balance);
+        told(created.map(shown), |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let answer = |_: &[Value], after: &[Value]| {
+        let version = u64::try_from(number(&after[0], "_version")).expect("a version");
+        (version, number(&after[0], "balance"))
+    };
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival = Rival::of(|_| (), remove);
+    assert_told_is_stored(Moments::all(), engine, rival, rows, change, answer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_add_that_the_row_may_have_forgotten_is_not_followed_by_an_update() {
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival = Rival { after: forget, ..Rival::of(|engine| stock(engine, -20), |engine| stock(engine, 40)) };
+    let before_the_update = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
+    assert_told_is_stored(before_the_update, with_shelf, rival, rows, take_or_halve, left).await;
+}
