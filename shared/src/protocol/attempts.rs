@@ -52,7 +52,8 @@ impl OpenAttempt {
 
     /// The rows that tell for sure whether it was applied, or all if none does.
     fn rows_that_tell(&self) -> Vec<usize> {
-        let sure: Vec<_> = self.writes.iter().filter(|write| write.sent.row_tells()).map(|write| write.row).collect();
+        let sure: Vec<_> =
+            self.writes.iter().filter(|write| !write.sent.memory_may_vanish()).map(|write| write.row).collect();
         if sure.is_empty() { self.rows() } else { sure }
     }
 }

@@ -34,9 +34,9 @@ impl SentWrite {
         }
     }
 
-    /// Whether the row always tells soon afterwards if the write was applied: neither it nor its memory vanishes.
-    pub(crate) fn row_tells(&self) -> bool {
-        !self.versions_may_repeat && !(self.rows_may_vanish && matches!(self.on, Base::NoRow(_)))
+    /// Whether the row, or its memory, may vanish soon after the write was applied, so that nothing tells.
+    pub(crate) fn memory_may_vanish(&self) -> bool {
+        self.versions_may_repeat || (self.rows_may_vanish && matches!(self.on, Base::NoRow(_)))
     }
 }
 
