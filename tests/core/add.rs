@@ -179,6 +179,8 @@ async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sen
         Add::to([""; 0], 1, ..),
         stock(1).set("price", &1),
         Add::to("stock", 1, ..).bands("status", "stock", Vec::<(RangeInclusive<i64>, &str)>::new()),
+        Add::to("stock", 1, ..).bands("status", "price", [(0..=9, "low")]),
+        Add::to("stock", Number::parse("0.5").expect("a number"), ..).bands("status", "stock", [(0..=9, "low")]),
     ] {
         let refused = table(&engine).add(&key, &add.seen(at)).await.expect_err("not allowed");
         assert!(matches!(refused, UpdateError::Failed(Failure::InvalidRecord { .. })), "{refused:?}");

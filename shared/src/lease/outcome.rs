@@ -83,3 +83,30 @@ pub enum Acquired {
     /// [remains](Lease::remaining), which may be zero.
     Replayed(Lease),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::held::Unfinished;
+    use super::*;
+
+    #[test]
+    fn every_reason_says_what_happened_and_what_to_do() {
+        let stored = StoredLease {
+            holder: Some("other".to_owned()),
+            token: 7,
+            renewals: 3,
+            expires_at: 1_800_000_000_000,
+            acquire_id: Vec::new(),
+        };
+        let held = LeaseHeld::by(stored.clone());
+        assert!(held.to_string().contains("other holds the lease until 2027-01-15T08:00:00.000Z; wait"), "{held}");
+        let lost = [LeaseLost::NotFound, LeaseLost::Fenced].map(|lost| lost.to_string());
+        assert!(lost.iter().all(|lost| lost.contains("acquire it")) && lost[0] != lost[1], "{lost:?}");
+        assert_eq!(NotHeldAt::Lost(LeaseLost::Fenced).to_string(), lost[1]);
+        assert!(NotHeldAt::Conflict(stored).to_string().contains("renewed 3 times"));
+        let unknown = Unfinished::Unknown { source: "no answer".into() };
+        let ended = [Unfinished::Held(held), Unfinished::Lost, unknown].map(|ended| ended.to_string());
+        assert!(ended[0].starts_with("the work did not begin: other holds"), "{ended:?}");
+        assert!(ended[1..].iter().all(|ended| ended.starts_with("the work was cancelled: ")), "{ended:?}");
+    }
+}

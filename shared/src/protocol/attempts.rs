@@ -203,6 +203,12 @@ mod tests {
         let update = sent(Base::Row { version, window: 1, incarnation: ROW });
         let created = SentWrite { rows_may_vanish: true, ..sent(Base::NoRow(version)) };
         let removed = SentWrite { versions_may_repeat: true, ..update };
+        for sure in [SentWrite { rows_may_vanish: true, ..update }, SentWrite { rows_may_vanish: false, ..created }] {
+            assert!(
+                created.memory_may_vanish() && removed.memory_may_vanish() && !sure.memory_may_vanish(),
+                "{sure:?}"
+            );
+        }
         for vague in [created, removed] {
             let mut attempts = Attempts::new(id(1));
             attempts.leave_open(&[step(0, Role::Writes(vague)), step(1, Role::Writes(update))], id(2)).expect("one");
