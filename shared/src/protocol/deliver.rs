@@ -407,3 +407,18 @@ pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, 
 fn has_time_to_read(call: &Call, pause: Duration) -> bool {
     call.deadline().remaining() >= pause.saturating_add(MIN_SEND_TIME)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_shows_no_row_is_unknown_while_a_send_is_pending() {
+        let read = |pending: Option<Source>| {
+            Refusal { by: None, round_trip: Duration::ZERO, pending }.read_row(|_| Ok(())).map(drop)
+        };
+        let (unknown, corrupt) = (read(Some("lost".into())), read(None));
+        assert!(matches!(unknown, Err(Failure::OutcomeUnknown { .. })), "{unknown:?}");
+        assert!(matches!(corrupt, Err(Failure::CorruptItem { .. })), "{corrupt:?}");
+    }
+}

@@ -191,6 +191,13 @@ mod tests {
         assert_eq!(after(Verdict::Corrupt, Facts { can_burn: true, is_lease_lost: true, ..pending }), After::Unknown);
     }
 
+    #[test]
+    fn a_failure_while_an_attempt_is_open_is_unknown_unless_the_lease_is_lost() {
+        let too_large = while_open(Failure::TooLarge { bytes: 2, limit: 1 });
+        assert!(matches!(too_large, Failure::OutcomeUnknown { .. }), "{too_large:?}");
+        assert!(matches!(while_open(Failure::Fenced), Failure::Fenced));
+    }
+
     const X: StepKind = StepKind::Adds { row: 0, can_anchor: true };
     const Y: StepKind = StepKind::Adds { row: 1, can_anchor: true };
     const UNKNOWN: StepKind = StepKind::Adds { row: 0, can_anchor: false };

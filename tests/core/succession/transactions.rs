@@ -64,7 +64,7 @@ async fn move_unless_above(most: i64, client: &Client) -> Told<i64> {
         if attempt.get(to)?.is_none_or(|account| account.value.balance > most) {
             return Err(Error::Refused(()));
         }
-        let amount = attempt.get(from)?.map_or(0, |account| account.value.balance).min(30);
+        let amount = balance(attempt.get(from)?).min(30);
         attempt.add(from, &Add::to("balance", -amount, 0..=1000))?;
         attempt.add(to, &Add::to("balance", amount, 0..=1000))?;
         Ok(amount)
@@ -188,6 +188,10 @@ async fn a_removal_demands_that_the_row_does_not_remember_an_open_attempt() {
     assert_told_is_stored(Moments::all(), with_a_loose_note, rival, rows, redeem, account_that_paid).await;
 }
 
+fn balance(account: Option<Versioned<Account>>) -> i64 {
+    account.map_or(0, |account| account.value.balance)
+}
+
 /// Moves 30 from `a-1` to `a-2`, which holds 100 at most. If it has no room, promises the 30 by a note.
 async fn move_or_promise(client: &Client) -> Told<&'static str> {
     let store = Store::new(client);
@@ -197,7 +201,6 @@ async fn move_or_promise(client: &Client) -> Told<&'static str> {
     let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
     let moved = transactions.transact_with_retry(reads, |attempt| {
-        let balance = |account: Option<Versioned<Account>>| account.map_or(0, |account| account.value.balance);
         let (left, there) = (balance(attempt.get(from)?), balance(attempt.get(to)?));
         if there + 30 > 100 {
             attempt.put_if_absent(note, &Note { amount: 30 })?;
@@ -246,7 +249,6 @@ async fn move_with_note(client: &Client) -> Told<i64> {
     let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
     let moved = transactions.transact_with_retry(reads, |attempt| {
-        let balance = |account: Option<Versioned<Account>>| account.map_or(0, |account| account.value.balance);
         let (left, there) = (balance(attempt.get(from)?), balance(attempt.get(to)?));
         let amount = (100 - there).min(30);
         attempt.update_at(from, &Account { balance: left - amount })?;
