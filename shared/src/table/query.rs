@@ -6,51 +6,51 @@ use super::key::KeyPart;
 use super::record::Record;
 use crate::error::Failure;
 use crate::layout::Layout;
-use crate::protocol::condition::{KeyRange, SortBound, key_range};
+use crate::protocol::condition::{self, KeyRange, Sort, key_range};
 use crate::store::Store;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A bound on the sort key of a [`Query`].
-#[derive(Clone, PartialEq, Debug)]
-pub struct Sort(SortBound);
-
 impl Sort {
     /// The sort key has this value.
     pub fn equal_to(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::EqualTo(value.into().into_value()))
+        Self::of(condition::EQUAL_TO, value)
     }
 
     /// The sort key is less than this value.
     pub fn less_than(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::LessThan(value.into().into_value()))
+        Self::of(condition::LESS_THAN, value)
     }
 
     /// The sort key is this value or less.
     pub fn at_most(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::AtMost(value.into().into_value()))
+        Self::of(condition::AT_MOST, value)
     }
 
     /// The sort key is more than this value.
     pub fn more_than(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::MoreThan(value.into().into_value()))
+        Self::of(condition::MORE_THAN, value)
     }
 
     /// The sort key is this value or more.
     pub fn at_least(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::AtLeast(value.into().into_value()))
+        Self::of(condition::AT_LEAST, value)
     }
 
     /// The sort key is `first`, `last`, or between them.
     pub fn between(first: impl Into<KeyPart>, last: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::Between(first.into().into_value(), last.into().into_value()))
+        Sort { end: Some(last.into().into_value()), ..Self::of(condition::BETWEEN, first) }
     }
 
     /// The sort key starts with this text, or with these bytes (`begins_with`). In a table with several kinds of items,
     /// the start of the sort key often names the kind.
     pub fn starts_with(prefix: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::BeginsWith(prefix.into().into_value()))
+        Self::of(condition::BEGINS_WITH, prefix)
+    }
+
+    fn of(condition: &'static str, value: impl Into<KeyPart>) -> Self {
+        Sort { condition, value: value.into().into_value(), end: None }
     }
 }
 
@@ -192,7 +192,7 @@ impl<T: Record> Query<T> {
         Table::<T>::check_fields()?;
         let sort = match (&self.sort, self.place.sort_key) {
             (None, _) => None,
-            (Some(Sort(bound)), Some(name)) => Some((name, bound)),
+            (Some(bound), Some(name)) => Some((name, bound)),
             (Some(_), None) => {
                 let reason = "the query bounds the sort key, and what it queries has none".to_owned();
                 return Err(Failure::InvalidRecord { reason });
@@ -232,5 +232,31 @@ impl<T> Clone for Query<T> {
 impl<T> fmt::Debug for Query<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Query").field("table", &self.table).field("index", &self.place.index).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_names_and_has_only_what_its_condition_uses() {
+        let sensor = AttributeValue::N("1".to_owned());
+        let whole = key_range(("sensor", &sensor), None);
+        assert_eq!(whole.condition, "#partition = :partition");
+        assert_eq!((whole.names.len(), whole.values.len()), (1, 1));
+        for (bound, text, values) in [
+            (Sort::equal_to(1), "#sort = :sort", 2),
+            (Sort::less_than(1), "#sort < :sort", 2),
+            (Sort::at_most(1), "#sort <= :sort", 2),
+            (Sort::more_than(1), "#sort > :sort", 2),
+            (Sort::at_least(1), "#sort >= :sort", 2),
+            (Sort::between(1, 2), "#sort BETWEEN :sort AND :end", 3),
+            (Sort::starts_with(1), "begins_with(#sort, :sort)", 2),
+        ] {
+            let range = key_range(("sensor", &sensor), Some(("at", &bound)));
+            assert_eq!(range.condition, format!("#partition = :partition AND {text}"));
+            assert_eq!((range.names["#sort"].as_str(), range.names.len(), range.values.len()), ("at", 2, values));
+        }
     }
 }

@@ -52,11 +52,11 @@ pub(crate) struct Send {
     pub mismatches: u32,
 }
 
-/// One page of a table or of an index.
+/// The rows that one request read of a table or of an index.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct ReadRows {
     pub rows: Vec<Attributes>,
-    /// The key after which the next page begins. `None` on the last page.
+    /// The key after which it left off. `None` at the end.
     pub last: Option<Attributes>,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Page {
 #[derive(Clone, Debug)]
 pub(crate) struct PageRequest {
     pub table: String,
-    pub index: Option<&'static str>,
+    pub index: Option<String>,
     pub range: KeyRange,
     /// Whether the read is strongly consistent. A global secondary index refuses that.
     pub is_consistent: bool,
@@ -263,7 +263,7 @@ impl Sender {
         after: Option<Attributes>,
         limit: Option<i32>,
         timeout: Duration,
-    ) -> ReadOutcome<Page> {
+    ) -> ReadOutcome<ReadRows> {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
         let request = request.consistent_read(true);
@@ -275,10 +275,10 @@ impl Sender {
     }
 
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
-    pub(crate) async fn query(&self, page: &PageRequest, timeout: Duration) -> ReadOutcome<Page> {
+    pub(crate) async fn query(&self, page: &PageRequest, timeout: Duration) -> ReadOutcome<ReadRows> {
         record_request("Query", Some(&page.table));
         let KeyRange { condition, names, values } = page.range.clone();
-        let request = self.client.query().table_name(&page.table).set_index_name(page.index.map(str::to_owned));
+        let request = self.client.query().table_name(&page.table).set_index_name(page.index.clone());
         let request = request.key_condition_expression(condition).set_expression_attribute_names(Some(names));
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
@@ -337,8 +337,8 @@ fn without_retries(client: &Client) -> Client {
 }
 
 /// One page of the rows that an answer shows. A page of no rows says so. An answer without rows is none.
-fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> ReadOutcome<Page> {
-    let page = |rows| ReadOutcome::Read(Page { rows, last: last.filter(|key| !key.is_empty()) });
+fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> ReadOutcome<ReadRows> {
+    let page = |rows| ReadOutcome::Read(ReadRows { rows, last: last.filter(|key| !key.is_empty()) });
     rows.map_or_else(unsaid, page)
 }
 
