@@ -9,7 +9,7 @@ use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
 use crate::protocol::condition::{self, Acquire, lease_key};
-use crate::protocol::deliver::{Delivery, WriteOutcome, until_read};
+use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::send::Sender;
 use crate::retry::DualClockDeadline;
@@ -160,11 +160,11 @@ impl Leases {
         let write = condition::acquire(key, &Acquire { holder, id: &id, once, floor, expires_at, purge_at, cutoff });
         let mut delivery = Delivery::new(self.sender(), call);
         let (stored, pending) = match delivery.write(&self.name, &write).await? {
-            WriteOutcome::Applied(row) => {
+            Ok(row) => {
                 return Ok(Looked::Acquired(Acquired::New(self.lease(key, read_returned(row)?, until))));
             }
             // A lease without a row is free, so it cannot refuse.
-            WriteOutcome::Refused(refusal) => refusal.read_row(StoredLease::read)?,
+            Err(refusal) => refusal.read_row(StoredLease::read)?,
         };
         match judge_acquire(&stored, &id, expires_at, pending.is_some()) {
             AfterAcquire::Mine => Ok(Looked::Acquired(Acquired::New(self.lease(key, stored, until)))),

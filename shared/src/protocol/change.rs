@@ -9,7 +9,7 @@
 use super::attempts::Attempts;
 use super::batch::read_rows;
 use super::condition::{self, ConditionalWrite};
-use super::deliver::{Delivery, WriteOutcome};
+use super::deliver::Delivery;
 use super::item::Attributes;
 use super::judge::{Base, SentWrite, Verdict};
 use super::memory::WriteId;
@@ -146,8 +146,8 @@ impl Delivery<'_> {
         let Some((row, sent, burn)) = to_burn else { return Ok(None) };
         let Site { address, layout, .. } = site(row);
         let (is_burned, item) = match self.write(&address.table, &burn).await? {
-            WriteOutcome::Applied(new) => (true, burn.new_row(new)),
-            WriteOutcome::Refused(refusal) => (false, refusal.by),
+            Ok(new) => (true, burn.new_row(new)),
+            Err(refusal) => (false, refusal.by),
         };
         let (shown, now) = (Shown::by(layout, item.as_ref()), self.sender.clock.now());
         let by_row = || judge_steps([shown.judge(sent, now)].into_iter()).traced();

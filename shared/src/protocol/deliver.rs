@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::error::{Failure, Source};
 use crate::protocol::condition::ConditionalWrite;
-use crate::protocol::hedge::{Race, Turn};
+use crate::protocol::hedge::Race;
 use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
 use crate::protocol::send::{ReadOutcome, Send, SendOutcome, Sender, send_span};
@@ -36,15 +36,7 @@ pub(crate) struct Delivery<'a> {
     left: Duration,
 }
 
-/// The proved outcome of a write and all its sends.
-pub(crate) enum WriteOutcome<A, F> {
-    /// The write was applied. Holds the attributes that the last answer returned.
-    Applied(A),
-    /// The last send was refused.
-    Refused(Refusal<F>),
-}
-
-/// A send whose condition did not hold.
+/// The last send of a write, whose condition did not hold.
 pub(crate) struct Refusal<F> {
     /// The row, or the reasons, of the refusal.
     pub by: F,
@@ -97,7 +89,8 @@ impl<'a> Delivery<'a> {
         Delivery { sender, call, window, signed_by, attempts: 0, conflicts: Conflicts::default(), left }
     }
 
-    /// Sends one write until an answer proves the outcome. If the previous attempt lost a race, waits first.
+    /// Sends one write until an answer proves the outcome: the write was applied, and the answer shows this, or the last
+    /// send was refused. If the previous attempt lost a race, waits first.
     ///
     /// A send that is not answered soon is followed by an identical one, and both are awaited. The first answer that
     /// proves something decides.
@@ -110,7 +103,7 @@ impl<'a> Delivery<'a> {
     pub(crate) async fn until_proved<'s, A, F, S>(
         &mut self,
         send: impl Fn(Send) -> S + Sync,
-    ) -> Result<WriteOutcome<A, F>, Failure>
+    ) -> Result<Result<A, Refusal<F>>, Failure>
     where
         S: Future<Output = SendOutcome<A, F>> + marker::Send + 's,
     {
@@ -122,7 +115,7 @@ impl<'a> Delivery<'a> {
         &mut self,
         table: &str,
         write: &ConditionalWrite,
-    ) -> Result<WriteOutcome<Option<Attributes>, Option<Attributes>>, Failure> {
+    ) -> Result<Result<Option<Attributes>, Refusal<Option<Attributes>>>, Failure> {
         let sender = self.sender;
         self.until_proved(|send| sender.write(table, write.clone(), send)).await
     }
@@ -130,7 +123,7 @@ impl<'a> Delivery<'a> {
     async fn deliver<'s, A, F>(
         &mut self,
         send: &(dyn Fn(Send) -> Boxed<'s, SendOutcome<A, F>> + Sync),
-    ) -> Result<WriteOutcome<A, F>, Failure> {
+    ) -> Result<Result<A, Refusal<F>>, Failure> {
         self.pause_after_conflict().await?;
         self.attempts += 1;
         self.call.count_attempt();
@@ -138,38 +131,34 @@ impl<'a> Delivery<'a> {
         let mut sends = Sends::default();
         let mut why = Why::new(if self.attempts == 1 { FIRST } else { "conflict" });
         loop {
-            let (outcome, sent) = match race.next().await {
-                Turn::Ended(outcome, sent) => (outcome, sent),
-                Turn::Due => {
-                    let is_pending = sends.pending.is_some() || race.is_in_flight();
-                    match self.time_to_send(is_pending, &sends.patience) {
-                        Some(timeout) => {
-                            let why = why.next();
-                            if why == FIRST {
-                                self.call.count_change();
-                            }
-                            let span = send_span(self.attempts, why);
-                            let request =
-                                send(Send { timeout, signed_by: self.signed_by, mismatches: sends.mismatches })
-                                    .instrument(span.clone());
-                            let at = self.call.deadline().remaining();
-                            let sent = Sent { at, signed_again: sends.signed_again, span };
-                            race.send(request, sent, self.sender.hedge_after());
+            let Some((outcome, sent)) = race.next().await else {
+                let is_pending = sends.pending.is_some() || race.is_in_flight();
+                match self.time_to_send(is_pending, &sends.patience) {
+                    Some(timeout) => {
+                        let why = why.next();
+                        if why == FIRST {
+                            self.call.count_change();
                         }
-                        None if race.is_in_flight() => {}
-                        None => return Err(self.out_of_time(sends)),
+                        let span = send_span(self.attempts, why);
+                        let request = send(Send { timeout, signed_by: self.signed_by, mismatches: sends.mismatches })
+                            .instrument(span.clone());
+                        let at = self.call.deadline().remaining();
+                        let sent = Sent { at, signed_again: sends.signed_again, span };
+                        race.send(request, sent, self.sender.hedge_after());
                     }
-                    continue;
+                    None if race.is_in_flight() => {}
+                    None => return Err(self.out_of_time(sends)),
                 }
+                continue;
             };
             why.ended(&sent.span, outcome.name());
             match outcome {
-                SendOutcome::Applied(shown) => return Ok(WriteOutcome::Applied(shown)),
+                SendOutcome::Applied(shown) => return Ok(Ok(shown)),
                 SendOutcome::Refused(by) => {
                     let round_trip = sent.at.saturating_sub(self.call.deadline().remaining());
                     let unanswered = || race.is_in_flight().then(|| "another send is not answered yet".into());
                     let pending = sends.pending.or_else(unanswered);
-                    return Ok(WriteOutcome::Refused(Refusal { by, round_trip, pending }));
+                    return Ok(Err(Refusal { by, round_trip, pending }));
                 }
                 SendOutcome::NotApplied(source) => sends.not_applied(source),
                 SendOutcome::Expired(source) if sent.signed_again => sends.rejected = Some(source),
@@ -353,18 +342,13 @@ where
     let mut signed_again = false;
     let mut why = Why::new(FIRST);
     loop {
-        let (outcome, was_signed_again) = match race.next().await {
-            Turn::Ended(outcome, (was_signed_again, span)) => {
-                why.ended(&span, outcome.name());
-                (outcome, was_signed_again)
-            }
-            Turn::Due => {
-                let timeout = sender.send_limit(patience.lost_answers()).min(call.deadline().remaining());
-                let span = send_span(0, why.next());
-                race.send(read(timeout).instrument(span.clone()), (signed_again, span), sender.hedge_after());
-                continue;
-            }
+        let Some((outcome, (was_signed_again, span))) = race.next().await else {
+            let timeout = sender.send_limit(patience.lost_answers()).min(call.deadline().remaining());
+            let span = send_span(0, why.next());
+            race.send(read(timeout).instrument(span.clone()), (signed_again, span), sender.hedge_after());
+            continue;
         };
+        why.ended(&span, outcome.name());
         let source = match outcome {
             ReadOutcome::Read(found) => return Ok(found),
             ReadOutcome::Rejected(source) => return Err(Failure::Rejected { source }),

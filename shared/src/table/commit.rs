@@ -5,7 +5,7 @@ use super::raw::RawTable;
 use crate::error::Failure;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::{Settled, Site};
-use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
+use crate::protocol::deliver::{Delivery, Refusal};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::Base;
 use crate::protocol::memory::WriteId;
@@ -127,7 +127,7 @@ impl<'a> RowChange<'a> {
         let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
         let Refusal { by: item, round_trip, pending } =
             match delivery.until_proved(send).await.map_err(|failure| attempts.failed(failure))? {
-                WriteOutcome::Applied(shown) => {
+                Ok(shown) => {
                     // In a window, only the row tells which version the write made.
                     let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
                     let at = seen.map_or(committed(sent), |row| row.at());
@@ -135,7 +135,7 @@ impl<'a> RowChange<'a> {
                     let item = if table.remembers_items { request.new_row(shown) } else { shown };
                     return Ok(Tried::Applied(at, item));
                 }
-                WriteOutcome::Refused(refusal) => refusal,
+                Err(refusal) => refusal,
             };
         let layout = table.layout;
         let known = if pending.is_some() { item.clone().and_then(|item| Row::read(layout, item).ok()) } else { None };

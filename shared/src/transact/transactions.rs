@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::protocol::attempts::OpenAttempt;
 use crate::protocol::batch::read_rows;
 use crate::protocol::change::{Burned, Settled};
-use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
+use crate::protocol::deliver::{Delivery, Refusal};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
@@ -218,8 +218,8 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<Tr
         sender.transact(items, token, send)
     };
     match delivery.until_proved(send).await? {
-        WriteOutcome::Applied(()) => Ok(Tried::Applied),
-        WriteOutcome::Refused(refusal) => refused(delivery, attempt, &steps, refusal).await,
+        Ok(()) => Ok(Tried::Applied),
+        Err(refusal) => refused(delivery, attempt, &steps, refusal).await,
     }
 }
 
