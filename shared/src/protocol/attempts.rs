@@ -63,6 +63,11 @@ impl Attempts {
         Attempts { id, open: Vec::new(), landed: None }
     }
 
+    /// Whether the attempt with this id was refused and may still be applied.
+    pub(crate) fn is_open(&self, id: WriteId) -> bool {
+        self.open.iter().any(|open| open.id == id)
+    }
+
     /// The failure of a change that ends here.
     pub(crate) fn failed(&self, failure: Failure) -> Failure {
         if self.open.is_empty() { failure } else { while_open(failure) }

@@ -4,7 +4,7 @@
 //! `settle.rs`, by the verdict of `refusal.rs`, for both alike.
 //!
 //! From a refusal to an answer: the rows that refused give a `Verdict`, the verdict gives what is `After` it, and that ends as
-//! `Settled`. `Tried` and `Committed` in `table` and `transact` say the same in the terms of their loops.
+//! `Settled`.
 
 use super::attempts::Attempts;
 use super::batch::read_rows;
@@ -40,13 +40,8 @@ pub(crate) enum Settled {
     Landed(Version),
     /// An earlier attempt was applied, and made this version. This attempt was not, and never will be.
     Earlier(WriteId, ItemVersion),
-    /// It was not applied.
-    NotApplied {
-        /// Rows that must be read, because they may tell that an earlier attempt was applied.
-        unseen: BTreeSet<usize>,
-        /// The id of the attempt, if a second copy of it may still be applied.
-        open: Option<WriteId>,
-    },
+    /// It was not applied. Holds the rows that must be read, because they may tell that an earlier attempt was applied.
+    NotApplied(BTreeSet<usize>),
 }
 
 /// A row as the answer to a burn shows it, later than the refusal that the burn followed.
@@ -57,20 +52,12 @@ const fn at_last(is_pending: bool) -> Facts {
     Facts { is_pending, is_lease_lost: false, can_burn: false }
 }
 
-/// A burned write.
-pub(crate) struct Burned {
-    pub row: usize,
-    pub verdict: Verdict,
-    /// The row as it is now.
-    pub item: Option<Attributes>,
-}
-
 impl Delivery<'_> {
     /// Finds out what became of the current attempt, which was refused for these reasons. `pending` says that another send
     /// of it may have been applied, or may still be. If a burn was needed, returns the row that it showed too.
     ///
     /// # Errors
-    /// [`Failure::OutcomeUnknown`] if nothing proves it. [`Failure::CorruptItem`]: the version of a row went down.
+    /// [`Failure::OutcomeUnknown`] if nothing proves it, or if an earlier attempt may have been applied and forgotten. [`Failure::CorruptItem`]: the version of a row went down.
     pub(crate) async fn settle<'s>(
         &mut self,
         attempts: &mut Attempts,
@@ -100,8 +87,8 @@ impl Delivery<'_> {
             After::Burn => {
                 let writes: Vec<_> = to_burn.iter().filter_map(|step| Some((step.row, step.write()?))).collect();
                 let burned = self.burn(attempts, &writes, site).await.ok().flatten();
-                let by_burn = burned.as_ref().map_or(Verdict::Unproved, |burned| burned.verdict);
-                shown_by_burn = burned.map(|burned| (burned.row, burned.item));
+                let by_burn = burned.as_ref().map_or(Verdict::Unproved, |(verdict, _)| *verdict);
+                shown_by_burn = burned.map(|(_, shown)| shown);
                 if let Some((id, at)) = attempts.landed {
                     return Ok((Settled::Earlier(id, at), shown_by_burn));
                 }
@@ -111,7 +98,7 @@ impl Delivery<'_> {
         };
         match (follows, pending) {
             (After::Landed(version), _) => return Ok((Settled::Landed(version), shown_by_burn)),
-            (After::NotApplied, _) => {}
+            (After::NotApplied, _) => attempts.check_remembered()?,
             (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
             // Without a pending send, nothing else is left than `Corrupt`.
             (_, None) => {
@@ -121,23 +108,22 @@ impl Delivery<'_> {
         }
         let is_shown = |row: usize| steps.iter().any(|step| step.row == row && step.shown.is_some());
         let unseen = attempts.unseen(is_shown);
-        let mut open = None;
         // A burned attempt goes on under another id already.
         if shown_by_burn.is_none() && steps_may_still_land(steps, now) {
-            open = Some(attempts.id);
             attempts.leave_open(steps, self.sender.new_id())?;
         }
-        Ok((Settled::NotApplied { unseen, open }, shown_by_burn))
+        Ok((Settled::NotApplied(unseen), shown_by_burn))
     }
 
     /// Makes sure that no copy of an attempt is applied any more, by burning one of these writes of it, with the open attempts
-    /// that its row would remember. Goes on under another id. Returns `None` if none of them can be burned.
+    /// that its row would remember. Goes on under another id. Returns the verdict of the row, and `None` if none of them can be
+    /// burned.
     pub(crate) async fn burn<'s>(
         &mut self,
         attempts: &mut Attempts,
         writes: &[(usize, SentWrite)],
         site: &(dyn Fn(usize) -> Site<'s> + Sync),
-    ) -> Result<Option<Burned>, Failure> {
+    ) -> Result<Option<(Verdict, ShownByBurn)>, Failure> {
         let to_burn = writes.iter().find_map(|(row, sent)| {
             let incarnation = if let Base::Row { incarnation, .. } = sent.on { Some(incarnation) } else { None };
             let others = attempts.ids_to_burn(*row, incarnation);
@@ -155,7 +141,7 @@ impl Delivery<'_> {
         attempts.judge(row, &shown, now);
         // The row refuses a burned id, so what follows is a new write.
         attempts.id = self.sender.new_id();
-        Ok(Some(Burned { row, verdict, item }))
+        Ok(Some((verdict, (row, item))))
     }
 
     /// The burn of a write. `None` if it has none.

@@ -41,10 +41,8 @@ struct Generation {
 /// One row as it was seen last.
 #[derive(Clone, Debug)]
 pub(crate) struct LastSeen {
-    /// The row. Its attributes are empty unless `has_item`.
+    /// The row. It has no attributes if they were not kept.
     pub row: Arc<Row>,
-    /// Whether the attributes were kept.
-    pub has_item: bool,
     /// How many adds of this client have found their window passed and are still at it.
     pub crowd: Arc<AtomicU64>,
     /// The heap that the row takes, with its address.
@@ -76,11 +74,11 @@ impl SeenRows {
             return;
         }
         let crowd = before.map(|before| before.crowd.clone()).unwrap_or_default();
-        let has_item = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
-        let attributes = if has_item { row.attributes.clone() } else { Attributes::new() };
+        let is_kept = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
+        let attributes = if is_kept { row.attributes.clone() } else { Attributes::new() };
         let row = Row { attributes, memory: row.memory.clone(), ..*row };
         let heap = heap_of_row(&address, &row);
-        generations.insert(address, LastSeen { row: Arc::new(row), has_item, crowd, heap });
+        generations.insert(address, LastSeen { row: Arc::new(row), crowd, heap });
     }
 
     /// Forgets a key that has no row.
@@ -242,7 +240,7 @@ mod tests {
         {
             rows.insert("T", &key(1), &row, with_item);
             let seen = rows.get("T", &key(1)).expect("it was seen");
-            assert_eq!((seen.has_item, seen.row.attributes.is_empty()), (kept, !kept));
+            assert_eq!(seen.row.attributes.is_empty(), !kept);
         }
     }
 
@@ -311,7 +309,7 @@ mod tests {
         let rows = SeenRows::default();
         for with_item in [false, true, false] {
             rows.insert("T", &key(1), &row_at(1, 1), with_item);
-            assert_eq!(rows.get("T", &key(1)).map(|seen| seen.has_item), Some(with_item));
+            assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.row.attributes.is_empty()), Some(with_item));
         }
     }
 

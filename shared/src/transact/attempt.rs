@@ -47,7 +47,7 @@ impl Attempt {
     pub(super) fn new(mut rows: Vec<KnownRow>, seen_rows: Arc<SeenRows>, id: WriteId) -> Self {
         for row in rows.iter_mut().filter(|row| row.learn == Learn::Remember) {
             let seen = seen_rows.get(&row.address.table, &row.address.key);
-            if let Some(seen) = seen.filter(|seen| row.remembers_items && seen.has_item) {
+            if let Some(seen) = seen.filter(|seen| row.remembers_items && !seen.row.attributes.is_empty()) {
                 row.known = Known::Row((*seen.row).clone());
                 row.is_fresh = false;
             }
