@@ -348,21 +348,22 @@ where
             race.send(read(timeout).instrument(span.clone()), (signed_again, span), sender.hedge_after());
             continue;
         };
-        why.ended(&span, outcome.name());
+        why.ended(&span, outcome.name_of_read());
         let source = match outcome {
-            ReadOutcome::Read(found) => return Ok(found),
-            ReadOutcome::Rejected(source) => return Err(Failure::Rejected { source }),
-            ReadOutcome::Expired(source) if was_signed_again => return Err(Failure::Rejected { source }),
-            ReadOutcome::Expired(source) => {
+            SendOutcome::Applied(found) => return Ok(found),
+            SendOutcome::Refused(never) => match never {},
+            SendOutcome::Rejected(source) => return Err(Failure::Rejected { source }),
+            SendOutcome::Expired(source) if was_signed_again => return Err(Failure::Rejected { source }),
+            SendOutcome::Expired(source) => {
                 signed_again = true;
                 patience.not_applied();
                 source
             }
-            ReadOutcome::Again(source) => {
+            SendOutcome::NotApplied(source) | SendOutcome::Unknown(source) | SendOutcome::Mismatch(source) => {
                 patience.lost();
                 source
             }
-            ReadOutcome::Broken(source) => {
+            SendOutcome::Broken(source) => {
                 patience.broken();
                 source
             }

@@ -137,11 +137,8 @@ impl Sender {
     ) -> ReadOutcome<Option<Attributes>> {
         record_request("GetItem", Some(table));
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
-            None => ReadOutcome::Again(no_answer(timeout)),
-            Some(Ok(output)) => ReadOutcome::Read(output.item),
-            Some(Err(error)) => classify_get_item(error),
-        }
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        outcome_of(answer, timeout, |output| Some(output.item), classify_get_item)
     }
 
     /// Sends one conditional write, once. An applied write returns the attributes that it asks for. A refused write
@@ -165,7 +162,7 @@ impl Sender {
                 let answer = self
                     .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
                     .await;
-                outcome_of(answer, timeout, |output| output.attributes, classify_put_item)
+                outcome_of(answer, timeout, |output| Some(output.attributes), classify_put_item)
             }
             Action::Update { key, expression } => {
                 record_request("UpdateItem", Some(table));
@@ -177,7 +174,7 @@ impl Sender {
                 let answer = self
                     .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
                     .await;
-                outcome_of(answer, timeout, |output| output.attributes, classify_update_item)
+                outcome_of(answer, timeout, |output| Some(output.attributes), classify_update_item)
             }
             Action::Delete { key } => {
                 record_request("DeleteItem", Some(table));
@@ -188,7 +185,7 @@ impl Sender {
                 let answer = self
                     .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
                     .await;
-                outcome_of(answer, timeout, |_| None, classify_delete_item)
+                outcome_of(answer, timeout, |_| Some(None), classify_delete_item)
             }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
         }
@@ -232,7 +229,7 @@ impl Sender {
         outcome_of(
             self.within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send())).await,
             timeout,
-            |_| (),
+            |_| Some(()),
             classify_transact_write_items,
         )
     }
@@ -246,14 +243,11 @@ impl Sender {
         record_request("BatchGetItem", None);
         let request = match batch_of(rows) {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
-            Err(error) => return ReadOutcome::Rejected(error.into()),
+            Err(error) => return SendOutcome::Rejected(error.into()),
         };
-        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
-            None => ReadOutcome::Again(no_answer(timeout)),
-            // The caller asks again for the rows that were left out.
-            Some(Ok(output)) => Batch::of(rows, output).map_or_else(unsaid, ReadOutcome::Read),
-            Some(Err(error)) => classify_batch_get_item(error),
-        }
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        // The caller asks again for the rows that were left out.
+        outcome_of(answer, timeout, |output| Batch::of(rows, output), classify_batch_get_item)
     }
 
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
@@ -267,11 +261,8 @@ impl Sender {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
         let request = request.consistent_read(true);
-        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
-            None => ReadOutcome::Again(no_answer(timeout)),
-            Some(Ok(output)) => page_of(output.items, output.last_evaluated_key),
-            Some(Err(error)) => classify_scan(error),
-        }
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_scan)
     }
 
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
@@ -283,11 +274,8 @@ impl Sender {
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
         let request = request.set_exclusive_start_key(page.after.clone());
-        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
-            None => ReadOutcome::Again(no_answer(timeout)),
-            Some(Ok(output)) => page_of(output.items, output.last_evaluated_key),
-            Some(Err(error)) => classify_query(error),
-        }
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_query)
     }
 
     /// Waits for an answer, at most `timeout`. Returns `None` if none arrived.
@@ -336,27 +324,26 @@ fn without_retries(client: &Client) -> Client {
     Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
 }
 
-/// One page of the rows that an answer shows. A page of no rows says so. An answer without rows is none.
-fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> ReadOutcome<ReadRows> {
-    let page = |rows| ReadOutcome::Read(ReadRows { rows, last: last.filter(|key| !key.is_empty()) });
-    rows.map_or_else(unsaid, page)
+/// The rows that an answer shows, and the key after which it left off. An answer without a list of rows is none.
+fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> Option<ReadRows> {
+    rows.map(|rows| ReadRows { rows, last: last.filter(|key| !key.is_empty()) })
 }
 
-/// The outcome of a read whose answer does not speak of the rows that were asked for.
-fn unsaid<A>() -> ReadOutcome<A> {
-    ReadOutcome::Again("the answer does not speak of the rows that were asked for".into())
-}
-
-/// The proof that the answer to a write gives: success, an error, or no answer within `timeout`.
+/// The proof that the answer to a send gives: success, an error, or no answer within `timeout`. A success shows nothing if
+/// it does not speak of all that was asked for.
 fn outcome_of<O, E, A, F>(
     answer: Option<Result<O, SdkError<E, HttpResponse>>>,
     timeout: Duration,
-    shown: impl FnOnce(O) -> A,
+    shown: impl FnOnce(O) -> Option<A>,
     classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome<A, F>,
 ) -> SendOutcome<A, F> {
     match answer {
         None => SendOutcome::Unknown(no_answer(timeout)),
-        Some(Ok(output)) => SendOutcome::Applied(shown(output)),
+        Some(Ok(output)) => shown(output).map_or_else(unsaid, SendOutcome::Applied),
         Some(Err(error)) => classify(error),
     }
+}
+
+fn unsaid<A, F>() -> SendOutcome<A, F> {
+    SendOutcome::Unknown("the answer does not speak of the rows that were asked for".into())
 }

@@ -1,6 +1,6 @@
 //! Transactions and batches: many items in one request, and what the answer proves about all of them.
 
-use super::classify::{unanswered, unmodelled_write};
+use super::classify::{unanswered, unmodelled};
 use super::outcome::SendOutcome;
 use crate::error::Source;
 use crate::protocol::condition::{Action, ConditionalWrite};
@@ -159,7 +159,7 @@ pub(super) fn classify_transact_write_items(
                 }
                 // The model of the service does not name this error. The enum is non-exhaustive, so only the code can
                 // tell.
-                error => unmodelled_write(status, error),
+                error => unmodelled(status, error),
             }
         }
         other => unanswered(other),
