@@ -13,10 +13,10 @@ use super::deliver::Delivery;
 use super::item::Attributes;
 use super::judge::{Base, SentWrite, Verdict};
 use super::memory::WriteId;
-use super::refusal::{RefusedStep, Shown, judge_after_loss, judge_refusal, judge_steps, steps_may_still_land};
+use super::refusal::{RefusedStep, judge_after_loss, judge_one, judge_refusal, judge_steps, steps_may_still_land};
 use super::row::{self, Row};
 use super::send::Address;
-use super::settle::{After, Facts, StepBurn, after, burn_of_step};
+use super::settle::{After, Facts, after, can_be_burned};
 use crate::error::{Failure, Source};
 use crate::layout::Layout;
 use crate::version::{ItemVersion, Version};
@@ -67,8 +67,8 @@ impl Delivery<'_> {
     ) -> Result<(Settled, Option<ShownByBurn>), Failure> {
         let now = self.sender.clock.now();
         // An earlier attempt excludes this one, so what is pending of it is not applied either.
-        for (row, shown) in steps.iter().filter_map(|step| Some((step.row, step.shown.as_ref()?))) {
-            attempts.judge(row, shown, now);
+        for step in steps.iter().filter(|step| step.is_shown()) {
+            attempts.judge(step.row, step.seen.as_ref(), now);
         }
         if let Some((id, at)) = attempts.landed {
             return Ok((Settled::Earlier(id, at), None));
@@ -106,7 +106,7 @@ impl Delivery<'_> {
                 return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
             }
         }
-        let is_shown = |row: usize| steps.iter().any(|step| step.row == row && step.shown.is_some());
+        let is_shown = |row: usize| steps.iter().any(|step| step.row == row && step.is_shown());
         let unseen = attempts.unseen(is_shown);
         // A burned attempt goes on under another id already.
         if shown_by_burn.is_none() && steps_may_still_land(steps, now) {
@@ -135,10 +135,10 @@ impl Delivery<'_> {
             Ok(new) => (true, burn.new_row(new)),
             Err(refusal) => (false, refusal.by),
         };
-        let (shown, now) = (Shown::by(layout, item.as_ref()), self.sender.clock.now());
-        let by_row = || judge_steps([shown.judge(sent, now)].into_iter()).traced();
+        let (seen, now) = (item.as_ref().and_then(|item| row::seen(layout, item)), self.sender.clock.now());
+        let by_row = || judge_steps([judge_one(sent, seen.as_ref(), now)].into_iter()).traced();
         let verdict = if is_burned { Verdict::NeverApplied } else { by_row() };
-        attempts.judge(row, &shown, now);
+        attempts.judge(row, seen.as_ref(), now);
         // The row refuses a burned id, so what follows is a new write.
         attempts.id = self.sender.new_id();
         Ok(Some((verdict, (row, item))))
@@ -147,13 +147,14 @@ impl Delivery<'_> {
     /// The burn of a write. `None` if it has none.
     fn burn_of(&self, sent: &SentWrite, others: &[WriteId], site: &Site<'_>) -> Option<ConditionalWrite> {
         let Site { address, layout, known, retention } = site;
-        match burn_of_step(sent)? {
-            StepBurn::Tombstone => {
+        match sent.on {
+            _ if !can_be_burned(sent) => None,
+            Base::NoRow(_) => {
                 let purge_at = self.sender.clock.now() + *retention;
                 let item = row::tombstone(layout, &address.key, self.sender.new_id(), purge_at);
                 Some(condition::put_if_absent(layout, item))
             }
-            StepBurn::InRow => condition::burn(address.key.clone(), layout, sent, others, *known),
+            Base::Row { .. } => condition::burn(address.key.clone(), layout, sent, others, *known),
         }
     }
 

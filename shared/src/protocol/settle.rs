@@ -71,7 +71,7 @@ pub fn after(verdict: Verdict, facts: Facts) -> After {
 /// A row that was shown and proves nothing has forgotten the id, or is another row. It would refuse the burn too.
 #[must_use]
 pub fn burn_helps(sent: &SentWrite, shown: Option<Verdict>) -> bool {
-    burn_of_step(sent).is_some() && matches!(shown, None | Some(Verdict::Open))
+    can_be_burned(sent) && matches!(shown, None | Some(Verdict::Open))
 }
 
 /// Whether the row is still in the window of a refused add.
@@ -86,23 +86,14 @@ pub fn is_in_window(sent: &SentWrite, at: ItemVersion) -> bool {
     }
 }
 
-/// How one step of a transaction is burned, so that no copy of the transaction is applied any more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StepBurn {
-    /// A tombstone takes the free key.
-    Tombstone,
-    /// The row remembers the id as burned.
-    InRow,
-}
-
-/// Says how a step that leaves an id is burned. `None` if it cannot be.
+/// Whether a write that leaves an id can be burned, so that no copy of its change is applied any more: on a free key by a
+/// tombstone that takes it, in a row by the id.
 #[must_use]
-pub fn burn_of_step(sent: &SentWrite) -> Option<StepBurn> {
+pub fn can_be_burned(sent: &SentWrite) -> bool {
     match sent.on {
         // Somebody may remove the tombstone while a copy is still on its way.
-        Base::NoRow(_) if sent.rows_may_vanish => None,
-        Base::NoRow(_) => Some(StepBurn::Tombstone),
-        Base::Row { incarnation, .. } => (!incarnation.is_foreign()).then_some(StepBurn::InRow),
+        Base::NoRow(_) => !sent.rows_may_vanish,
+        Base::Row { incarnation, .. } => !incarnation.is_foreign(),
     }
 }
 

@@ -10,8 +10,8 @@ use crate::protocol::condition::{self, Action, ConditionalWrite, Demand};
 use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
-use crate::protocol::refusal::{Role, Shown};
-use crate::protocol::row::Row;
+use crate::protocol::refusal::Role;
+use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
 use crate::protocol::send::{Address, step};
 use crate::protocol::settle::{anchors_of, committed};
@@ -105,8 +105,9 @@ impl Attempt {
     /// Learns the current state of a row.
     pub(super) fn learn(&mut self, row: usize, known: Known, now: SystemTime) {
         if let Known::Row(_) | Known::Absent = &known {
-            let shown = if let Known::Row(row) = &known { Some(row) } else { None };
-            self.attempts.judge(row, &Shown::by_row(self.rows[row].layout, shown), now);
+            let layout = self.rows[row].layout;
+            let seen = if let Known::Row(row) = &known { row::seen(layout, &row.attributes) } else { None };
+            self.attempts.judge(row, seen.as_ref(), now);
         }
         let row = &mut self.rows[row];
         let Address { table, key } = &row.address;
