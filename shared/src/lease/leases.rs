@@ -115,9 +115,10 @@ impl Leases {
     /// time is over.
     pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, Error<LeaseHeld>> {
         let id = self.new_acquire_id();
-        match self.acquire_as(key, holder, terms, &id, &self.store.call()).await? {
-            Looked::Acquired(Acquired::New(lease) | Acquired::Replayed(lease)) => Ok(lease),
-            Looked::Held(stored) => Err(Error::Refused(LeaseHeld::by(stored))),
+        match self.acquire_as(key, holder, terms, &id, &self.store.call()).await {
+            Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => Ok(lease),
+            Err(Error::Refused(stored)) => Err(Error::Refused(LeaseHeld::by(stored))),
+            Err(Error::Failed(failure)) => Err(failure.into()),
         }
     }
 
@@ -134,15 +135,17 @@ impl Leases {
         terms: LeaseTerms,
         claim: &IdempotencyClaim,
     ) -> Result<Acquired, IdempotencyError<LeaseHeld>> {
-        match self.acquire_as(key, holder, terms, &AcquireId::Claimed(claim), &self.store.call()).await? {
-            Looked::Acquired(acquired) => Ok(acquired),
-            Looked::Held(stored) if IdempotencyClaim::is_reused(&claim.to_bytes(), &stored.acquire_id) => {
+        match self.acquire_as(key, holder, terms, &AcquireId::Claimed(claim), &self.store.call()).await {
+            Ok(acquired) => Ok(acquired),
+            Err(Error::Refused(stored)) if IdempotencyClaim::is_reused(&claim.to_bytes(), &stored.acquire_id) => {
                 Err(IdempotencyError::KeyReused)
             }
-            Looked::Held(stored) => Err(IdempotencyError::Refused(LeaseHeld::by(stored))),
+            Err(Error::Refused(stored)) => Err(IdempotencyError::Refused(LeaseHeld::by(stored))),
+            Err(Error::Failed(failure)) => Err(failure.into()),
         }
     }
 
+    /// Acquires the lease under this id. If another acquire holds it, the error has its row.
     pub(super) async fn acquire_as(
         &self,
         key: &str,
@@ -150,7 +153,7 @@ impl Leases {
         terms: LeaseTerms,
         id: &AcquireId<'_>,
         call: &Call,
-    ) -> Result<Looked, Failure> {
+    ) -> Result<Acquired, Error<StoredLease>> {
         let (id, once) = (id.to_bytes(), matches!(id, AcquireId::Random(_)));
         // Taken before the first send, so that the time of the sends counts against the lease.
         let now = self.now();
@@ -161,21 +164,21 @@ impl Leases {
         let mut delivery = Delivery::new(self.sender(), call);
         let (stored, pending) = match delivery.write(&self.name, &write).await? {
             Ok(row) => {
-                return Ok(Looked::Acquired(Acquired::New(self.lease(key, read_returned(row)?, until))));
+                return Ok(Acquired::New(self.lease(key, read_returned(row)?, until)));
             }
             // A lease without a row is free, so it cannot refuse.
             Err(refusal) => refusal.read_row(StoredLease::read)?,
         };
         match judge_acquire(&stored, &id, expires_at, pending.is_some()) {
-            AfterAcquire::Mine => Ok(Looked::Acquired(Acquired::New(self.lease(key, stored, until)))),
+            AfterAcquire::Mine => Ok(Acquired::New(self.lease(key, stored, until))),
             AfterAcquire::Replayed => {
                 let until = DualClockDeadline::within(self.remaining(&stored), self.now());
-                Ok(Looked::Acquired(Acquired::Replayed(self.lease(key, stored, until))))
+                Ok(Acquired::Replayed(self.lease(key, stored, until)))
             }
-            AfterAcquire::Held => Ok(Looked::Held(stored)),
+            AfterAcquire::Held => Err(Error::Refused(stored)),
             AfterAcquire::Released => {
                 let source = pending.unwrap_or_else(|| "it was acquired, and released since".into());
-                Err(Failure::OutcomeUnknown { source })
+                Err(Failure::OutcomeUnknown { source }.into())
             }
         }
     }
@@ -224,14 +227,6 @@ impl fmt::Debug for Leases {
         shown.field("name", &self.name).field("clock_skew", &self.clock_skew);
         shown.finish_non_exhaustive()
     }
-}
-
-/// What one acquire found.
-pub(super) enum Looked {
-    /// The lease is acquired.
-    Acquired(Acquired),
-    /// Another acquire holds it.
-    Held(StoredLease),
 }
 
 /// The id of an acquire.

@@ -129,13 +129,14 @@ impl<'a> Delivery<'a> {
         self.call.count_attempt();
         let mut race = Race::new();
         let mut sends = Sends::default();
-        let mut why = Why::new(if self.attempts == 1 { FIRST } else { "conflict" });
+        // Why the next send leaves, in one word for its span.
+        let mut why = if self.attempts == 1 { FIRST } else { "conflict" };
         loop {
             let Some((outcome, sent)) = race.next().await else {
                 let is_pending = sends.pending.is_some() || race.is_in_flight();
                 match self.time_to_send(is_pending, &sends.patience) {
                     Some(timeout) => {
-                        let why = why.next();
+                        let why = mem::replace(&mut why, HEDGE);
                         if why == FIRST {
                             self.call.count_change();
                         }
@@ -151,7 +152,8 @@ impl<'a> Delivery<'a> {
                 }
                 continue;
             };
-            why.ended(&sent.span, outcome.name());
+            why = outcome.name();
+            sent.span.record("outcome", why);
             match outcome {
                 SendOutcome::Applied(shown) => return Ok(Ok(shown)),
                 SendOutcome::Refused(by) => {
@@ -263,26 +265,8 @@ struct Sent {
 /// The reason of the first send of a change or of a read.
 const FIRST: &str = "first";
 
-/// Why the next send of a request leaves, in one word for its span.
-struct Why(&'static str);
-
-impl Why {
-    /// The first send leaves because of `first`.
-    fn new(first: &'static str) -> Self {
-        Why(first)
-    }
-
-    /// A send leaves. If no send ends before the next one, that one is a hedge.
-    fn next(&mut self) -> &'static str {
-        mem::replace(&mut self.0, "hedge")
-    }
-
-    /// A send ended with this outcome.
-    fn ended(&mut self, span: &Span, outcome: &'static str) {
-        span.record("outcome", outcome);
-        self.0 = outcome;
-    }
-}
+/// The reason of a send that leaves although none has ended since the one before it.
+const HEDGE: &str = "hedge";
 
 /// What the ended sends of one write prove, as long as they decide nothing.
 #[derive(Default)]
@@ -340,15 +324,16 @@ where
     let mut race = Race::<Instrumented<S>, _>::new();
     let mut patience = Patience::default();
     let mut signed_again = false;
-    let mut why = Why::new(FIRST);
+    let mut why = FIRST;
     loop {
         let Some((outcome, (was_signed_again, span))) = race.next().await else {
             let timeout = sender.send_limit(patience.lost_answers()).min(call.deadline().remaining());
-            let span = send_span(0, why.next());
+            let span = send_span(0, mem::replace(&mut why, HEDGE));
             race.send(read(timeout).instrument(span.clone()), (signed_again, span), sender.hedge_after());
             continue;
         };
-        why.ended(&span, outcome.name_of_read());
+        why = outcome.name_of_read();
+        span.record("outcome", why);
         let source = match outcome {
             SendOutcome::Applied(found) => return Ok(found),
             SendOutcome::Refused(never) => match never {},

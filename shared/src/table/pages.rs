@@ -103,9 +103,9 @@ impl<T: Record> Pages<T> {
         let names = query.key_names();
         let mut request = PageRequest {
             table: query.table.clone(),
-            index: query.place.index.map(str::to_owned),
+            index: query.index.map(str::to_owned),
             range: query.range()?,
-            is_consistent: query.place.is_consistent,
+            is_consistent: query.is_consistent,
             is_descending: query.is_descending,
             // One row more, to know whether another page follows.
             limit: query.limit.map(|limit| i32::from(limit) + 1),
@@ -116,7 +116,7 @@ impl<T: Record> Pages<T> {
             (Position::Start, None) => (None, false),
             (Position::Start, Some(cursor)) => {
                 let mut key = request.key_in(&names, cursor).ok_or(Error::Refused(InvalidCursor))?;
-                key.insert(query.place.partition_key.to_owned(), query.partition.clone());
+                key.insert(query.partition_key.to_owned(), query.partition.clone());
                 (Some(key), true)
             }
             (Position::After(key), _) => (Some(key.clone()), false),
@@ -138,7 +138,7 @@ impl<T: Record> Pages<T> {
             }
         }
         let next = match &request.after {
-            Some(key) => Some(request.cursor_after(&names, key).ok_or_else(|| without_key(query.place.partition_key))?),
+            Some(key) => Some(request.cursor_after(&names, key).ok_or_else(|| without_key(query.partition_key))?),
             None => None,
         };
         self.position = request.after.map_or(Position::End, Position::After);
@@ -212,7 +212,7 @@ impl<T: Record> Query<T> {
 
     /// The key of the row after which another page begins.
     fn position_of(&self, row: &Attributes) -> Result<Attributes, Failure> {
-        let names = self.key_names().into_iter().chain([self.place.partition_key]);
+        let names = self.key_names().into_iter().chain([self.partition_key]);
         let value = |name: &str| row.get(name).cloned().ok_or_else(|| without_key(name));
         names.map(|name| Ok((name.to_owned(), value(name)?))).collect()
     }
@@ -220,8 +220,8 @@ impl<T: Record> Query<T> {
     /// Decodes a row: an item, or `None` for a tombstone.
     fn item(&self, attributes: Attributes) -> Result<Option<Listed<T>>, Failure> {
         let key = Key::of(&attributes, T::PARTITION_KEY, T::SORT_KEY).ok_or_else(|| without_key(T::PARTITION_KEY))?;
-        let layout = self.place.layout;
-        let decoded = if self.place.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
+        let layout = self.layout;
+        let decoded = if self.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
         match decoded {
             Ok(item) => Ok(item.map(|(value, at)| Listed { key, value, at })),
             Err(Failure::CorruptItem { reason }) => {

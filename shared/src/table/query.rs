@@ -87,7 +87,14 @@ impl Sort {
 pub struct Query<T> {
     pub(super) store: Store,
     pub(super) table: String,
-    pub(super) place: Place,
+    pub(super) index: Option<&'static str>,
+    pub(super) partition_key: &'static str,
+    sort_key: Option<&'static str>,
+    pub(super) is_consistent: bool,
+    /// Whether the rows have all attributes.
+    pub(super) is_whole: bool,
+    /// The layout of the table, by the `Record` of the table.
+    pub(super) layout: &'static Layout,
     pub(super) partition: AttributeValue,
     sort: Option<Sort>,
     pub(super) is_descending: bool,
@@ -96,33 +103,10 @@ pub struct Query<T> {
     shown: PhantomData<fn() -> T>,
 }
 
-/// What is queried: a table or an index.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) index: Option<&'static str>,
-    pub(super) partition_key: &'static str,
-    pub(super) sort_key: Option<&'static str>,
-    pub(super) is_consistent: bool,
-    /// Whether its rows have all attributes.
-    pub(super) is_whole: bool,
-    /// The layout of the table, by the `Record` of the table.
-    pub(super) layout: &'static Layout,
-}
-
 impl<T: Record> Table<T> {
     /// A query for the items with this partition key. Sends nothing.
     pub fn query(&self, partition: impl Into<KeyPart>) -> Query<T> {
-        self.query_at(
-            partition.into(),
-            Place {
-                index: None,
-                partition_key: T::PARTITION_KEY,
-                sort_key: T::SORT_KEY,
-                is_consistent: true,
-                is_whole: true,
-                layout: Self::LAYOUT,
-            },
-        )
+        self.query_for(partition.into())
     }
 
     /// A query for the items of an index with this partition key. Sends nothing. See [`Index`] for what it can show.
@@ -138,24 +122,27 @@ impl<T: Record> Table<T> {
                 "the index cannot tell tombstones from items: project the version, the end and the mark of tombstones"
             );
         }
-        self.query_at(
-            partition.into(),
-            Place {
-                index: Some(I::NAME),
-                partition_key: I::PARTITION_KEY,
-                sort_key: I::SORT_KEY,
-                is_consistent: I::SCOPE == IndexScope::Local,
-                is_whole: I::PROJECTION == Projection::All,
-                layout: Self::LAYOUT,
-            },
-        )
+        Query {
+            index: Some(I::NAME),
+            partition_key: I::PARTITION_KEY,
+            sort_key: I::SORT_KEY,
+            is_consistent: I::SCOPE == IndexScope::Local,
+            is_whole: I::PROJECTION == Projection::All,
+            ..self.query_for(partition.into())
+        }
     }
 
-    fn query_at<S>(&self, partition: KeyPart, place: Place) -> Query<S> {
+    /// A query of the table that shows rows as `S`.
+    fn query_for<S>(&self, partition: KeyPart) -> Query<S> {
         Query {
             store: self.raw.store.clone(),
             table: self.raw.name.clone(),
-            place,
+            index: None,
+            partition_key: T::PARTITION_KEY,
+            sort_key: T::SORT_KEY,
+            is_consistent: true,
+            is_whole: true,
+            layout: Self::LAYOUT,
             partition: partition.into_value(),
             sort: None,
             is_descending: false,
@@ -190,7 +177,7 @@ impl<T: Record> Query<T> {
     /// The key condition.
     pub(super) fn range(&self) -> Result<KeyRange, Failure> {
         Table::<T>::check_fields()?;
-        let sort = match (&self.sort, self.place.sort_key) {
+        let sort = match (&self.sort, self.sort_key) {
             (None, _) => None,
             (Some(bound), Some(name)) => Some((name, bound)),
             (Some(_), None) => {
@@ -198,14 +185,14 @@ impl<T: Record> Query<T> {
                 return Err(Failure::InvalidRecord { reason });
             }
         };
-        Ok(key_range((self.place.partition_key, &self.partition), sort))
+        Ok(key_range((self.partition_key, &self.partition), sort))
     }
 
     /// The attributes of a row's key beside the partition key of the query, each once.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
         let mut names = Vec::with_capacity(3);
-        for name in [self.place.sort_key, Some(T::PARTITION_KEY), T::SORT_KEY].into_iter().flatten() {
-            if name != self.place.partition_key && !names.contains(&name) {
+        for name in [self.sort_key, Some(T::PARTITION_KEY), T::SORT_KEY].into_iter().flatten() {
+            if name != self.partition_key && !names.contains(&name) {
                 names.push(name);
             }
         }
@@ -218,20 +205,17 @@ impl<T> Clone for Query<T> {
         Query {
             store: self.store.clone(),
             table: self.table.clone(),
-            place: self.place,
             partition: self.partition.clone(),
             sort: self.sort.clone(),
-            is_descending: self.is_descending,
-            limit: self.limit,
             after: self.after.clone(),
-            shown: PhantomData,
+            ..*self
         }
     }
 }
 
 impl<T> fmt::Debug for Query<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Query").field("table", &self.table).field("index", &self.place.index).finish_non_exhaustive()
+        f.debug_struct("Query").field("table", &self.table).field("index", &self.index).finish_non_exhaustive()
     }
 }
 

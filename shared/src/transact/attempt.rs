@@ -1,8 +1,9 @@
 //! [`Attempt`]: the items that a decision sees, and the steps that it adds.
 
-use super::reads::{Item, Known, KnownRow, Learn, Required, invalid};
+use super::reads::{Item, Known, KnownRow, Learn, invalid};
 use super::step::Step;
 use crate::error::Failure;
+use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::Site;
@@ -292,7 +293,7 @@ impl Attempt {
     /// # Errors
     /// [`Failure::Fenced`]: an earlier attempt showed that the lease is lost. If other items can decide the answer,
     /// look at them first. [`Failure::InvalidTransaction`]: the lease has a step already; correct the decision.
-    pub fn require(&mut self, lease: Required) -> Result<(), Failure> {
+    pub fn require(&mut self, lease: Item<FencingToken>) -> Result<(), Failure> {
         let KnownRow { address, known, fence, .. } = &self.rows[lease.row];
         match (known, fence) {
             (Known::Nothing, Some(token)) => {

@@ -8,7 +8,7 @@ use super::classify::{
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
 use super::signed::SignedBy;
 use super::span::record_request;
-use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_write_items, of_one_step, step};
+use super::transaction::{Address, Reason, answered, batch_of, classify_transact_write_items, of_one_step, step};
 use super::whole::Whole;
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite, KeyRange};
@@ -22,6 +22,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -238,8 +239,13 @@ impl Sender {
         SignedBy { clock: self.clock.clone(), latest: send.signed_by }
     }
 
-    /// Reads rows of several tables in one request, each strongly consistent.
-    pub(crate) async fn read_batch(&self, rows: &[Address], timeout: Duration) -> ReadOutcome<Batch> {
+    /// Reads rows of several tables in one request, each strongly consistent. Returns those that it answered, by their
+    /// positions.
+    pub(crate) async fn read_batch(
+        &self,
+        rows: &[Address],
+        timeout: Duration,
+    ) -> ReadOutcome<BTreeMap<usize, Option<Attributes>>> {
         record_request("BatchGetItem", None);
         let request = match batch_of(rows) {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
@@ -247,7 +253,7 @@ impl Sender {
         };
         let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
         // The caller asks again for the rows that were left out.
-        outcome_of(answer, timeout, |output| Batch::of(rows, output), classify_batch_get_item)
+        outcome_of(answer, timeout, |output| answered(rows, output), classify_batch_get_item)
     }
 
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
