@@ -4,7 +4,7 @@ use super::fate::{Life, judge_open};
 use super::judge::{Base, SeenRow, SentWrite, Verdict};
 use super::memory::WriteId;
 use super::refusal::{RefusedStep, vanishes_soon};
-use super::settle::{MOST_OPEN, StepKind, made, while_open, writes_to};
+use super::settle::{MOST_OPEN, made, while_open, writes_to};
 use crate::error::Failure;
 use crate::version::{Incarnation, ItemVersion};
 use std::collections::BTreeSet;
@@ -87,10 +87,10 @@ impl Attempts {
         self.open.iter().map(OpenAttempt::rows).collect()
     }
 
-    /// Takes an open attempt that may still be applied although these steps are: none of the steps writes to a row that
-    /// would remember it.
-    pub(crate) fn take_one_beside(&mut self, steps: &[StepKind]) -> Option<OpenAttempt> {
-        let index = self.open.iter().position(|open| !writes_to(steps, &open.rows()))?;
+    /// Takes an open attempt that may still be applied beside a transaction that writes to these rows: none of them would
+    /// remember it.
+    pub(crate) fn take_one_beside(&mut self, writes: &[usize]) -> Option<OpenAttempt> {
+        let index = self.open.iter().position(|open| !writes_to(writes, &open.rows()))?;
         Some(self.open.swap_remove(index))
     }
 
@@ -192,9 +192,8 @@ mod tests {
         assert_eq!((attempts.ids_to_burn(1, Some(foreign)), attempts.ids_to_burn(0, None)), (vec![], vec![]));
         assert_eq!((attempts.id, attempts.rows()), (id(3), vec![vec![0, 1], vec![0]]));
         assert_eq!((attempts.unseen(|_| false), attempts.unseen(|row| row == 0)), ([0].into(), [].into()));
-        let beside = [StepKind::Writes(1)];
-        assert_eq!(attempts.take_one_beside(&beside).map(|open| open.id), Some(id(2)));
-        assert!(attempts.take_one_beside(&beside).is_none() && !attempts.open.is_empty());
+        assert_eq!(attempts.take_one_beside(&[1]).map(|open| open.id), Some(id(2)));
+        assert!(attempts.take_one_beside(&[1]).is_none() && !attempts.open.is_empty());
     }
 
     /// A row that another program, or the write itself, may remove proves nothing when it is gone.

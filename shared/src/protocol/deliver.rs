@@ -12,8 +12,8 @@ use std::marker;
 use std::mem;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
+use tracing::debug;
 use tracing::instrument::{Instrument, Instrumented};
-use tracing::{Span, debug};
 
 /// The time in which all sends of one change leave, counted from the start of the change. A signature lives for 5 minutes
 /// from its date, and a clock may be ahead by almost as much. So all copies are gone 14 minutes after the start.
@@ -132,7 +132,7 @@ impl<'a> Delivery<'a> {
         // Why the next send leaves, in one word for its span.
         let mut why = if self.attempts == 1 { FIRST } else { "conflict" };
         loop {
-            let Some((outcome, sent)) = race.next().await else {
+            let Some((outcome, (left_at_send, was_signed_again, span))) = race.next().await else {
                 let is_pending = sends.pending.is_some() || race.is_in_flight();
                 match self.time_to_send(is_pending, &sends.patience) {
                     Some(timeout) => {
@@ -143,9 +143,8 @@ impl<'a> Delivery<'a> {
                         let span = send_span(self.attempts, why);
                         let request = send(Send { timeout, signed_by: self.signed_by, mismatches: sends.mismatches })
                             .instrument(span.clone());
-                        let at = self.call.deadline().remaining();
-                        let sent = Sent { at, signed_again: sends.signed_again, span };
-                        race.send(request, sent, self.sender.hedge_after());
+                        let note = (self.call.deadline().remaining(), sends.signed_again, span);
+                        race.send(request, note, self.sender.hedge_after());
                     }
                     None if race.is_in_flight() => {}
                     None => return Err(self.out_of_time(sends)),
@@ -153,17 +152,17 @@ impl<'a> Delivery<'a> {
                 continue;
             };
             why = outcome.name();
-            sent.span.record("outcome", why);
+            span.record("outcome", why);
             match outcome {
                 SendOutcome::Applied(shown) => return Ok(Ok(shown)),
                 SendOutcome::Refused(by) => {
-                    let round_trip = sent.at.saturating_sub(self.call.deadline().remaining());
+                    let round_trip = left_at_send.saturating_sub(self.call.deadline().remaining());
                     let unanswered = || race.is_in_flight().then(|| "another send is not answered yet".into());
                     let pending = sends.pending.or_else(unanswered);
                     return Ok(Err(Refusal { by, round_trip, pending }));
                 }
                 SendOutcome::NotApplied(source) => sends.not_applied(source),
-                SendOutcome::Expired(source) if sent.signed_again => sends.rejected = Some(source),
+                SendOutcome::Expired(source) if was_signed_again => sends.rejected = Some(source),
                 SendOutcome::Expired(source) => {
                     sends.signed_again = true;
                     sends.not_applied(source);
@@ -251,15 +250,6 @@ impl<'a> Delivery<'a> {
             (None, None) => Failure::Unavailable { source: "no time was left to send the write".into() },
         }
     }
-}
-
-/// What is noted about one send.
-struct Sent {
-    /// The time left at the send.
-    at: Duration,
-    /// Whether it was signed after a signature was refused.
-    signed_again: bool,
-    span: Span,
 }
 
 /// The reason of the first send of a change or of a read.

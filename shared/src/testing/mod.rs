@@ -35,7 +35,7 @@ pub use crate::protocol::refusal::{Role, is_lost, judge_after_loss, judge_steps}
 pub use crate::protocol::row::is_soon;
 pub use crate::protocol::send::Reason;
 pub use crate::protocol::settle::{
-    After, Facts, StepKind, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to,
+    After, Facts, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to,
 };
 pub use crate::table::add::Stand;
 

@@ -128,13 +128,13 @@ impl Attempt {
             return Err(Failure::TooLarge { bytes, limit: MAX_BYTES });
         }
         let mut steps = std::mem::take(&mut self.steps);
-        let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
-        let Some(anchors) = anchors_of(&kinds, &self.attempts.rows()) else {
+        let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
+        let adds = steps.iter().filter(|step| matches!(step.role, Role::Adds));
+        let adds: Vec<_> = adds.map(|step| (step.row, step.anchor.is_some())).collect();
+        let Some(anchors) = anchors_of(&writes, &adds, &self.attempts.rows()) else {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
-        for index in anchors {
-            steps[index].become_anchor();
-        }
+        steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(Step::become_anchor);
         Ok(steps)
     }
 

@@ -196,8 +196,8 @@ fn unless_landed<T>(attempt: &Attempt, outcome: Result<T, Failure>) -> Result<Op
 /// refused them.
 async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bool, Failure> {
     let steps = attempt.take_steps()?;
-    let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
-    if let Some(open) = attempt.attempts.take_one_beside(&kinds) {
+    let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
+    if let Some(open) = attempt.attempts.take_one_beside(&writes) {
         burn_open(delivery, attempt, &open).await?;
         return Ok(false);
     }
@@ -208,7 +208,8 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bo
     let keeps_token = steps.iter().any(|step| step.layout.demands_values());
     let send = |send: Send| {
         let mismatches = if keeps_token { 0 } else { send.mismatches };
-        let (token, items) = (format!("{token}{mismatches:02}"), requests.iter().map(Step::request).collect());
+        let (token, items) =
+            (format!("{token}{mismatches:02}"), requests.iter().map(|step| step.request.clone()).collect());
         sender.transact(items, token, send)
     };
     match delivery.until_proved(send).await? {

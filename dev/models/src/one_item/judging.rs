@@ -53,7 +53,7 @@ impl OneItem {
             let (sent, seen) = (self.sent(open), self.seen(row));
             match judge_open(&sent, seen.as_ref(), self.is_soon(open, row, now)) {
                 Verdict::Landed(made) if !self.lacks(Rule::KnowsEarlier) => {
-                    landed = Some(said(open, small(made.get())))
+                    landed = Some(said(open, small(made.get())));
                 }
                 Verdict::Landed(_) => {}
                 Verdict::NeverApplied => return false,

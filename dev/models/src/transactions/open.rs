@@ -3,7 +3,7 @@
 use super::{Call, Known, Refusals, Rule, Said, Steps, Transactions, X, Y};
 use crate::protocol::{Answer, Next, Protocol, Told};
 use crate::row::{Id, Row, Write};
-use fencepost::testing::{SentWrite, StepKind, Verdict, can_be_burned, judge, judge_open, may_still_land, writes_to};
+use fencepost::testing::{SentWrite, Verdict, can_be_burned, judge, judge_open, may_still_land, writes_to};
 
 /// One of them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -137,9 +137,9 @@ impl Transactions {
         call.open.iter().map(Open::rows).collect()
     }
 
-    /// Burns an open attempt that the steps of these kinds would not exclude.
-    pub(super) fn burn_beside(&self, call: &mut Call, kinds: &[StepKind]) -> Option<Next<Self>> {
-        let beside = call.open.iter().position(|open| !writes_to(kinds, &open.rows()))?;
+    /// Burns an open attempt that a write to these rows would not exclude.
+    pub(super) fn burn_beside(&self, call: &mut Call, writes: &[usize]) -> Option<Next<Self>> {
+        let beside = call.open.iter().position(|open| !writes_to(writes, &open.rows()))?;
         let writes = &call.open[beside].writes;
         let Some((row, burned, burn)) = writes.iter().find_map(|(row, write)| self.burn_of(call, *row, write)) else {
             return (!self.lacks(Rule::UnburnedIsUnknown)).then_some(Next::Told(Told::Unknown));
