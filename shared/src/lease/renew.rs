@@ -1,6 +1,6 @@
 //! Renews leases and releases them.
 
-use super::judge::{AfterRenewal, LeaseTimes, judge_renewal};
+use super::judge::{AfterRenewal, judge_renewal};
 use super::leases::{Leases, corrupt, read_returned};
 use super::outcome::{LeaseLost, NotHeldAt};
 use super::row::{Lease, StoredLease};
@@ -8,7 +8,7 @@ use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::error::{Error, Failure, Source};
 use crate::fencing_token::FencingToken;
-use crate::protocol::condition;
+use crate::protocol::condition::{self, LeaseTimes};
 use crate::protocol::deliver::Delivery;
 use crate::retry::DualClockDeadline;
 

@@ -5,6 +5,7 @@ use super::outcome::{Acquired, LeaseHeld};
 use super::row::Lease;
 use super::terms::LeaseTerms;
 use crate::error::Error;
+use crate::protocol::condition::Acquire;
 use crate::retry::{Deadline, MIN_SEND_TIME, fraction};
 use std::time::Duration;
 
@@ -36,7 +37,7 @@ impl Leases {
         let id = self.new_acquire_id();
         let mut looks = Looks::new(terms.length());
         loop {
-            let held = match self.acquire_as(key, holder, terms, &id, call).await {
+            let held = match self.acquire_by(&Acquire { holder, id: &id, once: true }, key, terms, call).await {
                 Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => return Ok(lease),
                 Err(Error::Refused(stored)) => LeaseHeld::by(stored),
                 Err(Error::Failed(failure)) => return Err(failure.into()),

@@ -5,7 +5,6 @@ use super::commit::{RowChange, Tried};
 use super::handle::Table;
 use super::key::Key;
 use super::prepare::Write;
-use super::raw::RawTable;
 use super::record::Record;
 use crate::call::Call;
 use crate::error::{Failure, UpdateError};
@@ -122,9 +121,9 @@ impl<T: Record> Table<T> {
     }
 
     fn add_change<'a>(&'a self, key: impl Into<Key>, add: &'a Add, call: &'a Call) -> Result<AddChange<'a>, Failure> {
-        let (table, change) = (&self.raw, self.change(key, call)?);
         let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
-        Ok(AddChange { table, add, decodes, call, change, pauses: 0, is_stale: false, crowd: None })
+        let change = self.change(key, call)?;
+        Ok(AddChange { add, decodes, call, change, pauses: 0, is_stale: false, crowd: None })
     }
 
     /// The answer to an add that made the version `at`, by the row that shows it.
@@ -139,7 +138,6 @@ type Sight = (ItemVersion, Option<Arc<Row>>);
 
 /// One add.
 struct AddChange<'a> {
-    table: &'a RawTable,
     add: &'a Add,
     /// Whether a row has an item that decodes.
     decodes: fn(&Row) -> Result<bool, Failure>,
@@ -158,7 +156,7 @@ impl AddChange<'_> {
     /// # Errors
     /// [`UpdateError::Refused`]: the row refused the add. An update in its place is the same change.
     async fn run(&mut self) -> Result<(ItemVersion, Option<Row>), UpdateError<Box<(Stand, Row)>>> {
-        let (table, add, layout) = (self.table, self.add, self.table.layout);
+        let (table, add, layout) = (self.change.table, self.add, self.change.table.layout);
         let (mut at, mut seen) = match self.known_sight() {
             Some(sight) => sight,
             None => match table.observe(&self.change.address.key, self.call).await? {
@@ -213,23 +211,23 @@ impl AddChange<'_> {
 
     /// Where the add starts from without a read: the row that this client saw last, or the state that the caller names.
     fn known_sight(&self) -> Option<Sight> {
-        if self.table.layout.demands_values() {
+        if self.change.table.layout.demands_values() {
             return None; // What was seen last may be of a higher version than the row.
         }
-        let seen = self.table.sender().seen_rows.get(&self.table.name, &self.change.address.key);
+        let seen = self.change.table.sender().seen_rows.get(&self.change.table.name, &self.change.address.key);
         let row = seen.map(|seen| seen.row);
         let at = row.as_ref().map_or(self.add.seen_at(), |row| Some(row.at))?;
         let has_attributes = row.as_ref().is_some_and(|row| !row.attributes.is_empty());
-        (has_attributes || Demand::at(self.table.layout, at).is_some()).then_some((at, row))
+        (has_attributes || Demand::at(self.change.table.layout, at).is_some()).then_some((at, row))
     }
 
     fn remember(&self, row: Option<&Row>) {
-        let Some(row) = row.filter(|_| !self.table.layout.demands_values()) else { return };
-        self.table.sender().seen_rows.insert(
-            &self.table.name,
+        let Some(row) = row.filter(|_| !self.change.table.layout.demands_values()) else { return };
+        self.change.table.sender().seen_rows.insert(
+            &self.change.table.name,
             &self.change.address.key,
             row,
-            self.table.remembers_items,
+            self.change.table.remembers_items,
         );
     }
 
@@ -237,7 +235,7 @@ impl AddChange<'_> {
     /// the row that this client saw last, if that is later than `sight`. If it is not, the next send usually only finds
     /// out the current row. The add then starts from that row at once.
     async fn spread(&mut self, sight: Sight, round_trip: Duration) -> Result<Sight, Failure> {
-        let (sender, name) = (self.table.sender(), &self.table.name);
+        let (sender, name) = (self.change.table.sender(), &self.change.table.name);
         self.call.count_conflict();
         if mem::take(&mut self.is_stale) {
             return Ok(sight);
@@ -247,7 +245,7 @@ impl AddChange<'_> {
             self.crowd = Some(InCrowd::enter(&seen.crowd));
         }
         let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
-        let bound = sender.policy.spread_bound(self.pauses, crowd, self.table.layout.window, round_trip);
+        let bound = sender.policy.spread_bound(self.pauses, crowd, self.change.table.layout.window, round_trip);
         let spread = self.change.delivery.spread(bound).await;
         spread.map_err(|failure| self.change.attempts.failed(failure))?;
         // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
@@ -263,9 +261,9 @@ impl AddChange<'_> {
     /// The row that shows an add that was applied. If the answer shows no item, reads it: a transaction returns none.
     async fn row_of_added(&self, item: Option<Attributes>) -> Result<Option<Row>, Failure> {
         let row = match item {
-            Some(item) => Row::read(self.table.layout, item).ok(),
+            Some(item) => Row::read(self.change.table.layout, item).ok(),
             // The add was applied. Only the item is not known.
-            None => (self.table.observe(&self.change.address.key, self.call).await)
+            None => (self.change.table.observe(&self.change.address.key, self.call).await)
                 .map_err(|failure| Failure::OutcomeUnknown { source: failure.into() })?,
         };
         self.remember(row.as_ref());

@@ -33,7 +33,7 @@ pub(super) struct Tried {
 
 /// One logical change to one key. All its sends have one window.
 pub(crate) struct RowChange<'a> {
-    table: &'a RawTable,
+    pub(super) table: &'a RawTable,
     pub(super) address: Address,
     pub(super) attempts: Attempts,
     pub(super) delivery: Delivery<'a>,

@@ -11,6 +11,7 @@ mod write;
 
 pub(crate) use add::{AddedNumber, Addition, add_anywhere, add_within, burn};
 pub(crate) use demand::Demand;
+pub use lease::LeaseTimes;
 pub(crate) use lease::{
     ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
