@@ -282,7 +282,7 @@ pub use table::{
     Page, PageStream, Pages, Projection, Query, Record, Sort, Table,
 };
 pub use timestamp::Timestamp;
-pub use transact::{Attempt, Item, Reads, Required, Transactions};
+pub use transact::{Attempt, Item, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
 /// Compiles the examples of the README of this crate.
