@@ -41,20 +41,20 @@ async fn a_route_that_is_mutilated_in_the_document_is_noticed() {
     assert!(undescribed(document.clone()).is_empty());
     let response = |name: &str| json!({"$ref": format!("#/components/responses/{name}")});
     let schema = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
-    // The path, the method, a node of its responses, and what stands there instead. Null removes it.
+    // The path, the method, a node, and what stands there instead. Null removes it.
     let mutilations = [
-        ("/devices/{deviceId}", "put", "/201", Value::Null),
-        ("/devices/{deviceId}", "get", "", Value::Null),
-        ("/devices/{deviceId}", "delete", "/204", response("NotModified")),
-        ("/devices/{deviceId}/state", "patch", "/412", response("KeyReused")),
-        ("/devices/{deviceId}/adjustments", "post", "/400", response("TooLarge")),
-        ("/devices/{deviceId}/status", "put", "/200/content/application~1json/schema", schema("Product")),
-        ("/devices/{deviceId}/config", "put", "/409/headers", Value::Null),
+        ("/devices/{deviceId}", "put", "/responses/201", Value::Null),
+        ("/devices/{deviceId}", "get", "/responses", Value::Null),
+        ("/devices/{deviceId}", "delete", "/responses/204", response("NotModified")),
+        ("/devices/{deviceId}/state", "patch", "/responses/412", response("KeyReused")),
+        ("/devices/{deviceId}/adjustments", "post", "/responses/400", response("TooLarge")),
+        ("/devices/{deviceId}/status", "put", "/responses/200/content/application~1json/schema", schema("Product")),
+        ("/devices/{deviceId}/config", "put", "/responses/409/headers", Value::Null),
+        ("/devices/{deviceId}/config", "put", "/requestBody/content/application~1json/schema", schema("Product")),
     ];
     for (path, method, node, instead) in mutilations {
         let mut mutilated = document.clone();
-        let responses = &mut mutilated["paths"][path][method]["responses"];
-        *responses.pointer_mut(node).expect("it is described") = instead;
+        *mutilated["paths"][path][method].pointer_mut(node).expect("it is described") = instead;
         assert_eq!(undescribed(mutilated), [format!("{} {path}", method.to_uppercase())], "{node}");
     }
 }

@@ -238,14 +238,14 @@ fn the_document_has_the_operations_of_the_functions_and_their_schemas() {
     }
     let mut found = Complaints::default();
     compare("docs/openapi.yaml", "paths", &text, &mut found);
-    let schemas: String = named.iter().map(|(name, schema)| format!("    {name}: {schema}\n")).collect();
-    compare("docs/openapi.yaml", "schemas", &schemas, &mut found);
+    let schemas = named.iter().map(|(name, schema)| format!("    {name}: {schema}\n"));
+    compare("docs/openapi.yaml", "schemas", &schemas.collect::<String>(), &mut found);
     let tags = functions::ALL.iter().filter_map(|function| match function.event {
         Event::Http { tag: (name, means), .. } => Some(json!({"name": name, "description": means})),
         Event::Sqs { .. } => None,
     });
-    let tags: String = tags.map(|tag| format!("  - {tag}\n")).collect();
-    compare("docs/openapi.yaml", "tags", &tags, &mut found);
+    let tags = tags.map(|tag| format!("  - {tag}\n"));
+    compare("docs/openapi.yaml", "tags", &tags.collect::<String>(), &mut found);
     found.report();
 }
 
