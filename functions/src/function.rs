@@ -47,7 +47,7 @@ pub enum Event {
 /// Starts a function on a store, with the environment that it reads.
 pub type Start<T> = fn(&Store, &Environment) -> Result<T, Source>;
 
-/// A route: an operation, and its handler. [`handled`] makes it.
+/// A route: an operation, and its handler. `handled!` makes it.
 #[derive(Debug)]
 pub struct Route<A> {
     /// The operation.
