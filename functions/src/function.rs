@@ -1,5 +1,6 @@
 //! The value in which a function says what it is. Tests, `cargo dev` and the documents derive the rest from it.
 
+use crate::operation::Operation;
 use axum::Router;
 use axum::http::Method;
 use axum::routing::{MethodFilter, MethodRouter};
@@ -27,8 +28,10 @@ pub struct Function {
 pub enum Event {
     /// Requests of an HTTP API.
     Http {
-        /// The routes. [`listed`] makes them.
-        routes: fn() -> Vec<Route>,
+        /// The tag of its operations, and its meaning.
+        tag: (&'static str, &'static str),
+        /// The operations of its routes.
+        routes: fn() -> Vec<Operation>,
         /// Starts it on a store. [`routed`] makes the router.
         start: Start<Router>,
     },
@@ -44,87 +47,51 @@ pub enum Event {
 /// Starts a function on a store, with the environment that it reads.
 pub type Start<T> = fn(&Store, &Environment) -> Result<T, Source>;
 
-/// A route as others see it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Route {
-    /// Method and path, such as `PUT /devices/{deviceId}`.
-    pub at: &'static str,
-    /// The treatment of an `Idempotency-Key`.
-    pub key: IdempotencyKey,
+/// A route: an operation, and its handler. `handled!` makes it.
+#[derive(Debug)]
+pub struct Route<A> {
+    /// The operation.
+    pub operation: Operation,
+    /// The handler.
+    pub handle: Handle<A>,
 }
 
-/// The treatment of an `Idempotency-Key` by a route.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IdempotencyKey {
-    /// A request with a key has one effect.
-    Honoured,
-    /// A request with a key is refused.
-    Refused,
-    /// The route changes nothing.
-    Ignored,
-}
+/// The handler of an operation, boxed.
+pub type Handle<A> = for<'a> fn(&'a A, &'a Request, &'a Call) -> Answering<'a>;
 
-/// An operation of a function, in its table of routes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Operation<O> {
-    /// The treatment of an `Idempotency-Key`.
-    pub key: IdempotencyKey,
-    /// The function's own name for it.
-    pub operation: O,
+/// The route of an operation and its handler, an `async fn`, which gives the operation its name.
+macro_rules! handled {
+    ($handler:ident, $operation:expr) => {
+        $crate::function::Route {
+            operation: $crate::operation::Operation { name: stringify!($handler), ..$operation },
+            handle: |app, request, call| Box::pin($handler(app, request, call)),
+        }
+    };
 }
-
-/// An operation that changes nothing.
-pub const fn reads<O>(operation: O) -> Operation<O> {
-    Operation { key: IdempotencyKey::Ignored, operation }
-}
-
-/// An operation that honours an `Idempotency-Key`.
-pub const fn honours_key<O>(operation: O) -> Operation<O> {
-    Operation { key: IdempotencyKey::Honoured, operation }
-}
-
-/// A changing operation that refuses an `Idempotency-Key`.
-pub const fn refuses_key<O>(operation: O) -> Operation<O> {
-    Operation { key: IdempotencyKey::Refused, operation }
-}
-
-/// The routes of a function: method and path, such as `PUT /devices/{deviceId}`, with the operation.
-pub type Routes<O> = [(&'static str, Operation<O>)];
-
-/// The routes of a table as others see them.
-#[must_use]
-pub fn listed<O>(routes: &Routes<O>) -> Vec<Route> {
-    routes.iter().map(|(at, operation)| Route { at, key: operation.key }).collect()
-}
+pub(crate) use handled;
 
 /// The answer of a function. Other threads may wait for it.
 pub type Answering<'a> = Pin<Box<dyn Future<Output = Result<Response, Problem>> + Send + 'a>>;
 
-/// The router of a table of routes. `handle` answers the request for an operation.
+/// The router of a function.
 ///
 /// Another path is answered by 404, and another method by 405. HEAD is another method. An empty parameter is an invalid
 /// one, not another path.
-pub fn routed<A, O, H>(app: A, routes: &Routes<O>, handle: H) -> Router
-where
-    A: Send + Sync + 'static,
-    O: Copy + Send + Sync + 'static,
-    H: for<'a> Fn(&'a A, O, &'a Request, &'a Call) -> Answering<'a> + Copy + Send + Sync + 'static,
-{
+pub fn routed<A: Send + Sync + 'static>(app: A, routes: &'static [Route<A>]) -> Router {
     let app = Arc::new(app);
     let split = |at: &'static str| at.split_once(' ').unwrap_or_default();
-    let paths: BTreeSet<_> = routes.iter().map(|(at, _)| split(at).1).collect();
+    let paths: BTreeSet<_> = routes.iter().map(|route| split(route.operation.at).1).collect();
     let mut router = Router::new().fallback(async || Problem::no_such_route());
     for path in paths {
-        let own: Vec<_> = routes.iter().filter(|(at, _)| split(at).1 == path).collect();
-        let allow = own.iter().map(|(at, _)| split(at).0).collect::<Vec<_>>().join(", ");
+        let own: Vec<_> = routes.iter().filter(|route| split(route.operation.at).1 == path).collect();
+        let allow = own.iter().map(|route| split(route.operation.at).0).collect::<Vec<_>>().join(", ");
         let refused = async || Problem::method_not_allowed(allow);
         let mut methods = MethodRouter::new().fallback(refused.clone()).on(MethodFilter::HEAD, refused);
-        for (at, Operation { operation, .. }) in own {
-            let (app, operation) = (Arc::clone(&app), *operation);
-            let answer = async move |invocation: Invocation, request: Request| {
-                handle(&app, operation, &request, invocation.call()).await
-            };
-            let method = Method::from_bytes(split(at).0.as_bytes()).ok();
+        for Route { operation, handle } in own {
+            let app = Arc::clone(&app);
+            let answer =
+                async move |invocation: Invocation, request: Request| handle(&app, &request, invocation.call()).await;
+            let method = Method::from_bytes(split(operation.at).0.as_bytes()).ok();
             if let Some(filter) = method.and_then(|method| MethodFilter::try_from(method).ok()) {
                 methods = methods.on(filter, answer);
             }
@@ -135,6 +102,12 @@ where
         router = router.route(path, methods);
     }
     router
+}
+
+/// The operations of a table of routes.
+#[must_use]
+pub fn listed<A>(routes: &[Route<A>]) -> Vec<Operation> {
+    routes.iter().map(|route| route.operation).collect()
 }
 
 /// Gives the value of a variable by its name.
@@ -225,9 +198,9 @@ where
 }
 
 impl Function {
-    /// The routes. None for a function behind a queue.
+    /// The operations of its routes. None for a function behind a queue.
     #[must_use]
-    pub fn routes(&self) -> Vec<Route> {
+    pub fn routes(&self) -> Vec<Operation> {
         match &self.event {
             Event::Http { routes, .. } => routes(),
             Event::Sqs { .. } => Vec::new(),

@@ -1,6 +1,7 @@
 //! A product, which `inventory` and `place-order` change. Time is an argument.
 
 use crate::function::Variable;
+use crate::operation::{ID, Schema};
 use fencepost::{Add, Record, Settings, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,26 @@ pub const PRODUCTS_TABLE: Variable = Variable::table("PRODUCTS_TABLE", "the tabl
 
 /// The largest stock of a product. It is far below 2^53, which JSON readers keep exactly, and the sum of two fits too.
 pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
+
+/// The schema of a stock.
+pub const STOCK: Schema = Schema::Named("Stock", &Schema::Whole(0, MAX_STOCK));
+
+/// The schema of a stock level.
+pub const STATUS: Schema = Schema::OneOf(&["out_of_stock", "low_stock", "in_stock"]);
+
+/// The schema of the lines that ask for more than the stock.
+pub const SHORT_LINES: Schema = Schema::Named(
+    "ShortLines",
+    &Schema::List(
+        1,
+        None,
+        &Schema::Object(&[
+            ("productId", ID),
+            ("requested", Schema::Json(r#"{"type":"integer"}"#)),
+            ("available", STOCK),
+        ]),
+    ),
+);
 
 /// The value of one product. Its id is the key. Many orders may take one product at once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]

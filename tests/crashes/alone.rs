@@ -9,7 +9,7 @@ use crate::harness::events::{Event, sample};
 use crate::harness::functions::{Alone, Functions, alone};
 use crate::harness::tombstone::bury_all;
 use crate::harness::world::World;
-use functions::function::{IdempotencyKey, Route};
+use functions::operation::{IdempotencyKey, Operation};
 
 const ID: &str = "one";
 
@@ -35,7 +35,7 @@ impl Killed for Alone {
 }
 
 /// The rows of a route.
-fn rows(route: Route) -> Vec<Row> {
+fn rows(route: &Operation) -> Vec<Row> {
     let hows = if route.key == IdempotencyKey::Honoured { &[How::Plain, How::Keyed][..] } else { &[How::Plain] };
     let given = [Given::Absent, Given::Present, Given::Tombstone];
     let row = |given, how| Row { route: route.at, given, how, promise: Promise::Nothing, answers: ["", ""] };
@@ -48,7 +48,7 @@ fn a_function_by_itself_survives_a_death_at_each_await_point() {
         Alone::is(function);
         let (mut changes, mut wrong) = (0, Vec::new());
         for route in function.routes().into_iter().filter(|route| route.key != IdempotencyKey::Ignored) {
-            for mut row in rows(route) {
+            for mut row in rows(&route) {
                 let tally = on_paused_time(async {
                     let undisturbed = Undisturbed::of::<Alone>(&row).await;
                     row.promise = undisturbed.promise(&row);

@@ -43,6 +43,7 @@ impl Contract {
         if is_head || ["no_such_route", "method_not_allowed"].contains(&answer.code().as_str()) {
             return Ok(());
         }
+        self.check_accepted(event, answer)?;
         let status = answer.status.to_string();
         let (method, path) = self.route(event).ok_or_else(|| format!("no path describes {}", event.0["rawPath"]))?;
         let route = format!("{method} {path}");
@@ -74,6 +75,18 @@ impl Contract {
             }
             (_, media_type) => wrong(format!("a body of {media_type:?} is not described")),
         }
+    }
+
+    /// Checks the body of a request that succeeded.
+    fn check_accepted(&self, event: &Event, answer: &Answer) -> Result<(), String> {
+        let (Some((method, path)), true) = (self.route(event), answer.status < 300) else { return Ok(()) };
+        let content = &self.document["paths"][path][method.to_lowercase()]["requestBody"]["content"];
+        let body = event.0["body"].as_str().filter(|_| event.0["isBase64Encoded"] != true);
+        let body = body.and_then(|body| serde_json::from_str(body).ok());
+        let (Some(body), Some(media)) = (body, content.get("application/json")) else { return Ok(()) };
+        let schema = self.schema(&format!("{method} {path}"), &media["schema"])?;
+        let wrong = schema.iter_errors(&body).next();
+        wrong.map_or(Ok(()), |error| Err(format!("{method} {path}: a body was accepted, but {error}")))
     }
 
     /// The method and the path of the document that an event means. Not every sender names them in `routeKey`.

@@ -1,6 +1,6 @@
 //! The routes of the functions, for what must say something of each.
 
-use functions::function::{IdempotencyKey, Route};
+use functions::operation::{IdempotencyKey, Operation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The routes that each HTTP function says it answers. A function without HTTP routes is not listed.
@@ -13,7 +13,7 @@ pub fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
 }
 
 /// Every route of every function.
-pub fn all_routes() -> impl Iterator<Item = Route> {
+pub fn all_routes() -> impl Iterator<Item = Operation> {
     functions::ALL.iter().flat_map(functions::function::Function::routes)
 }
 

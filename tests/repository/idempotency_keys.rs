@@ -4,7 +4,7 @@ use super::files::Complaints;
 use crate::harness::events::sample;
 use crate::harness::functions::Alone;
 use crate::harness::world::World;
-use functions::function::IdempotencyKey;
+use functions::operation::IdempotencyKey;
 
 #[tokio::test]
 async fn each_changing_route_honours_an_idempotency_key_or_refuses_it() {

@@ -13,6 +13,7 @@ mod idempotency_keys;
 mod imports;
 mod kit;
 mod metric_math;
+mod openapi;
 pub mod permissions;
 mod protection;
 mod tidy;

@@ -15,7 +15,7 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use fencepost::http::{Body, Request};
 use fencepost::{Clock, Key, Rng, Store, Timestamp};
-use functions::place_order::{App, Route, handle};
+use functions::place_order::{App, place_order};
 use functions::product::new_product;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -185,7 +185,7 @@ impl Ordering {
             body: Body { text: body, is_base64: false },
             ..Request::default()
         };
-        match Box::pin(handle(&self.app, Route::Place, &request, &table::call())).await {
+        match Box::pin(place_order(&self.app, &request, &table::call())).await {
             Ok(_) => Answer::Placed,
             Err(problem) if problem.code() == "outcome_unknown" => Answer::Unknown,
             Err(_) => Answer::Failed,

@@ -7,5 +7,5 @@ use functions::function::PROCESS;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    serve(|store| Ok(device_state::App::from_env(store, PROCESS)?.into_router())).await
+    serve(|store| device_state::App::router(store, PROCESS)).await
 }

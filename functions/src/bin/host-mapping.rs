@@ -7,5 +7,5 @@ use functions::host_mapping;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    serve(|store| Ok(host_mapping::App::from_env(store, PROCESS)?.into_router())).await
+    serve(|store| host_mapping::App::router(store, PROCESS)).await
 }

@@ -7,5 +7,5 @@ use functions::inventory;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    serve(|store| Ok(inventory::App::from_env(store, PROCESS)?.into_router())).await
+    serve(|store| inventory::App::router(store, PROCESS)).await
 }

@@ -7,5 +7,5 @@ use functions::lease;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    serve(|store| Ok(lease::App::from_env(store, PROCESS)?.into_router())).await
+    serve(|store| lease::App::router(store, PROCESS)).await
 }

@@ -7,5 +7,5 @@ use functions::place_order;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    serve(|store| Ok(place_order::App::from_env(store, PROCESS)?.into_router())).await
+    serve(|store| place_order::App::router(store, PROCESS)).await
 }

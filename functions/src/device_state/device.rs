@@ -1,5 +1,6 @@
 //! A device and its pure decisions. Time is an argument.
 
+use crate::operation::{ID, OBJECT, Schema, TIMESTAMP, VERSION};
 use fencepost::http::{Problem, Resource};
 use fencepost::json::{Decimal, MAX_VALUES, Object, value_of};
 use fencepost::{Add, Attributes, Bounds, Diff, ItemVersion, Number, Record, Settings, Source, Timestamp};
@@ -100,6 +101,24 @@ impl Resource for Device {
         }
     }
 }
+
+/// The schema of a status.
+pub const STATUS: Schema = Schema::Named("DeviceStatus", &Schema::OneOf(&["online", "offline"]));
+
+/// The schema of a device.
+pub const DEVICE: Schema = Schema::Named(
+    "Device",
+    &Schema::Object(&[
+        ("config", OBJECT),
+        ("configUpdatedAt?", TIMESTAMP),
+        ("createdAt", TIMESTAMP),
+        ("deviceId", ID),
+        ("state", OBJECT),
+        ("status", STATUS),
+        ("updatedAt", TIMESTAMP),
+        ("version", VERSION),
+    ]),
+);
 
 /// A device as clients see it.
 #[derive(Serialize)]

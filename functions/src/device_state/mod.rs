@@ -1,27 +1,31 @@
 //! The function `device-state`: creates, reads, patches, adjusts, configures and deletes devices exactly once.
 //!
-//! Reading order: [`FUNCTION`], [`handle`], then the decisions in [`device`].
+//! Reading order: [`FUNCTION`], its routes and their handlers, then the decisions in [`device`].
 
 pub mod device;
 pub mod requests;
 
 use crate::function::{
-    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Routes, Variable, honours_key, listed, reads, refuses_key,
-    routed,
+    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Route, Variable, handled, listed, routed,
 };
+use crate::operation::{Conditions, NUMBER, OWN_NAMES, Operation, RETRY_AFTER};
 use axum::Router;
-use device::{Device, adjustment_as_add, decide_adjust, decide_config, decide_patch, decide_status};
-use fencepost::http::{Items, Problem, Request, Response};
+use device::{DEVICE, Device, adjustment_as_add, decide_adjust, decide_config, decide_patch, decide_status};
+use fencepost::http::{Items, Problem, Request, Resource, Response};
 use fencepost::{Call, Idempotency, Source, Store, Table, Timestamp};
-use requests::{parse_adjustment, parse_device, parse_status, payload_of_adjustment, payload_of_device};
+use requests::{
+    ADJUSTMENT, NEW_DEVICE, NEW_STATUS, parse_adjustment, parse_device, parse_status, payload_of_adjustment,
+    payload_of_device,
+};
 use std::time::Duration;
 
 /// The function.
 pub const FUNCTION: Function = Function {
     name: "device-state",
     event: Event::Http {
+        tag: ("devices", "State that many callers update."),
         routes: || listed(ROUTES),
-        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
+        start: App::router,
     },
     variables: &[DEVICES_TABLE, IDEMPOTENCY_RECORDS_TABLE, CONFIG_MIN_INTERVAL_SECONDS],
 };
@@ -47,21 +51,19 @@ impl App {
         App { devices: Items::with_idempotency(devices, records), config_min_interval }
     }
 
-    /// Creates the function from its environment.
+    /// The router of the function, which reads this environment.
     ///
     /// # Errors
     /// A sentence that names the variable that is missing or wrong.
-    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
-        Ok(App::new(
-            store.table(DEVICES_TABLE.required(environment)?),
-            store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?),
-            CONFIG_MIN_INTERVAL_SECONDS.read_seconds(environment)?,
+    pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
+        Ok(routed(
+            App::new(
+                store.table(DEVICES_TABLE.required(environment)?),
+                store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?),
+                CONFIG_MIN_INTERVAL_SECONDS.read_seconds(environment)?,
+            ),
+            ROUTES,
         ))
-    }
-
-    /// The router of the function.
-    pub fn into_router(self) -> Router {
-        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
     }
 
     fn now(&self) -> Timestamp {
@@ -69,71 +71,115 @@ impl App {
     }
 }
 
-/// The operations of the function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
-    /// Create a device.
-    Create,
-    /// Show a device.
-    Get,
-    /// Delete a device at the version that the client knows.
-    Delete,
-    /// Merge a patch into the state.
-    PatchState,
-    /// Add to a number of the state.
-    Adjust,
-    /// Set the status.
-    SetStatus,
-    /// Replace the configuration.
-    SetConfig,
-}
-
-const ROUTES: &Routes<Route> = &[
-    ("PUT /devices/{deviceId}", honours_key(Route::Create)),
-    ("GET /devices/{deviceId}", reads(Route::Get)),
-    ("DELETE /devices/{deviceId}", refuses_key(Route::Delete)),
-    ("PATCH /devices/{deviceId}/state", honours_key(Route::PatchState)),
-    ("POST /devices/{deviceId}/adjustments", honours_key(Route::Adjust)),
-    ("PUT /devices/{deviceId}/status", honours_key(Route::SetStatus)),
-    ("PUT /devices/{deviceId}/config", honours_key(Route::SetConfig)),
+const ROUTES: &[Route<App>] = &[
+    handled!(
+        create_device,
+        Operation::changes_once("PUT /devices/{deviceId}", "Creates a device.")
+            .conditions(Conditions::Create)
+            .takes(NEW_DEVICE)
+            .creates(DEVICE)
+            .refuses(&[Device::EXISTS.0], Device::EXISTS.1, &[])
+    ),
+    handled!(
+        get_device,
+        Operation::reads("GET /devices/{deviceId}", "Shows a device.").shows(DEVICE).missing(Device::NOT_FOUND)
+    ),
+    handled!(
+        delete_device,
+        Operation::changes("DELETE /devices/{deviceId}", "Deletes the version in `If-Match`, or any version with `*`.")
+            .conditions(Conditions::ChangeKnown)
+            .missing(Device::NOT_FOUND)
+    ),
+    handled!(
+        patch_state,
+        change(
+            "PATCH /devices/{deviceId}/state",
+            "Merges a patch into the state (RFC 7396). A patch that changes nothing keeps the version."
+        )
+        .takes(OWN_NAMES)
+    ),
+    handled!(
+        adjust_device,
+        change("POST /devices/{deviceId}/adjustments", "Adds to one number of the state, within limits.")
+            .described("Without a key, without `If-Match` and without `clamp`, an adjustment demands no version.")
+            .takes(ADJUSTMENT)
+            .refuses(
+                &["limit_reached", "not_a_number", "not_representable"],
+                "the number would pass a limit (`current` is its value), is no number, or has too many digits",
+                &[("current?", NUMBER)]
+            )
+    ),
+    handled!(set_status, change("PUT /devices/{deviceId}/status", "Sets the status.").takes(NEW_STATUS)),
+    handled!(
+        set_config,
+        change(
+            "PUT /devices/{deviceId}/config",
+            "Replaces the configuration, while the device is online and not too soon after the last change (300 s by \
+             default)."
+        )
+        .takes(OWN_NAMES)
+        .refuses(
+            &["device_offline", "changed_too_recently"],
+            "the device is offline, or its configuration was changed too recently",
+            &[RETRY_AFTER]
+        )
+    ),
 ];
 
-/// Answers a request for this operation.
-///
-/// # Errors
-/// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
+/// A change of a device that exists.
+const fn change(at: &'static str, summary: &'static str) -> Operation {
+    Operation::changes_once(at, summary).conditions(Conditions::Change).shows(DEVICE).missing(Device::NOT_FOUND)
+}
+
+/// Creates a device.
+pub async fn create_device(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
     let id = request.id("deviceId")?;
-    let devices = app.devices.in_call(call);
-    match operation {
-        Route::Create => {
-            let device = parse_device(request, app.now())?;
-            let create = request.create_request(&payload_of_device(&device))?;
-            devices.create(&id, &device, &create).await
-        }
-        Route::Get => devices.get(&id, &request.read_preconditions()?).await,
-        Route::Delete => devices.delete(&id, request.delete_request()?).await,
-        Route::PatchState => {
-            let patch = request.merge_patch()?;
-            let change = request.change_request(&patch)?;
-            devices.change(&id, &change, |device| decide_patch(device, &patch, app.now())).await
-        }
-        Route::Adjust => {
-            let adjustment = parse_adjustment(request)?;
-            let change = request.change_request(&payload_of_adjustment(&adjustment))?;
-            let add = adjustment_as_add(&adjustment, app.now());
-            devices.add_or_change(&id, &change, add, |device| decide_adjust(device, &adjustment, app.now())).await
-        }
-        Route::SetStatus => {
-            let status = parse_status(request)?;
-            let change = request.change_request(&status)?;
-            devices.change(&id, &change, |device| decide_status(device, status, app.now())).await
-        }
-        Route::SetConfig => {
-            let config = request.object()?;
-            let change = request.change_request(&config)?;
-            let interval = app.config_min_interval;
-            devices.change(&id, &change, |device| decide_config(device, &config, interval, app.now())).await
-        }
-    }
+    let device = parse_device(request, app.now())?;
+    let create = request.create_request(&payload_of_device(&device))?;
+    app.devices.in_call(call).create(&id, &device, &create).await
+}
+
+/// Shows a device.
+pub async fn get_device(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    app.devices.in_call(call).get(&request.id("deviceId")?, &request.read_preconditions()?).await
+}
+
+/// Deletes a device at the version that the client knows.
+pub async fn delete_device(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    app.devices.in_call(call).delete(&request.id("deviceId")?, request.delete_request()?).await
+}
+
+/// Merges a patch into the state.
+pub async fn patch_state(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let id = request.id("deviceId")?;
+    let patch = request.merge_patch()?;
+    let change = request.change_request(&patch)?;
+    app.devices.in_call(call).change(&id, &change, |device| decide_patch(device, &patch, app.now())).await
+}
+
+/// Adds to a number of the state.
+pub async fn adjust_device(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let id = request.id("deviceId")?;
+    let adjustment = parse_adjustment(request)?;
+    let change = request.change_request(&payload_of_adjustment(&adjustment))?;
+    let add = adjustment_as_add(&adjustment, app.now());
+    let decide = |device: &Device| decide_adjust(device, &adjustment, app.now());
+    app.devices.in_call(call).add_or_change(&id, &change, add, decide).await
+}
+
+/// Sets the status.
+pub async fn set_status(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let id = request.id("deviceId")?;
+    let status = parse_status(request)?;
+    let change = request.change_request(&status)?;
+    app.devices.in_call(call).change(&id, &change, |device| decide_status(device, status, app.now())).await
+}
+
+/// Replaces the configuration.
+pub async fn set_config(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let id = request.id("deviceId")?;
+    let config = request.object()?;
+    let change = request.change_request(&config)?;
+    let decide = |device: &Device| decide_config(device, &config, app.config_min_interval, app.now());
+    app.devices.in_call(call).change(&id, &change, decide).await
 }

@@ -1,11 +1,16 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
-use crate::device_state::device::{Adjustment, Device, OnLimit, Status};
+use crate::device_state::device::{Adjustment, Device, OnLimit, STATUS, Status};
+use crate::operation::{NUMBER, OWN_NAMES, Schema};
 use fencepost::Timestamp;
 use fencepost::http::{Fields, Problem, Request};
 use fencepost::json::{Object, value_of};
 use serde::Serialize;
 use serde_json::{Value, json};
+
+/// The schema of a new device.
+pub const NEW_DEVICE: Schema =
+    Schema::Named("NewDevice", &Schema::Object(&[("state", OWN_NAMES), ("status?", STATUS), ("config?", OWN_NAMES)]));
 
 /// Parses the new device in `{state, status?="offline", config?={}}`. It is created at `now`.
 ///
@@ -37,6 +42,21 @@ pub fn payload_of_device(device: &Device) -> impl Serialize {
     }
     Payload { config: &device.config, state: &device.state, status: device.status }
 }
+
+/// The schema of an adjustment.
+pub const ADJUSTMENT: Schema = Schema::Named(
+    "DeviceAdjustment",
+    &Schema::Object(&[
+        (
+            "attribute",
+            Schema::Json(r#"{"type":"string","description":"The name of a number at the top level of the state."}"#),
+        ),
+        ("by", NUMBER),
+        ("min?", NUMBER),
+        ("max?", NUMBER),
+        ("onLimit?", Schema::With(r#"{"default":"refuse"}"#, &Schema::OneOf(&["refuse", "clamp"]))),
+    ]),
+);
 
 /// Parses the adjustment in `{attribute, by, min?, max?, onLimit?="refuse"}`.
 ///
@@ -74,6 +94,9 @@ pub fn payload_of_adjustment(adjustment: &Adjustment) -> Value {
         },
     })
 }
+
+/// The schema of a request for a status.
+pub const NEW_STATUS: Schema = Schema::Object(&[("status", STATUS)]);
 
 /// Parses the status in `{status}`.
 ///

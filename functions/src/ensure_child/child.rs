@@ -1,5 +1,6 @@
 //! A child and its pure rules.
 
+use crate::operation::{ID, OBJECT, Schema, TIMESTAMP};
 use fencepost::http::{Problem, Resource};
 use fencepost::json::Object;
 use fencepost::{Attributes, ItemVersion, Record, Source, Timestamp, Versioned, derived_id};
@@ -62,6 +63,18 @@ impl Resource for Child {
         }
     }
 }
+
+/// The schema of a child.
+pub const CHILD: Schema = Schema::Named(
+    "Child",
+    &Schema::Object(&[
+        ("childId", ID),
+        ("createdAt", TIMESTAMP),
+        ("parentId", ID),
+        ("parentUid", ID),
+        ("spec", OBJECT),
+    ]),
+);
 
 /// A child as clients see it.
 #[derive(Serialize)]

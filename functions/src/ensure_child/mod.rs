@@ -7,22 +7,22 @@
 pub mod child;
 pub mod requests;
 
-use crate::function::{
-    Environment, Event, Function, LEASES_TABLE, Routes, Variable, listed, reads, refuses_key, routed,
-};
+use crate::function::{Environment, Event, Function, LEASES_TABLE, Route, Variable, handled, listed, routed};
+use crate::operation::{Conditions, ID, Operation};
 use axum::Router;
-use child::{Child, child_id, same_spec};
-use fencepost::http::{Items, Problem, Request, Response};
+use child::{CHILD, Child, child_id, same_spec};
+use fencepost::http::{Items, Problem, Request, Resource, Response};
 use fencepost::lease::Leases;
 use fencepost::{Call, Error, Exists, Failure, FencingToken, Reads, Source, Store, Table, Transactions, Versioned};
-use requests::{Held, parse_uid, parse_wanted};
+use requests::{Held, WANTED, parse_uid, parse_wanted};
 
 /// The function.
 pub const FUNCTION: Function = Function {
     name: "ensure-child",
     event: Event::Http {
+        tag: ("children", "One child for each parent."),
         routes: || listed(ROUTES),
-        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
+        start: App::router,
     },
     variables: &[CHILDREN_TABLE, LEASES_TABLE],
 };
@@ -46,56 +46,63 @@ impl App {
         App { children: Items::new(children), leases, transactions }
     }
 
-    /// Creates the function from its environment.
+    /// The router of the function, which reads this environment.
     ///
     /// # Errors
     /// A sentence that names the missing variable.
-    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
-        Ok(App::new(
-            store.table(CHILDREN_TABLE.required(environment)?),
-            store.leases(LEASES_TABLE.required(environment)?),
+    pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
+        Ok(routed(
+            App::new(
+                store.table(CHILDREN_TABLE.required(environment)?),
+                store.leases(LEASES_TABLE.required(environment)?),
+            ),
+            ROUTES,
         ))
     }
-
-    /// The router of the function.
-    pub fn into_router(self) -> Router {
-        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
-    }
 }
 
-/// The operations of the function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
-    /// Create the child, or find the existing one.
-    Ensure,
-    /// Show the child.
-    Get,
-}
-
-const ROUTES: &Routes<Route> = &[
-    ("PUT /parents/{parentId}/child", refuses_key(Route::Ensure)),
-    ("GET /parents/{parentId}/child", reads(Route::Get)),
+const ROUTES: &[Route<App>] = &[
+    handled!(
+        ensure_child,
+        Operation::changes(
+            "PUT /parents/{parentId}/child",
+            "Makes the one child of a parent, or shows it. It can be repeated."
+        )
+        .described("With a lease, the child is made only if the token is current. A child that is there answers first.")
+        .conditions(Conditions::Create)
+        .takes(WANTED)
+        .shows(CHILD)
+        .creates(CHILD)
+        .refuses(
+            &["spec_differs", "fenced"],
+            "the child that is there has another spec (`child`), or there is none and the token is not current",
+            &[("child?", CHILD)]
+        )
+    ),
+    handled!(
+        get_child,
+        Operation::reads("GET /parents/{parentId}/child", "Shows the child of a parent.")
+            .parameters(&[("parentUid", ID)])
+            .shows(CHILD)
+            .missing(Child::NOT_FOUND)
+    ),
 ];
 
-/// Answers a request for this operation.
-///
-/// # Errors
-/// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
+/// Creates the child, or shows the existing one. A second request gets the existing child.
+pub async fn ensure_child(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
     let parent = request.id("parentId")?;
-    match operation {
-        Route::Ensure => {
-            request.refuse_idempotency_key()?; // a second request gets the existing child
-            let if_absent = request.if_absent()?;
-            let wanted = parse_wanted(request)?;
-            ensure(app, wanted.into_child(&parent, app.transactions.store().now()), if_absent, call).await
-        }
-        Route::Get => {
-            let preconditions = request.read_preconditions()?;
-            let id = child_id(parent.as_str(), parse_uid(request)?.as_str());
-            app.children.in_call(call).get(&id, &preconditions).await
-        }
-    }
+    request.refuse_idempotency_key()?;
+    let if_absent = request.if_absent()?;
+    let wanted = parse_wanted(request)?;
+    ensure(app, wanted.into_child(&parent, app.transactions.store().now()), if_absent, call).await
+}
+
+/// Shows the child.
+pub async fn get_child(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let parent = request.id("parentId")?;
+    let preconditions = request.read_preconditions()?;
+    let id = child_id(parent.as_str(), parse_uid(request)?.as_str());
+    app.children.in_call(call).get(&id, &preconditions).await
 }
 
 /// A child that was created now, or that existed before.

@@ -1,6 +1,7 @@
 //! Parses bodies and queries to typed requests. All 400s about them come from here.
 
 use crate::ensure_child::child::Child;
+use crate::operation::{ID, OWN_NAMES, Schema, TOKEN};
 use fencepost::http::{Id, Problem, Request};
 use fencepost::json::Object;
 use fencepost::{FencingToken, Timestamp};
@@ -34,6 +35,13 @@ pub struct Held {
     /// The token of the lease.
     pub token: u64,
 }
+
+/// The schema of the child that a parent must have.
+pub const WANTED: Schema = Schema::Object(&[
+    ("parentUid", ID),
+    ("spec", OWN_NAMES),
+    ("lease?", Schema::Object(&[("key", ID), ("token", TOKEN)])),
+]);
 
 /// Parses `{parentUid, spec, lease?: {key, token}}`.
 ///

@@ -7,21 +7,23 @@
 pub mod requests;
 pub mod shown;
 
-use crate::function::{Environment, Event, Function, Routes, listed, reads, refuses_key, routed};
+use crate::function::{Environment, Event, Function, Route, handled, listed, routed};
 use crate::mapping::{MAPPINGS_TABLE, Mapping};
+use crate::operation::{ID, Operation, TIMESTAMP};
 use axum::Router;
-use fencepost::http::{Ip, Preconditions, Problem, Request, Response};
-use fencepost::lww::{LwwTable, OrderKey, Registration};
+use fencepost::http::{Ip, Problem, Request, Response};
+use fencepost::lww::{LwwTable, Registration};
 use fencepost::{Call, Key, Source, Store, Timestamp};
-use requests::{parse_deletion, parse_mapping};
-use shown::{MappingTag, order_key_to_json, to_json};
+use requests::{DELETION, IP, NEW_MAPPING, parse_deletion, parse_mapping};
+use shown::{MAPPING, order_key_to_json, to_json};
 
 /// The function.
 pub const FUNCTION: Function = Function {
     name: "host-mapping",
     event: Event::Http {
+        tag: ("mappings", "The instance behind an address; the newest one wins."),
         routes: || listed(ROUTES),
-        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
+        start: App::router,
     },
     variables: &[MAPPINGS_TABLE],
 };
@@ -39,17 +41,12 @@ impl App {
         App { mappings }
     }
 
-    /// Creates the function from its environment.
+    /// The router of the function, which reads this environment.
     ///
     /// # Errors
     /// A sentence that names the missing variable.
-    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
-        Ok(App::new(store.lww_table(MAPPINGS_TABLE.required(environment)?)))
-    }
-
-    /// The router of the function.
-    pub fn into_router(self) -> Router {
-        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
+    pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
+        Ok(routed(App::new(store.lww_table(MAPPINGS_TABLE.required(environment)?)), ROUTES))
     }
 
     fn now(&self) -> Timestamp {
@@ -57,43 +54,46 @@ impl App {
     }
 }
 
-/// The operations of the function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
-    /// Register the instance behind an address.
-    Register,
-    /// Show the instance behind an address.
-    Get,
-    /// Delete an instance that no longer exists.
-    Delete,
-}
-
-const ROUTES: &Routes<Route> = &[
-    ("PUT /mappings/{hostIp}", refuses_key(Route::Register)),
-    ("GET /mappings/{hostIp}", reads(Route::Get)),
-    ("DELETE /mappings/{hostIp}", refuses_key(Route::Delete)),
+const ROUTES: &[Route<App>] = &[
+    handled!(
+        register_mapping,
+        Operation::changes(
+            "PUT /mappings/{hostIp}",
+            "Registers the instance that has an address. It can be repeated."
+        )
+        .parameters(&[("hostIp", IP)])
+        .takes(NEW_MAPPING)
+        .shows(MAPPING)
+        .creates(MAPPING)
+        .refuses(
+            &["superseded", "mapping_differs"],
+            "a newer instance has the address, or this one was deleted (`superseded`), or this instance is registered \
+             with another cell (`mapping_differs`)",
+            &[("creationTimestamp?", TIMESTAMP), ("instanceId?", ID), ("cellId?", ID)]
+        )
+    ),
+    handled!(
+        get_mapping,
+        Operation::reads("GET /mappings/{hostIp}", "Shows the instance that has an address.")
+            .parameters(&[("hostIp", IP)])
+            .shows(MAPPING)
+            .missing(NOT_FOUND)
+    ),
+    handled!(
+        delete_mapping,
+        Operation::changes("DELETE /mappings/{hostIp}", "Deletes an instance, never a newer one. It can be repeated.")
+            .parameters(DELETION)
+            .ends(&["deleted", "already_gone", "superseded"])
+    ),
 ];
 
-/// Answers a request for this operation.
-///
-/// # Errors
-/// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let ip = request.ip("hostIp")?;
-    match operation {
-        Route::Register => {
-            refuse_headers(request)?;
-            register(app, ip, &parse_mapping(request, app.now())?, call).await
-        }
-        Route::Get => get(app, ip, &request.read_preconditions()?, call).await,
-        Route::Delete => {
-            refuse_headers(request)?;
-            delete(app, ip, &parse_deletion(request, app.now())?, call).await
-        }
-    }
-}
+const NOT_FOUND: (&str, &str) = ("mapping_not_found", "no instance is registered with this address");
 
-async fn register(app: &App, ip: Ip, mapping: &Mapping, call: &Call) -> Result<Response, Problem> {
+/// Registers the instance behind an address.
+pub async fn register_mapping(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let ip = request.ip("hostIp")?;
+    refuse_headers(request)?;
+    let mapping = &parse_mapping(request, app.now())?;
     match app.mappings.in_call(call).register(&key(ip), mapping).await.map_err(Problem::from_repeatable)? {
         Registration::New => Ok(Response::created(format!("/mappings/{ip}"), mapping.tag(), &to_json(ip, mapping))),
         Registration::Same => Ok(Response::ok(mapping.tag(), &to_json(ip, mapping))),
@@ -109,15 +109,20 @@ async fn register(app: &App, ip: Ip, mapping: &Mapping, call: &Call) -> Result<R
     }
 }
 
-async fn get(app: &App, ip: Ip, preconditions: &Preconditions<MappingTag>, call: &Call) -> Result<Response, Problem> {
+/// Shows the instance behind an address.
+pub async fn get_mapping(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let (ip, preconditions) = (request.ip("hostIp")?, request.read_preconditions()?);
     let mapping = app.mappings.in_call(call).get(&key(ip)).await?;
-    let mapping = mapping
-        .ok_or_else(|| Problem::not_found("mapping_not_found", "no instance is registered with this address"))?;
+    let mapping = mapping.ok_or_else(|| Problem::not_found(NOT_FOUND.0, NOT_FOUND.1))?;
     preconditions.respond(mapping.tag(), || to_json(ip, &mapping))
 }
 
-async fn delete(app: &App, ip: Ip, instance: &OrderKey, call: &Call) -> Result<Response, Problem> {
-    let deletion = app.mappings.in_call(call).delete(&key(ip), instance).await.map_err(Problem::from_repeatable)?;
+/// Deletes an instance that no longer exists.
+pub async fn delete_mapping(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let ip = request.ip("hostIp")?;
+    refuse_headers(request)?;
+    let instance = parse_deletion(request, app.now())?;
+    let deletion = app.mappings.in_call(call).delete(&key(ip), &instance).await.map_err(Problem::from_repeatable)?;
     Ok(Response::no_content(deletion.word()))
 }
 

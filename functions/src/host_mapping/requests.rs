@@ -1,9 +1,19 @@
 //! Parses bodies and queries to typed requests. All 400s about them come from here.
 
 use crate::mapping::Mapping;
+use crate::operation::{GIVEN_TIMESTAMP, ID, Member, Schema};
 use fencepost::Timestamp;
 use fencepost::http::{Problem, Request};
 use fencepost::lww::OrderKey;
+
+/// The schema of an address.
+pub const IP: Schema = Schema::Json(
+    r#"{"anyOf":[{"type":"string","format":"ipv4"},{"type":"string","format":"ipv6"}],"description":"IPv4 or IPv6. Upper case and `::ffff:` forms are normalised; leading zeros in IPv4 are refused."}"#,
+);
+
+/// The schema of a new mapping.
+pub const NEW_MAPPING: Schema =
+    Schema::Object(&[("cellId", ID), ("instanceId", ID), ("creationTimestamp", GIVEN_TIMESTAMP)]);
 
 /// Parses the mapping in `{cellId, instanceId, creationTimestamp}`.
 ///
@@ -17,6 +27,13 @@ pub fn parse_mapping(request: &Request, now: Timestamp) -> Result<Mapping, Probl
     fields.finish()?;
     Ok(Mapping { cell_id, instance_id, creation_timestamp })
 }
+
+/// The parameters of a deletion.
+pub const DELETION: &[Member] = &[
+    ("hostIp", IP),
+    ("creationTimestamp", GIVEN_TIMESTAMP),
+    ("instanceId?", Schema::With(r#"{"description":"Without it, every instance of that moment is meant."}"#, &ID)),
+];
 
 /// Parses the instance to delete in `?creationTimestamp=…&instanceId=…`. Without an id, all instances of that moment
 /// are deleted.

@@ -1,6 +1,7 @@
 //! A mapping as clients see it: its tag and its JSON.
 
 use crate::mapping::Mapping;
+use crate::operation::{ID, Schema, TIMESTAMP};
 use fencepost::http::{Ip, Validator};
 use fencepost::lww::OrderKey;
 use fencepost::{Timestamp, derived_id};
@@ -42,6 +43,17 @@ impl Validator for MappingTag {
         self.creation_timestamp
     }
 }
+
+/// The schema of a mapping.
+pub const MAPPING: Schema = Schema::Named(
+    "Mapping",
+    &Schema::Object(&[
+        ("hostIp", Schema::Json(r#"{"type":"string"}"#)),
+        ("cellId", ID),
+        ("instanceId", ID),
+        ("creationTimestamp", TIMESTAMP),
+    ]),
+);
 
 /// The mapping as JSON, as clients see it.
 #[must_use]

@@ -1,10 +1,25 @@
 //! The adjustment of a product, its pure decision, and the product as clients see it. Time is an argument.
 
-use crate::product::{MAX_STOCK, Product};
+use crate::operation::{ID, Schema, TIMESTAMP, VERSION};
+use crate::product::{MAX_STOCK, Product, STATUS, STOCK};
 use fencepost::http::{Id, Problem, Resource};
 use fencepost::{ItemVersion, Timestamp};
 use serde::Serialize;
 use serde_json::json;
+
+/// The schema of a product.
+pub const PRODUCT: Schema = Schema::Named(
+    "Product",
+    &Schema::Object(&[
+        ("productId", ID),
+        ("stock", STOCK),
+        ("lowStockAt", STOCK),
+        ("status", STATUS),
+        ("version", VERSION),
+        ("createdAt", TIMESTAMP),
+        ("updatedAt", TIMESTAMP),
+    ]),
+);
 
 impl Resource for Product {
     const NOT_FOUND: (&'static str, &'static str) = ("product_not_found", "there is no product with this id");

@@ -1,28 +1,24 @@
 //! The function `inventory`: creates, reads and adjusts the stock of products exactly once.
 //!
-//! Reading order: [`FUNCTION`], [`handle`], then the decision in [`adjustment`].
+//! Reading order: [`FUNCTION`], its routes and their handlers, then the decision in [`adjustment`].
 
 pub mod adjustment;
 pub mod requests;
 
-use crate::function::{
-    Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Routes, honours_key, listed, reads, refuses_key, routed,
-};
-use crate::product::{PRODUCTS_TABLE, Product};
-use adjustment::decide_adjust;
+use crate::function::{Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Route, handled, listed, routed};
+use crate::operation::{Conditions, Operation};
+use crate::product::{PRODUCTS_TABLE, Product, SHORT_LINES, STOCK};
+use adjustment::{PRODUCT, decide_adjust};
 use axum::Router;
-use fencepost::http::{Items, Problem, Request, Response};
+use fencepost::http::{Items, Problem, Request, Resource, Response};
 use fencepost::{Call, Idempotency, Source, Store, Table, Timestamp};
-use requests::{parse_adjustment, parse_product};
+use requests::{ADJUSTMENT, NEW_PRODUCT, parse_adjustment, parse_product};
 use serde_json::json;
 
 /// The function.
 pub const FUNCTION: Function = Function {
     name: "inventory",
-    event: Event::Http {
-        routes: || listed(ROUTES),
-        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
-    },
+    event: Event::Http { tag: ("products", "Stock."), routes: || listed(ROUTES), start: App::router },
     variables: &[PRODUCTS_TABLE, IDEMPOTENCY_RECORDS_TABLE],
 };
 
@@ -39,20 +35,18 @@ impl App {
         App { products: Items::with_idempotency(products.remembering_items(), records) }
     }
 
-    /// Creates the function from its environment.
+    /// The router of the function, which reads this environment.
     ///
     /// # Errors
     /// A sentence that names the missing variable.
-    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
-        Ok(App::new(
-            store.table(PRODUCTS_TABLE.required(environment)?),
-            store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?),
+    pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
+        Ok(routed(
+            App::new(
+                store.table(PRODUCTS_TABLE.required(environment)?),
+                store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?),
+            ),
+            ROUTES,
         ))
-    }
-
-    /// The router of the function.
-    pub fn into_router(self) -> Router {
-        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
     }
 
     fn now(&self) -> Timestamp {
@@ -60,45 +54,53 @@ impl App {
     }
 }
 
-/// The operations of the function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
-    /// Create a product.
-    Create,
-    /// Show a product.
-    Get,
-    /// Add to the stock of a product, or take from it.
-    Adjust,
-}
-
-const ROUTES: &Routes<Route> = &[
-    ("PUT /products/{productId}", refuses_key(Route::Create)),
-    ("GET /products/{productId}", reads(Route::Get)),
-    ("POST /products/{productId}/adjustments", honours_key(Route::Adjust)),
+const ROUTES: &[Route<App>] = &[
+    handled!(
+        create_product,
+        Operation::changes("PUT /products/{productId}", "Creates a product with its stock.")
+            .conditions(Conditions::Create)
+            .takes(NEW_PRODUCT)
+            .creates(PRODUCT)
+            .refuses(&[Product::EXISTS.0], Product::EXISTS.1, &[])
+    ),
+    handled!(
+        get_product,
+        Operation::reads("GET /products/{productId}", "Shows a product.").shows(PRODUCT).missing(Product::NOT_FOUND)
+    ),
+    handled!(
+        adjust_stock,
+        Operation::changes_once("POST /products/{productId}/adjustments", "Adds to the stock, or takes from it.")
+            .conditions(Conditions::Change)
+            .takes(ADJUSTMENT)
+            .shows(PRODUCT)
+            .missing(Product::NOT_FOUND)
+            .refuses(
+                &["insufficient_stock", "stock_limit_reached"],
+                "the stock is too small (`lines` says what is available), or would pass 10^15 (`current`)",
+                &[("lines?", SHORT_LINES), ("current?", STOCK)]
+            )
+    ),
 ];
 
-/// Answers a request for this operation.
-///
-/// # Errors
-/// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
+/// Creates a product. A second creation gets a 409, so a key would add nothing. `device-state` honours one.
+pub async fn create_product(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
     let id = request.id("productId")?;
-    let products = app.products.in_call(call);
-    match operation {
-        Route::Create => {
-            // A second creation gets a 409, so a key would add nothing. `device-state` honours one.
-            let create = request.unkeyed_create_request()?;
-            let product = parse_product(request, app.now())?;
-            products.create(&id, &product, &create).await
-        }
-        Route::Get => products.get(&id, &request.read_preconditions()?).await,
-        Route::Adjust => {
-            let by = parse_adjustment(request)?;
-            let change = request.change_request(&json!({ "by": by }))?;
-            let decide =
-                |product: &Product| decide_adjust(product, by, app.now()).map_err(|refusal| refusal.problem(&id));
-            let add = |product: &Product| product.add(by, app.now());
-            products.add_from_item_or_change(&id, &change, (by != 0).then_some(add), decide).await
-        }
-    }
+    let create = request.unkeyed_create_request()?;
+    let product = parse_product(request, app.now())?;
+    app.products.in_call(call).create(&id, &product, &create).await
+}
+
+/// Shows a product.
+pub async fn get_product(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    app.products.in_call(call).get(&request.id("productId")?, &request.read_preconditions()?).await
+}
+
+/// Adds to the stock of a product, or takes from it.
+pub async fn adjust_stock(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let id = request.id("productId")?;
+    let by = parse_adjustment(request)?;
+    let change = request.change_request(&json!({ "by": by }))?;
+    let decide = |product: &Product| decide_adjust(product, by, app.now()).map_err(|refusal| refusal.problem(&id));
+    let add = |product: &Product| product.add(by, app.now());
+    app.products.in_call(call).add_from_item_or_change(&id, &change, (by != 0).then_some(add), decide).await
 }

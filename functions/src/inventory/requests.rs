@@ -1,8 +1,12 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
-use crate::product::{MAX_STOCK, Product, new_product};
+use crate::operation::Schema;
+use crate::product::{MAX_STOCK, Product, STOCK, new_product};
 use fencepost::Timestamp;
 use fencepost::http::{Problem, Request};
+
+/// The schema of a new product.
+pub const NEW_PRODUCT: Schema = Schema::Object(&[("stock", STOCK), ("lowStockAt?", STOCK)]);
 
 /// Parses the new product in `{stock, lowStockAt?=0}`. It is created at `now`.
 ///
@@ -15,6 +19,9 @@ pub fn parse_product(request: &Request, now: Timestamp) -> Result<Product, Probl
     fields.finish()?;
     Ok(new_product(stock, low_stock_at, now))
 }
+
+/// The schema of an adjustment.
+pub const ADJUSTMENT: Schema = Schema::Object(&[("by", Schema::Whole(-MAX_STOCK, MAX_STOCK))]);
 
 /// Parses the adjustment in `{by}`. A negative number takes from the stock.
 ///

@@ -5,14 +5,13 @@
 
 pub mod requests;
 
-use crate::function::{
-    Environment, Event, Function, LEASES_TABLE, Routes, Variable, honours_key, listed, reads, refuses_key, routed,
-};
+use crate::function::{Environment, Event, Function, LEASES_TABLE, Route, Variable, handled, listed, routed};
+use crate::operation::{COUNT, Conditions, ID, Operation, RETRY_AFTER, Schema, TIMESTAMP, TOKEN};
 use axum::Router;
-use fencepost::http::{Id, IfMatch, Preconditions, Problem, Request, Response};
-use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseLost, LeaseTerms, LeaseVersion, Leases, NotHeldAt};
-use fencepost::{Call, Error, IdempotencyClaim, IdempotencyError, Source, Store, Timestamp};
-use requests::{Wanted, parse_acquire, parse_release, parse_renewal};
+use fencepost::http::{Id, IfMatch, Problem, Request, Response};
+use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseLost, LeaseVersion, Leases, NotHeldAt};
+use fencepost::{Call, Error, IdempotencyError, Source, Store, Timestamp};
+use requests::{ACQUISITION, RENEWAL, parse_acquire, parse_release, parse_renewal};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -20,8 +19,9 @@ use std::time::Duration;
 pub const FUNCTION: Function = Function {
     name: "lease",
     event: Event::Http {
+        tag: ("leases", "Timed claims with fencing tokens."),
         routes: || listed(ROUTES),
-        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
+        start: App::router,
     },
     variables: &[LEASES_TABLE, LEASE_CLOCK_SKEW_SECONDS],
 };
@@ -46,77 +46,78 @@ impl App {
         App { leases }
     }
 
-    /// Creates the function from its environment.
+    /// The router of the function, which reads this environment.
     ///
     /// # Errors
     /// A sentence that names the variable that is missing or wrong.
-    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
+    pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
         let clock_skew = LEASE_CLOCK_SKEW_SECONDS.read_seconds(environment)?;
-        Ok(App::new(store.leases(LEASES_TABLE.required(environment)?).with_clock_skew(clock_skew)))
-    }
-
-    /// The router of the function.
-    pub fn into_router(self) -> Router {
-        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
+        Ok(routed(App::new(store.leases(LEASES_TABLE.required(environment)?).with_clock_skew(clock_skew)), ROUTES))
     }
 }
 
-/// The operations of the function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
-    /// Acquire a lease that is free.
-    Acquire,
-    /// Show a lease and its holder.
-    Get,
-    /// Renew a lease.
-    Renew,
-    /// Release a lease.
-    Release,
-}
-
-const ROUTES: &Routes<Route> = &[
-    ("PUT /leases/{leaseKey}", honours_key(Route::Acquire)),
-    ("GET /leases/{leaseKey}", reads(Route::Get)),
-    ("PATCH /leases/{leaseKey}", refuses_key(Route::Renew)),
-    ("DELETE /leases/{leaseKey}", refuses_key(Route::Release)),
+const ROUTES: &[Route<App>] = &[
+    handled!(
+        acquire_lease,
+        Operation::changes_once("PUT /leases/{leaseKey}", "Acquires a lease that is free or has expired.")
+            .described(
+                "The token is higher than every one before it. An `Idempotency-Key` counts while the lease is held."
+            )
+            .takes(ACQUISITION)
+            .creates(LEASE)
+            .refuses(
+                &["lease_held"],
+                "another holder has the lease, or the same holder by another request",
+                &[("holder", ID), ("until", TIMESTAMP), RETRY_AFTER]
+            )
+    ),
+    handled!(
+        get_lease,
+        Operation::reads("GET /leases/{leaseKey}", "Shows who holds a lease.").shows(LEASE).missing(NOT_FOUND)
+    ),
+    handled!(
+        renew_lease,
+        Operation::changes("PATCH /leases/{leaseKey}", "Renews a lease.")
+            .conditions(Conditions::Change)
+            .takes(RENEWAL)
+            .shows(LEASE)
+            .missing(NOT_FOUND)
+            .refuses(FENCED, "the token is not current", &[])
+    ),
+    handled!(
+        release_lease,
+        Operation::changes("DELETE /leases/{leaseKey}", "Releases the lease that has this token. It can be repeated.")
+            .conditions(Conditions::Change)
+            .parameters(&[("token", TOKEN)])
+            .ends(&["released"])
+            .missing(NOT_FOUND)
+            .refuses(FENCED, "the token is not current", &[])
+    ),
 ];
 
-/// Answers a request for this operation.
-///
-/// # Errors
-/// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
-    let key = request.id("leaseKey")?;
-    match operation {
-        Route::Acquire => {
-            request.refuse_preconditions("a lease is acquired if it is free")?;
-            let wanted = parse_acquire(request)?;
-            let payload = json!({ "holder": wanted.holder.as_str(), "ttlSeconds": wanted.ttl_seconds });
-            let claim = request.idempotency_claim(&payload)?;
-            acquire(app, &key, &wanted, claim.as_ref(), call).await
-        }
-        Route::Get => get(app, &key, &request.read_preconditions()?, call).await,
-        Route::Renew => {
-            request.refuse_idempotency_key()?;
-            let if_match = request.if_match()?;
-            let (token, terms) = parse_renewal(request)?;
-            renew(app, &key, if_match, token, terms, call).await
-        }
-        Route::Release => {
-            request.refuse_idempotency_key()?;
-            let if_match = request.if_match()?;
-            release(app, &key, if_match, parse_release(request)?, call).await
-        }
-    }
-}
+const FENCED: &[&str] = &["fenced"];
+const NOT_FOUND: (&str, &str) = ("lease_not_found", "nobody holds this lease");
 
-async fn acquire(
-    app: &App,
-    key: &Id,
-    wanted: &Wanted,
-    claim: Option<&IdempotencyClaim>,
-    call: &Call,
-) -> Result<Response, Problem> {
+/// The schema of a lease.
+const LEASE: Schema = Schema::Named(
+    "Lease",
+    &Schema::Object(&[
+        ("leaseKey", ID),
+        ("holder", ID),
+        ("token", TOKEN),
+        ("renewals", COUNT),
+        ("expiresAt", TIMESTAMP),
+        ("remainingMs", COUNT),
+    ]),
+);
+
+/// Acquires a lease that is free.
+pub async fn acquire_lease(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let key = &request.id("leaseKey")?;
+    request.refuse_preconditions("a lease is acquired if it is free")?;
+    let wanted = parse_acquire(request)?;
+    let claim =
+        request.idempotency_claim(&json!({ "holder": wanted.holder.as_str(), "ttlSeconds": wanted.ttl_seconds }))?;
     let (leases, holder) = (app.leases.in_call(call), wanted.holder.as_str());
     let held = |LeaseHeld { holder, until }| {
         Problem::refused("lease_held", "another holder has this lease; it may be free when its time is over")
@@ -132,7 +133,7 @@ async fn acquire(
             })
         }
         Some(claim) => {
-            leases.acquire_once(key.as_str(), holder, wanted.terms, claim).await.map_err(|error| match error {
+            leases.acquire_once(key.as_str(), holder, wanted.terms, &claim).await.map_err(|error| match error {
                 IdempotencyError::KeyReused => Problem::key_reused(),
                 IdempotencyError::Refused(reason) => held(reason),
                 IdempotencyError::Failed(failure) => Problem::from_keyed(failure),
@@ -146,12 +147,9 @@ async fn acquire(
     }
 }
 
-async fn get(
-    app: &App,
-    key: &Id,
-    preconditions: &Preconditions<LeaseVersion>,
-    call: &Call,
-) -> Result<Response, Problem> {
+/// Shows a lease and its holder.
+pub async fn get_lease(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let (key, preconditions) = (&request.id("leaseKey")?, request.read_preconditions()?);
     let lease = app.leases.in_call(call).get(key.as_str()).await?.ok_or_else(not_found)?;
     preconditions.respond(lease.at(), || {
         let holder = lease.holder.as_deref().unwrap_or_default();
@@ -160,27 +158,24 @@ async fn get(
     })
 }
 
-async fn renew(
-    app: &App,
-    key: &Id,
-    if_match: IfMatch<LeaseVersion>,
-    token: u64,
-    terms: LeaseTerms,
-    call: &Call,
-) -> Result<Response, Problem> {
+/// Renews a lease.
+pub async fn renew_lease(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let key = &request.id("leaseKey")?;
+    request.refuse_idempotency_key()?;
+    let if_match = request.if_match()?;
+    let (token, terms) = parse_renewal(request)?;
     let at = renewals(app, key, if_match, token, call).await?;
     let token = app.leases.token(key.as_str(), token);
     let lease = app.leases.in_call(call).renew_at(&token, at, terms).await.map_err(problem)?;
     Ok(Response::ok(lease.at(), &lease_to_json(key, &lease)))
 }
 
-async fn release(
-    app: &App,
-    key: &Id,
-    if_match: IfMatch<LeaseVersion>,
-    token: u64,
-    call: &Call,
-) -> Result<Response, Problem> {
+/// Releases a lease.
+pub async fn release_lease(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let key = &request.id("leaseKey")?;
+    request.refuse_idempotency_key()?;
+    let if_match = request.if_match()?;
+    let token = parse_release(request)?;
     let at = renewals(app, key, if_match, token, call).await?;
     app.leases.in_call(call).release_at(&app.leases.token(key.as_str(), token), at).await.map_err(problem)?;
     Ok(Response::no_content("released"))
@@ -242,5 +237,5 @@ fn refused(reason: NotHeldAt) -> Problem {
 }
 
 fn not_found() -> Problem {
-    Problem::not_found("lease_not_found", "nobody holds this lease")
+    Problem::not_found(NOT_FOUND.0, NOT_FOUND.1)
 }

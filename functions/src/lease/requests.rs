@@ -1,5 +1,6 @@
 //! Parses bodies and queries to typed requests. All 400s about them come from here.
 
+use crate::operation::{ID, Schema, TOKEN};
 use fencepost::FencingToken;
 use fencepost::http::{Fields, Id, Problem, Request};
 use fencepost::lease::LeaseTerms;
@@ -8,6 +9,15 @@ use std::time::Duration;
 
 /// The valid lengths of a lease in seconds.
 const TTL: RangeInclusive<i64> = 1..=900;
+
+/// The schema of the length of a lease.
+const TTL_SECONDS: Schema = Schema::Named("TtlSeconds", &Schema::Whole(*TTL.start(), *TTL.end()));
+
+/// The schema of a request for a lease.
+pub const ACQUISITION: Schema = Schema::Object(&[("holder", ID), ("ttlSeconds", TTL_SECONDS)]);
+
+/// The schema of a request to renew a lease.
+pub const RENEWAL: Schema = Schema::Named("Renewal", &Schema::Object(&[("token", TOKEN), ("ttlSeconds", TTL_SECONDS)]));
 
 /// A request for a lease.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,29 +1,29 @@
 //! The function `place-order`: places and cancels orders together with their stock exactly once, shows and lists them.
 //!
-//! Reading order: [`FUNCTION`], [`handle`], the function of one route, then its decision in [`order`].
+//! Reading order: [`FUNCTION`], its routes, the handler of one, then its decision in [`order`].
 
 pub mod order;
 pub mod requests;
 
-use crate::function::{
-    Environment, Event, Function, Routes, Variable, honours_key, listed, reads, refuses_key, routed,
-};
-use crate::product::{PRODUCTS_TABLE, Product};
+use crate::function::{Environment, Event, Function, Route, Variable, handled, listed, routed};
+use crate::operation::{Conditions, Operation};
+use crate::product::{PRODUCTS_TABLE, Product, SHORT_LINES};
 use axum::Router;
 use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response};
 use fencepost::{
     Attempt, Call, Error, Failure, Item, ItemVersion, Reads, Source, Store, Table, Timestamp, Transactions, Version,
     Versioned, derived_id,
 };
-use order::{ByUser, Effect, Line, Order, Placement, decide_cancel, decide_place};
-use requests::{Listing, parse_cancellation, parse_listing, parse_placement};
+use order::{ByUser, Effect, Line, ORDER, Order, Placement, decide_cancel, decide_place};
+use requests::{CANCELLATION, IDS, LISTING, PAGE, PLACEMENT, parse_cancellation, parse_listing, parse_placement};
 
 /// The function.
 pub const FUNCTION: Function = Function {
     name: "place-order",
     event: Event::Http {
+        tag: ("orders", "Orders that take every line from stock, or none."),
         routes: || listed(ROUTES),
-        start: |store, environment| Ok(App::from_env(store, environment)?.into_router()),
+        start: App::router,
     },
     variables: &[ORDERS_TABLE, PRODUCTS_TABLE],
 };
@@ -47,20 +47,18 @@ impl App {
         App { orders: Items::new(orders), products: products.remembering_items(), transactions }
     }
 
-    /// Creates the function from its environment.
+    /// The router of the function, which reads this environment.
     ///
     /// # Errors
     /// A sentence that names the missing variable.
-    pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
-        Ok(App::new(
-            store.table(ORDERS_TABLE.required(environment)?),
-            store.table(PRODUCTS_TABLE.required(environment)?),
+    pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
+        Ok(routed(
+            App::new(
+                store.table(ORDERS_TABLE.required(environment)?),
+                store.table(PRODUCTS_TABLE.required(environment)?),
+            ),
+            ROUTES,
         ))
-    }
-
-    /// The router of the function.
-    pub fn into_router(self) -> Router {
-        routed(self, ROUTES, |app, route, request, call| Box::pin(handle(app, route, request, call)))
     }
 
     fn now(&self) -> Timestamp {
@@ -80,61 +78,86 @@ impl App {
     }
 }
 
-/// The operations of the function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
-    /// Place an order.
-    Place,
-    /// List the orders of a user.
-    List,
-    /// Show an order.
-    Get,
-    /// Cancel an order.
-    Cancel,
-}
-
-const ROUTES: &Routes<Route> = &[
-    ("POST /orders", honours_key(Route::Place)),
-    ("GET /orders", reads(Route::List)),
-    ("GET /orders/{orderId}", reads(Route::Get)),
-    ("POST /orders/{orderId}/cancellation", refuses_key(Route::Cancel)),
+const ROUTES: &[Route<App>] = &[
+    handled!(
+        place_order,
+        Operation::changes_once("POST /orders", "Takes every line from stock, or none.")
+            .described(
+                "The order id is derived from the caller, `userId` and the key, so an order's key never expires. A repeat \
+                 is answered with the first body, also after a cancellation."
+            )
+            .conditions(Conditions::CreateByKey)
+            .takes(PLACEMENT)
+            .creates(ORDER)
+            .refuses(
+                &["insufficient_stock", "product_not_found"],
+                "some lines are short (`lines` names all of them), or some products are missing (`products`)",
+                &[("lines?", SHORT_LINES), ("products?", IDS)]
+            )
+    ),
+    handled!(
+        list_orders,
+        Operation::reads("GET /orders", "Lists the orders of a user, newest first.")
+            .described(
+                "An index answers, and it may lag behind the orders by some seconds. A page may have fewer orders than \
+                 `limit`, or none, although another one follows: only a page without `cursor` is the last one."
+            )
+            .conditions(Conditions::None)
+            .parameters(LISTING)
+            .shows(PAGE)
+    ),
+    handled!(
+        get_order,
+        Operation::reads("GET /orders/{orderId}", "Shows an order.").shows(ORDER).missing(Order::NOT_FOUND)
+    ),
+    handled!(
+        cancel_order,
+        Operation::changes(
+            "POST /orders/{orderId}/cancellation",
+            "Cancels an order and puts its stock back once. It can be repeated."
+        )
+        .conditions(Conditions::Change)
+        .takes(CANCELLATION)
+        .shows(ORDER)
+        .missing(Order::NOT_FOUND)
+        .refuses(
+            &["product_not_found", "stock_limit_reached"],
+            "a product is gone, or its stock would pass 10^15; nothing was changed",
+            &[("products?", IDS)]
+        )
+    ),
 ];
 
-/// Answers a request for this operation.
-///
-/// # Errors
-/// Returns a [`Problem`] for every response that is not a success.
-pub async fn handle(app: &App, operation: Route, request: &Request, call: &Call) -> Result<Response, Problem> {
-    match operation {
-        Route::Place => {
-            let key = request.required_idempotency_key()?;
-            request.if_absent()?; // `*` has no effect: a repeat of the key gets its first answer
-            let placement = parse_placement(request)?;
-            // The id is derived from caller, user and key. So a second order of the same request collides with the
-            // first.
-            let id = derived_id(&["order", request.known_caller()?, &placement.user_id, key]);
-            place(app, &id, &placement, call).await
-        }
-        Route::List => list(app, &parse_listing(request)?, call).await,
-        Route::Get => {
-            let id = request.id("orderId")?;
-            app.orders.in_call(call).get(&id, &request.read_preconditions()?).await
-        }
-        Route::Cancel => {
-            let id = request.id("orderId")?;
-            request.refuse_idempotency_key()?; // a second cancellation changes nothing
-            let if_match = request.if_match()?;
-            parse_cancellation(request)?;
-            cancel(app, id.as_str(), if_match, call).await
-        }
-    }
+/// Places an order.
+pub async fn place_order(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let key = request.required_idempotency_key()?;
+    request.if_absent()?; // `*` has no effect: a repeat of the key gets its first answer
+    let placement = parse_placement(request)?;
+    // The id is derived from caller, user and key. So a second order of the same request collides with the first.
+    let id = derived_id(&["order", request.known_caller()?, &placement.user_id, key]);
+    place(app, &id, &placement, call).await
 }
 
 /// Lists the orders of a user, newest first. The index may lag behind the orders by some seconds.
-async fn list(app: &App, listing: &Listing, call: &Call) -> Result<Response, Problem> {
+pub async fn list_orders(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let listing = parse_listing(request)?;
     let orders = app.orders.table().in_call(call).query_index(ByUser, listing.user_id.as_str());
     let query = orders.descending().limit(listing.limit).after(listing.cursor.as_deref());
     Items::list("orders", query).await
+}
+
+/// Shows an order.
+pub async fn get_order(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    app.orders.in_call(call).get(&request.id("orderId")?, &request.read_preconditions()?).await
+}
+
+/// Cancels an order. A second cancellation changes nothing.
+pub async fn cancel_order(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
+    let id = request.id("orderId")?;
+    request.refuse_idempotency_key()?;
+    let if_match = request.if_match()?;
+    parse_cancellation(request)?;
+    cancel(app, id.as_str(), if_match, call).await
 }
 
 /// Places the order with this id. A repeat gets the order in the state in which it was placed.

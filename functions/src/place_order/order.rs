@@ -1,10 +1,16 @@
 //! An order and the pure decisions on it and its stock. Time is an argument.
 
+use crate::operation::{ID, Schema, TIMESTAMP};
 use crate::product::{MAX_STOCK, Product};
 use fencepost::http::{Problem, Resource};
 use fencepost::{Index, ItemVersion, Record, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+/// The most lines of an order. With the order itself, they stay far below the 100 items of a transaction.
+pub const MAX_LINES: usize = 50;
+/// The largest quantity of one line.
+pub const MAX_QUANTITY: i64 = 1_000_000;
 
 /// One order. Its id is the key.
 ///
@@ -83,6 +89,32 @@ impl Order {
         Order { status: Status::Pending, cancelled_at: None, ..self.clone() }
     }
 }
+
+/// The schema of lines.
+pub const LINES: Schema = Schema::Named(
+    "Lines",
+    &Schema::With(
+        r#"{"description":"Each line has another product."}"#,
+        &Schema::List(
+            1,
+            Some(MAX_LINES),
+            &Schema::Object(&[("productId", ID), ("quantity", Schema::Whole(1, MAX_QUANTITY))]),
+        ),
+    ),
+);
+
+/// The schema of an order.
+pub const ORDER: Schema = Schema::Named(
+    "Order",
+    &Schema::Object(&[
+        ("orderId", ID),
+        ("userId", ID),
+        ("lines", LINES),
+        ("status", Schema::OneOf(&["PENDING", "CANCELLED"])),
+        ("createdAt", TIMESTAMP),
+        ("cancelledAt?", TIMESTAMP),
+    ]),
+);
 
 impl Resource for Order {
     const NOT_FOUND: (&'static str, &'static str) = ("order_not_found", "there is no order with this id");

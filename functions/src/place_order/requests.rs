@@ -1,18 +1,45 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
-use crate::place_order::order::{Line, Placement};
+use crate::operation::{ID, Member, Schema};
+use crate::place_order::order::{LINES, Line, MAX_LINES, MAX_QUANTITY, ORDER, Placement};
 use fencepost::http::{Fields, Id, Problem, Request};
 use std::collections::HashSet;
-
-/// The most lines of an order. With the order itself, they stay far below the 100 items of a transaction.
-pub const MAX_LINES: usize = 50;
-/// The largest quantity of one line.
-pub const MAX_QUANTITY: i64 = 1_000_000;
 
 /// The most orders of one page of a listing.
 pub const MAX_LISTED: u16 = 100;
 /// The orders of one page, unless the request says otherwise.
 pub const LISTED: u16 = 20;
+
+/// The schema of some ids.
+pub const IDS: Schema = Schema::Named("Ids", &Schema::List(1, None, &ID));
+
+/// The schema of a request for an order.
+pub const PLACEMENT: Schema = Schema::Object(&[("userId", ID), ("lines", LINES)]);
+/// The schema of a cancellation.
+pub const CANCELLATION: Schema = Schema::Object(&[]);
+
+/// The parameters of a listing.
+pub const LISTING: &[Member] = &[
+    ("userId", ID),
+    (
+        "limit?",
+        Schema::With(
+            r#"{"default":20,"description":"The most orders of a page."}"#,
+            &Schema::Whole(1, MAX_LISTED as i64),
+        ),
+    ),
+    (
+        "cursor?",
+        Schema::Json(
+            r#"{"type":"string","description":"The `cursor` of the page before, of the same user. One of another user, or a damaged one, is `invalid_cursor`."}"#,
+        ),
+    ),
+];
+/// The schema of a page.
+pub const PAGE: Schema = Schema::Object(&[
+    ("orders", Schema::List(0, Some(MAX_LISTED as usize), &ORDER)),
+    ("cursor?", Schema::Json(r#"{"type":"string","pattern":"^[A-Za-z0-9_-]+$"}"#)),
+]);
 
 /// A request for one page of the orders of a user.
 #[derive(Debug)]

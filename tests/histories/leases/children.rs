@@ -89,7 +89,7 @@ impl Leader {
         };
         loop {
             let call = Call::new(Deadline::within(Duration::from_secs(2)));
-            let answer = ensure_child::handle(&self.app, ensure_child::Route::Ensure, &request, &call).await;
+            let answer = ensure_child::ensure_child(&self.app, &request, &call).await;
             let status = answer.unwrap_or_else(Problem::into_response).status();
             if status < 500 {
                 return Some(status);

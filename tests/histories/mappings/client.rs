@@ -7,7 +7,7 @@ use crate::harness::functions::MAPPINGS;
 use fencepost::http::{Body, Problem, Request, Response};
 use fencepost::lambda::Outcome;
 use fencepost::{Call, Deadline};
-use functions::host_mapping;
+use functions::host_mapping::{delete_mapping, get_mapping, register_mapping};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -125,9 +125,16 @@ impl Client {
 
     /// One request, as Lambda makes an invocation of it.
     async fn send(&self, address: usize, what: What) -> Told {
-        let (route, request) = request(self.written(address), &what);
+        let request = &request(self.written(address), &what);
         let (number, began, call) = self.invocation();
-        let handled = Freezing::new(&self.network, host_mapping::handle(&self.mappings, route, &request, &call)).await;
+        let handling = async {
+            match &what {
+                What::LookUp => get_mapping(&self.mappings, request, &call).await,
+                What::Change(Change::Register(_)) => register_mapping(&self.mappings, request, &call).await,
+                What::Change(Change::Delete(_)) => delete_mapping(&self.mappings, request, &call).await,
+            }
+        };
+        let handled = Freezing::new(&self.network, handling).await;
         let kept = &self.scene.plan.addresses[address].kept;
         let told = told(kept, &what, &handled.unwrap_or_else(Problem::into_response));
         let ended = Instant::now();
@@ -159,22 +166,21 @@ impl Client {
     }
 }
 
-fn request(address: &str, what: &What) -> (host_mapping::Route, Request) {
-    let (route, query, text) = match what {
-        What::LookUp => (host_mapping::Route::Get, None, String::new()),
-        What::Change(Change::Register(who)) => (host_mapping::Route::Register, None, who.body().to_string()),
-        What::Change(Change::Delete(who)) => (host_mapping::Route::Delete, Some(who), String::new()),
+fn request(address: &str, what: &What) -> Request {
+    let (query, text) = match what {
+        What::LookUp => (None, String::new()),
+        What::Change(Change::Register(who)) => (None, who.body().to_string()),
+        What::Change(Change::Delete(who)) => (Some(who), String::new()),
     };
     let timestamp = query.map(|who| ("creationTimestamp".to_owned(), who.timestamp()));
     let instance = query.and_then(|who| Some(("instanceId".to_owned(), who.instance()?.to_owned())));
-    let request = Request {
+    Request {
         path_parameters: [("hostIp".to_owned(), address.to_owned())].into(),
         query: timestamp.into_iter().chain(instance).collect(),
         body: Body { text, is_base64: false },
         caller: "backend".to_owned(),
         ..Request::default()
-    };
-    (route, request)
+    }
 }
 
 /// What an answer says, of which everything but the instance is known beforehand.

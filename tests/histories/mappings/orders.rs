@@ -37,7 +37,7 @@ impl Doors {
         let now = || SystemTime::UNIX_EPOCH + Duration::from_millis(TEN);
         let store = store(&client, now, || 7);
         Doors {
-            mappings: functions::host_mapping::App::new(store.lww_table(MAPPINGS)).into_router(),
+            mappings: functions::host_mapping::App::router(&store, &|_| Some(MAPPINGS.to_owned())).expect("a router"),
             deletes: functions::delete_mapping::App::new(store.lww_table(MAPPINGS)),
             register: load("host-mapping-register"),
             get: load("host-mapping-get"),

@@ -98,14 +98,11 @@ impl Clerk {
             _ => {}
         }
         let request = request(plan, what);
-        let ordering = match what {
-            What::Place(_) => place_order::Route::Place,
-            What::Cancel(..) => place_order::Route::Cancel,
-            What::Restock(_) | What::Adjust(..) => {
-                return inventory::handle(&self.inventory, inventory::Route::Adjust, &request, call).await;
-            }
-        };
-        place_order::handle(&self.orders, ordering, &request, call).await
+        match what {
+            What::Place(_) => place_order::place_order(&self.orders, &request, call).await,
+            What::Cancel(..) => place_order::cancel_order(&self.orders, &request, call).await,
+            What::Restock(_) | What::Adjust(..) => inventory::adjust_stock(&self.inventory, &request, call).await,
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use crate::harness::engine::Use;
 use crate::harness::events::{Event, sample};
 use crate::harness::functions::{Alone, Functions};
 use crate::harness::tombstone::bury_all;
-use functions::function::{Function, IdempotencyKey};
+use functions::function::Function;
+use functions::operation::IdempotencyKey;
 use std::collections::BTreeSet;
 
 /// The event of a route, without conditions.

@@ -7,7 +7,7 @@ use super::settings::{Setting, Settings};
 use super::story::{ACKNOWLEDGED, Counter, HELD, Side, Story, TWICE, UNKNOWN, numbered, were};
 use fencepost::Store;
 use fencepost_test::{Engine, number};
-use functions::device_state::Route;
+use functions::device_state::{adjust_device, create_device};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -121,7 +121,7 @@ fn changes(settings: &Settings) -> u64 {
 
 async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
     let lamp = request("PUT /devices/{deviceId}", LAMP, &json!({ "state": { "count": 0 } }));
-    Box::pin(scene.prepare(device_state, functions::device_state::handle, Route::Create, &lamp)).await;
+    Box::pin(scene.prepare(device_state, create_device, &lamp)).await;
     scene.trouble(settings);
     let adjust = &request("POST /devices/{deviceId}/adjustments", LAMP, body);
     let scene = &*scene;
@@ -129,10 +129,10 @@ async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
         let actor = scene.client(usize::try_from(user).expect("few"));
         let app = device_state(&actor.store());
         for _ in 0..changes(settings) {
-            let mut answer = Box::pin(actor.ask(&app, functions::device_state::handle, Route::Adjust, adjust)).await;
+            let mut answer = Box::pin(actor.ask(&app, adjust_device, adjust)).await;
             // Nothing was applied, says the answer. So it is asked again.
             while answer.is_unavailable() {
-                answer = Box::pin(actor.ask(&app, functions::device_state::handle, Route::Adjust, adjust)).await;
+                answer = Box::pin(actor.ask(&app, adjust_device, adjust)).await;
             }
             count(scene, answer.is_success(), answer.is_unknown());
         }

@@ -102,8 +102,7 @@ async fn buyers<'a, F: Future<Output = Ended> + 'a>(
 
 async fn shop(scene: Rc<Scene>, settings: &Settings) {
     let product = request("PUT /products/{productId}", LAST, &json!({ "stock": 1 }));
-    Box::pin(scene.prepare(inventory, functions::inventory::handle, functions::inventory::Route::Create, &product))
-        .await;
+    Box::pin(scene.prepare(inventory, functions::inventory::create_product, &product)).await;
     buyers(&scene, settings, |actor| Box::pin(order(actor))).await;
 }
 
@@ -122,9 +121,7 @@ async fn order(actor: Actor<'_>) -> Ended {
     let mut order = request("POST /orders", "", &body);
     order.headers.insert("idempotency-key".to_owned(), format!("{:016x}", actor.scene().db().random()));
     for _ in 0..PATIENCE {
-        let answer =
-            Box::pin(actor.ask(&app, functions::place_order::handle, functions::place_order::Route::Place, &order))
-                .await;
+        let answer = Box::pin(actor.ask(&app, functions::place_order::place_order, &order)).await;
         match answer.outcome {
             _ if answer.is_success() => return Ended::Acknowledged,
             "insufficient_stock" => return Ended::Refused,

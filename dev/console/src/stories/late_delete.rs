@@ -96,13 +96,7 @@ async fn hosts(scene: &Scene, settings: &Settings) {
         let app = functions::host_mapping::App::new(actor.store().lww_table(MAPPINGS));
         let body = json!({ "cellId": "cell-1", "instanceId": instance, "creationTimestamp": created });
         let register = request("PUT /mappings/{hostIp}", IP, &body);
-        let answer = Box::pin(actor.ask(
-            &app,
-            functions::host_mapping::handle,
-            functions::host_mapping::Route::Register,
-            &register,
-        ))
-        .await;
+        let answer = Box::pin(actor.ask(&app, functions::host_mapping::register_mapping, &register)).await;
         scene.count("acknowledged", i64::from(answer.is_success()));
         scene.count("superseded", i64::from(answer.outcome == "superseded"));
         scene.ledger().tell_counters();

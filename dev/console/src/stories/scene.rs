@@ -77,16 +77,15 @@ impl Scene {
     ///
     /// # Panics
     /// If the function refuses.
-    pub async fn prepare<A, O>(
+    pub async fn prepare<A>(
         &self,
         app: impl Fn(&Store) -> A,
-        handle: impl AsyncFn(&A, O, &Request, &Call) -> Result<Response, Problem>,
-        operation: O,
+        handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
         request: &Request,
     ) {
         let app = app(&self.store_over(&self.engine().client()));
         let call = Call::new(Deadline::within(ALLOWED));
-        handle(&app, operation, request, &call).await.expect("nothing is in the way before the story begins");
+        handle(&app, request, &call).await.expect("nothing is in the way before the story begins");
     }
 
     fn store_over(&self, client: &Client) -> Store {
@@ -163,16 +162,15 @@ impl Actor<'_> {
     }
 
     /// Asks a function: its own handler answers.
-    pub async fn ask<A, O>(
+    pub async fn ask<A>(
         &self,
         app: &A,
-        handle: impl AsyncFn(&A, O, &Request, &Call) -> Result<Response, Problem>,
-        operation: O,
+        handle: impl AsyncFn(&A, &Request, &Call) -> Result<Response, Problem>,
         request: &Request,
     ) -> Answer {
         let number = self.begin(&format!("{} {}", request.method, request.path));
         let call = Call::new(Deadline::within(ALLOWED));
-        let answered = handle(app, operation, request, &call).instrument(client_span(self.number)).await;
+        let answered = handle(app, request, &call).instrument(client_span(self.number)).await;
         let response = answered.unwrap_or_else(Problem::into_response);
         let body = response.body().and_then(|body| serde_json::from_str(body).ok()).unwrap_or(Value::Null);
         let answer = Answer { status: response.status(), outcome: response.outcome(), body };

@@ -114,13 +114,7 @@ async fn leaders(scene: &Scene, settings: &Settings) {
         let wanted = request("PUT /parents/{parentId}/child", PARENT, &body);
         // A leader that is fenced off looks once more: the child may be there by now.
         for _ in 0..20 {
-            let answer = Box::pin(actor.ask(
-                &app,
-                functions::ensure_child::handle,
-                functions::ensure_child::Route::Ensure,
-                &wanted,
-            ))
-            .await;
+            let answer = Box::pin(actor.ask(&app, functions::ensure_child::ensure_child, &wanted)).await;
             scene.count("acknowledged", i64::from(answer.is_success()));
             scene.count("fenced", i64::from(answer.outcome == "fenced"));
             scene.ledger().tell_counters();
@@ -138,8 +132,7 @@ async fn acquired(actor: &Actor<'_>, name: &str) -> Value {
     let app = functions::lease::App::new(actor.store().leases(LEASES));
     let acquire = request("PUT /leases/{leaseKey}", LEASE, &json!({ "holder": name, "ttlSeconds": TTL }));
     loop {
-        let Answer { status, body, .. } =
-            Box::pin(actor.ask(&app, functions::lease::handle, functions::lease::Route::Acquire, &acquire)).await;
+        let Answer { status, body, .. } = Box::pin(actor.ask(&app, functions::lease::acquire_lease, &acquire)).await;
         if status == 201 {
             actor.note(&format!("leads, with token {}", body["token"]));
             return body["token"].clone();
