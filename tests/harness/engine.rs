@@ -9,9 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
-pub use fencepost_test::{
-    Asked, Engine, Step, Use, action_of, body_of, client_over, is_read, number, operation_of, response,
-};
+pub use fencepost_test::{Asked, Engine, Step, Use, body_of, client_over, is_read, number, operation_of, response};
 
 /// A store over this client, under this clock and with these random numbers.
 pub fn store(

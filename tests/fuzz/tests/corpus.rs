@@ -34,7 +34,9 @@ fn every_target_keeps_its_rules_on_every_kept_input() {
         inputs.push(Vec::new());
         bytes += inputs.iter().map(Vec::len).sum::<usize>();
         let is_broken = |input: &Vec<u8>| std::panic::catch_unwind(|| play(input)).is_err();
-        broken.extend(inputs.into_iter().filter(is_broken).map(|input| (name, String::from_utf8_lossy(&input).into_owned())));
+        broken.extend(
+            inputs.into_iter().filter(is_broken).map(|input| (name, String::from_utf8_lossy(&input).into_owned())),
+        );
     }
     assert!(broken.is_empty(), "{broken:#?}");
     let kept = fs::read_dir(&corpus).expect("a folder").map(|entry| entry.expect("an entry").file_name());

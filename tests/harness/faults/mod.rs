@@ -11,8 +11,8 @@ use fencepost::Store;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-pub use fencepost_test::{Applied, Freezing, Network, Rates, Touched, Wire};
 pub use breaking::leave_out;
+pub use fencepost_test::{Applied, Freezing, Network, Rates, Touched, Wire};
 pub use seam::{ONE_PAYLOAD, is_burn, network_that_breaks, take_lost_answers};
 
 /// A store over this client, under this clock, whose random numbers are those of the network.

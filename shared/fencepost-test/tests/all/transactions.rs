@@ -157,7 +157,8 @@ async fn fate(fault: Fault, token: Option<&str>, refused: bool) -> (BTreeSet<Str
 async fn each_fault_of_a_transaction_is_answered_and_applied_as_it_says() {
     const CONFLICT: &str = "TransactionConflict";
     let told = |answers: &[&str]| answers.iter().map(|answer| (*answer).to_owned()).collect::<BTreeSet<_>>();
-    let (both, first, second) = (format!("{CONFLICT} {CONFLICT}"), format!("{CONFLICT} None"), format!("None {CONFLICT}"));
+    let (both, first, second) =
+        (format!("{CONFLICT} {CONFLICT}"), format!("{CONFLICT} None"), format!("None {CONFLICT}"));
     let mixed = format!("{CONFLICT} ConditionalCheckFailed");
     for (fault, token, refused, answers, applied) in [
         (Fault::TransactionConflict, None, false, told(&[&both, &first, &second]), 0),

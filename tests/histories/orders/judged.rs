@@ -1,15 +1,13 @@
 //! What the clerks saw of the whole shop, for a judge that knows nothing but what a shop is: stocks, orders and restocks
 //! that change together or not at all.
 
-use super::checks::Ended;
+use super::Orders;
 use super::plan::{Plan, What};
 use super::scene::Sent;
 use crate::harness::functions::ORDERS;
 use judges::linearizable::{self, Object, Seen};
 use serde_json::Value;
 use tokio::time::Instant;
-
-mod tests;
 
 /// A shop, as its clients understand it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -165,7 +163,7 @@ impl Object for Shop {
 }
 
 /// What the judge says against this history.
-pub fn violation(ended: &Ended) -> Option<String> {
+pub fn violation(ended: &Orders) -> Option<String> {
     let plan = &ended.scene.plan;
     let shop = Shop {
         stocks: plan.stocks.clone(),
@@ -215,7 +213,7 @@ fn seen(plan: &Plan, sent: &Sent) -> Option<Seen<Op, Told>> {
 }
 
 /// The burns in rows of orders, each as its own client.
-fn burns(ended: &Ended) -> impl Iterator<Item = Seen<Op, Told>> {
+fn burns(ended: &Orders) -> impl Iterator<Item = Seen<Op, Told>> {
     let plan = &ended.scene.plan;
     (BURNS..).zip(&ended.burns).filter_map(|(client, burn)| {
         let order = (0..plan.orders.len()).find(|order| burn.left_in(ORDERS, &plan.order_id(*order)).is_some())?;

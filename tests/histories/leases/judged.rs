@@ -3,14 +3,12 @@
 //!
 //! One thing it does not know from the leaders: how often a call acquired or renewed the lease without being told (`untold`).
 
-use super::checks::Ended;
+use super::Leaders;
 use super::record::{Done, Told, What};
 use super::scene::name;
 use super::timeline::{Change, Timeline};
 use judges::linearizable::{self, Object, Seen};
 use tokio::time::Instant;
-
-mod tests;
 
 /// The lease, as far as its clients were told of it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -195,7 +193,7 @@ impl Object for Lease {
 }
 
 /// What the judge says against this history.
-pub fn violation(ended: &Ended) -> Option<String> {
+pub fn violation(ended: &Leaders) -> Option<String> {
     let done = ended.scene.done.lock().expect("no panic");
     let timeline = Timeline::of(&ended.scene, &ended.applied);
     let untold = done.iter().flat_map(|done| untold(&timeline, done));
@@ -267,4 +265,102 @@ fn under(done: &Done) -> Under {
 fn renewal(done: &Done) -> Op {
     let at = if let What::Renew { at } = done.what { at } else { None };
     Op::Renew { under: under(done), at }
+}
+
+/// Made-up stories of one lease: what the judge accepts, and what it does not.
+mod tests {
+    use super::{Acquirer, Lease, Op, Told, Under};
+    use judges::made_up::{self, assert_no_order, assert_order};
+
+    type Line = made_up::Line<Op, Told>;
+
+    /// Two leaders. Each acquires only once, if no number says otherwise.
+    const ONE: u64 = 1;
+    const TWO: u64 = 2;
+
+    fn by(leader: u64, acquire: u64) -> Acquirer {
+        Acquirer { holder: format!("leader-{leader}"), acquire }
+    }
+
+    fn under(leader: u64, token: u64) -> Under {
+        Under { holder: format!("leader-{leader}"), token }
+    }
+
+    fn lease(token: u64, renewals: u64, expires_at: u64) -> Told {
+        Told::Lease { token, renewals, expires_at }
+    }
+
+    fn held(leader: u64, until: u64) -> Told {
+        Told::Held { holder: format!("leader-{leader}"), until }
+    }
+
+    fn acquires(leader: u64, (began, ended): (u64, u64), told: Option<Told>) -> Line {
+        (leader, began, ended, Op::Acquire { by: by(leader, leader) }, told)
+    }
+
+    fn renews(leader: u64, (began, ended): (u64, u64), token: u64, told: Option<Told>) -> Line {
+        (leader, began, ended, Op::Renew { under: under(leader, token), at: None }, told)
+    }
+
+    fn requires(leader: u64, (began, ended): (u64, u64), token: u64) -> Line {
+        (leader, began, ended, Op::Require { under: under(leader, token) }, Some(Told::Done))
+    }
+
+    #[test]
+    fn nobody_is_told_that_another_holds_it_who_acquired_it_itself() {
+        let without_an_answer = acquires(TWO, (0, 10), None);
+        let again = |acquire| (TWO, 20, 30, Op::Acquire { by: by(TWO, acquire) }, Some(held(TWO, 100)));
+        assert_no_order(Lease::default(), vec![without_an_answer.clone(), again(TWO)]);
+        assert_order(Lease::default(), vec![without_an_answer, again(3)]);
+    }
+
+    #[test]
+    fn tokens_do_not_fall_and_are_nobody_elses_after_an_acquire_without_an_answer() {
+        for token in [20, 50] {
+            assert_no_order(
+                Lease::default(),
+                vec![
+                    acquires(ONE, (0, 10), None),
+                    (ONE, 20, 30, Op::Acquire { by: by(ONE, 3) }, Some(lease(50, 0, 100))),
+                    requires(ONE, (40, 50), 50),
+                    acquires(TWO, (200, 210), Some(lease(token, 0, 300))),
+                ],
+            );
+        }
+    }
+
+    #[test]
+    fn nobody_writes_under_a_token_that_was_replaced() {
+        let begun = |leader, began, ended, token| {
+            (leader + 10, began, ended, Op::Work { by: by(leader, leader), token }, Some(Told::Done))
+        };
+        let lines = |second, third| {
+            let work = [begun(ONE, 10, 100, 6), begun(TWO, 20, 110, 7)];
+            [&[acquires(3, (0, 5), None)], &work[..], &[second, third]].concat()
+        };
+        assert_no_order(Lease::default(), lines(requires(TWO, (40, 50), 7), requires(ONE, (60, 70), 6)));
+        assert_order(Lease::default(), lines(requires(ONE, (40, 50), 6), requires(TWO, (60, 70), 7)));
+    }
+
+    #[test]
+    fn without_a_renewal_it_ends_when_it_was_told_to_end() {
+        let looks = |began, until| acquires(TWO, (began, began + 10), Some(held(ONE, until)));
+        let unknown = || acquires(ONE, (0, 10), None);
+        assert_order(Lease::default(), vec![unknown(), looks(20, 100), looks(40, 100)]);
+        assert_no_order(Lease::default(), vec![unknown(), looks(20, 100), looks(40, 200)]);
+    }
+
+    #[test]
+    fn each_renewal_has_a_number_of_its_own() {
+        let lines = |second| {
+            vec![
+                acquires(ONE, (0, 10), Some(lease(5, 0, 100))),
+                renews(ONE, (20, 30), 5, Some(lease(5, 1, 120))),
+                renews(ONE, (40, 50), 5, Some(lease(5, second, 140))),
+            ]
+        };
+        assert_order(Lease::default(), lines(2));
+        assert_no_order(Lease::default(), lines(1));
+        assert_no_order(Lease::default(), lines(3));
+    }
 }

@@ -1,6 +1,9 @@
 //! The item that Fencepost and another program write together, and what is read from its stored rows.
 
-use fencepost::{Names, Record, Settings, Version};
+use crate::harness::states::number;
+use crate::histories::item::Stored;
+use fencepost::{ItemVersion, Names, Record, Settings};
+use judges::register;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -53,57 +56,70 @@ impl Record for Note {
 
 /// What a stored row holds, whoever wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Stored {
+pub struct Counts {
     pub operations: Vec<u64>,
     pub count: i64,
 }
 
-impl Stored {
-    /// `None` if there is no row, or only a tombstone.
-    pub fn of(row: &Value) -> Option<Self> {
+impl register::Value for Counts {
+    type Amount = i64;
+
+    fn plus(&self, amount: &i64) -> Option<Self> {
+        Some(Counts { count: self.count + amount, ..self.clone() })
+    }
+}
+
+impl Stored for Counts {
+    /// What was refused is decided again, and where the values have come back, a second copy is applied beside that.
+    const COPIES_COUNT: bool = false;
+
+    fn of(row: &Value) -> Option<Self> {
         if !row.is_object() || row["_buried"]["N"].as_str().is_some_and(|at| row["version"]["N"] == at) {
             return None;
         }
         let operations = row["operations"]["L"].as_array().into_iter().flatten();
         let operations = operations.map(|number| number["N"].as_str().expect("a number").parse().expect("small"));
         let count = row["count"]["N"].as_str().map_or(0, |count| count.parse().expect("small"));
-        Some(Stored { operations: operations.collect(), count })
+        Some(Counts { operations: operations.collect(), count })
     }
 
-    pub fn new(number: u64) -> Self {
-        Stored { operations: vec![number], count: 0 }
+    /// The other program gives rows no incarnation.
+    fn is_at(row: &Value, at: ItemVersion) -> bool {
+        version_of(row) == at.version.get()
     }
 
-    pub fn changed(&self, number: u64) -> Self {
+    /// Versions of the other program may fall.
+    fn judged(_: ItemVersion) -> Option<register::Version> {
+        None
+    }
+
+    fn first(number: u64) -> Self {
+        Counts { operations: vec![number], count: 0 }
+    }
+
+    fn changed(&self, number: u64) -> Self {
         let operations = self.operations.iter().copied().chain([number]).collect();
-        Stored { operations, count: self.count + 1 }
+        Counts { operations, count: self.count + 1 }
     }
 
-    /// The value that a change made this one of.
-    pub fn before(&self) -> Self {
-        let others = self.operations.split_last().map(|(_, others)| others.to_vec());
-        Stored { operations: others.unwrap_or_default(), count: self.count - 1 }
-    }
-
-    pub fn added(&self) -> Self {
-        Stored { count: self.count + 1, ..self.clone() }
+    fn amount(_: u64) -> i64 {
+        1
     }
 }
 
-impl<const OTHERS: u8> From<Stored> for Tally<OTHERS> {
-    fn from(Stored { operations, count }: Stored) -> Self {
+impl<const OTHERS: u8> From<Counts> for Tally<OTHERS> {
+    fn from(Counts { operations, count }: Counts) -> Self {
         Tally { operations, count }
     }
 }
 
-impl<const OTHERS: u8> From<&Tally<OTHERS>> for Stored {
-    fn from(Tally { operations, count }: &Tally<OTHERS>) -> Self {
-        Stored { operations: operations.clone(), count: *count }
+impl<const OTHERS: u8> From<Tally<OTHERS>> for Counts {
+    fn from(Tally { operations, count }: Tally<OTHERS>) -> Self {
+        Counts { operations, count }
     }
 }
 
 /// The version of a stored row: 0 if it has none.
-pub fn version_of(row: &Value) -> Version {
-    let version = row["version"]["N"].as_str().map_or(0, |version| version.parse().expect("a version"));
-    Version::new(version).expect("small")
+pub fn version_of(row: &Value) -> u64 {
+    number(row, "version").unwrap_or_default()
 }

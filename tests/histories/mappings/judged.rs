@@ -1,14 +1,14 @@
 //! What the clients saw of one address, for a judge that knows only what the newest instance is.
 
-use super::checks::Ended;
+use super::Mappings;
 use super::plan::{Buried, Change, Stand, Who};
-use super::scene::{Sent, TTL, Told, What};
+use super::scene::{Sent, Told, What};
 use crate::harness::faults::Applied;
 use crate::harness::functions::MAPPINGS;
+use crate::histories::scene::TTL;
 use judges::linearizable::{self, Object, Seen};
+use judges::made_up::assert_no_order;
 use tokio::time::Instant;
-
-mod tests;
 
 /// The number of the first message of the queue that counts as a client.
 const QUEUE: u64 = 1 << 32;
@@ -85,7 +85,7 @@ impl Object for Address {
 }
 
 /// What the judge says against this history.
-pub fn violations(ended: &Ended) -> Vec<String> {
+pub fn violations(ended: &Mappings) -> Vec<String> {
     let addresses = ended.scene.plan.addresses.iter().zip(&ended.scene.plan.buried).enumerate();
     let judged = addresses.filter_map(|(address, (of, buried))| {
         let mut seen = seen(address, &ended.sent);
@@ -122,4 +122,14 @@ fn purges(address: &str, applied: &[Applied]) -> impl Iterator<Item = Seen<Op, T
         let time = applied.time.into_std();
         Seen { client: QUEUE - 1, began: time, ended: time, op: Op::Purge, told: Some(Told::AlreadyGone) }
     })
+}
+
+#[test]
+fn nothing_is_refused_for_a_newer_one_that_nobody_has_asked_for() {
+    let who = || Who::one(100, "i-a");
+    let asks = |began, change, told| (1, began, began + 10, Op::Asked(What::Change(change)), Some(told));
+    let registers = |told| asks(0, Change::Register(who()), told);
+    assert_no_order(Address::default(), vec![registers(Told::Superseded(None))]);
+    let deletes = asks(20, Change::Delete(who()), Told::Superseded(None));
+    assert_no_order(Address::default(), vec![registers(Told::New), deletes]);
 }
