@@ -11,4 +11,4 @@ mod mappings;
 mod mixed;
 mod orders;
 mod scene;
-mod total;
+pub mod total;

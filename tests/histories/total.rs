@@ -14,6 +14,11 @@ impl Total {
         Total(counts.iter().copied().collect())
     }
 
+    /// Counts so many more of this.
+    pub fn count(&mut self, name: &'static str, more: usize) {
+        *self.0.entry(name).or_default() += more;
+    }
+
     /// Asserts that unknown is what its name says: some of it has landed, and some has not.
     pub fn assert_unknown_is_worth_its_name(&self) {
         let landed = self["unknownThatLanded"];
@@ -37,7 +42,7 @@ impl Index<&str> for Total {
 impl AddAssign for Total {
     fn add_assign(&mut self, more: Total) {
         for (name, count) in more.0 {
-            *self.0.entry(name).or_default() += count;
+            self.count(name, count);
         }
     }
 }

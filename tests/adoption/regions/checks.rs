@@ -1,8 +1,7 @@
 //! What must hold at the end of a history, by the states that the engine went through.
 
 use super::network::Network;
-use super::told::{ITEMS, Told};
-use super::worker::{Change, LEASES, Notes};
+use super::worker::{Change, ITEMS, LEASES, Notes, Told};
 use crate::adoption::world::{KEY, TABLE};
 use crate::harness::engine::Engine;
 use crate::harness::states::number;

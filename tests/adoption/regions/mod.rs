@@ -4,7 +4,6 @@ mod checks;
 mod history;
 mod judged;
 mod network;
-mod told;
 mod worker;
 
 use self::network::{Network, Rates};

@@ -2,18 +2,36 @@
 
 use super::judged::{self, Balance};
 use super::network::Network;
-use super::told::{ITEMS, Told};
 use crate::adoption::world::{Account, Regional, TABLE, account, deposit};
 use fencepost::lease::{LeaseHeld, LeaseTerms};
-use fencepost::{Add, Call, Deadline, Error, Exists, Failure, FencingToken, Store, Table, UpdateError};
+use fencepost::{
+    Add, Call, Deadline, Error, Exists, Failure, FencingToken, ItemVersion, Store, Table, UpdateError, Versioned,
+};
 use judges::register::{Op, SeenOf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 pub const LEASES: &str = "Leases";
+/// The item of all, the one that comes and goes, and the one that a lease protects.
+pub const ITEMS: [&str; 3] = ["free", "turns", "fenced"];
 /// How much each client does.
 const EACH: u64 = 6;
+
+/// What a call was told.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Told {
+    /// Applied, and this is the state that it left, as far as that was told.
+    Applied(Option<ItemVersion>),
+    /// Not applied, or only read. This was there at some moment of the call; nothing if `None`.
+    Saw(Option<Versioned<Account<Regional>>>),
+    /// Not applied, and nothing is claimed about the item.
+    NotApplied,
+    /// The same, because the lease is another's.
+    Fenced,
+    /// Nobody knows.
+    Unknown,
+}
 
 /// One change. What it adds to a balance shows there whether it was applied, and how often.
 #[derive(Clone, Debug)]
@@ -36,7 +54,7 @@ pub struct Notes {
     /// Those of the leases that were acquired.
     pub tokens: Vec<u64>,
     /// Renewals and releases whose answer says so.
-    pub unknown_leases: u64,
+    pub unknown_leases: usize,
 }
 
 /// What a change adds: a one in a digit of its own, of four values, so that a change that is applied twice leaves a two.
@@ -183,7 +201,7 @@ impl Worker {
         let released = leases.in_call(&self.call()).release(lease).await;
         for result in [renewed, released] {
             let is_unknown = matches!(&result, Err(Error::Failed(Failure::OutcomeUnknown { .. })));
-            self.notes().unknown_leases += u64::from(is_unknown);
+            self.notes().unknown_leases += usize::from(is_unknown);
         }
     }
 
