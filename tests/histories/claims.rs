@@ -1,4 +1,4 @@
-//! What every kind of histories demands of what a client was told of a change, whatever the change is.
+//! The checker of all kinds of histories: an answer about a change, against the effects of the change.
 
 use crate::harness::faults::Applied;
 use tokio::time::Instant;
@@ -8,7 +8,7 @@ pub const NEVER_APPLIED: &str = "told applied, but it was not";
 pub const OUTSIDE: &str = "applied outside its call, and told so";
 pub const DENIED: &str = "told not applied, but it was";
 
-/// What an answer claims.
+/// The claim of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Claim {
     /// This call has applied the change.
@@ -19,7 +19,7 @@ pub enum Claim {
     Nothing,
 }
 
-/// What is wrong with a claim about a change that had these effects. A change has one effect at most.
+/// The mistake in a claim about a change that had these effects. A change has one effect at most.
 ///
 /// Where a second copy `may_land`, there is one honest exception: the change was refused, nothing else of it was pending, and
 /// the network delivers the copy when the change fits.

@@ -4,10 +4,10 @@
 //! A history follows from its seed alone. `FENCEPOST_HISTORIES=10000` says how many are played (a plain `cargo test` runs a
 //! sample), `FENCEPOST_SEED=7` replays one.
 
-use super::total::Total;
 use crate::harness::engine::{Asked, Engine, embedded_with_indexed_tables, with_indexed_tables};
 use crate::harness::faults::take_lost_answers;
 use crate::harness::seeds::{self, Broke};
+use crate::harness::total::Total;
 use judges::linearizable;
 use std::ops::Range;
 

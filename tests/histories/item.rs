@@ -1,7 +1,8 @@
-//! What histories of one item share: the calls, what they are told, the states that the row goes through, and what must hold.
+//! Histories of one item: its calls and their answers, the states of its row, and the promises about them.
 
 use super::claims::{Claim, contradiction};
 use crate::harness::faults::{Applied, is_burn};
+use crate::harness::total::Total;
 use fencepost::{
     Call, Error, Exists, Failure, Incarnation, ItemVersion, Record, Table, UpdateError, VersionError, Versioned,
 };
@@ -31,7 +32,7 @@ pub trait Stored: register::Value {
     fn amount(number: u64) -> Self::Amount;
 }
 
-/// What an operation was told.
+/// The answer to an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told<V> {
     /// Applied, and this is the version that it made; and the value that was told with its version, if one was. That of an
@@ -51,10 +52,10 @@ pub enum Told<V> {
     Unknown,
 }
 
-/// What an operation asks for at last.
+/// The demands of an operation.
 #[derive(Clone, Debug)]
 pub struct Asked<V> {
-    /// What each of its decisions made of what.
+    /// Each of its decisions: the value that it saw, and the value that it made.
     pub decided: Vec<(V, V)>,
     /// The version that it demands, if it demands one.
     pub at: Option<ItemVersion>,
@@ -112,12 +113,11 @@ impl<L: Record + From<V> + Into<V> + Clone, V: Stored> Calling<'_, L, V> {
                 },
             };
             asked.lock().expect("no panic").at = Some(known);
-            let done = match what {
-                "update at version" => table.update_at_version(key, known, change).await.map(wrote),
-                _ => {
-                    let deleted = table.delete_at_version(key, known).await;
-                    deleted.map(|version| Told::Applied(ItemVersion { version, ..known }, None))
-                }
+            let done = if what == "update at version" {
+                table.update_at_version(key, known, change).await.map(wrote)
+            } else {
+                let deleted = table.delete_at_version(key, known).await;
+                deleted.map(|version| Told::Applied(ItemVersion { version, ..known }, None))
             };
             return done.unwrap_or_else(|error| match error {
                 VersionError::NotFound => Told::SawNothing,
@@ -195,13 +195,26 @@ impl<'a, V: Stored> Timeline<'a, V> {
         Timeline(states.collect())
     }
 
-    /// What an operation applied, without its burns.
+    /// The effects of an operation, without its burns.
     pub fn effects_of(&self, op: u64) -> impl Iterator<Item = &State<'a, V>> {
         self.0.iter().filter(move |state| state.applied.op == op && state.is_effect())
     }
 
     pub fn has_landed(&self, operation: &Operation<V>) -> bool {
         self.effects_of(operation.number).next().is_some()
+    }
+
+    /// How the operations of clients were answered, and how many of them landed all the same.
+    pub fn answers(&self, done: &[Operation<V>]) -> Total {
+        let count = |such: &dyn Fn(&Operation<V>) -> bool| done.iter().filter(|operation| such(operation)).count();
+        let is_denied = |operation: &Operation<V>| !operation.is_told_applied() && !operation.is_unknown();
+        Total::of(&[
+            ("toldApplied", count(&Operation::is_told_applied)),
+            ("toldNotApplied", count(&is_denied)),
+            ("refusalsMadeUntrue", count(&|operation| is_denied(operation) && self.has_landed(operation))),
+            ("unknown", count(&Operation::is_unknown)),
+            ("unknownThatLanded", count(&|operation| operation.is_unknown() && self.has_landed(operation))),
+        ])
     }
 
     /// Whether the row had this value at this version.
@@ -220,7 +233,7 @@ impl<'a, V: Stored> Timeline<'a, V> {
         })
     }
 
-    /// What an operation was told, against what was applied.
+    /// The mistake in the answer to an operation, if there is one.
     pub fn contradicts(&self, operation: &Operation<V>) -> Option<String> {
         let counts = |state: &&State<'_, V>| V::COPIES_COUNT || !state.applied.is_copy_of_refused;
         let mine: Vec<_> = self.effects_of(operation.number).filter(counts).collect();
@@ -271,7 +284,7 @@ impl<V: Stored> Operation<V> {
         self.told == Told::Unknown
     }
 
-    /// What it makes of a value.
+    /// The value that it makes of this one.
     pub fn makes(&self, before: Option<&V>) -> Option<V> {
         match self.what {
             "create" => Some(V::first(self.number)),
@@ -304,7 +317,7 @@ impl<V: Stored> Operation<V> {
         Some(Seen { client: self.client, began, ended, op: self.op()?, told: None })
     }
 
-    /// What it asked for. `None` if it decided nothing, so that it cannot have sent a write.
+    /// The operation for the judge. `None` if it decided nothing, so that it cannot have sent a write.
     fn op(&self) -> Option<Op<V>> {
         Some(match self.what {
             "get" => Op::Read,
@@ -322,7 +335,7 @@ impl<V: Stored> Operation<V> {
     }
 }
 
-/// What happened without a call, for the judge: at this moment, as a client of its own.
+/// A change without a call, for the judge: at its moment, by a client of its own.
 pub fn happened<V: Stored>(applied: &Applied, client: u64, op: Op<V>) -> SeenOf<V> {
     let time = applied.time.into_std();
     Seen { client, began: time, ended: time, op, told: Some(register::Told::Done(None)) }

@@ -11,4 +11,3 @@ mod mappings;
 mod mixed;
 mod orders;
 mod scene;
-pub mod total;

@@ -1,4 +1,4 @@
-//! What all kinds of histories are played with: a network in a storm, clients with clocks of their own, and TTL.
+//! The scene of all kinds of histories: a network in a storm, clients with clocks of their own, and TTL.
 
 use crate::harness::engine::{Engine, Step};
 use crate::harness::faults::{Applied, Broken, Network, Rates, Touched, Wire, network_that_breaks, store_on};
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 pub const EPOCH: Duration = Duration::from_hours(500_000);
 /// Who removes rows that have ended.
 pub const TTL: u64 = 0;
-/// Until the last copy that was held has arrived.
+/// After so long, the last copy that was held has arrived.
 pub const ALL_HAS_ARRIVED: Duration = Duration::from_secs(700);
 
 /// How often each thing happens at most, in most kinds of histories.
@@ -65,7 +65,7 @@ pub fn rates(rng: &mut fastrand::Rng, storms: RangeInclusive<u32>, most: Rates) 
     }
 }
 
-/// What the clients of one history share: `X` is what only its kind has, and `D` what a client notes of an operation.
+/// The clients of one history share this. `X` belongs to the kind of the history, and `D` is a client's note of an operation.
 pub struct Scene<X, D> {
     own: X,
     /// No other history has it.
@@ -103,7 +103,7 @@ impl<X, D> Scene<X, D> {
         self.done.lock().expect("no panic while noting").push(done);
     }
 
-    /// What was noted so far.
+    /// The notes so far.
     pub fn take_done(&self) -> Vec<D> {
         std::mem::take(&mut *self.done.lock().expect("no panic while noting"))
     }

@@ -9,7 +9,7 @@ use super::{checks, judged};
 use crate::adoption::world::{KEY, TABLE};
 use crate::harness::engine::Engine;
 use crate::harness::seeds::{self, Broke};
-use crate::histories::total::Total;
+use crate::harness::total::Total;
 use judges::linearizable;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};

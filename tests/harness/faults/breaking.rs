@@ -1,6 +1,6 @@
 //! What requests and answers look like when a rule is broken on purpose.
 
-use super::Broken;
+use super::broken::Broken;
 use fencepost_test::{Engine, Network, Step, action_of};
 use serde_json::{Map, Value, json};
 

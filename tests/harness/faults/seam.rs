@@ -1,6 +1,7 @@
 //! The rules that a test can break on purpose, as a seam before the engine.
 
-use super::{Broken, breaking};
+use super::breaking;
+use super::broken::Broken;
 use fencepost_test::{
     Answer, Applied, Engine, Fault, Network, Outcome, Rates, Request, Seam, Sent, Step, Touched, error, is_read,
 };

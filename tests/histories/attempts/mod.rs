@@ -6,9 +6,9 @@
 use super::claims::{Claim, contradiction};
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, Scene, rates};
-use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
+use crate::harness::total::Total;
 use client::{Answer, COUNT, Client, KEY, NOTES, Operation, SHELVES, Told, note_id, shelf_id};
 use serde_json::Value;
 use tokio::time::sleep;

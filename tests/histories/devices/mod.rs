@@ -8,9 +8,9 @@ use super::claims;
 use super::history::History;
 use super::item::{Operation, State, Timeline, Told, happened};
 use super::scene::{ALL_HAS_ARRIVED, STORM, Scene, TTL, rates};
-use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Applied, Broken, Rates, is_burn, network_that_breaks};
+use crate::harness::total::Total;
 use fencepost::{ItemVersion, Record};
 use judges::register::{self, Op};
 use ledger::{Ledger, NOTED, NOTES, Note, REMEMBERED, TABLE, state_of};
@@ -109,13 +109,13 @@ impl History for Devices {
         let timeline = self.timeline();
         let count = |such: &dyn Fn(&Operation<_>) -> bool| self.done.iter().filter(|one| such(one)).count();
         let landed = |operation: &Operation<_>| timeline.has_landed(operation);
-        let denied = |operation: &Operation<_>| !operation.is_told_applied() && !operation.is_unknown();
         let states = |such: fn(bool, bool) -> bool| {
             timeline.0.iter().filter(|state| such(state.is_effect(), state.applied.op == TTL)).count()
         };
         let is_burned_note = |applied: &&Applied| applied.rows[0].step.table == NOTES && is_burn(applied);
         let passed = self.done.iter().filter(|one| one.what == "add").map(|one| one.conflicts).sum::<u32>();
-        Total::of(&[
+        let mut total = timeline.answers(&self.done);
+        total += Total::of(&[
             ("commits", self.applied.len()),
             ("adds", count(&|one| one.what == "add" && landed(one))),
             ("addsInTransactions", count(&|one| one.adds() && one.what != "add" && landed(one))),
@@ -125,12 +125,8 @@ impl History for Devices {
             ("purges", states(|_, by_ttl| by_ttl)),
             ("windowsPassed", usize::try_from(passed).expect("few")),
             ("refused", count(&|one| matches!(one.told, Told::OutOfRange(..)))),
-            ("refusalsMadeUntrue", count(&|one| landed(one) && denied(one))),
-            ("toldApplied", count(&Operation::is_told_applied)),
-            ("toldNotApplied", count(&denied)),
-            ("unknown", count(&Operation::is_unknown)),
-            ("unknownThatLanded", count(&|one| one.is_unknown() && landed(one))),
-        ])
+        ]);
+        total
     }
 
     fn assert_enough_happened(total: &Total) {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// What these histories have beside others.
+/// The part of the scene that only these histories have.
 pub struct Own {
     /// Whether the writers rest for hours now and then, so that TTL removes tombstones.
     pub hours: bool,

@@ -1,15 +1,16 @@
 //! Every invariant of a history, from what the engine applied, what the leaders were told and believed, and what is stored.
 
-use super::Leaders;
 use super::record::{Belief, Done, Told, What};
 use super::scene::{REPORTS, Scene};
 use super::timeline::{Change, Protected, State, Timeline};
 use crate::harness::engine::Engine;
+use crate::harness::faults::Applied;
 use crate::harness::states::number;
 use crate::histories::claims::{APPLIED_TWICE, DENIED, NEVER_APPLIED};
 use fencepost::lease::Leases;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 pub const FELL: &str = "the tokens of what was written fell";
 pub const NOT_HELD: &str = "written though the lease was not held under its token";
@@ -17,6 +18,16 @@ pub const NOT_RISEN: &str = "an acquire has no higher token than all before";
 pub const TWO_BELIEVED: &str = "two held the lease at one moment though their clocks agree";
 pub const RELEASED_RENEWED: &str = "a lease that was released was renewed";
 pub const RENEWED_TWICE: &str = "one renewal was applied twice";
+
+/// A history at whose end the last holder has written.
+pub struct Leaders {
+    pub scene: Arc<Scene>,
+    pub applied: Vec<Applied>,
+    /// The operations that had an effect before all was calm.
+    pub landed: BTreeSet<u64>,
+    /// What went wrong when all was calm.
+    pub wrong: Vec<String>,
+}
 
 /// What does not hold; each in a sentence.
 pub fn violations(engine: &Engine, ended: &Leaders) -> Vec<String> {

@@ -3,7 +3,7 @@
 //!
 //! One thing it does not know from the leaders: how often a call acquired or renewed the lease without being told (`untold`).
 
-use super::Leaders;
+use super::checks::Leaders;
 use super::record::{Done, Told, What};
 use super::scene::name;
 use super::timeline::{Change, Timeline};
@@ -298,10 +298,6 @@ mod tests {
         (leader, began, ended, Op::Acquire { by: by(leader, leader) }, told)
     }
 
-    fn renews(leader: u64, (began, ended): (u64, u64), token: u64, told: Option<Told>) -> Line {
-        (leader, began, ended, Op::Renew { under: under(leader, token), at: None }, told)
-    }
-
     fn requires(leader: u64, (began, ended): (u64, u64), token: u64) -> Line {
         (leader, began, ended, Op::Require { under: under(leader, token) }, Some(Told::Done))
     }
@@ -330,37 +326,10 @@ mod tests {
     }
 
     #[test]
-    fn nobody_writes_under_a_token_that_was_replaced() {
-        let begun = |leader, began, ended, token| {
-            (leader + 10, began, ended, Op::Work { by: by(leader, leader), token }, Some(Told::Done))
-        };
-        let lines = |second, third| {
-            let work = [begun(ONE, 10, 100, 6), begun(TWO, 20, 110, 7)];
-            [&[acquires(3, (0, 5), None)], &work[..], &[second, third]].concat()
-        };
-        assert_no_order(Lease::default(), lines(requires(TWO, (40, 50), 7), requires(ONE, (60, 70), 6)));
-        assert_order(Lease::default(), lines(requires(ONE, (40, 50), 6), requires(TWO, (60, 70), 7)));
-    }
-
-    #[test]
     fn without_a_renewal_it_ends_when_it_was_told_to_end() {
         let looks = |began, until| acquires(TWO, (began, began + 10), Some(held(ONE, until)));
         let unknown = || acquires(ONE, (0, 10), None);
         assert_order(Lease::default(), vec![unknown(), looks(20, 100), looks(40, 100)]);
         assert_no_order(Lease::default(), vec![unknown(), looks(20, 100), looks(40, 200)]);
-    }
-
-    #[test]
-    fn each_renewal_has_a_number_of_its_own() {
-        let lines = |second| {
-            vec![
-                acquires(ONE, (0, 10), Some(lease(5, 0, 100))),
-                renews(ONE, (20, 30), 5, Some(lease(5, 1, 120))),
-                renews(ONE, (40, 50), 5, Some(lease(5, second, 140))),
-            ]
-        };
-        assert_order(Lease::default(), lines(2));
-        assert_no_order(Lease::default(), lines(1));
-        assert_no_order(Lease::default(), lines(3));
     }
 }

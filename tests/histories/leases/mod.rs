@@ -6,11 +6,11 @@
 
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, STORM, TTL, calm, rates};
-use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
-use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
+use crate::harness::faults::{Broken, Rates, network_that_breaks};
 use crate::harness::functions::LEASES;
-use checks::both_believed;
+use crate::harness::total::Total;
+use checks::{Leaders, both_believed};
 use fencepost::lease::Leases;
 use leader::Leader;
 use record::{Done, Told, What};
@@ -32,16 +32,6 @@ mod timeline;
 
 /// For how long `DynamoDB` remembers the token of a transaction.
 const TOKEN_LIFE: Duration = Duration::from_mins(10);
-
-/// A history at whose end the last holder has written.
-struct Leaders {
-    scene: Arc<Scene>,
-    applied: Vec<Applied>,
-    /// The operations that had an effect before all was calm.
-    landed: BTreeSet<u64>,
-    /// What went wrong when all was calm.
-    wrong: Vec<String>,
-}
 
 impl History for Leaders {
     const TABLES: &'static [(&'static str, &'static str)] = TABLES;

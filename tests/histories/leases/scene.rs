@@ -25,7 +25,7 @@ pub enum Rule {
     NoSkew,
 }
 
-/// What these histories have beside others.
+/// The part of the scene that only these histories have.
 pub struct Own {
     pub rule: Rule,
     /// How far the clock of each leader is ahead.

@@ -5,10 +5,10 @@
 
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, STORM, Scene, rates};
-use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
 use crate::harness::states::version;
+use crate::harness::total::Total;
 use client::{Client, KEY, LISTS, Operation, Rule, TABLE, Touched, id};
 use fencepost::ItemVersion;
 use judges::cycles::{self, List, Told, Transaction};

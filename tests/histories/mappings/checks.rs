@@ -1,8 +1,7 @@
 //! Every claim about a history, from what was asked and answered and from what the engine applied.
 
-use super::Mappings;
 use super::plan::{Buried, Change, Stand};
-use super::scene::{Sent, Told, What};
+use super::scene::{Scene, Sent, Told, What};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::functions::MAPPINGS;
@@ -10,6 +9,7 @@ use crate::histories::claims::{DENIED, NEVER_APPLIED};
 use crate::histories::scene::{EPOCH, TTL};
 use fencepost::lww::LwwTable;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -17,6 +17,15 @@ pub const OLDER_REPLACED: &str = "an older instance has replaced a newer one";
 pub const REVIVED: &str = "a register has brought back what was deleted";
 pub const APPLIED_LATER: &str = "told that it was superseded, and applied later";
 const ANOTHER_END: &str = "the end does not follow from what was asked";
+
+/// A history that is over: all copies have arrived.
+pub struct Mappings {
+    pub scene: Arc<Scene>,
+    pub sent: Vec<Sent>,
+    pub applied: Vec<Applied>,
+    /// What a last look at each address has shown.
+    pub last: Vec<Told>,
+}
 
 /// One write to an address.
 struct Step<'a> {

@@ -1,6 +1,6 @@
 //! What the clients saw of one address, for a judge that knows only what the newest instance is.
 
-use super::Mappings;
+use super::checks::Mappings;
 use super::plan::{Buried, Change, Stand, Who};
 use super::scene::{Sent, Told, What};
 use crate::harness::faults::Applied;

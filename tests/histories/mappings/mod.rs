@@ -6,11 +6,12 @@
 
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, EPOCH, STORM, TTL, calm, rates};
-use super::total::Total;
 use crate::harness::engine::{Asked, Engine, store};
-use crate::harness::faults::{Applied, Broken, Network, Rates, network_that_breaks};
+use crate::harness::faults::{Broken, Network, Rates, network_that_breaks};
 use crate::harness::functions::{self, Functions, MAPPINGS};
+use crate::harness::total::Total;
 use ::functions::mapping::Mapping;
+use checks::Mappings;
 use client::Asker;
 use fencepost::lww::{LwwTable, OrderKey};
 use plan::{Change, Name, Plan};
@@ -28,14 +29,6 @@ mod judged;
 mod orders;
 mod plan;
 mod scene;
-
-struct Mappings {
-    scene: Arc<Scene>,
-    sent: Vec<Sent>,
-    applied: Vec<Applied>,
-    /// What a last look at each address has shown.
-    last: Vec<Told>,
-}
 
 impl History for Mappings {
     const TABLES: &'static [(&'static str, &'static str)] = functions::Mappings::TABLES;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use tokio::time::Instant;
 
-/// What these histories have beside others.
+/// The part of the scene that only these histories have.
 pub struct Own {
     pub plan: Plan,
     /// The deletes that wait in the queue, by their place in the plan.

@@ -7,9 +7,9 @@ use super::claims;
 use super::history::History;
 use super::item::{Operation, State, Stored, Timeline, Told, happened};
 use super::scene::{ALL_HAS_ARRIVED, STORM, rates};
-use super::total::Total;
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
+use crate::harness::total::Total;
 use judges::register::{self, Op};
 use neighbour::Style;
 use serde_json::Value;
@@ -109,24 +109,19 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         let timeline = self.timeline();
         let states = |such: &dyn Fn(&State<'_, Counts>) -> bool| timeline.0.iter().filter(|one| such(one)).count();
         let count = |such: &dyn Fn(&Operation<_>) -> bool| self.done.iter().filter(|one| such(one)).count();
-        let landed = |operation: &Operation<_>| timeline.has_landed(operation);
-        let denied = |operation: &Operation<_>| !operation.is_told_applied() && !operation.is_unknown();
         let has_incarnation = |state: &State<'_, _>| state.row.get("_incarnation").is_some();
         let is_adoption = |pair: &&[State<'_, Counts>]| {
             pair[0].after.is_some() && !has_incarnation(&pair[0]) && has_incarnation(&pair[1])
         };
-        Total::of(&[
+        let mut total = timeline.answers(&self.done);
+        total += Total::of(&[
             ("ours", states(&|state| state.applied.op < FOREIGN && state.is_effect())),
             ("foreign", states(&|state| state.applied.op >= FOREIGN)),
             ("adoptions", timeline.0.windows(2).filter(is_adoption).count()),
             ("inTransactions", count(&|operation| operation.told == Told::Landed)),
             ("burns", states(&|state| state.applied.op < FOREIGN && !state.is_effect())),
-            ("toldApplied", count(&Operation::is_told_applied)),
-            ("toldNotApplied", count(&denied)),
-            ("refusalsMadeUntrue", count(&|one| landed(one) && denied(one))),
-            ("unknown", count(&Operation::is_unknown)),
-            ("unknownThatLanded", count(&|one| one.is_unknown() && landed(one))),
-        ])
+        ]);
+        total
     }
 
     fn assert_enough_happened(total: &Total) {

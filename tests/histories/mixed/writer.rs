@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 /// By how many milliseconds a clock is ahead at most beside writers that demand nothing.
 const FOUR_MINUTES: i64 = 239_000;
 
-/// What these histories have beside others.
+/// The part of the scene that only these histories have.
 pub struct Own {
     /// Whether the writers rest for hours now and then, so that tombstones are swept.
     pub hours: bool,

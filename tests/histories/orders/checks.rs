@@ -1,14 +1,14 @@
 //! Every invariant of a history, from what the engine applied, what the clerks were told and what is stored.
 
-use super::Orders;
 use super::plan::{Plan, What};
-use super::scene::Sent;
+use super::scene::{Scene, Sent};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use crate::histories::claims::{Claim, contradiction};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -20,6 +20,19 @@ pub const TWO_ORDERS: &str = "one key has more than one order";
 
 /// For how long a key is remembered at least. That of an order is remembered for ever.
 const DAY: Duration = Duration::from_hours(24);
+
+/// A history that is over: all copies have arrived.
+pub struct Orders {
+    pub scene: Arc<Scene>,
+    pub sent: Vec<Sent>,
+    pub applied: Vec<Applied>,
+    /// The writes that were marked as never to be applied. Each raised the version of its row.
+    pub burns: Vec<Applied>,
+    /// The requests that had an effect before anything was repeated.
+    pub landed: BTreeSet<u64>,
+    /// What was unknown, and what its repeat was answered.
+    pub repeats: Vec<(Sent, Sent)>,
+}
 
 impl Orders {
     pub fn applied_by(&self, sent: &Sent) -> usize {

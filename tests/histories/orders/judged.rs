@@ -1,7 +1,7 @@
 //! What the clerks saw of the whole shop, for a judge that knows nothing but what a shop is: stocks, orders and restocks
 //! that change together or not at all.
 
-use super::Orders;
+use super::checks::Orders;
 use super::plan::{Plan, What};
 use super::scene::Sent;
 use crate::harness::functions::ORDERS;

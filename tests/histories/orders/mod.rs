@@ -6,14 +6,14 @@
 use super::claims;
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, EPOCH, STORM, TTL, calm, rates};
-use super::total::Total;
 use crate::harness::engine::{Asked, Engine, store};
 use crate::harness::faults::{Applied, Broken, Network, ONE_PAYLOAD, Rates, is_burn, network_that_breaks};
 use crate::harness::functions::{Functions, ORDERS, PRODUCTS, RECORDS};
+use crate::harness::total::Total;
+use checks::Orders;
 use clerk::Clerk;
 use plan::{Plan, What};
 use scene::{Days, Own, Rule, Scene, Sent};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -24,18 +24,6 @@ mod judged;
 mod plan;
 mod scene;
 mod wrong;
-
-struct Orders {
-    scene: Arc<Scene>,
-    sent: Vec<Sent>,
-    applied: Vec<Applied>,
-    /// The writes that were marked as never to be applied. Each raised the version of its row.
-    burns: Vec<Applied>,
-    /// The requests that had an effect before anything was repeated.
-    landed: BTreeSet<u64>,
-    /// What was unknown, and what its repeat was answered.
-    repeats: Vec<(Sent, Sent)>,
-}
 
 impl History for Orders {
     const TABLES: &'static [(&'static str, &'static str)] = crate::harness::functions::Shop::TABLES;

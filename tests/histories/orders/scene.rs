@@ -18,7 +18,7 @@ pub enum Rule {
     GuardRetried,
 }
 
-/// What these histories have beside others.
+/// The part of the scene that only these histories have.
 pub struct Own {
     pub plan: Plan,
     pub rule: Rule,

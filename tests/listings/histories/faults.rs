@@ -4,7 +4,7 @@ use super::explored;
 use crate::harness::clients::{Reply, client_whose, error, lost};
 use crate::harness::engine::Engine;
 use crate::harness::seeds::play;
-use crate::histories::total::Total;
+use crate::harness::total::Total;
 use crate::listings::messages::{ByAuthor, Message, TABLE, engine, fill, key, place, table};
 use aws_sdk_dynamodb::Client;
 use fencepost::{Call, Deadline, Error, Failure, Query, Store, Table};

@@ -3,7 +3,7 @@
 use super::explored;
 use crate::harness::engine::Engine;
 use crate::harness::seeds::play;
-use crate::histories::total::Total;
+use crate::harness::total::Total;
 use crate::listings::messages::{
     ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, RankByNumber, all, key, message, place, table,
 };
