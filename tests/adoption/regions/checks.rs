@@ -1,7 +1,8 @@
 //! What must hold at the end of a history, by the states that the engine went through.
 
 use super::network::Network;
-use super::worker::{Change, ITEMS, LEASES, Notes, Told};
+use super::told::{ITEMS, Told};
+use super::worker::{Change, LEASES, Notes};
 use crate::adoption::world::{KEY, TABLE};
 use crate::harness::engine::Engine;
 use crate::harness::states::number;

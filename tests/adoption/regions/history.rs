@@ -4,7 +4,8 @@
 //! [`run`], [`checks`], [`judged`].
 
 use super::network::{Network, Rates};
-use super::worker::{LEASES, Notes, Told, Worker};
+use super::told::Told;
+use super::worker::{LEASES, Notes, Worker};
 use super::{checks, judged};
 use crate::adoption::world::{KEY, TABLE};
 use crate::harness::engine::Engine;

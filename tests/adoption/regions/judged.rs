@@ -1,6 +1,6 @@
 //! What the clients of both Regions saw of the items, for a judge that knows nothing else.
 
-use super::worker::{ITEMS, Told};
+use super::told::{ITEMS, Told};
 use crate::harness::states::version;
 use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf, Shown, Value};

@@ -4,6 +4,7 @@ mod checks;
 mod history;
 mod judged;
 mod network;
+mod told;
 mod worker;
 
 use self::network::{Network, Rates};

@@ -2,36 +2,18 @@
 
 use super::judged::{self, Balance};
 use super::network::Network;
+use super::told::{ITEMS, Told};
 use crate::adoption::world::{Account, Regional, TABLE, account, deposit};
 use fencepost::lease::{LeaseHeld, LeaseTerms};
-use fencepost::{
-    Add, Call, Deadline, Error, Exists, Failure, FencingToken, ItemVersion, Store, Table, UpdateError, Versioned,
-};
+use fencepost::{Add, Call, Deadline, Error, Exists, Failure, FencingToken, Store, Table, UpdateError};
 use judges::register::{Op, SeenOf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 pub const LEASES: &str = "Leases";
-/// The item of all, the one that comes and goes, and the one that a lease protects.
-pub const ITEMS: [&str; 3] = ["free", "turns", "fenced"];
 /// How much each client does.
 const EACH: u64 = 6;
-
-/// What a call was told.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Told {
-    /// Applied, and this is the state that it left, as far as that was told.
-    Applied(Option<ItemVersion>),
-    /// Not applied, or only read. This was there at some moment of the call; nothing if `None`.
-    Saw(Option<Versioned<Account<Regional>>>),
-    /// Not applied, and nothing is claimed about the item.
-    NotApplied,
-    /// The same, because the lease is another's.
-    Fenced,
-    /// Nobody knows.
-    Unknown,
-}
 
 /// One change. What it adds to a balance shows there whether it was applied, and how often.
 #[derive(Clone, Debug)]
