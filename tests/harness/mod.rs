@@ -20,6 +20,7 @@ pub mod runtime_api;
 pub mod server;
 pub mod states;
 pub mod tombstone;
+pub mod total;
 pub mod unruly;
 pub mod world;
 

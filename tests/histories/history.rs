@@ -4,10 +4,10 @@
 //! A history follows from its seed alone. `FENCEPOST_HISTORIES=10000` says how many are played (a plain `cargo test` runs a
 //! sample), `FENCEPOST_SEED=7` replays one.
 
-use super::total::Total;
 use crate::harness::engine::{Asked, Engine, embedded_with_indexed_tables, with_indexed_tables};
 use crate::harness::faults::take_lost_answers;
 use crate::harness::seeds::{self, Broke};
+use crate::harness::total::Total;
 use judges::linearizable;
 use std::ops::Range;
 
@@ -25,8 +25,8 @@ pub enum By {
     Judge,
 }
 
-/// A kind of histories.
-pub trait History {
+/// A kind of histories. A value is a history that is over: all copies have arrived.
+pub trait History: Sized {
     /// The tables, each with its partition key.
     const TABLES: &'static [(&'static str, &'static str)];
     /// How many a plain `cargo test` plays.
@@ -35,20 +35,17 @@ pub trait History {
     type Rule: Copy + Sync;
     /// None is.
     const NOTHING: Self::Rule;
-    /// A history that is over: all copies have arrived.
-    type Ended;
-
     /// Plays the history of a seed.
-    fn play(engine: &Engine, seed: u64, rule: Self::Rule) -> impl Future<Output = Self::Ended>;
+    fn play(engine: &Engine, seed: u64, rule: Self::Rule) -> impl Future<Output = Self>;
 
     /// What does not hold; each in a sentence. `asked` is all that the engine was asked.
-    fn violations(engine: &Engine, ended: &Self::Ended, asked: &[Asked]) -> Vec<String>;
+    fn violations(&self, engine: &Engine, asked: &[Asked]) -> Vec<String>;
 
     /// What an independent judge says against it, from what the clients were told.
-    fn judged(ended: &Self::Ended) -> Vec<String>;
+    fn judged(&self) -> Vec<String>;
 
     /// What a history that holds was made of.
-    fn total(ended: &Self::Ended) -> Total;
+    fn total(&self) -> Total;
 
     /// Fails where too little happened to show anything.
     fn assert_enough_happened(total: &Total);
@@ -61,15 +58,15 @@ pub trait History {
         take_lost_answers();
         let ended = runtime.block_on(Self::play(engine, seed, rule));
         let asked = engine.take_log();
-        let mut found = if by == By::All { Self::violations(engine, &ended, &asked) } else { Vec::new() };
+        let mut found = if by == By::All { ended.violations(engine, &asked) } else { Vec::new() };
         if found.is_empty() {
-            found = Self::judged(&ended);
+            found = ended.judged();
         }
         if !found.is_empty() {
             return Err(found.join("; "));
         }
         let mut total = Total::of(&[("histories", 1), ("requests", asked.len()), ("lostAnswers", take_lost_answers())]);
-        total += Self::total(&ended);
+        total += ended.total();
         Ok(total)
     }
 

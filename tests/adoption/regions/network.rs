@@ -37,12 +37,12 @@ pub struct Rates {
 /// What happened on the network.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Totals {
-    pub requests: u64,
+    pub requests: usize,
     /// Reads of one item that did not ask for consistency.
-    pub inconsistent: u64,
-    pub conflicts: u64,
+    pub inconsistent: usize,
+    pub conflicts: usize,
     /// Answers to writes that were applied.
-    pub lost: u64,
+    pub lost: usize,
 }
 
 /// What both Regions share.
@@ -194,7 +194,7 @@ impl Connection {
         let garbled = is_garbled.then(|| network.below(u64::MAX));
         if is_read(&operation) {
             let is_inconsistent = operation == "GetItem" && body["ConsistentRead"] != true;
-            network.state().totals.inconsistent += u64::from(is_inconsistent);
+            network.state().totals.inconsistent += usize::from(is_inconsistent);
             let answer = network.engine.answer(&operation, body.to_string().as_bytes());
             sleep(network.millis(1, 20)).await;
             return (!is_lost).then_some(Answer { garbled, ..Answer::of(answer) });
@@ -223,7 +223,7 @@ impl Connection {
             let is_denied = network.below(1000) < conflict_denied;
             if is_denied { (200, "{}".to_owned()) } else { problem("ReplicatedWriteConflictException") }
         });
-        network.state().totals.lost += u64::from(is_lost && answer.0 == 200);
+        network.state().totals.lost += usize::from(is_lost && answer.0 == 200);
         sleep(network.millis(1, 20)).await;
         (!is_lost).then_some(Answer { garbled, ..Answer::of(answer) })
     }

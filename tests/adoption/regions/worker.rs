@@ -36,7 +36,7 @@ pub struct Notes {
     /// Those of the leases that were acquired.
     pub tokens: Vec<u64>,
     /// Renewals and releases whose answer says so.
-    pub unknown_leases: u64,
+    pub unknown_leases: usize,
 }
 
 /// What a change adds: a one in a digit of its own, of four values, so that a change that is applied twice leaves a two.
@@ -183,7 +183,7 @@ impl Worker {
         let released = leases.in_call(&self.call()).release(lease).await;
         for result in [renewed, released] {
             let is_unknown = matches!(&result, Err(Error::Failed(Failure::OutcomeUnknown { .. })));
-            self.notes().unknown_leases += u64::from(is_unknown);
+            self.notes().unknown_leases += usize::from(is_unknown);
         }
     }
 

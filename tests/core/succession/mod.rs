@@ -3,7 +3,6 @@
 
 mod rows;
 mod transactions;
-mod unanswered;
 
 use super::accounts::{Account, TABLE};
 use crate::harness::engine::Engine;

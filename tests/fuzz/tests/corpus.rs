@@ -1,44 +1,45 @@
-//! Plays every kept input. Each is one that a target once found a new way with, or a failure that was mended.
+//! Plays every kept input: those that a target once found a new way with are in a pack, and each failure that was found has a
+//! file of its own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-const MOST_FILES: usize = 300;
-const MOST_BYTES: u64 = 200 * 1024;
+const MOST_BYTES: usize = 200 * 1024;
 
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
-}
-
-fn inputs(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    paths.sort();
-    paths
+/// The inputs of a pack, `LENGTH\n` before each.
+fn unpacked(mut pack: &[u8]) -> Vec<Vec<u8>> {
+    let mut inputs = Vec::new();
+    while let Some(end) = pack.iter().position(|byte| *byte == b'\n') {
+        let length = std::str::from_utf8(&pack[..end]).ok().and_then(|length| length.parse().ok());
+        let (input, rest) = pack[end + 1..].split_at(length.expect("a length"));
+        inputs.push(input.to_vec());
+        pack = rest;
+    }
+    assert!(pack.is_empty(), "the last input is cut");
+    inputs
 }
 
 #[test]
 fn every_target_keeps_its_rules_on_every_kept_input() {
-    let mut broken = Vec::new();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let (mut broken, mut bytes, mut names) = (Vec::new(), 0, Vec::new());
     for (name, play) in fuzz::TARGETS {
-        let inputs = inputs(&corpus().join(name));
+        let mut inputs = unpacked(&fs::read(corpus.join(format!("{name}.pack"))).expect("a pack"));
         assert!(!inputs.is_empty(), "{name} has no inputs");
-        play(&[]);
-        let is_broken = |path: &PathBuf| {
-            let bytes = fs::read(path).expect("an input");
-            std::panic::catch_unwind(|| play(&bytes)).is_err()
-        };
-        broken.extend(inputs.into_iter().filter(is_broken));
+        names.push(format!("{name}.pack"));
+        if let Ok(regressions) = fs::read_dir(corpus.join(name)) {
+            inputs.extend(regressions.map(|entry| fs::read(entry.expect("an entry").path()).expect("an input")));
+            names.push((*name).to_owned());
+        }
+        inputs.push(Vec::new());
+        bytes += inputs.iter().map(Vec::len).sum::<usize>();
+        let is_broken = |input: &Vec<u8>| std::panic::catch_unwind(|| play(input)).is_err();
+        broken.extend(
+            inputs.into_iter().filter(is_broken).map(|input| (name, String::from_utf8_lossy(&input).into_owned())),
+        );
     }
-    assert!(broken.is_empty(), "play one again with .ci/fuzz --replay: {broken:#?}");
-}
-
-#[test]
-fn the_kept_inputs_are_those_of_the_targets_and_few() {
-    let folders: Vec<_> = inputs(&corpus());
-    let names: Vec<_> = folders.iter().filter_map(|folder| folder.file_name()?.to_str()).collect();
-    assert_eq!(names, fuzz::TARGETS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-    let files: Vec<_> = folders.iter().flat_map(|folder| inputs(folder)).collect();
-    let bytes: u64 = files.iter().map(|path| path.metadata().expect("a file").len()).sum();
-    assert!(files.len() <= MOST_FILES && bytes <= MOST_BYTES, "{} files, {bytes} bytes", files.len());
+    assert!(broken.is_empty(), "{broken:#?}");
+    let kept = fs::read_dir(&corpus).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    let other: Vec<_> = kept.filter(|kept| !names.iter().any(|name| *kept == **name)).collect();
+    assert!(other.is_empty() && bytes <= MOST_BYTES, "{other:?} of no target, {bytes} bytes");
 }

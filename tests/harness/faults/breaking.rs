@@ -1,11 +1,18 @@
 //! What requests and answers look like when a rule is broken on purpose.
 
 use super::broken::Broken;
-use crate::harness::engine::action_of;
+use fencepost_test::{Engine, Network, Step, action_of};
 use serde_json::{Map, Value, json};
 
+const IS_NEW: &str = "attribute_not_exists(#writes.#id)";
+const IS_IN_WINDOW: &str = "#version BETWEEN :first AND :last";
+const IS_SAME_ROW: &str = "#incarnation = :incarnation";
+const IS_ANY: &str = "attribute_exists(#version)";
+const ADDS: &str = "#writes.#id = #version";
+const BURNS: &str = "#writes.#id = :zero - #version";
+
 /// Every item that an answer shows: that of one row's refusal or read, and those of a cancellation.
-pub(super) fn items_of(answer: &mut Value) -> Vec<&mut Value> {
+fn items_of(answer: &mut Value) -> Vec<&mut Value> {
     let Some(members) = answer.as_object_mut() else { return Vec::new() };
     let mut items = Vec::new();
     for (name, value) in members {
@@ -21,7 +28,7 @@ pub(super) fn items_of(answer: &mut Value) -> Vec<&mut Value> {
     items
 }
 
-pub(super) fn memory_of(item: &mut Value) -> Option<&mut Map<String, Value>> {
+fn memory_of(item: &mut Value) -> Option<&mut Map<String, Value>> {
     item.get_mut("_writes")?.get_mut("M")?.as_object_mut()
 }
 
@@ -60,7 +67,7 @@ pub fn without_ids(transaction: &mut Value) {
 }
 
 /// Drops the placeholders that neither expression names.
-pub(super) fn drop_unused(write: &mut Value) {
+fn drop_unused(write: &mut Value) {
     let text = |member: &str| write[member].as_str().unwrap_or_default().to_owned();
     let named = format!("{} {}", text("UpdateExpression"), text("ConditionExpression"));
     for member in ["ExpressionAttributeNames", "ExpressionAttributeValues"] {
@@ -73,7 +80,7 @@ pub(super) fn drop_unused(write: &mut Value) {
 }
 
 /// The steps of a transaction, or the one write that the request is.
-pub(super) fn steps_of(request: &mut Value) -> Vec<&mut Value> {
+fn steps_of(request: &mut Value) -> Vec<&mut Value> {
     if request.get("TransactItems").is_none() {
         return vec![request];
     }
@@ -82,12 +89,12 @@ pub(super) fn steps_of(request: &mut Value) -> Vec<&mut Value> {
 }
 
 /// The version of a stored row.
-pub(super) fn version_of(row: &Value) -> u64 {
+fn version_of(row: &Value) -> u64 {
     row["_version"]["N"].as_str().and_then(|version| version.parse().ok()).unwrap_or_default()
 }
 
 /// Leaves a rule of leases out of the conditions of a request's writes.
-pub fn without_rule(request: &mut Value, broken: Broken) {
+pub fn leave_out_of_leases(request: &mut Value, broken: Broken) {
     const HELD: &str = "#token = :token AND attribute_exists(#holder)";
     for step in steps_of(request) {
         let Some(condition) = step["ConditionExpression"].as_str() else { continue };
@@ -166,131 +173,72 @@ pub fn with_equality(put: &mut Value) {
     }
 }
 
-#[test]
-fn a_condition_is_taken_away_or_made_equality() {
-    let put = json!({
-        "Item": {"id": {"S": "a"}},
-        "ConditionExpression": "attribute_not_exists(#key) OR #a <= :a AND #b < :b",
-        "ExpressionAttributeNames": {"#key": "id", "#a": "a", "#b": "b"},
-        "ExpressionAttributeValues": {":a": {"N": "1"}, ":b": {"N": "2"}},
-    });
-    let mut equal = put.clone();
-    with_equality(&mut equal);
-    assert_eq!(equal["ConditionExpression"], "attribute_not_exists(#key) OR #a = :a AND #b = :b");
-    let mut free = put;
-    without_condition(&mut free);
-    assert_eq!(free, json!({"Item": {"id": {"S": "a"}}}));
-}
-
-#[test]
-fn a_rule_of_leases_is_left_out_with_its_placeholders() {
-    let write = |update: &str, condition: &str, names: &[&str], values: &[&str]| {
-        let names: Map<_, _> = names.iter().map(|name| ((*name).to_owned(), json!("a"))).collect();
-        let values: Map<_, _> = values.iter().map(|value| ((*value).to_owned(), json!({"N": "1"}))).collect();
-        let mut write = json!({"UpdateExpression": update, "ConditionExpression": condition});
-        write["ExpressionAttributeNames"] = Value::Object(names);
-        if !values.is_empty() {
-            write["ExpressionAttributeValues"] = Value::Object(values);
+/// Leaves a rule out of the adds, the burns or the versioned writes of a request.
+pub fn leave_out(request: &mut Value, broken: Broken) {
+    for step in steps_of(request) {
+        let text = |member: &str| step[member].as_str().unwrap_or_default().to_owned();
+        let (update, condition) = (text("UpdateExpression"), text("ConditionExpression"));
+        let (adds, burns) = (update.contains(ADDS), update.contains(BURNS));
+        let (update, condition) = match broken {
+            Broken::AddOfAnyId if adds => (update, condition.replace(IS_NEW, IS_ANY)),
+            Broken::AddNeverLate if adds => (update, condition.replace(IS_IN_WINDOW, "#version >= :first")),
+            Broken::AddNeverEarly if adds => (update, condition.replace(IS_IN_WINDOW, "#version <= :last")),
+            Broken::BurnOfAnyId if burns => (update, condition.replace(IS_NEW, IS_ANY)),
+            Broken::BurnLeavesNothing if burns => (update.replace(&format!(", {BURNS}"), ""), condition),
+            Broken::BurnAtAnyVersion if burns => (update, condition.replace(IS_IN_WINDOW, IS_ANY)),
+            Broken::BurnAsAdd if burns => (update.replace(BURNS, ADDS), condition),
+            Broken::AnyIncarnation if condition.contains(IS_SAME_ROW) => {
+                (update, condition.replace(IS_SAME_ROW, IS_ANY))
+            }
+            _ => continue,
+        };
+        if !update.is_empty() {
+            step["UpdateExpression"] = json!(update);
         }
-        write
-    };
-    let renewal = "SET #renewals = #renewals + :one";
-    let held = "#token = :token AND attribute_exists(#holder)";
-    let fenced = "#version = :at AND (attribute_not_exists(#fence) OR #fence <= :fence)";
-    let either = "attribute_exists(#holder) OR attribute_not_exists(#holder)";
-    for (broken, before, after) in [
-        (
-            Broken::NoFence,
-            write("SET #n = :n", fenced, &["#n", "#version", "#fence"], &[":n", ":at", ":fence"]),
-            write("SET #n = :n", "#version = :at", &["#n", "#version"], &[":n", ":at"]),
-        ),
-        (
-            Broken::NotRequired,
-            write("", held, &["#token", "#holder"], &[":token"]),
-            write("", either, &["#holder"], &[]),
-        ),
-        (
-            Broken::RenewalsUnchecked,
-            write(
-                renewal,
-                &format!("{held} AND #renewals = :at"),
-                &["#renewals", "#holder"],
-                &[":one", ":token", ":at"],
-            ),
-            write(renewal, held, &["#renewals", "#holder"], &[":one", ":token"]),
-        ),
-        (
-            Broken::HolderUnchecked,
-            write(renewal, held, &["#renewals", "#token", "#holder"], &[":one", ":token"]),
-            write(renewal, "#token = :token", &["#renewals", "#token"], &[":one", ":token"]),
-        ),
-    ] {
-        let mut alone = before.clone();
-        without_rule(&mut alone, broken);
-        assert_eq!(alone, after, "{broken:?}");
-        let mut transaction = json!({"TransactItems": [{"Update": before}]});
-        without_rule(&mut transaction, broken);
-        assert_eq!(transaction["TransactItems"][0]["Update"], after, "{broken:?}");
-        without_rule(&mut alone, Broken::Nothing);
-        assert_eq!(alone, after, "nothing is broken");
+        step["ConditionExpression"] = json!(condition);
+        drop_unused(step);
     }
 }
 
-#[test]
-fn a_transaction_without_ids_names_nothing_that_it_does_not_use() {
-    let with = |expression: &str, names: Value, values: Value| {
-        json!({"TransactItems": [{"Update": {
-            "UpdateExpression": expression,
-            "ConditionExpression": "#version = :at",
-            "ExpressionAttributeNames": names,
-            "ExpressionAttributeValues": values,
-        }}]})
-    };
-    let names = json!({"#version": "_version", "#writes": "_writes", "#id": "x", "#s1": "a", "#s10": "b", "#p": "p"});
-    let left = json!({"#version": "_version", "#s1": "a", "#s10": "b", "#p": "p"});
-    let values = json!({":at": {"N": "2"}, ":next": {"N": "3"}, ":s1": {"N": "1"}});
-    for (before, after) in [
-        (
-            "SET #version = :next, #writes.#id = :at, #s1 = :s1, #s10 = :s1 REMOVE #p",
-            "SET #version = :next, #s1 = :s1, #s10 = :s1 REMOVE #p",
-        ),
-        ("SET #writes.#id = :at, #version = :next, #s1 = :s1, #s10 = #p", "SET #version = :next, #s1 = :s1, #s10 = #p"),
-        (
-            "SET #s1 = :s1, #s10 = #p, #version = :next, #writes.#id = :at REMOVE #p",
-            "SET #s1 = :s1, #s10 = #p, #version = :next REMOVE #p",
-        ),
-    ] {
-        let mut transaction = with(before, names.clone(), values.clone());
-        without_ids(&mut transaction);
-        assert_eq!(transaction, with(after, left.clone(), values.clone()));
+/// Gives a write another id on every send but the first.
+pub fn with_fresh_id(update: &mut Value, network: &Network, was_sent: impl Fn(&str) -> bool) {
+    if let Some(id) = update.get_mut("ExpressionAttributeNames").and_then(|names| names.get_mut("#id"))
+        && was_sent(id.as_str().unwrap_or_default())
+    {
+        *id = json!(format!("F{:09}A", network.below(1_000_000_000)));
     }
 }
 
-#[test]
-fn a_cancellation_without_its_own_traces_shows_those_of_others() {
-    let row = |incarnation: &str, version: &str, memory: Value| json!({"_incarnation": {"B": incarnation}, "_version": {"N": version}, "_writes": {"M": memory}});
-    let before = |version: &str| json!({"N": version});
-    let update = json!({
-        "UpdateExpression": "SET #version = :next, #writes.#id = :at",
-        "ExpressionAttributeNames": {"#version": "_version", "#writes": "_writes", "#id": "mine"},
-        "ExpressionAttributeValues": {":next": {"N": "3"}, ":at": {"N": "2"}},
+/// Makes a row that a commit has just left forget what it should remember.
+pub fn forget(engine: &Engine, broken: Broken, step: &Step, before: &Value) {
+    let mut row = engine.row_at(&step.table, &step.key);
+    let (version, was_deleted) = (version_of(&row), before.get("_purgeAt").is_some());
+    let Some(memory) = memory_of(&mut row) else { return };
+    let trace = |trace: &Value| {
+        let version = trace["N"].as_str().and_then(|version| version.parse::<i64>().ok());
+        version.unwrap_or_default().unsigned_abs()
+    };
+    memory.retain(|_, left| match broken {
+        Broken::Forgets { after } => trace(left) + after > version,
+        Broken::RevivedWithoutMemory => !was_deleted || trace(left) == version - 1,
+        _ => true,
     });
-    let request = json!({"TransactItems": [
-        {"Put": {"Item": row("bWluZQ==", "1", json!({"mine": before("0")}))}},
-        {"Update": update},
-        {"ConditionCheck": {}},
-    ]});
-    let reason = |item: Value| json!({"Code": "ConditionalCheckFailed", "Item": item});
-    let mut answer = json!({"CancellationReasons": [
-        reason(row("bWluZQ==", "2", json!({"mine": before("0"), "other": before("1")}))),
-        reason(row("b3RoZXI=", "4", json!({"mine": before("2"), "other": before("3")}))),
-        {"Code": "None"},
-    ]});
-    without_own_traces(&mut answer, &request);
-    let expected = json!({"CancellationReasons": [
-        reason(row("AAAAAAAAAAA=", "2", json!({"other": before("1")}))),
-        reason(row("b3RoZXI=", "4", json!({"other": before("3")}))),
-        {"Code": "None"},
-    ]});
-    assert_eq!(answer, expected);
+    let request = json!({
+        "TableName": step.table,
+        "Key": step.key,
+        "UpdateExpression": "SET #writes = :left",
+        "ExpressionAttributeNames": {"#writes": "_writes"},
+        "ExpressionAttributeValues": {":left": row["_writes"]},
+    });
+    engine.raw("UpdateItem", &request);
+}
+
+/// Shows burned writes as applied ones.
+pub fn without_burns(answer: &mut Value) {
+    for item in items_of(answer) {
+        for trace in memory_of(item).into_iter().flat_map(|memory| memory.values_mut()) {
+            let version = trace["N"].as_str().unwrap_or_default().trim_start_matches('-').to_owned();
+            *trace = json!({"N": version});
+        }
+    }
 }

@@ -4,8 +4,6 @@
 
 mod breaking;
 mod broken;
-mod checks;
-mod forgetting;
 mod seam;
 
 use super::engine::store;
@@ -14,9 +12,9 @@ use fencepost::Store;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+pub use breaking::leave_out;
 pub use broken::Broken;
 pub use fencepost_test::{Applied, Freezing, Network, Rates, Touched, Wire};
-pub use forgetting::without_rule as leave_out;
 pub use seam::{ONE_PAYLOAD, is_burn, network_that_breaks, take_lost_answers};
 
 /// A store over this client, under this clock, whose random numbers are those of the network.

@@ -2,7 +2,6 @@
 
 use super::breaking;
 use super::broken::Broken;
-use super::forgetting;
 use fencepost_test::{
     Answer, Applied, Engine, Fault, Network, Outcome, Rates, Request, Seam, Sent, Step, Touched, error, is_read,
 };
@@ -77,13 +76,13 @@ impl Breaking {
 
 impl Seam for Breaking {
     fn leaves(&self, network: &Network, request: &mut Request) {
-        breaking::without_rule(&mut request.body, self.broken);
-        forgetting::without_rule(&mut request.body, self.broken);
+        breaking::leave_out_of_leases(&mut request.body, self.broken);
+        breaking::leave_out(&mut request.body, self.broken);
         if request.operation != TRANSACTION {
             match self.broken {
                 Broken::NoCondition => breaking::without_condition(&mut request.body),
                 Broken::OnlyEqual => breaking::with_equality(&mut request.body),
-                Broken::FreshIds => forgetting::with_fresh_id(&mut request.body, network, |id| self.was_sent(id)),
+                Broken::FreshIds => breaking::with_fresh_id(&mut request.body, network, |id| self.was_sent(id)),
                 _ => {}
             }
             return;
@@ -108,13 +107,13 @@ impl Seam for Breaking {
         let mut answer = network.engine.execute(request);
         if answer.is_success() {
             for (step, before) in &before {
-                forgetting::forget(&network.engine, self.broken, step, before);
+                breaking::forget(&network.engine, self.broken, step, before);
             }
         }
         match self.broken {
             Broken::NoJudge => breaking::without_memory(&mut answer.body, false),
             Broken::LastWriterOnly => breaking::without_memory(&mut answer.body, true),
-            Broken::BurnsIgnored => forgetting::without_burns(&mut answer.body),
+            Broken::BurnsIgnored => breaking::without_burns(&mut answer.body),
             Broken::GuardBeforeJudge => breaking::without_own_traces(&mut answer.body, &request.body),
             _ => {}
         }
@@ -167,11 +166,26 @@ pub fn is_burn(applied: &Applied) -> bool {
 }
 
 /// Whether a request is a read that may be answered with an old state.
-pub fn may_be_stale(operation: &str, body: &Value) -> bool {
+fn may_be_stale(operation: &str, body: &Value) -> bool {
     let consistent = |read: &Value| read["ConsistentRead"] == true;
     match operation {
         "BatchGetItem" => !body["RequestItems"].as_object().expect("tables").values().all(consistent),
         "TransactGetItems" => false,
         _ => is_read(operation) && !consistent(body),
+    }
+}
+
+#[test]
+fn a_read_that_does_not_ask_for_consistency_may_be_stale() {
+    let batch = |consistent: bool| json!({"RequestItems": {"A": {"ConsistentRead": true}, "B": {"ConsistentRead": consistent}}});
+    for (operation, request, stale) in [
+        ("GetItem", json!({}), true),
+        ("Query", json!({"ConsistentRead": true}), false),
+        ("BatchGetItem", batch(false), true),
+        ("BatchGetItem", batch(true), false),
+        ("TransactGetItems", json!({}), false),
+        ("PutItem", json!({}), false),
+    ] {
+        assert_eq!(may_be_stale(operation, &request), stale, "{operation} {request}");
     }
 }

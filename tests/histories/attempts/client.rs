@@ -1,18 +1,16 @@
 //! One client whose decisions answer by what they see, over a wire of its own.
 
 use crate::harness::engine::{Engine, store};
-use crate::harness::faults::{Freezing, Network, Wire, store_on};
-use crate::harness::off::OffClocks;
+use crate::harness::faults::Freezing;
+use crate::histories::scene::{self, Begun, patient};
 use fencepost::testing::add_or_update;
-use fencepost::{
-    Add, Attempt, Call, Deadline, Error, Failure, Item, Key, Reads, Record, RetryPolicy, Table, UpdateError, Versioned,
-};
+use fencepost::{Add, Attempt, Call, Error, Failure, Item, Key, Reads, Record, Table, UpdateError, Versioned};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
-use tokio::time::sleep;
+use std::time::SystemTime;
+use tokio::time::Instant;
 
 pub const SHELVES: &str = "Shelves";
 pub const NOTES: &str = "Notes";
@@ -57,24 +55,17 @@ impl Record for Note {
     const ATTRIBUTES: &'static [&'static str] = &["amount"];
 }
 
-/// What the clients of one history share.
-pub struct Scene {
-    /// No other history has it.
-    pub name: String,
-    pub numbers: AtomicU64,
-    pub clocks: OffClocks,
-    pub done: Mutex<Vec<Operation>>,
+/// A scene of these histories has two shelves.
+pub type Scene = scene::Scene<(), Operation>;
+
+/// The id of a shelf.
+pub fn shelf_id(scene: &str, shelf: usize) -> String {
+    format!("{shelf}-{scene}")
 }
 
-impl Scene {
-    pub fn shelf(&self, shelf: usize) -> String {
-        format!("{shelf}-{}", self.name)
-    }
-
-    /// The note of an operation at a shelf.
-    pub fn note(&self, number: u64, shelf: usize) -> String {
-        format!("{number}-{shelf}-{}", self.name)
-    }
+/// The id of the note that an operation leaves at a shelf.
+pub fn note_id(scene: &str, number: u64, shelf: usize) -> String {
+    format!("{number}-{shelf}-{scene}")
 }
 
 /// What a change was told that it did.
@@ -99,49 +90,43 @@ pub enum Told {
 pub struct Operation {
     pub number: u64,
     pub what: &'static str,
+    pub began: Instant,
+    pub ended: Instant,
     pub told: Told,
 }
 
 pub struct Client {
-    scene: Arc<Scene>,
-    network: Arc<Network>,
-    wire: Wire,
+    client: scene::Client<(), Operation>,
     shelves: Table<Shelf>,
 }
 
 impl Client {
-    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>) -> Self {
-        let clock = scene.clocks.draw();
-        let wire = clock.wire(network);
-        let mut policy = RetryPolicy::default();
-        policy.max_attempts = 12;
-        let now = move || clock.now(Duration::from_hours(500_000));
-        let shelves = store_on(network, &wire.client(), now).with_policy(policy).table(SHELVES);
-        Client { scene: scene.clone(), network: network.clone(), wire, shelves: shelves.remembering_items() }
+    pub fn new(scene: &Arc<Scene>, number: u64) -> Self {
+        let client = scene::Client::new(scene, &scene.network, number);
+        let shelves = client.open().with_policy(patient()).table(SHELVES).remembering_items();
+        Client { client, shelves }
     }
 
     pub async fn work(self, turns: u64) {
         for _ in 0..turns {
-            sleep(Duration::from_millis(self.network.below(60))).await;
-            let number = self.scene.numbers.fetch_add(1, Relaxed);
-            self.wire.works_on(number);
-            let call = Call::new(Deadline::within(Duration::from_millis(200 + self.network.below(3000))));
-            let what = match self.network.below(8) {
+            self.client.pause(60).await;
+            let Begun { number, began, call } = self.client.begin(3000);
+            let what = match self.client.below(8) {
                 0 | 1 => "take with a note",
                 2 => "take from either with a note",
                 3 => "move",
                 4 | 5 => "add or update",
                 _ => "add",
             };
-            let told = Freezing::new(&self.network, self.perform(what, number, &call)).await;
-            self.scene.done.lock().expect("no panic").push(Operation { number, what, told });
+            let told = Freezing::new(&self.client.network, self.perform(what, number, &call)).await;
+            self.client.scene.note(Operation { number, what, began, ended: Instant::now(), told });
         }
     }
 
     async fn perform(&self, what: &str, number: u64, call: &Call) -> Told {
-        let amount = 1 + i64::try_from(self.network.below(6)).expect("small");
-        let shelf = usize::try_from(self.network.below(2)).expect("small");
-        let key = Key::from(self.scene.shelf(shelf).as_str());
+        let amount = 1 + i64::try_from(self.client.below(6)).expect("small");
+        let shelf = self.client.pick(COUNT);
+        let key = self.key(shelf);
         match what {
             "take with a note" => self.take(number, amount, &[shelf], call).await,
             "take from either with a note" => self.take(number, amount, &[shelf, 1 - shelf], call).await,
@@ -150,7 +135,7 @@ impl Client {
                 // So that an update is seen in the value: it leaves an odd stock, and its number.
                 let update =
                     |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number))));
-                let changed = add_or_update(&self.shelves.in_call(call), &self.first(), &change(-amount), update).await;
+                let changed = add_or_update(&self.shelves.in_call(call), &self.key(0), &change(-amount), update).await;
                 told(changed.map(|shelf| left(&shelf)), |error| {
                     if let UpdateError::Failed(failure) = error { Some(failure) } else { None }
                 })
@@ -165,8 +150,8 @@ impl Client {
         }
     }
 
-    fn first(&self) -> Key {
-        Key::from(self.scene.shelf(0).as_str())
+    fn key(&self, shelf: usize) -> Key {
+        Key::from(shelf_id(&self.client.scene.name, shelf))
     }
 
     /// Takes so much from the first of these shelves that has it, or what the last one has, and leaves a note.
@@ -175,7 +160,7 @@ impl Client {
         let mut reads = Reads::new();
         let items = shelves.iter().map(|&shelf| {
             let item = self.item(&mut reads, shelf);
-            let note = Key::from(self.scene.note(number, shelf).as_str());
+            let note = Key::from(note_id(&self.client.scene.name, number, shelf));
             (shelf, item, reads.later(format!("note {shelf}"), &notes, &note))
         });
         let (items, decisions): (Vec<_>, _) = (items.collect(), Decisions::of(number));
@@ -222,7 +207,7 @@ impl Client {
     }
 
     fn item(&self, reads: &mut Reads, shelf: usize) -> Item<Shelf> {
-        reads.remembered(format!("shelf {shelf}"), &self.shelves, self.scene.shelf(shelf).as_str())
+        reads.remembered(format!("shelf {shelf}"), &self.shelves, self.key(shelf))
     }
 }
 
@@ -271,8 +256,7 @@ fn by_failure(failure: &Failure) -> Told {
 }
 
 /// Creates a full shelf before anything goes wrong.
-pub async fn create(engine: &Engine, scene: &Scene, shelf: usize) {
+pub async fn create(engine: &Engine, scene: &str, shelf: usize) {
     let table = store(&engine.client(), || SystemTime::UNIX_EPOCH, || 7).table::<Shelf>(SHELVES);
-    let key = Key::from(scene.shelf(shelf).as_str());
-    table.create(&key, &Shelf::of(MOST, None)).await.expect("a free key and no fault");
+    table.create(&Key::from(shelf_id(scene, shelf)), &Shelf::of(MOST, None)).await.expect("a free key and no fault");
 }

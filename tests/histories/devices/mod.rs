@@ -1,31 +1,39 @@
 //! Histories of one item: adds, changes, transactions, a deleter-and-recreator, TTL and every fault at once, and what must
 //! hold after each.
 //!
-//! Reading order: [`record`], [`writer`], [`play`], then what is checked in [`checks`], and by an independent judge in
-//! [`judged`]. The rules that are broken at the end show that both notice.
+//! Reading order: [`ledger`], [`writer`], [`Devices`]. The rules that are broken at the end show that the checks and the
+//! independent judge notice.
 
+use super::claims;
 use super::history::History;
-use super::total::Total;
-use crate::harness::engine::{Asked, Engine, Step};
-use crate::harness::faults::{Applied, Broken, Rates, Touched, network_that_breaks};
-use crate::harness::off::OffClocks;
-use fencepost::Record;
-use record::{Ended, Ledger, NOTES, Note, REMEMBERED, TABLE, TTL};
-use serde_json::{Value, json};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
-use tokio::time::{Instant, sleep};
-use writer::{Scene, Writer};
+use super::item::{Operation, State, Timeline, Told, happened};
+use super::scene::{ALL_HAS_ARRIVED, STORM, Scene, TTL, rates};
+use crate::harness::engine::{Asked, Engine};
+use crate::harness::faults::{Applied, Broken, Rates, is_burn, network_that_breaks};
+use crate::harness::total::Total;
+use fencepost::{ItemVersion, Record};
+use judges::register::{self, Op};
+use ledger::{Ledger, NOTED, NOTES, Note, REMEMBERED, TABLE, state_of};
+use serde_json::Value;
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::time::sleep;
+use writer::{Own, Writer};
 
-mod checks;
-mod judged;
-mod record;
-mod timeline;
-mod total;
+mod ledger;
 mod writer;
 
-struct Devices;
+/// The most ids that the row remembers in these histories. A row forgets an id some commits after the R-th, because one
+/// write forgets four at most, and bare adds and burns none.
+const MOST_REMEMBERED: u64 = 3 * REMEMBERED;
+
+struct Devices {
+    key: String,
+    applied: Vec<Applied>,
+    done: Vec<Operation<Ledger>>,
+    /// The row as it is stored.
+    row: Value,
+}
 
 impl History for Devices {
     const TABLES: &'static [(&'static str, &'static str)] =
@@ -33,108 +41,181 @@ impl History for Devices {
     const SAMPLE: u64 = 40;
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
-    type Ended = Ended;
 
-    async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
-        play(engine, seed, broken).await
+    async fn play(engine: &Engine, seed: u64, broken: Broken) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let most = Rates { held: 60, second_copy: 80, throttled: 250, transaction_conflict: 80, ..STORM };
+        let most = Rates { in_progress: 60, mismatch: 60, mixed_reasons: 100, unprocessed: 100, ..most };
+        let rates = rates(&mut rng, 1..=8, most);
+        let (writers, operations, hours) = (rng.u64(2..=8), rng.u64(2..=9), rng.u32(..4) == 0);
+        // One in three histories has two builds.
+        let mut builds = fastrand::Rng::with_seed(seed ^ 0x0B01_1D00);
+        let builds = (builds.u32(..3) == 0).then(|| Mutex::new(builds));
+        let network = network_that_breaks(engine, rates, broken, rng);
+        let name = format!("ledger-{seed}-{broken:?}");
+        let scene = Scene::new(seed, name, network, Own { hours, builds });
+        let swept = scene.clone();
+        let ttl = tokio::spawn(async move {
+            loop {
+                sleep(Duration::from_millis(swept.network.below(1_200_000))).await;
+                swept.remove_ended(&[(TABLE, swept.name.clone())], || true);
+            }
+        });
+        // The first create sees faults too: it is part of the history.
+        Writer::new(&scene, 0).run("create").await;
+        let mut working = tokio::task::JoinSet::new();
+        for index in 0..writers {
+            working.spawn(Writer::new(&scene, index).work(operations, index == 0));
+        }
+        working.join_all().await;
+        sleep(ALL_HAS_ARRIVED).await;
+        ttl.abort();
+        let (applied, row) = (scene.network.applied().clone(), engine.row(TABLE, Ledger::PARTITION_KEY, &scene.name));
+        Devices { key: scene.name.clone(), applied, done: scene.take_done(), row }
     }
 
-    fn violations(_: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
-        checks::violations(ended)
+    fn violations(&self, _: &Engine, _: &[Asked]) -> Vec<String> {
+        let timeline = self.timeline();
+        let mut found: Vec<_> = self.done.iter().filter_map(|operation| timeline.contradicts(operation)).collect();
+        found.extend(self.done.iter().filter_map(contradicts_its_demand));
+        found.extend(breaks_a_count(&timeline));
+        found.extend(self.breaks_the_value(&timeline));
+        found.extend(self.breaks_what_a_build_does_not_know(&timeline));
+        let remembered = |row: &Value| row["_writes"]["M"].as_object().map_or(0, serde_json::Map::len);
+        let most = timeline.0.iter().map(|state| remembered(state.row)).max().unwrap_or_default();
+        if u64::try_from(most).expect("few") > MOST_REMEMBERED {
+            found.push(format!("the row remembers {most} writes"));
+        }
+        if timeline.0.last().map_or(&Value::Null, |state| state.row) != &self.row {
+            found.push(format!("the row was not left by its last commit: {}", self.row));
+        }
+        found
     }
 
-    fn judged(ended: &Ended) -> Vec<String> {
-        judged::violation(ended).into_iter().collect()
+    fn judged(&self) -> Vec<String> {
+        let mut seen: Vec<_> = self.done.iter().filter_map(Operation::seen).collect();
+        // The one honest exception: nobody knows what became of a second copy of a refused add.
+        let copied = |number: u64| self.applied.iter().any(|one| one.op == number && one.is_copy_of_refused);
+        let is_refused = |operation: &&Operation<_>| !operation.is_told_applied() && !operation.is_unknown();
+        let made_untrue =
+            self.done.iter().filter(is_refused).filter(|refused| refused.adds() && copied(refused.number));
+        seen.extend(made_untrue.filter_map(Operation::may_come_again));
+        let purges = self.applied.iter().filter(|applied| applied.op == TTL);
+        seen.extend(purges.map(|purge| happened(purge, 1 << 32, Op::Purge)));
+        register::judge(None, seen).err().into_iter().collect()
     }
 
-    fn total(ended: &Ended) -> Total {
-        total::total(ended)
+    fn total(&self) -> Total {
+        let timeline = self.timeline();
+        let count = |such: &dyn Fn(&Operation<_>) -> bool| self.done.iter().filter(|one| such(one)).count();
+        let landed = |operation: &Operation<_>| timeline.has_landed(operation);
+        let states = |such: fn(bool, bool) -> bool| {
+            timeline.0.iter().filter(|state| such(state.is_effect(), state.applied.op == TTL)).count()
+        };
+        let is_burned_note = |applied: &&Applied| applied.rows[0].step.table == NOTES && is_burn(applied);
+        let passed = self.done.iter().filter(|one| one.what == "add").map(|one| one.conflicts).sum::<u32>();
+        let mut total = timeline.answers(&self.done);
+        total += Total::of(&[
+            ("commits", self.applied.len()),
+            ("adds", count(&|one| one.what == "add" && landed(one))),
+            ("addsInTransactions", count(&|one| one.adds() && one.what != "add" && landed(one))),
+            ("byTheBuildBefore", count(&|one| one.by_before && landed(one))),
+            ("burns", states(|is_effect, by_ttl| !is_effect && !by_ttl)),
+            ("burnsOfCreates", self.applied.iter().filter(is_burned_note).count()),
+            ("purges", states(|_, by_ttl| by_ttl)),
+            ("windowsPassed", usize::try_from(passed).expect("few")),
+            ("refused", count(&|one| matches!(one.told, Told::OutOfRange(..)))),
+        ]);
+        total
     }
 
     fn assert_enough_happened(total: &Total) {
-        total::assert_enough_happened(total);
+        let enough = total.least(&["toldApplied", "toldNotApplied", "adds", "addsInTransactions"]);
+        assert!(enough > total["histories"], "little happened: {total}");
+        assert!(total["byTheBuildBefore"] * 2 > total["histories"], "hardly a rollback: {total}");
+        let some = total.least(&["burns", "burnsOfCreates", "purges", "windowsPassed", "refused"]);
+        assert!(some > 0, "something never happened: {total}");
+        let told = total["toldApplied"] + total["toldNotApplied"] + total["unknown"];
+        assert!(total["unknown"] * 40 < told, "unknown is for the rare case: {total}");
+        assert!(total["refusalsMadeUntrue"] * 50 < total["refused"], "that is for the rare case: {total}");
+        total.assert_unknown_is_worth_its_name();
     }
 }
 
-async fn play(engine: &Engine, seed: u64, broken: Broken) -> Ended {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let rates = rates(&mut rng);
-    let (writers, operations, hours) = (rng.u64(2..=8), rng.u64(2..=9), rng.u32(..4) == 0);
-    let start = Instant::now();
-    let scene = Arc::new(Scene {
-        network: network_that_breaks(engine, rates, broken, rng),
-        key: format!("ledger-{seed}-{broken:?}"),
-        hours,
-        numbers: AtomicU64::new(1),
-        start,
-        clocks: OffClocks::of(seed, start),
-        rollout: rollout(seed),
-        done: Mutex::default(),
-    });
-    let ttl = tokio::spawn(remove_what_has_ended(scene.clone()));
-    // The first create sees faults too: it is part of the history.
-    Writer::new(&scene, 0).run("create").await;
-    let mut working = tokio::task::JoinSet::new();
-    for index in 0..writers {
-        working.spawn(Writer::new(&scene, index).work(operations, index == 0));
+impl Devices {
+    fn timeline(&self) -> Timeline<'_, Ledger> {
+        Timeline::of(&self.applied, TABLE, &self.key)
     }
-    working.join_all().await;
-    // Until the last copy that was held has arrived.
-    sleep(Duration::from_secs(700)).await;
-    ttl.abort();
-    let applied = scene.network.applied().clone();
-    let done = std::mem::take(&mut *scene.done.lock().expect("no panic"));
-    let row = engine.row(TABLE, Ledger::PARTITION_KEY, &scene.key);
-    Ended { key: scene.key.clone(), applied, done, row }
-}
 
-/// One in three histories has two builds.
-fn rollout(seed: u64) -> Option<Mutex<fastrand::Rng>> {
-    let mut rng = fastrand::Rng::with_seed(seed ^ 0x0B01_1D00);
-    (rng.u32(..3) == 0).then(|| Mutex::new(rng))
-}
-
-/// How often each thing happens: every fault of the wire, in a storm or in a breeze.
-fn rates(rng: &mut fastrand::Rng) -> Rates {
-    let storm = rng.u32(1..=8);
-    let mut rate = |most: u32| rng.u32(0..=most) * storm / 8;
-    Rates {
-        dropped: rate(60),
-        answer_lost: rate(200),
-        applied_500: rate(80),
-        refused_500: rate(40),
-        held: rate(60),
-        second_copy: rate(80),
-        throttled: rate(250),
-        transaction_conflict: rate(80),
-        denied: rate(20),
-        frozen: rate(25),
-        in_progress: rate(60),
-        mismatch: rate(60),
-        tokens_forgotten: rate(100),
-        mixed_reasons: rate(100),
-        unprocessed: rate(100),
-        garbled: rate(100),
-        ..Rates::default()
+    fn operation(&self, number: u64) -> Option<&Operation<Ledger>> {
+        self.done.iter().find(|operation| operation.number == number)
     }
-}
 
-/// TTL: removes the row's tombstone some time after it has ended.
-async fn remove_what_has_ended(scene: Arc<Scene>) {
-    loop {
-        sleep(Duration::from_millis(scene.network.below(1_200_000))).await;
-        let (engine, id) = (&scene.network.engine, scene.key.clone());
-        let row = engine.row(TABLE, Ledger::PARTITION_KEY, &id);
-        let now = scene.now().duration_since(SystemTime::UNIX_EPOCH).expect("after it").as_secs();
-        if row["_purgeAt"]["N"].as_str().and_then(|at| at.parse().ok()).is_some_and(|at: u64| at < now) {
-            let key = json!({Ledger::PARTITION_KEY: {"S": &id}});
-            engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": key}));
-            let step = Step { action: "DeleteItem", table: TABLE.to_owned(), id, key };
-            let rows = vec![Touched { step, row: Value::Null }];
-            let purged = Applied { op: TTL, time: Instant::now(), rows, is_copy_of_refused: false };
-            scene.network.applied().push(purged);
+    /// Every commit makes of the value what its operation makes of it. Only a burn makes nothing of it.
+    fn breaks_the_value(&self, timeline: &Timeline<'_, Ledger>) -> Option<String> {
+        let is_wrong = |state: &&State<'_, Ledger>| {
+            let operation = self.operation(state.applied.op);
+            let expected = operation.and_then(|operation| operation.makes(state.before.as_ref()));
+            let changes_nothing = state.is_burn || state.applied.op == TTL;
+            let is_right = if state.is_effect() { state.after == expected } else { changes_nothing };
+            !is_right || state.after.as_ref().is_some_and(|ledger| !ledger.is_right())
+        };
+        let wrong = timeline.0.iter().find(is_wrong)?;
+        let (operation, before, after) = (self.operation(wrong.applied.op), &wrong.before, &wrong.after);
+        Some(format!("the value is wrong: {operation:?} made {after:?} of {before:?}"))
+    }
+
+    /// The build before leaves alone what it does not know. Today's build notes its changes; adds are no such changes.
+    fn breaks_what_a_build_does_not_know(&self, timeline: &Timeline<'_, Ledger>) -> Option<String> {
+        let mut before = &Value::Null;
+        for state in &timeline.0 {
+            let noted = &state.row[NOTED]["N"];
+            let is_change = |one: &&Operation<_>| state.is_effect() && !one.what.starts_with("delete");
+            if let Some(operation) = self.operation(state.applied.op).filter(is_change) {
+                let kept = if operation.what == "create" { &Value::Null } else { before };
+                let own = Value::from(operation.number.to_string());
+                let expected = if operation.by_before || operation.adds() { kept } else { &own };
+                if noted != expected {
+                    return Some(format!("{operation:?} left {noted} noted after {before}"));
+                }
+            }
+            before = noted;
         }
+        None
     }
+}
+
+/// Every commit and every burn raises the version by one. A row keeps its incarnation until TTL removes it.
+fn breaks_a_count(timeline: &Timeline<'_, Ledger>) -> Option<String> {
+    let mut before: Option<ItemVersion> = None;
+    for state in &timeline.0 {
+        let (now, op) = (state_of(state.row), state.applied.op);
+        let is_next = match (before, now) {
+            (None, Some(now)) => now.version.get() == 1,
+            (Some(before), Some(now)) => is_next(now, before),
+            (_, None) => op == TTL,
+        };
+        if !is_next {
+            return Some(format!("operation {op} left {now:?} after {before:?}"));
+        }
+        before = now;
+    }
+    None
+}
+
+fn is_next(now: ItemVersion, before: ItemVersion) -> bool {
+    (now.incarnation, now.version.get()) == (before.incarnation, before.version.get() + 1)
+}
+
+/// What an operation was told, against the state that it demanded.
+fn contradicts_its_demand(operation: &Operation<Ledger>) -> Option<String> {
+    let at = operation.asked.at?;
+    let why = match &operation.told {
+        Told::Applied(now, _) if !is_next(*now, at) => "applied to another state than it demanded",
+        Told::Saw(there, _) if *there == at => "refused, though the state was what it demanded",
+        _ => return None,
+    };
+    Some(format!("{why}: {operation:?}"))
 }
 
 #[test]
@@ -144,67 +225,67 @@ fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
 
 #[test]
 fn without_the_judge_changes_are_applied_twice() {
-    Devices::is_noticed(Broken::NoJudge, 20..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::NoJudge, 20..2000, claims::APPLIED_TWICE);
 }
 
 #[test]
 fn judging_by_the_last_writer_alone_applies_changes_twice() {
-    Devices::is_noticed(Broken::LastWriterOnly, 50..2006, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::LastWriterOnly, 50..2006, claims::APPLIED_TWICE);
 }
 
 #[test]
 fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
-    Devices::is_noticed(Broken::RowsDeleted, 890..2890, checks::DENIED);
+    Devices::is_noticed(Broken::RowsDeleted, 890..2890, claims::DENIED);
 }
 
 #[test]
 fn a_throttled_resend_that_clears_a_lost_answer_makes_false_verdicts() {
-    Devices::is_noticed(Broken::ThrottlingClears, 97..2000, checks::DENIED);
+    Devices::is_noticed(Broken::ThrottlingClears, 97..2000, claims::DENIED);
 }
 
 #[test]
 fn an_add_that_does_not_ask_for_its_id_is_applied_twice() {
-    Devices::is_noticed(Broken::AddOfAnyId, 0..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::AddOfAnyId, 0..2000, claims::APPLIED_TWICE);
 }
 
 #[test]
 fn an_add_whose_window_has_no_end_is_applied_after_its_row_has_forgotten_it() {
-    Devices::is_noticed(Broken::AddNeverLate, 71..2036, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::AddNeverLate, 71..2036, claims::APPLIED_TWICE);
 }
 
 #[test]
 fn a_row_that_forgets_ids_within_the_window_applies_changes_twice() {
-    Devices::is_noticed(Broken::Forgets { after: 2 }, 27..2020, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::Forgets { after: 2 }, 27..2020, claims::APPLIED_TWICE);
 }
 
 #[test]
 fn a_row_that_forgets_an_id_one_commit_too_early_applies_changes_twice() {
-    Devices::is_noticed(Broken::Forgets { after: REMEMBERED - 1 }, 7615..9616, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::Forgets { after: REMEMBERED - 1 }, 7615..9616, claims::APPLIED_TWICE);
 }
 
 #[test]
 fn a_burn_that_stores_no_id_denies_an_add_that_is_still_on_its_way() {
-    Devices::is_noticed(Broken::BurnLeavesNothing, 20120..22195, checks::DENIED);
+    Devices::is_noticed(Broken::BurnLeavesNothing, 20120..22195, claims::DENIED);
 }
 
 #[test]
 fn a_burn_that_looks_like_an_add_is_taken_for_one() {
-    Devices::is_noticed(Broken::BurnAsAdd, 44..2000, checks::NEVER_APPLIED);
+    Devices::is_noticed(Broken::BurnAsAdd, 44..2000, claims::NEVER_APPLIED);
 }
 
 #[test]
 fn a_judge_that_does_not_know_burns_takes_them_for_adds() {
-    Devices::is_noticed(Broken::BurnsIgnored, 44..2000, checks::NEVER_APPLIED);
+    Devices::is_noticed(Broken::BurnsIgnored, 44..2000, claims::NEVER_APPLIED);
 }
 
 #[test]
 fn a_new_id_for_a_resend_applies_changes_twice() {
-    Devices::is_noticed(Broken::FreshIds, 23..2000, checks::APPLIED_TWICE);
+    Devices::is_noticed(Broken::FreshIds, 23..2000, claims::APPLIED_TWICE);
 }
 
 #[test]
 fn a_create_on_a_tombstone_that_forgets_the_ids_makes_false_verdicts() {
-    Devices::is_noticed(Broken::RevivedWithoutMemory, 155..2093, checks::DENIED);
+    Devices::is_noticed(Broken::RevivedWithoutMemory, 155..2093, claims::DENIED);
 }
 
 #[test]

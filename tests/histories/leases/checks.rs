@@ -6,6 +6,7 @@ use super::timeline::{Change, Protected, State, Timeline};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::states::number;
+use crate::histories::claims::{APPLIED_TWICE, DENIED, NEVER_APPLIED};
 use fencepost::lease::Leases;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,14 +15,12 @@ use std::sync::Arc;
 pub const FELL: &str = "the tokens of what was written fell";
 pub const NOT_HELD: &str = "written though the lease was not held under its token";
 pub const NOT_RISEN: &str = "an acquire has no higher token than all before";
-pub const DENIED: &str = "told that nothing was applied, but it was";
 pub const TWO_BELIEVED: &str = "two held the lease at one moment though their clocks agree";
 pub const RELEASED_RENEWED: &str = "a lease that was released was renewed";
 pub const RENEWED_TWICE: &str = "one renewal was applied twice";
-const OWN: &str = "told that another holds it, but it was its own acquire";
 
-/// A history that is over: all copies have arrived, and the last holder has written.
-pub struct Ended {
+/// A history at whose end the last holder has written.
+pub struct Leaders {
     pub scene: Arc<Scene>,
     pub applied: Vec<Applied>,
     /// The operations that had an effect before all was calm.
@@ -31,7 +30,7 @@ pub struct Ended {
 }
 
 /// What does not hold; each in a sentence.
-pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
+pub fn violations(engine: &Engine, ended: &Leaders) -> Vec<String> {
     let scene = &ended.scene;
     let timeline = Timeline::of(scene, &ended.applied);
     let done = scene.done.lock().expect("no panic");
@@ -52,7 +51,6 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
     for one in done.iter() {
         found.extend(verdict(&timeline, &done, one).map(|why| format!("{why}: {one:?}")));
     }
-    found.extend(one_acquire_a_token(&done));
     for (older, newer) in both_believed(scene) {
         // Whoever took it from the older must have been ahead by more than is assumed.
         let taken = timeline.lease.iter().find(|state| state.change == Change::Acquired && state.token > older.token);
@@ -117,7 +115,7 @@ fn written_once(timeline: &Timeline, item: &str, stored: &Value, done: &[Done]) 
     for Protected { op, row, before, .. } in timeline.writes(item) {
         let mut say = |why: &str| found.push(format!("{why}: operation {op} made {row} of {before}"));
         if !seen.insert(*op) {
-            say("applied more than once");
+            say(APPLIED_TWICE);
         }
         if number(row, "_version") != Some(number(before, "_version").unwrap_or(0) + 1) {
             say("it left a wrong version");
@@ -177,7 +175,8 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
         Told::NotFound if !one.what.is_protected() => {
             (!is_lost()).then_some("told that there is no lease, but it was held")
         }
-        Told::Unknown | Told::NotApplied | Told::Conflict | Told::NotFound => None,
+        // Of another holder, the judge knows more.
+        Told::Unknown | Told::NotApplied | Told::Conflict | Told::NotFound | Told::Held { .. } => None,
         Told::Lease { token, renewals, expires_at } => {
             let is_that = |state: &State| {
                 is_own(state.op) && (state.token, state.renewals, state.expires_at) == (*token, *renewals, *expires_at)
@@ -189,34 +188,11 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
             }
             (!within.any(|state| is_that(state) && state.holder.is_some())).then_some("told of a lease that never was")
         }
-        Told::Held { holder, until } => {
-            let mut others = within.filter(|state| state.holder.as_ref() == Some(holder) && state.expires_at == *until);
-            others.all(|state| is_own(acquired_by(timeline, state.token))).then_some(OWN)
-        }
-        Told::Done if one.what.is_protected() => (applied != 1).then_some("told that it was applied, but it was not"),
+        Told::Done if one.what.is_protected() => (applied != 1).then_some(NEVER_APPLIED),
         // Its release may have failed.
         Told::Done if one.what == What::Work => None,
         Told::Done => (!is_lost()).then_some("told that it was released, but it was held"),
     }
-}
-
-/// Which operation acquired the lease under this token.
-fn acquired_by(timeline: &Timeline, token: u64) -> u64 {
-    let acquired = |state: &&State| state.change == Change::Acquired && state.token == token;
-    timeline.lease.iter().find(acquired).map_or(0, |state| state.op)
-}
-
-/// No two acquires were told the same token, unless they are one that was sent again.
-fn one_acquire_a_token(done: &[Done]) -> Vec<String> {
-    let mut told: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut found = Vec::new();
-    for one in done.iter().filter(|one| matches!(one.what, What::Acquire { .. } | What::AcquireWithin)) {
-        let Told::Lease { token, .. } = one.told else { continue };
-        if *told.entry(token).or_insert(one.acquire()) != one.acquire() {
-            found.push(format!("two acquires were told one token: {one:?}"));
-        }
-    }
-    found
 }
 
 /// Leaders that took the lease for theirs at one moment, the one with the lower token first.

@@ -2,11 +2,11 @@
 //!
 //! The first is blocked on a slow call while its lease is given back; the second takes over; then both go on.
 
-use super::scene::EPOCH;
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Freezing, Network, Rates, Wire, network_that_breaks, store_on};
 use crate::harness::functions::LEASES;
 use crate::harness::seeds::{asked, asked_seeds};
+use crate::histories::scene::{ALL_HAS_ARRIVED, EPOCH, STORM, rates};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::http::{Body, Problem, Request};
@@ -125,24 +125,7 @@ struct Outcome {
 
 async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
     let mut rng = fastrand::Rng::with_seed(seed);
-    let storm = rng.u32(0..=8);
-    let mut rate = |most: u32| rng.u32(0..=most) * storm / 8;
-    let rates = Rates {
-        dropped: rate(60),
-        answer_lost: rate(200),
-        applied_500: rate(80),
-        refused_500: rate(40),
-        held: rate(80),
-        second_copy: rate(100),
-        throttled: rate(150),
-        transaction_conflict: rate(120),
-        in_progress: rate(100),
-        mismatch: rate(100),
-        mixed_reasons: rate(150),
-        frozen: rate(10),
-        garbled: rate(100),
-        ..Rates::default()
-    };
+    let rates = rates(&mut rng, 0..=8, Rates { denied: 0, frozen: 10, tokens_forgotten: 0, unprocessed: 0, ..STORM });
     let ahead = [rng.u64(0..=1000), rng.u64(0..=1000)];
     let (blocked, at_once) = (rng.u64(0..3_000), rng.u32(..4) == 0);
     let network = network_that_breaks(engine, rates, Broken::Nothing, rng);
@@ -168,8 +151,7 @@ async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
         let (one, other) = tokio::join!(one, other);
         [one, other]
     };
-    // Until the last copy that was held has arrived.
-    sleep(Duration::from_secs(700)).await;
+    sleep(ALL_HAS_ARRIVED).await;
     let applied = network.applied();
     let written = applied.iter().flat_map(|applied| &applied.rows).filter(|touched| touched.step.table == CHILDREN);
     let ids: BTreeSet<_> = written.map(|touched| touched.step.id.clone()).collect();

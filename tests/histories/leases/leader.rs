@@ -1,9 +1,10 @@
 //! One process that leads now and then: the doors to the lease and to what it protects, each over a wire of its own.
 
 use super::record::{Belief, Done, Told, What};
-use super::scene::{EPOCH, REPORTS, Rule, Scene, name};
+use super::scene::{REPORTS, Rule, Scene, name};
 use crate::harness::faults::{Freezing, Network, Wire, store_on};
 use crate::harness::functions::LEASES;
+use crate::histories::scene::EPOCH;
 use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseTerms, Leases, Unfinished};
 use fencepost::{
     Add, Call, Deadline, Error, Exists, FencingToken, IdempotencyClaim, Key, Reads, Record, Table, Transactions,
@@ -104,7 +105,7 @@ impl Leader {
     fn end(&self, (number, began): (u64, Instant), what: What, token: Option<u64>, told: &Told) {
         let (leader, ended) = (self.index, Instant::now());
         let done = Done { number, leader, what, token, began, ended, told: told.clone() };
-        self.scene.done.lock().expect("no panic").push(done);
+        self.scene.note(done);
     }
 
     fn call(&self) -> Call {

@@ -3,18 +3,13 @@
 use super::record::{Belief, Done};
 use crate::harness::faults::Broken;
 use crate::harness::functions::LEASES;
+use crate::histories::scene;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use tokio::time::Instant;
 
 pub const REPORTS: &str = "Reports";
 pub const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (REPORTS, "reportId")];
-/// When histories begin, since 1970.
-pub const EPOCH: Duration = Duration::from_hours(500_000);
-/// The number that what TTL does is noted under.
-pub const TTL: u64 = 0;
 
 /// What a leader calls itself.
 pub fn name(index: usize) -> String {
@@ -30,23 +25,19 @@ pub enum Rule {
     NoSkew,
 }
 
-/// What the leaders of one history share.
-pub struct Scene {
-    /// No other history has it.
-    pub name: String,
+/// The part of the scene that only these histories have.
+pub struct Own {
     pub rule: Rule,
-    pub start: Instant,
     /// How far the clock of each leader is ahead.
     pub offsets: Vec<Duration>,
     /// Some leaders are away for days.
     pub days: bool,
-    /// The number of the next operation.
-    pub numbers: AtomicU64,
     /// The token that each operation was under.
     pub tokens: Mutex<BTreeMap<u64, u64>>,
-    pub done: Mutex<Vec<Done>>,
     pub beliefs: Mutex<Vec<Belief>>,
 }
+
+pub type Scene = scene::Scene<Own, Done>;
 
 impl Scene {
     pub fn fenced(&self) -> String {

@@ -1,9 +1,10 @@
 //! Terms of a renewal that may have been applied, and terms at all.
 
-use super::scene::{EPOCH, TABLES};
+use super::scene::TABLES;
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Broken, Network, Rates, Wire, network_that_breaks};
 use crate::harness::functions::LEASES;
+use crate::histories::scene::EPOCH;
 use fencepost::lease::{LeaseTerms, Leases};
 use fencepost::{Error, Failure};
 use proptest::prelude::*;

@@ -1,10 +1,11 @@
 //! The states that the lease and the protected items went through, in order.
 
 use super::record::What;
-use super::scene::{Scene, TTL};
+use super::scene::Scene;
 use crate::harness::faults::{Applied, Touched, is_burn};
 use crate::harness::functions::LEASES;
 use crate::harness::states::number;
+use crate::histories::scene::TTL;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tokio::time::Instant;

@@ -1,15 +1,14 @@
 //! One client that reads lists and appends to them, over a wire of its own.
 
 use crate::harness::engine::{Engine, store};
-use crate::harness::faults::{Broken, Freezing, Network, Wire, store_on};
-use crate::harness::off::OffClocks;
+use crate::harness::faults::{Broken, Freezing};
+use crate::histories::scene::{self, Begun, patient};
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::{Call, Deadline, Error, Failure, ItemVersion, Key, Reads, Record, RetryPolicy, Table, UpdateError};
+use fencepost::{Call, Deadline, Error, Failure, ItemVersion, Key, Reads, Record, Table, UpdateError};
 use judges::cycles::{List, Told};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -47,20 +46,11 @@ pub enum Rule {
     Blind,
 }
 
-/// What the clients of one history share.
-pub struct Scene {
-    /// No other history has it.
-    pub name: String,
-    pub rule: Rule,
-    pub numbers: AtomicU64,
-    pub clocks: OffClocks,
-    pub done: Mutex<Vec<Operation>>,
-}
+pub type Scene = scene::Scene<Rule, Operation>;
 
-impl Scene {
-    pub fn key(&self, list: List) -> String {
-        format!("{list}-{}", self.name)
-    }
+/// The id of a list.
+pub fn id(scene: &str, list: List) -> String {
+    format!("{list}-{scene}")
 }
 
 /// What a client read of a list, and what it made of that.
@@ -93,52 +83,41 @@ pub struct Operation {
 }
 
 pub struct Client {
-    scene: Arc<Scene>,
-    network: Arc<Network>,
-    number: u64,
-    wire: Wire,
+    client: scene::Client<Rule, Operation>,
     table: Table<Entries>,
 }
 
 impl Client {
-    pub fn new(scene: &Arc<Scene>, network: &Arc<Network>, number: u64) -> Self {
-        let clock = scene.clocks.draw();
-        let wire = clock.wire(network);
-        let mut policy = RetryPolicy::default();
-        policy.max_attempts = 12;
-        let now = move || clock.now(Duration::from_hours(500_000));
-        let table = store_on(network, &wire.client(), now).with_policy(policy).table(TABLE);
-        let table = if network.below(2) == 0 { table.remembering_items() } else { table };
-        Client { scene: scene.clone(), network: network.clone(), number, wire, table }
+    pub fn new(scene: &Arc<Scene>, number: u64) -> Self {
+        let client = scene::Client::new(scene, &scene.network, number);
+        let table = client.open().with_policy(patient()).table(TABLE);
+        let table = if client.below(2) == 0 { table.remembering_items() } else { table };
+        Client { client, table }
     }
 
     pub async fn work(self, turns: u64) {
         for _ in 0..turns {
-            sleep(Duration::from_millis(self.network.below(60))).await;
-            let first = self.below(LISTS.len());
-            let (one, two) = (LISTS[first], LISTS[(first + 1 + self.below(2)) % LISTS.len()]);
-            let number = self.scene.numbers.fetch_add(1, Relaxed);
-            self.wire.works_on(number);
-            let began = Instant::now();
-            let call = Call::new(Deadline::within(Duration::from_millis(200 + self.network.below(3000))));
+            self.client.pause(60).await;
+            let first = self.client.pick(LISTS.len());
+            let (one, two) = (LISTS[first], LISTS[(first + 1 + self.client.pick(2)) % LISTS.len()]);
+            let Begun { number, began, call } = self.client.begin(3000);
             let lists = Mutex::default();
-            let told = Freezing::new(&self.network, self.perform(number, one, two, &call, &lists)).await;
-            let lists = lists.into_inner().expect("no panic");
-            let operation = Operation { number, client: self.number, began, ended: Instant::now(), told, lists };
-            self.scene.done.lock().expect("no panic").push(operation);
+            let told = Freezing::new(&self.client.network, self.perform(number, one, two, &call, &lists)).await;
+            let (client, ended, lists) = (self.client.number, Instant::now(), lists.into_inner().expect("no panic"));
+            self.client.scene.note(Operation { number, client, began, ended, told, lists });
         }
     }
 
-    fn below(&self, bound: usize) -> usize {
-        usize::try_from(self.network.below(u64::try_from(bound).expect("small"))).expect("small")
+    fn id(&self, list: List) -> String {
+        id(&self.client.scene.name, list)
     }
 
-    fn key(&self, list: List) -> Key {
-        Key::from(self.scene.key(list).as_str())
+    fn rule(&self) -> Rule {
+        **self.client.scene
     }
 
     async fn perform(&self, number: u64, one: List, two: List, call: &Call, lists: &Lists) -> Told {
-        match (self.below(10), self.scene.rule) {
+        match (self.client.below(10), self.rule()) {
             (0 | 1, _) => self.look(one, call, lists).await,
             (2..=4, Rule::Blind) => self.overwrite(number, one, call, lists).await,
             (2..=4, _) => self.append(number, one, call, lists).await,
@@ -149,7 +128,7 @@ impl Client {
     }
 
     async fn look(&self, list: List, call: &Call, lists: &Lists) -> Told {
-        match self.table.in_call(call).get(&self.key(list)).await {
+        match self.table.in_call(call).get(self.id(list)).await {
             Ok(seen) => {
                 let seen = seen.expect("nobody deletes a list");
                 let touched = Touched { read: seen.value.entries, at: Some(seen.at), append: None };
@@ -166,7 +145,7 @@ impl Client {
             note(lists, list, Touched { read: now.entries.clone(), at: None, append });
             Ok::<_, Infallible>(Some(now.plus(number)))
         };
-        match self.table.in_call(call).update_with_retry(&self.key(list), append).await {
+        match self.table.in_call(call).update_with_retry(self.id(list), append).await {
             Ok(written) => {
                 // What was told counts, and not the last decision.
                 let mut read = written.value.entries;
@@ -191,8 +170,8 @@ impl Client {
         let mut reads = Reads::new();
         let mut items = Vec::new();
         for list in appends.iter().copied().chain(reads_too) {
-            let key = self.key(list);
-            let item = match self.below(2) {
+            let key = Key::from(self.id(list));
+            let item = match self.client.below(2) {
                 0 => reads.remembered(list, &self.table, &key),
                 _ => reads.item(list, &self.table, &key),
             };
@@ -205,7 +184,7 @@ impl Client {
             for &(list, item) in &items {
                 let now = attempt.get(item)?.expect("nobody deletes a list");
                 let append = if reads_too == Some(list) {
-                    if self.scene.rule != Rule::Unchecked {
+                    if self.rule() != Rule::Unchecked {
                         attempt.check(item)?;
                     }
                     None
@@ -228,14 +207,14 @@ impl Client {
 
     /// Reads, thinks, and writes what it made of what it read.
     async fn overwrite(&self, number: u64, list: List, call: &Call, lists: &Lists) -> Told {
-        let Ok(Some(seen)) = self.table.in_call(call).get(&self.key(list)).await else { return Told::NotCommitted };
-        sleep(Duration::from_millis(self.network.below(40))).await;
+        let Ok(Some(seen)) = self.table.in_call(call).get(self.id(list)).await else { return Told::NotCommitted };
+        sleep(Duration::from_millis(self.client.below(40))).await;
         let entries = seen.value.plus(number).entries;
         let append = Some(Append { makes: None });
         note(lists, list, Touched { read: seen.value.entries, at: Some(seen.at), append });
         let entries = entries.iter().map(|entry| AttributeValue::N(entry.to_string())).collect();
-        let update = self.wire.client().update_item().table_name(TABLE);
-        let update = update.key(KEY, AttributeValue::S(self.scene.key(list)));
+        let update = self.client.wire.client().update_item().table_name(TABLE);
+        let update = update.key(KEY, AttributeValue::S(self.id(list)));
         let update = update.update_expression("SET entries = :entries ADD #version :one");
         let update = update.expression_attribute_names("#version", "_version");
         let update = update.expression_attribute_values(":one", AttributeValue::N("1".to_owned()));
@@ -251,8 +230,8 @@ impl Client {
         if told != Told::Committed {
             return told;
         }
-        sleep(Duration::from_millis(self.network.below(40))).await;
-        if self.below(2) == 0 {
+        sleep(Duration::from_millis(self.client.below(40))).await;
+        if self.client.below(2) == 0 {
             return self.append(number, two, call, lists).await;
         }
         let without = |now: &Entries| {
@@ -260,7 +239,7 @@ impl Client {
             Ok::<_, Infallible>(Some(Entries { entries: kept.collect() }))
         };
         let long = Call::new(Deadline::within(Duration::from_mins(3)));
-        let taken = self.table.in_call(&long).update_with_retry(&self.key(one), without).await;
+        let taken = self.table.in_call(&long).update_with_retry(self.id(one), without).await;
         if taken.is_ok() { Told::NotCommitted } else { Told::Unknown }
     }
 }
@@ -280,8 +259,7 @@ fn told_by(failure: &Failure) -> Told {
 }
 
 /// Creates an empty list before anything goes wrong.
-pub async fn create(engine: &Engine, scene: &Scene, list: List) {
+pub async fn create(engine: &Engine, scene: &str, list: List) {
     let table = store(&engine.client(), || SystemTime::UNIX_EPOCH, || 7).table::<Entries>(TABLE);
-    let key = Key::from(scene.key(list).as_str());
-    table.create(&key, &Entries { entries: Vec::new() }).await.expect("a free key and no fault");
+    table.create(id(scene, list), &Entries { entries: Vec::new() }).await.expect("a free key and no fault");
 }

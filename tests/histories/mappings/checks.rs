@@ -1,10 +1,12 @@
 //! Every claim about a history, from what was asked and answered and from what the engine applied.
 
-use super::plan::{Buried, Change, Stand, Who};
-use super::scene::{EPOCH, Scene, Sent, TTL, Told, What};
+use super::plan::{Buried, Change, Stand};
+use super::scene::{Scene, Sent, Told, What};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::functions::MAPPINGS;
+use crate::histories::claims::{DENIED, NEVER_APPLIED};
+use crate::histories::scene::{EPOCH, TTL};
 use fencepost::lww::LwwTable;
 use serde_json::Value;
 use std::sync::Arc;
@@ -13,14 +15,11 @@ use tokio::time::Instant;
 
 pub const OLDER_REPLACED: &str = "an older instance has replaced a newer one";
 pub const REVIVED: &str = "a register has brought back what was deleted";
-pub const NEWER_REFUSED: &str = "a register was refused where nothing newer stood";
-pub const LEFT_STANDING: &str = "a delete was told of a newer instance where none stood";
 pub const APPLIED_LATER: &str = "told that it was superseded, and applied later";
-pub const SEEN_AGAIN: &str = "deleted, and seen again";
 const ANOTHER_END: &str = "the end does not follow from what was asked";
 
 /// A history that is over: all copies have arrived.
-pub struct Ended {
+pub struct Mappings {
     pub scene: Arc<Scene>,
     pub sent: Vec<Sent>,
     pub applied: Vec<Applied>,
@@ -40,7 +39,7 @@ struct Step<'a> {
     is_copy_of_refused: bool,
 }
 
-impl Ended {
+impl Mappings {
     /// Whether it was applied, or a copy of it, at any time.
     pub fn has_landed(&self, sent: &Sent) -> bool {
         let kept = &self.scene.plan.addresses[sent.address].kept;
@@ -68,20 +67,8 @@ impl Ended {
     }
 }
 
-/// What stood there at some moment from `began` to `ended`; `None` for nothing.
-fn stood<'a>(
-    first: Option<&'a Stand>,
-    steps: &'a [Step<'_>],
-    (began, ended): (Instant, Instant),
-) -> Vec<Option<&'a Stand>> {
-    let begins = steps.partition_point(|step| step.time < began);
-    let at_first = begins.checked_sub(1).map_or(first, |last| steps[last].after.as_ref());
-    let meanwhile = steps[begins..].iter().take_while(|step| step.time <= ended).map(|step| step.after.as_ref());
-    std::iter::once(at_first).chain(meanwhile).collect()
-}
-
 /// What does not hold; each in a sentence.
-pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
+pub fn violations(engine: &Engine, ended: &Mappings) -> Vec<String> {
     let mut found = Vec::new();
     for (address, of) in ended.scene.plan.addresses.iter().enumerate() {
         let steps = ended.steps(address);
@@ -91,13 +78,7 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
             found.extend(moved_on(step).map(|why| format!("{why}: {:?}, then {}", step.before, step.row)));
         }
         let sent: Vec<_> = ended.sent.iter().filter(|sent| sent.address == address).collect();
-        for one in &sent {
-            let first = ended.first(address);
-            found.extend(untrue(one, &sent, (first.as_ref(), &steps)).map(|why| format!("{why}: {one:?}")));
-            if !has_newest {
-                found.extend(unseen(one, &sent).map(|why| format!("{why}: {one:?}")));
-            }
-        }
+        found.extend(sent.iter().filter_map(|one| Some(format!("{}: {one:?}", untrue(one, &sent, &steps)?))));
         let seen = match &ended.last[address] {
             Told::Shown(who) => Some(who.clone()),
             Told::ShownNothing => None,
@@ -140,94 +121,36 @@ fn moved_on(step: &Step<'_>) -> Option<&'static str> {
     }
 }
 
-/// What was told must have been so.
-fn untrue(sent: &Sent, all: &[&Sent], (first, steps): (Option<&Stand>, &[Step<'_>])) -> Option<&'static str> {
-    let stood = stood(first, steps, (sent.began, sent.ended));
-    let mine: Vec<_> = steps.iter().filter(|step| step.op == sent.number).collect();
-    let shows = |who: &Who| stood.iter().flatten().any(|stand| stand.live && stand.who == *who);
+/// What a change was told that it did must have been so. The judge sees the rest of what was told.
+fn untrue(sent: &Sent, all: &[&Sent], steps: &[Step<'_>]) -> Option<&'static str> {
+    let What::Change(change) = &sent.what else { return None };
+    let mut mine = steps.iter().filter(|step| step.op == sent.number);
     let in_batch = |other: &&&Sent| other.number == sent.number && !std::ptr::eq(**other, sent);
-    let (who, is_register) = match &sent.what {
-        What::Change(Change::Register(who)) => (who, true),
-        What::Change(Change::Delete(who)) => (who, false),
-        What::LookUp => {
-            let nothing = stood.iter().any(|stand| stand.is_none_or(|stand| !stand.live));
-            let so = match &sent.told {
-                Told::Shown(who) => shows(who),
-                Told::ShownNothing => nothing,
-                _ => true,
-            };
-            return (!so).then_some("a look-up showed what was not there");
-        }
-    };
-    // Where the tombstone has gone by then, a network that delivers a second copy of what was refused applies it.
-    let applied_later = |step: &&Step<'_>| step.time > sent.ended && !step.is_copy_of_refused;
-    let newer = |stand: &Stand| stand.who > *who || (is_register && stand.who == *who && !stand.live);
-    match &sent.told {
-        Told::Unknown => None,
-        Told::NotApplied if all.iter().any(|other| in_batch(&other)) => None,
-        Told::NotApplied => (!mine.is_empty()).then_some("told that nothing was applied, but it was"),
-        Told::New => {
-            let wrote = mine.iter().any(|step| step.after == Some(Stand { who: who.clone(), live: true }));
-            (!wrote).then_some("told that it is new, but it wrote nothing")
-        }
-        Told::Same => (!shows(who)).then_some("told that it stood there, but it did not"),
-        Told::Superseded(_) if is_register && mine.iter().any(applied_later) => Some(APPLIED_LATER),
-        Told::Superseded(by) => {
-            let named = |stand: &Stand| by.as_ref().is_none_or(|by| *by == stand.who);
-            let so = stood.iter().flatten().any(|stand| newer(stand) && named(stand));
-            (!so).then_some(if is_register { NEWER_REFUSED } else { LEFT_STANDING })
-        }
+    let left = |step: &Step<'_>, live| step.after == Some(Stand { who: change.who().clone(), live });
+    let during = |step: &Step<'_>| (sent.began..=sent.ended).contains(&step.time);
+    let (is_true, why) = match &sent.told {
+        // Another message of its batch may have done something.
+        Told::NotApplied if all.iter().any(|other| in_batch(&other)) => return None,
+        Told::NotApplied => (mine.next().is_none(), DENIED),
+        Told::New => (mine.any(|step| left(step, true) && during(step)), NEVER_APPLIED),
         Told::Deleted | Told::AlreadyGone => {
             let was_live = |step: &Step<'_>| step.before.as_ref().is_some_and(|before| before.live);
-            let deleted = sent.told == Told::Deleted;
-            let left = Some(Stand { who: who.clone(), live: false });
-            let did = mine.iter().any(|step| step.after == left && was_live(step) == deleted);
-            (!did).then_some("the outcome of a delete is not what it found")
+            let found = |step: &Step<'_>| was_live(step) == (sent.told == Told::Deleted);
+            let so = mine.any(|step| left(step, false) && found(step) && during(step));
+            (so, "the outcome of a delete is not what it found")
+        }
+        // Where the tombstone has gone by then, a network that delivers a second copy of what was refused applies it.
+        Told::Superseded(_) if matches!(change, Change::Register(_)) => {
+            (!mine.any(|step| step.time > sent.ended && !step.is_copy_of_refused), APPLIED_LATER)
         }
         Told::Folded => {
-            let done = |told: &Told| told.is_definite() && *told != Told::Folded;
-            let so = all.iter().filter(in_batch).any(|other| done(&other.told) && who_of(other) >= Some(who));
-            (!so).then_some("folded into what was not done")
+            let is_done = |told: &Told| told.is_definite() && *told != Told::Folded;
+            let covers = |other: &What| matches!(other, What::Change(other) if other.who() >= change.who());
+            let so = all.iter().filter(in_batch).any(|other| is_done(&other.told) && covers(&other.what));
+            (so, "folded into what was not done")
         }
-        Told::Shown(_) | Told::ShownNothing => Some("a change was answered as a look-up"),
-    }
-}
-
-fn who_of(sent: &Sent) -> Option<&Who> {
-    match &sent.what {
-        What::Change(change) => Some(change.who()),
-        What::LookUp => None,
-    }
-}
-
-/// What a look-up shows against what clients were told before it, without a look at the rows.
-fn unseen(look: &Sent, all: &[&Sent]) -> Option<&'static str> {
-    let shown = match &look.told {
-        Told::Shown(who) => Some(who),
-        Told::ShownNothing => None,
-        _ => return None,
+        Told::Shown(_) | Told::ShownNothing => (false, "a change was answered as a look-up"),
+        Told::Same | Told::Superseded(_) | Told::Unknown => return None,
     };
-    let done_before = |sent: &&Sent| sent.ended < look.began && sent.told.is_definite();
-    let asked_before = |sent: &&Sent| sent.began <= look.ended;
-    for sent in all.iter().copied().filter(done_before) {
-        match (&sent.what, &sent.told) {
-            (What::Change(Change::Delete(who)), _) if shown.is_some_and(|shown| shown <= who) => {
-                return Some(SEEN_AGAIN);
-            }
-            (What::Change(Change::Register(who)), Told::New | Told::Same) if shown < Some(who) => {
-                let deletes = |sent: &Sent| matches!(&sent.what, What::Change(Change::Delete(newer)) if newer >= who);
-                let deleted = shown.is_none() && all.iter().copied().filter(asked_before).any(deletes);
-                if !deleted {
-                    return Some("registered, and neither seen nor superseded by what was asked");
-                }
-            }
-            (What::LookUp, Told::Shown(earlier)) if shown.is_some_and(|shown| shown < earlier) => {
-                return Some("a look-up shows an older instance than one before it");
-            }
-            _ => {}
-        }
-    }
-    let registers = |sent: &Sent| matches!(&sent.what, What::Change(Change::Register(who)) if Some(who) == shown);
-    let asked = shown.is_none() || all.iter().copied().filter(asked_before).any(registers);
-    (!asked).then_some("a look-up shows what nobody has registered")
+    (!is_true).then_some(why)
 }

@@ -1,31 +1,21 @@
 //! What the clients of one history share, what they asked and what they were told.
 
 use super::plan::{Change, Plan, Who};
-use crate::harness::off::OffClocks;
+use crate::histories::scene;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
-use std::time::Duration;
+use std::sync::atomic::AtomicUsize;
 use tokio::time::Instant;
 
-/// When histories begin, since 1970.
-pub const EPOCH: Duration = Duration::from_hours(500_000);
-
-/// Who removes rows that have ended.
-pub const TTL: u64 = 0;
-
-/// What the clients of one history share.
-pub struct Scene {
+/// The part of the scene that only these histories have.
+pub struct Own {
     pub plan: Plan,
-    /// Those of the clients.
-    pub clocks: OffClocks,
-    /// The number of the next invocation.
-    pub numbers: AtomicU64,
-    pub sent: Mutex<Vec<Sent>>,
     /// The deletes that wait in the queue, by their place in the plan.
     pub queue: Mutex<Vec<usize>>,
     /// How many clients may still put something there.
     pub asking: AtomicUsize,
 }
+
+pub type Scene = scene::Scene<Own, Sent>;
 
 /// What is asked of an address.
 #[derive(Clone, PartialEq, Debug)]

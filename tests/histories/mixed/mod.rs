@@ -1,30 +1,36 @@
 //! Histories of one item that another program writes too: for each style of writing, that what `docs/adoption.md` says
 //! holds does hold, and that what it says breaks does break.
 //!
-//! Reading order: [`record`], [`neighbour`] (the other program), [`writer`] (Fencepost), then [`checks`].
+//! Reading order: [`tally`], [`neighbour`] (the other program), [`writer`] (Fencepost), then [`Mixed`].
 
+use super::claims;
 use super::history::History;
-use super::total::Total;
+use super::item::{Operation, State, Stored, Timeline, Told, happened};
+use super::scene::{ALL_HAS_ARRIVED, STORM, rates};
 use crate::harness::engine::{Asked, Engine};
-use crate::harness::faults::{Broken, Rates, network_that_breaks};
-use crate::harness::off::OffClocks;
-use checks::Ended;
+use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
+use crate::harness::total::Total;
+use judges::register::{self, Op};
 use neighbour::Style;
-use record::{ANY, KEY, NOBODY, NOTES, TABLE, VERSIONED};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use tokio::time::{Instant, sleep};
-use writer::{Scene, Writer};
+use serde_json::Value;
+use tally::{ANY, Counts, FOREIGN, KEY, NOBODY, NOTES, TABLE, VERSIONED};
+use tokio::time::sleep;
+use writer::{Own, Scene, Writer};
 
-mod checks;
-mod judged;
 mod neighbour;
-mod record;
+mod tally;
 mod writer;
 
+const LOST_UPDATE: &str = "a write undid what it had not read";
+const UNDONE: &str = "an old row was put back over a change of Fencepost";
+
 /// Histories in which the `Record` says `OTHERS`, and the other program writes in `Style::ALL[STYLE]`.
-struct Mixed<const OTHERS: u8, const STYLE: usize>;
+struct Mixed<const OTHERS: u8, const STYLE: usize> {
+    applied: Vec<Applied>,
+    done: Vec<Operation<Counts>>,
+    key: String,
+    row: Value,
+}
 
 const UPDATES: usize = 0;
 const PUTS: usize = 1;
@@ -45,22 +51,77 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
     type Rule = Creates;
     // Where the other program removes rows, a create may be applied twice, unless versions and values are demanded.
     const NOTHING: Creates = Creates(!matches!(Style::ALL[STYLE], Style::Deletes) || OTHERS == ANY);
-    type Ended = Ended;
 
-    async fn play(engine: &Engine, seed: u64, creates: Creates) -> Ended {
-        play::<OTHERS>(engine, seed, Style::ALL[STYLE], creates.0).await
+    async fn play(engine: &Engine, seed: u64, Creates(creates): Creates) -> Self {
+        let (style, mut rng) = (Style::ALL[STYLE], fastrand::Rng::with_seed(seed));
+        // Tokens are forgotten when ten minutes have passed, and not before. Half of the second copies come when their
+        // signature is about to end, which is almost ten minutes after they were sent where a clock is ahead.
+        let most = Rates { held: 60, second_copy: 200, copied_last: 500, transaction_conflict: 80, ..STORM };
+        let most =
+            Rates { in_progress: 60, mismatch: 60, tokens_forgotten: 0, mixed_reasons: 0, unprocessed: 0, ..most };
+        let rates = rates(&mut rng, 1..=8, most);
+        let (writers, neighbours, turns) = (rng.u64(1..=4), rng.u64(1..=3), rng.u64(3..=9));
+        let (hours, begins_foreign) = (rng.u32(..4) == 0, !creates || rng.bool());
+        let network = network_that_breaks(engine, rates, Broken::Nothing, rng);
+        let name = format!("tally-{seed}-{OTHERS}-{style:?}-{creates}");
+        let scene = Scene::new(seed, name, network, Own { hours, creates });
+        if begins_foreign {
+            neighbour::found(&scene);
+        }
+        let sweep = tokio::spawn(neighbour::sweep(scene.clone()));
+        let mut working = tokio::task::JoinSet::new();
+        for client in 0..writers {
+            working.spawn(Writer::<OTHERS>::new(&scene, client).work(turns));
+        }
+        for _ in 0..neighbours {
+            working.spawn(neighbour::work(scene.clone(), style, turns));
+        }
+        working.join_all().await;
+        sleep(ALL_HAS_ARRIVED).await;
+        sweep.abort();
+        let (applied, row) = (scene.network.applied().clone(), engine.row(TABLE, KEY, &scene.name));
+        Mixed { applied, done: scene.take_done(), key: scene.name.clone(), row }
     }
 
-    fn violations(_: &Engine, ended: &Ended, _: &[Asked]) -> Vec<String> {
-        ended.violations()
+    fn violations(&self, _: &Engine, _: &[Asked]) -> Vec<String> {
+        let timeline = self.timeline();
+        let mut found: Vec<_> = self.done.iter().filter_map(|operation| timeline.contradicts(operation)).collect();
+        found.extend(timeline.0.iter().filter_map(|state| self.lost_update(state).or_else(|| Self::undone(state))));
+        if timeline.0.last().is_some_and(|last| *last.row != self.row) {
+            found.push(format!("the row was not left by its last commit: {}", self.row));
+        }
+        found
     }
 
-    fn judged(ended: &Ended) -> Vec<String> {
-        ended.judged()
+    /// The clients of the item are those of Fencepost and the other program.
+    fn judged(&self) -> Vec<String> {
+        let timeline = self.timeline();
+        let mut seen: Vec<_> = self.done.iter().filter_map(Operation::seen).collect();
+        // Nobody knows what became of a second copy of a refused write.
+        let copied = timeline.0.iter().filter(|state| state.applied.is_copy_of_refused);
+        seen.extend(copied.filter_map(|copy| self.operation(copy.applied.op)?.may_come_again()));
+        let foreign = timeline.0.iter().filter(|state| state.applied.op >= FOREIGN && state.is_effect());
+        seen.extend(foreign.map(|state| happened(state.applied, FOREIGN, Op::Put(state.after.clone()))));
+        register::judge(None, seen).err().into_iter().collect()
     }
 
-    fn total(ended: &Ended) -> Total {
-        ended.total()
+    fn total(&self) -> Total {
+        let timeline = self.timeline();
+        let states = |such: &dyn Fn(&State<'_, Counts>) -> bool| timeline.0.iter().filter(|one| such(one)).count();
+        let count = |such: &dyn Fn(&Operation<_>) -> bool| self.done.iter().filter(|one| such(one)).count();
+        let has_incarnation = |state: &State<'_, _>| state.row.get("_incarnation").is_some();
+        let is_adoption = |pair: &&[State<'_, Counts>]| {
+            pair[0].after.is_some() && !has_incarnation(&pair[0]) && has_incarnation(&pair[1])
+        };
+        let mut total = timeline.answers(&self.done);
+        total += Total::of(&[
+            ("ours", states(&|state| state.applied.op < FOREIGN && state.is_effect())),
+            ("foreign", states(&|state| state.applied.op >= FOREIGN)),
+            ("adoptions", timeline.0.windows(2).filter(is_adoption).count()),
+            ("inTransactions", count(&|operation| operation.told == Told::Landed)),
+            ("burns", states(&|state| state.applied.op < FOREIGN && !state.is_effect())),
+        ]);
+        total
     }
 
     fn assert_enough_happened(total: &Total) {
@@ -72,62 +133,40 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
     }
 }
 
-async fn play<const OTHERS: u8>(engine: &Engine, seed: u64, style: Style, creates: bool) -> Ended {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let rates = rates(&mut rng);
-    let (writers, neighbours, turns) = (rng.u64(1..=4), rng.u64(1..=3), rng.u64(3..=9));
-    let (hours, begins_foreign) = (rng.u32(..4) == 0, !creates || rng.bool());
-    let start = Instant::now();
-    let scene = Arc::new(Scene {
-        network: network_that_breaks(engine, rates, Broken::Nothing, rng),
-        key: format!("tally-{seed}-{OTHERS}-{style:?}-{creates}"),
-        hours,
-        creates,
-        numbers: AtomicU64::new(1),
-        start,
-        clocks: OffClocks::of(seed, start),
-        done: Mutex::default(),
-    });
-    if begins_foreign {
-        neighbour::found(&scene);
+impl<const OTHERS: u8, const STYLE: usize> Mixed<OTHERS, STYLE> {
+    fn timeline(&self) -> Timeline<'_, Counts> {
+        Timeline::of(&self.applied, TABLE, &self.key)
     }
-    let sweep = tokio::spawn(neighbour::sweep(scene.clone()));
-    let mut working = tokio::task::JoinSet::new();
-    for client in 0..writers {
-        working.spawn(Writer::<OTHERS>::new(&scene, client).work(turns));
-    }
-    for _ in 0..neighbours {
-        working.spawn(neighbour::work(scene.clone(), style, turns));
-    }
-    working.join_all().await;
-    // Until the last copy that was held has arrived.
-    sleep(Duration::from_secs(700)).await;
-    sweep.abort();
-    // Where Fencepost removes rows, versions begin again, and the other program takes a new row for an old one.
-    Ended::of(&scene, style, style.is_checked() && OTHERS != ANY)
-}
 
-/// How often each thing happens. Tokens are forgotten when ten minutes have passed, and not before. Half of the second copies
-/// come when their signature is about to end, which is almost ten minutes after they were sent where a clock is ahead.
-fn rates(rng: &mut fastrand::Rng) -> Rates {
-    let storm = rng.u32(1..=8);
-    let mut rate = |most: u32| rng.u32(0..=most) * storm / 8;
-    Rates {
-        dropped: rate(60),
-        answer_lost: rate(200),
-        applied_500: rate(80),
-        refused_500: rate(40),
-        held: rate(60),
-        second_copy: rate(200),
-        copied_last: 500,
-        throttled: rate(150),
-        transaction_conflict: rate(80),
-        denied: rate(20),
-        frozen: rate(25),
-        in_progress: rate(60),
-        mismatch: rate(60),
-        garbled: rate(100),
-        ..Rates::default()
+    fn operation(&self, number: u64) -> Option<&Operation<Counts>> {
+        self.done.iter().find(|operation| operation.number == number)
+    }
+
+    /// A write that makes something else of the value than it makes of what it read: it undid a write that came between.
+    /// Where the other program demands nothing, only the writes of Fencepost are held to that. Where Fencepost removes
+    /// rows, versions begin again, and the other program takes a new row for an old one.
+    fn lost_update(&self, state: &State<'_, Counts>) -> Option<String> {
+        let State { applied, before, after, .. } = state;
+        let expected = if applied.op >= FOREIGN {
+            let is_checked = Style::ALL[STYLE].is_checked() && OTHERS != ANY;
+            let wrote = after.as_ref().filter(|_| is_checked)?;
+            let read = before.clone().unwrap_or(Counts { operations: Vec::new(), count: 0 });
+            let is_first = wrote.operations.len() == 1 && wrote.count == 0;
+            Some(if is_first { Counts::first(applied.op) } else { read.changed(applied.op) })
+        } else {
+            self.operation(applied.op)?.makes(before.as_ref())
+        };
+        let is_right = !state.is_effect() || *after == expected;
+        (!is_right).then(|| format!("{LOST_UPDATE}: operation {} made {after:?} of {before:?}", applied.op))
+    }
+
+    /// A copy of an old row that lacks a change which was there.
+    fn undone(state: &State<'_, Counts>) -> Option<String> {
+        let copies = Style::ALL[STYLE] == Style::CopiesThrough && state.applied.op >= FOREIGN;
+        let (before, after) = (state.before.as_ref().filter(|_| copies)?, state.after.as_ref());
+        let is_gone =
+            |number: &&u64| **number < FOREIGN && after.is_none_or(|after| !after.operations.contains(number));
+        before.operations.iter().find(is_gone).map(|number| format!("{UNDONE}: operation {number}"))
     }
 }
 
@@ -179,31 +218,31 @@ fn with_values_demanded_nothing_is_applied_twice_beside_updates_and_puts_that_de
 
 #[test]
 fn a_create_beside_deletes_may_be_applied_twice_where_values_are_not_demanded() {
-    Mixed::<VERSIONED, DELETES>::is_noticed(Creates(true), 0..2000, checks::APPLIED_TWICE);
+    Mixed::<VERSIONED, DELETES>::is_noticed(Creates(true), 0..2000, claims::APPLIED_TWICE);
 }
 
 #[test]
 fn deletes_and_creates_at_the_same_version_break_what_only_demands_versions() {
-    Mixed::<VERSIONED, RECREATES>::is_noticed(Creates(true), 0..2000, checks::APPLIED_TWICE);
+    Mixed::<VERSIONED, RECREATES>::is_noticed(Creates(true), 0..2000, claims::APPLIED_TWICE);
 }
 
 #[test]
 fn puts_that_clobber_break_what_only_demands_versions() {
-    Mixed::<VERSIONED, CLOBBERS>::is_noticed(Creates(true), 0..2000, checks::LOST_UPDATE);
+    Mixed::<VERSIONED, CLOBBERS>::is_noticed(Creates(true), 0..2000, LOST_UPDATE);
 }
 
 #[test]
 fn raw_puts_break_what_only_demands_versions() {
-    Mixed::<VERSIONED, PUTS_RAW>::is_noticed(Creates(true), 0..2000, checks::LOST_UPDATE);
+    Mixed::<VERSIONED, PUTS_RAW>::is_noticed(Creates(true), 0..2000, LOST_UPDATE);
 }
 
 #[test]
 fn copies_of_old_rows_break_what_only_demands_versions_and_undo_changes_whatever_is_demanded() {
-    Mixed::<VERSIONED, COPIES_THROUGH>::is_noticed(Creates(true), 0..2000, checks::APPLIED_TWICE);
-    Mixed::<ANY, COPIES_THROUGH>::is_noticed(Creates(true), 0..2000, checks::UNDONE);
+    Mixed::<VERSIONED, COPIES_THROUGH>::is_noticed(Creates(true), 0..2000, claims::APPLIED_TWICE);
+    Mixed::<ANY, COPIES_THROUGH>::is_noticed(Creates(true), 0..2000, UNDONE);
 }
 
 #[test]
 fn a_record_that_denies_its_neighbours_tells_them_untruths() {
-    Mixed::<NOBODY, DELETES>::is_noticed(Creates(true), 335..2335, checks::DENIED);
+    Mixed::<NOBODY, DELETES>::is_noticed(Creates(true), 335..2335, claims::DENIED);
 }

@@ -1,12 +1,13 @@
 //! The other program: it does not use Fencepost, and writes the same item in its own way.
 
-use super::record::{FOREIGN, KEY, SWEEP, Stored, TABLE, version_of};
+use super::tally::{Counts, FOREIGN, KEY, SWEEP, TABLE, version_of};
 use super::writer::Scene;
 use crate::harness::faults::{Applied, Touched};
+use crate::histories::item::Stored;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// How the other program writes.
@@ -53,7 +54,7 @@ pub async fn work(scene: Arc<Scene>, style: Style, turns: u64) {
     for _ in 0..turns {
         let network = &scene.network;
         sleep(Duration::from_millis(network.below(80))).await;
-        let row = network.engine.row(TABLE, KEY, &scene.key);
+        let row = network.engine.row(TABLE, KEY, &scene.name);
         let think = if style == Style::CopiesThrough { 300 } else { 25 };
         sleep(Duration::from_millis(network.below(think))).await;
         let number = FOREIGN + scene.numbers.fetch_add(1, Relaxed);
@@ -67,11 +68,10 @@ pub async fn work(scene: Arc<Scene>, style: Style, turns: u64) {
 pub async fn sweep(scene: Arc<Scene>) {
     loop {
         sleep(Duration::from_millis(scene.network.below(1_200_000))).await;
-        let now = scene.now().duration_since(SystemTime::UNIX_EPOCH).expect("after it").as_secs();
         let request = json!({
             "ConditionExpression": "version = #buried AND endsAt <= :now",
             "ExpressionAttributeNames": {"#buried": "_buried"},
-            "ExpressionAttributeValues": {":now": {"N": now.to_string()}},
+            "ExpressionAttributeValues": {":now": {"N": scene.now().to_string()}},
         });
         send(&scene, SWEEP, "DeleteItem", at_key(&scene, request));
     }
@@ -80,14 +80,14 @@ pub async fn sweep(scene: Arc<Scene>) {
 /// The next write, by what was read. `None` if there is nothing to write to.
 fn write(scene: &Scene, style: Style, number: u64, row: &Value) -> Option<(&'static str, Value)> {
     let network = &scene.network;
-    let (version, read) = (version_of(row).get(), Stored::of(row));
-    let next = read.unwrap_or(Stored { operations: Vec::new(), count: 0 }).changed(number);
+    let (version, read) = (version_of(row), Counts::of(row));
+    let next = read.unwrap_or(Counts { operations: Vec::new(), count: 0 }).changed(number);
     let drawn = network.below(4);
     if !row.is_object() {
         let unchecked = json!({});
         let free = json!({"ConditionExpression": "attribute_not_exists(id)"});
         let condition = if style.is_checked() || style == Style::Recreates { free } else { unchecked };
-        let create = ("PutItem", put(scene, &Stored::new(number), 1, condition));
+        let create = ("PutItem", put(scene, &Counts::first(number), 1, condition));
         return (style != Style::Deletes).then_some(create);
     }
     Some(match style {
@@ -106,7 +106,7 @@ fn write(scene: &Scene, style: Style, number: u64, row: &Value) -> Option<(&'sta
         }
         Style::Puts => ("PutItem", put(scene, &next, version + 1, at_version(row))),
         Style::Clobbers => ("PutItem", put(scene, &next, version + 1, json!({}))),
-        Style::PutsRaw => ("PutItem", put(scene, &Stored { operations: Vec::new(), count: 0 }, 1, json!({}))),
+        Style::PutsRaw => ("PutItem", put(scene, &Counts { operations: Vec::new(), count: 0 }, 1, json!({}))),
         Style::CopiesThrough => ("PutItem", json!({"TableName": TABLE, "Item": row})),
     })
 }
@@ -122,14 +122,14 @@ fn at_version(row: &Value) -> Value {
 
 fn at_key(scene: &Scene, mut request: Value) -> Value {
     request["TableName"] = json!(TABLE);
-    request["Key"] = json!({KEY: {"S": scene.key}});
+    request["Key"] = json!({KEY: {"S": scene.name}});
     request
 }
 
-fn put(scene: &Scene, item: &Stored, version: u64, mut request: Value) -> Value {
+fn put(scene: &Scene, item: &Counts, version: u64, mut request: Value) -> Value {
     request["TableName"] = json!(TABLE);
     request["Item"] = json!({
-        KEY: {"S": scene.key},
+        KEY: {"S": scene.name},
         "operations": operations(item),
         "count": count(item),
         "version": {"N": version.to_string()},
@@ -137,11 +137,11 @@ fn put(scene: &Scene, item: &Stored, version: u64, mut request: Value) -> Value 
     request
 }
 
-fn operations(item: &Stored) -> Value {
+fn operations(item: &Counts) -> Value {
     json!({"L": item.operations.iter().map(|number| json!({"N": number.to_string()})).collect::<Vec<_>>()})
 }
 
-fn count(item: &Stored) -> Value {
+fn count(item: &Counts) -> Value {
     json!({"N": item.count.to_string()})
 }
 
@@ -154,7 +154,7 @@ fn send(scene: &Scene, number: u64, operation: &'static str, mut request: Value)
     let (status, answer) = network.engine.answer(operation, request.to_string().as_bytes());
     assert!(status == 200 || answer.contains("ConditionalCheckFailed"), "{request}: {answer}");
     if status == 200 {
-        let row = network.engine.row(TABLE, KEY, &scene.key);
+        let row = network.engine.row(TABLE, KEY, &scene.name);
         let steps = network.engine.steps_of(operation, &request).into_iter();
         let rows = steps.map(|step| Touched { step, row: row.clone() }).collect();
         let applied = Applied { op: number, time: Instant::now(), rows, is_copy_of_refused: false };
@@ -165,7 +165,7 @@ fn send(scene: &Scene, number: u64, operation: &'static str, mut request: Value)
 /// Puts the first row: of the other program, without a version, at 0 or at 3.
 pub fn found(scene: &Scene) {
     let number = FOREIGN + scene.numbers.fetch_add(1, Relaxed);
-    let mut request = put(scene, &Stored::new(number), 3, json!({}));
+    let mut request = put(scene, &Counts::first(number), 3, json!({}));
     match scene.network.below(3) {
         0 => request["Item"]["version"] = json!({"N": "0"}),
         1 => drop(request["Item"].as_object_mut().expect("an item").remove("version")),

@@ -1,18 +1,17 @@
 //! Every invariant of a history, from what the engine applied, what the clerks were told and what is stored.
 
 use super::plan::{Plan, What};
-use super::scene::{Scene, Sent, TTL};
+use super::scene::{Scene, Sent};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
-use crate::histories::total::Total;
+use crate::histories::claims::{Claim, contradiction};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub const DENIED: &str = "told that nothing was applied, but it was";
 pub const TAKEN_FOR_ANOTHERS: &str = "applied it itself, and was told that another had";
 pub const TOLD_ANOTHER: &str = "told a state that was never stored at the version of its tag";
 const DOES_NOT_ADD_UP: &str = "stock + ordered - cancelled is not what was there and came";
@@ -22,8 +21,8 @@ pub const TWO_ORDERS: &str = "one key has more than one order";
 /// For how long a key is remembered at least. That of an order is remembered for ever.
 const DAY: Duration = Duration::from_hours(24);
 
-/// A history that is over: all copies have arrived, and what was unknown has been repeated.
-pub struct Ended {
+/// A history that is over: all copies have arrived.
+pub struct Orders {
     pub scene: Arc<Scene>,
     pub sent: Vec<Sent>,
     pub applied: Vec<Applied>,
@@ -35,8 +34,8 @@ pub struct Ended {
     pub repeats: Vec<(Sent, Sent)>,
 }
 
-impl Ended {
-    fn applied_by(&self, sent: &Sent) -> usize {
+impl Orders {
+    pub fn applied_by(&self, sent: &Sent) -> usize {
         self.applied.iter().filter(|applied| applied.op == sent.number).count()
     }
 
@@ -59,7 +58,7 @@ impl Ended {
     }
 
     /// When the requests of this key have changed a stock.
-    fn stock_changes(&self, what: &What) -> Vec<Instant> {
+    pub fn stock_changes(&self, what: &What) -> Vec<Instant> {
         let changes = |applied: &&&Applied| {
             applied.rows.iter().any(|row| row.step.table == PRODUCTS && row.step.action == "UpdateItem")
         };
@@ -102,7 +101,7 @@ fn is_remembered(what: &What, then: Instant, now: Instant) -> bool {
 }
 
 /// What does not hold; each in a sentence.
-pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
+pub fn violations(engine: &Engine, ended: &Orders) -> Vec<String> {
     let plan = &ended.scene.plan;
     let mut found = Vec::new();
     for sent in &ended.sent {
@@ -149,30 +148,35 @@ pub fn violations(engine: &Engine, ended: &Ended) -> Vec<String> {
 }
 
 /// What a request was told must be so.
-fn verdict(ended: &Ended, sent: &Sent) -> Option<&'static str> {
-    let applied = ended.applied_by(sent);
-    let keyed = matches!(sent.what, What::Place(_) | What::Restock(_));
-    match applied {
-        2.. => Some("applied more than once"),
-        _ if sent.is_unknown() => None,
-        // After the refusal of an add, this is true when it is told. The network may make it untrue later, at most once.
-        1 if ended.is_made_untrue(sent) => None,
-        1 if !sent.is_success() => Some(DENIED),
-        _ if sent.is_refusal() && ended.was_done_before(sent) => Some("refused, though it was done already"),
+fn verdict(ended: &Orders, sent: &Sent) -> Option<&'static str> {
+    let effects: Vec<_> = ended.applied.iter().filter(|applied| applied.op == sent.number).collect();
+    let (is_first, cancels) = match sent.what {
+        What::Place(_) | What::Restock(_) => (!sent.replayed, false),
+        What::Cancel(_, ref tag) => (false, tag.is_some()),
+        What::Adjust(_, by) => (by != 0, false),
+    };
+    let claim = match () {
+        () if sent.is_unknown() => Claim::Nothing,
+        () if sent.is_success() && (is_first || cancels) => Claim::Applied,
+        () if sent.is_success() => Claim::Nothing,
+        () => Claim::NotApplied,
+    };
+    // After the refusal of an add, this is true when it is told. The network may make it untrue later, at most once.
+    let may_land = !matches!(sent.what, What::Restock(_));
+    if let Some(why) = contradiction(claim, (sent.began, sent.ended), &effects, may_land) {
+        return Some(why);
+    }
+    match effects.len() {
+        _ if sent.is_refusal() && ended.was_done_before(sent) && !ended.is_made_untrue(sent) => {
+            Some("refused, though it was done already")
+        }
         1 if sent.replayed => Some(TAKEN_FOR_ANOTHERS),
-        0 if keyed && sent.is_success() && !sent.replayed => Some("told that it was the first, but it was not"),
-        0 if sent.is_success() && matches!(sent.what, What::Adjust(_, by) if by != 0) => {
-            Some("told that it was applied, but it was not")
-        }
-        0 if sent.is_success() && matches!(sent.what, What::Cancel(_, Some(_))) => {
-            Some("told that it cancelled what it knew, but it did not")
-        }
         _ => None,
     }
 }
 
 /// A success shows what was stored at the version of its tag, whoever wrote that.
-fn told_another(ended: &Ended, sent: &Sent) -> Option<&'static str> {
+fn told_another(ended: &Orders, sent: &Sent) -> Option<&'static str> {
     let tag = sent.etag.as_deref().filter(|_| sent.is_success())?;
     let shown: Value = serde_json::from_str(&sent.body).expect("JSON");
     let (table, id) = if shown["orderId"].is_string() { (ORDERS, "orderId") } else { (PRODUCTS, "productId") };
@@ -210,7 +214,7 @@ fn plain(value: &Value) -> Value {
 }
 
 /// A repeat of what was unknown must tell, when nothing goes wrong any more.
-fn resolved(ended: &Ended, unknown: &Sent, repeat: &Sent) -> Option<&'static str> {
+fn resolved(ended: &Orders, unknown: &Sent, repeat: &Sent) -> Option<&'static str> {
     if repeat.is_success() {
         return None;
     }
@@ -222,7 +226,7 @@ fn resolved(ended: &Ended, unknown: &Sent, repeat: &Sent) -> Option<&'static str
 }
 
 /// All successes of a key are one answer, and about something that is there.
-fn one_answer(ended: &Ended, what: &What, there: bool) -> Option<String> {
+fn one_answer(ended: &Orders, what: &What, there: bool) -> Option<String> {
     let successes = ended.successes(what);
     let first = successes.first()?;
     if !there {
@@ -239,7 +243,7 @@ fn one_answer(ended: &Ended, what: &What, there: bool) -> Option<String> {
 }
 
 /// The stock of a product against all that took from it and added to it, each once.
-fn adds_up(engine: &Engine, ended: &Ended, product: usize, orders: &[Value], restocked: &[usize]) -> Option<String> {
+fn adds_up(engine: &Engine, ended: &Orders, product: usize, orders: &[Value], restocked: &[usize]) -> Option<String> {
     let plan = &ended.scene.plan;
     let id = plan.products[product].as_str();
     let row = engine.row(PRODUCTS, "productId", id);
@@ -266,43 +270,4 @@ fn adds_up(engine: &Engine, ended: &Ended, product: usize, orders: &[Value], res
         1 + ended.applied.iter().chain(&ended.burns).filter(|applied| applied.left_in(PRODUCTS, id).is_some()).count();
     let version = number(&row["_version"]);
     (version != i64::try_from(commits).ok()).then(|| format!("{commits} commits left {id} at version {version:?}"))
-}
-
-/// What a history that holds was made of.
-pub fn total(ended: &Ended) -> Total {
-    let count = |such: &dyn Fn(&Sent) -> bool| ended.sent.iter().filter(|sent| such(sent)).count();
-    let done = |sent: &Sent| ended.applied_by(sent) > 0;
-    let conflicts: u32 = ended.sent.iter().map(|sent| sent.conflicts).sum();
-    Total::of(&[
-        ("invocations", ended.sent.len()),
-        ("ordersPlaced", count(&|sent| matches!(sent.what, What::Place(_)) && done(sent))),
-        ("cancelled", count(&|sent| matches!(sent.what, What::Cancel(..)) && done(sent))),
-        ("restocked", count(&|sent| matches!(sent.what, What::Restock(_)) && done(sent))),
-        ("replayed", count(&|sent| sent.replayed)),
-        ("refused", count(&Sent::is_refusal)),
-        ("toldNothingApplied", count(&|sent| matches!(sent.status, 500 | 503))),
-        ("unknown", count(&|sent| sent.is_unknown())),
-        ("unknownThatLanded", count(&|sent| sent.is_unknown() && done(sent))),
-        ("refusalsMadeUntrue", count(&|sent| ended.is_made_untrue(sent))),
-        ("removedByTtl", ended.applied.iter().filter(|applied| applied.op == TTL).count()),
-        ("keysUsedAnew", used_anew(ended)),
-        ("conflicts", usize::try_from(conflicts).expect("few")),
-    ])
-}
-
-/// How many keys had another effect after a day.
-fn used_anew(ended: &Ended) -> usize {
-    let restocks = (0..ended.scene.plan.restocks.len()).map(What::Restock);
-    restocks.filter(|what| ended.stock_changes(what).len() > 1).count()
-}
-
-pub fn assert_enough_happened(total: &Total) {
-    let histories = total["histories"];
-    assert!(total["ordersPlaced"] > histories && total["refused"] > histories / 2, "little happened: {total}");
-    assert!(total.least(&["cancelled", "restocked", "replayed"]) * 4 > histories, "little happened: {total}");
-    assert!(total.least(&["conflicts", "toldNothingApplied"]) > 0, "nobody stood in another's way: {total}");
-    assert!(total.least(&["removedByTtl", "keysUsedAnew"]) > 0, "no record has ended: {total}");
-    assert!(total["unknown"] * 10 < total["invocations"], "unknown is for the rare case: {total}");
-    assert!(total["refusalsMadeUntrue"] * 50 < total["refused"], "that is for the rare case: {total}");
-    total.assert_unknown_is_worth_its_name();
 }

@@ -1,24 +1,20 @@
 //! One client: both functions over a wire of its own, and the requests that it makes of the plan.
 
 use super::plan::{Plan, What};
-use super::scene::{EPOCH, Rule, Scene, Sent};
+use super::scene::{Own, Rule, Scene, Sent};
 use super::wrong::Wrong;
-use crate::harness::faults::{Freezing, Network, Wire, store_on};
+use crate::harness::faults::{Freezing, Network};
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
+use crate::histories::scene::{Begun, Client};
+use fencepost::Call;
 use fencepost::http::{Body, Problem, Request};
-use fencepost::{Call, Deadline};
 use functions::{inventory, place_order};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 pub struct Clerk {
-    scene: Arc<Scene>,
-    network: Arc<Network>,
-    number: u64,
-    wire: Wire,
+    client: Client<Own, Sent>,
     inventory: functions::inventory::App,
     orders: functions::place_order::App,
     wrong: Wrong,
@@ -26,38 +22,33 @@ pub struct Clerk {
 
 impl Clerk {
     pub fn new(scene: &Arc<Scene>, network: &Arc<Network>, number: u64) -> Self {
-        let clock = scene.clocks.draw();
-        let wire = clock.wire(network);
-        let store = store_on(network, &wire.client(), move || clock.now(EPOCH));
+        let client = Client::new(scene, network, number);
+        let store = client.open();
         let inventory = functions::inventory::App::new(store.table(PRODUCTS), store.idempotency(RECORDS));
         let orders = functions::place_order::App::new(store.table(ORDERS), store.table(PRODUCTS));
         let wrong = Wrong::new(&store);
-        Clerk { scene: scene.clone(), network: network.clone(), number, wire, inventory, orders, wrong }
+        Clerk { client, inventory, orders, wrong }
     }
 
     pub async fn work(self, requests: u64) {
         for _ in 0..requests {
-            sleep(Duration::from_millis(self.network.below(80))).await;
-            if let Some(days) = &self.scene.days {
+            self.client.pause(80).await;
+            if let Some(days) = &self.client.scene.days {
                 days.rest().await;
             }
-            let what = self.scene.plan.pick(|bound| self.below(bound), &self.tags());
+            let what = self.client.scene.plan.pick(|bound| self.client.pick(bound), &self.tags());
             let mut sent = self.send(what).await;
             // Some repeat at once what failed; the rest is repeated by others, or when the storm is over.
-            while sent.status >= 500 && self.below(3) == 0 {
+            while sent.status >= 500 && self.client.below(3) == 0 {
                 let Some(again) = sent.what.to_repeat() else { break };
                 sent = self.send(again).await;
             }
         }
     }
 
-    fn below(&self, bound: usize) -> usize {
-        usize::try_from(self.network.below(u64::try_from(bound).expect("small"))).expect("small")
-    }
-
     /// The tags of the orders that somebody was told of.
     fn tags(&self) -> Vec<(usize, String)> {
-        let sent = self.scene.sent.lock().expect("no panic");
+        let sent = self.client.scene.done.lock().expect("no panic");
         let tag = |sent: &Sent| match (&sent.what, &sent.etag) {
             (What::Place(order), Some(tag)) => Some((*order, tag.clone())),
             _ => None,
@@ -67,16 +58,13 @@ impl Clerk {
 
     /// One invocation, as Lambda makes it.
     pub async fn send(&self, what: What) -> Sent {
-        let number = self.scene.numbers.fetch_add(1, Ordering::Relaxed);
-        self.wire.works_on(number);
-        let began = Instant::now();
-        let call = Call::new(Deadline::within(Duration::from_millis(200 + self.network.below(1800))));
-        let handled = Freezing::new(&self.network, self.handle(&what, &call)).await;
+        let Begun { number, began, call } = self.client.begin(1800);
+        let handled = Freezing::new(&self.client.network, self.handle(&what, &call)).await;
         let response = handled.unwrap_or_else(Problem::into_response);
         let header = |name: &str| response.headers().iter().find(|(other, _)| *other == name);
         let sent = Sent {
             number,
-            client: self.number,
+            client: self.client.number,
             what,
             began,
             ended: Instant::now(),
@@ -86,13 +74,13 @@ impl Clerk {
             replayed: header("idempotency-replayed").is_some(),
             conflicts: call.tally().conflicts,
         };
-        self.scene.sent.lock().expect("no panic").push(sent.clone());
+        self.client.scene.note(sent.clone());
         sent
     }
 
     async fn handle(&self, what: &What, call: &Call) -> Result<fencepost::http::Response, Problem> {
-        let plan = &self.scene.plan;
-        match (what, self.scene.rule) {
+        let Own { plan, rule, .. } = &**self.client.scene;
+        match (what, rule) {
             (What::Restock(restock), Rule::RecordOutside) => return self.wrong.restock(plan, *restock, call).await,
             (What::Place(order), Rule::GuardRetried) => return self.wrong.place(plan, *order, call).await,
             _ => {}

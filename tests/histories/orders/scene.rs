@@ -2,16 +2,10 @@
 
 use super::plan::{Plan, What};
 use crate::harness::faults::Broken;
-use crate::harness::off::OffClocks;
+use crate::histories::scene;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
-
-/// When histories begin, since 1970.
-pub const EPOCH: Duration = Duration::from_hours(500_000);
-/// Who removes rows that have ended.
-pub const TTL: u64 = 0;
 
 /// Which rule is broken on purpose, and where.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,18 +18,15 @@ pub enum Rule {
     GuardRetried,
 }
 
-/// What the clerks of one history share.
-pub struct Scene {
+/// The part of the scene that only these histories have.
+pub struct Own {
     pub plan: Plan,
     pub rule: Rule,
-    /// Those of the clerks.
-    pub clocks: OffClocks,
-    /// The number of the next request.
-    pub numbers: AtomicU64,
-    pub sent: Mutex<Vec<Sent>>,
     /// In some histories the clerks are away for days, so that records of keys end.
     pub days: Option<Days>,
 }
+
+pub type Scene = scene::Scene<Own, Sent>;
 
 /// When the clerks are away, and when TTL looks around: drawn by itself.
 pub struct Days(Mutex<fastrand::Rng>);

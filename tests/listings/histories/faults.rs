@@ -4,11 +4,11 @@ use super::explored;
 use crate::harness::clients::{Reply, client_whose, error, lost};
 use crate::harness::engine::Engine;
 use crate::harness::seeds::play;
+use crate::harness::total::Total;
 use crate::listings::messages::{ByAuthor, Message, TABLE, engine, fill, key, place, table};
 use aws_sdk_dynamodb::Client;
 use fencepost::{Call, Deadline, Error, Failure, Query, Store, Table};
 use fencepost_test::Garbling;
-use std::ops::AddAssign;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -33,32 +33,12 @@ fn troubled_client(engine: &Engine, seed: u64) -> Client {
     })
 }
 
-/// What listings under faults were made of.
-#[derive(Default, Debug)]
-struct Seen {
-    pages: usize,
-    pages_asked_again: usize,
-}
-
-impl AddAssign for Seen {
-    fn add_assign(&mut self, other: Self) {
-        self.pages += other.pages;
-        self.pages_asked_again += other.pages_asked_again;
-    }
-}
-
-impl std::fmt::Display for Seen {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} pages, {} asked again", self.pages, self.pages_asked_again)
-    }
-}
-
 /// Lists a query by short calls. A page whose call ends without an answer is asked for again, by the same run or with
 /// the cursor of the page before.
 async fn listed(
     query: impl Fn(&Call) -> Query<Message>,
     rng: &mut fastrand::Rng,
-    seen: &mut Seen,
+    seen: &mut Total,
 ) -> Result<Vec<(String, i64)>, String> {
     let (mut items, mut cursor) = (Vec::new(), None::<String>);
     for _ in 0..1000 {
@@ -67,7 +47,7 @@ async fn listed(
         loop {
             match pages.next_page().await {
                 Ok(Some(page)) => {
-                    seen.pages += 1;
+                    seen.count("pages", 1);
                     items.extend(page.items.iter().map(place));
                     cursor = page.next.map(String::from);
                     if cursor.is_none() {
@@ -76,13 +56,13 @@ async fn listed(
                 }
                 Ok(None) => return Err("no page after one with a cursor".to_owned()),
                 Err(Error::Failed(Failure::Unavailable { .. })) if rng.bool() => {
-                    seen.pages_asked_again += 1;
+                    seen.count("askedAgain", 1);
                     if call.deadline().remaining().is_zero() {
                         break;
                     }
                 }
                 Err(Error::Failed(Failure::Unavailable { .. })) => {
-                    seen.pages_asked_again += 1;
+                    seen.count("askedAgain", 1);
                     break;
                 }
                 Err(failed) => return Err(format!("{failed:?}")),
@@ -93,11 +73,11 @@ async fn listed(
 }
 
 /// One room with some tombstones in it, listed over a troubled client in both directions and by its author.
-fn run(engine: &Engine, seed: u64) -> Result<Seen, String> {
+fn run(engine: &Engine, seed: u64) -> Result<Total, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let (mut seen, room) = (Seen::default(), format!("room-{seed}"));
+        let (mut seen, room) = (Total::default(), format!("room-{seed}"));
         let plain = table(engine);
         let count = rng.i64(1..40);
         let mut expected: Vec<i64> = (1..=count).collect();
@@ -141,7 +121,7 @@ fn run(engine: &Engine, seed: u64) -> Result<Seen, String> {
 fn throttled_and_lost_reads_lose_no_item_and_double_none() {
     if let Some(seen) = play(24, |seeds| explored(seeds, run)) {
         println!("{seen}");
-        assert!(seen.pages_asked_again > 0, "no page was ever asked for again: {seen}");
+        assert!(seen["askedAgain"] > 0, "no page was ever asked for again: {seen}");
     }
 }
 

@@ -3,14 +3,14 @@
 use super::explored;
 use crate::harness::engine::Engine;
 use crate::harness::seeds::play;
+use crate::harness::total::Total;
 use crate::listings::messages::{
     ByAuthor, ByNumber, ByRank, Headlines, Keys, Message, RankByNumber, all, key, message, place, table,
 };
 use fencepost::{ItemVersion, Key, Page, Query, Record, Sort, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::fmt::{self, Debug};
-use std::ops::AddAssign;
+use std::fmt::Debug;
 
 /// What should be there: each live item by its room and its number.
 type Live = BTreeMap<(String, i64), (Message, ItemVersion)>;
@@ -20,40 +20,13 @@ const ROOMS: u64 = 2;
 const AUTHORS: u64 = 3;
 const NUMBERS: i64 = 14;
 
-#[derive(Default, Debug)]
-struct Seen {
-    changes: usize,
-    deletes: usize,
-    created_again: usize,
-    listings: usize,
-    pages: usize,
-    changed_while_listed: usize,
-}
-
-impl AddAssign for Seen {
-    fn add_assign(&mut self, other: Self) {
-        self.changes += other.changes;
-        self.deletes += other.deletes;
-        self.created_again += other.created_again;
-        self.listings += other.listings;
-        self.pages += other.pages;
-        self.changed_while_listed += other.changed_while_listed;
-    }
-}
-
-impl fmt::Display for Seen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Debug::fmt(self, f)
-    }
-}
-
 struct History {
     table: Table<Message>,
     seed: u64,
     rng: fastrand::Rng,
     live: Live,
     deleted: BTreeSet<(String, i64)>,
-    seen: Seen,
+    seen: Total,
 }
 
 impl History {
@@ -84,19 +57,19 @@ impl History {
         let value = self.any_message();
         if !self.live.contains_key(&at) {
             let made = self.table.create(&key, &value).await.map_err(|error| error.to_string())?;
-            self.seen.created_again += usize::from(self.deleted.contains(&at));
+            self.seen.count("createdAgain", usize::from(self.deleted.contains(&at)));
             self.live.insert(at, (made.value, made.at));
         } else if self.rng.u8(..5) < 2 {
             self.table.delete(&key).await.map_err(|error| error.to_string())?;
             self.live.remove(&at);
             self.deleted.insert(at);
-            self.seen.deletes += 1;
+            self.seen.count("deletes", 1);
         } else {
             let decide = |_: &Message| Ok::<_, Infallible>(Some(value.clone()));
             let changed = self.table.update_with_retry(&key, decide).await;
             let changed = changed.map_err(|error| error.to_string())?;
             self.live.insert(at, (changed.value, changed.at));
-            self.seen.changes += 1;
+            self.seen.count("changes", 1);
         }
         Ok(())
     }
@@ -131,8 +104,8 @@ impl History {
     ) -> Result<(), String> {
         let (query, is_descending) = self.shaped(query);
         let pages: Vec<Page<T>> = all(query.clone()).await.map_err(|error| format!("{name}: {error}"))?;
-        self.seen.listings += 1;
-        self.seen.pages += pages.len();
+        self.seen.count("listings", 1);
+        self.seen.count("pages", pages.len());
         let mut expected = self.expected(&passes, &by);
         let order = |at: &(String, i64)| self.live.get(at).map(|(value, _)| by(at, value));
         let listed: Vec<_> = pages.iter().flat_map(|page| &page.items).collect();
@@ -248,7 +221,7 @@ impl History {
             }
             for _ in 0..self.rng.usize(..4) {
                 self.change().await?;
-                self.seen.changed_while_listed += 1;
+                self.seen.count("changedWhileListed", 1);
                 let now = of_room(&self.live);
                 always.retain(|number| now.contains(number));
                 ever.extend(now);
@@ -266,12 +239,12 @@ impl History {
     }
 }
 
-fn run(engine: &Engine, seed: u64) -> Result<Seen, String> {
+fn run(engine: &Engine, seed: u64) -> Result<Total, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let rng = fastrand::Rng::with_seed(seed);
         let (table, live, deleted) = (table(engine), Live::new(), BTreeSet::new());
-        let mut history = History { table, seed, rng, live, deleted, seen: Seen::default() };
+        let mut history = History { table, seed, rng, live, deleted, seen: Total::default() };
         for _ in 0..2 {
             for _ in 0..history.rng.usize(5..25) {
                 history.change().await?;
@@ -287,9 +260,8 @@ fn run(engine: &Engine, seed: u64) -> Result<Seen, String> {
 fn a_listing_is_the_live_set_and_its_cursors_survive_changes() {
     if let Some(seen) = play(16, |seeds| explored(seeds, run)) {
         println!("{seen}");
-        for part in [seen.changes, seen.deletes, seen.created_again, seen.changed_while_listed] {
-            assert!(part > 0, "something never happened: {seen}");
-        }
-        assert!(seen.pages > seen.listings, "every listing had one page: {seen}");
+        let least = seen.least(&["changes", "deletes", "createdAgain", "changedWhileListed"]);
+        assert!(least > 0, "something never happened: {seen}");
+        assert!(seen["pages"] > seen["listings"], "every listing had one page: {seen}");
     }
 }

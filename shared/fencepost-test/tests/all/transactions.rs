@@ -3,7 +3,9 @@
 use crate::counter::{TABLE, add, held, put, read, scene};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError as Refused;
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, TransactWriteItem, Update};
+use fencepost_test::Fault;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -11,9 +13,14 @@ const OVERLAP: Duration = Duration::from_millis(200);
 
 /// Adds one to each of these counters, or to none.
 async fn add_to_all(client: &Client, token: &str, ids: &[&str]) -> Result<(), Box<Refused>> {
+    add_if(client, token, ids, None).await
+}
+
+/// The same under a condition on each of them.
+async fn add_if(client: &Client, token: &str, ids: &[&str], condition: Option<&str>) -> Result<(), Box<Refused>> {
     let step = |id: &&str| {
         let update = Update::builder().table_name(TABLE).key("id", AttributeValue::S((*id).to_owned()));
-        let update = update.update_expression("ADD n :one");
+        let update = update.update_expression("ADD n :one").set_condition_expression(condition.map(ToOwned::to_owned));
         let update = update.expression_attribute_values(":one", AttributeValue::N("1".to_owned()));
         TransactWriteItem::builder().update(update.build().expect("whole")).build()
     };
@@ -122,4 +129,68 @@ async fn a_transaction_that_loses_a_race_says_at_which_steps() {
         .transact_items(TransactWriteItem::builder().condition_check(check.build().expect("whole")).build());
     let refused = transaction.send().await.expect_err("it lost").into_service_error();
     assert_eq!((codes(&refused), conflict.struck()), (vec!["None", "ConditionalCheckFailed"], 1));
+}
+
+/// Adds to `a`, which is there, and to `b`, which is not, 30 times with this fault. Gives the answers, and how often `a` was
+/// counted up. Where `refused`, the transactions demand that both are there.
+async fn fate(fault: Fault, token: Option<&str>, refused: bool) -> (BTreeSet<String>, i64) {
+    let db = scene(1);
+    let planned = db.fault(fault).of("TransactWriteItems").always();
+    let client = db.client_without_retries();
+    let mut answers = BTreeSet::new();
+    for number in 0..30 {
+        let token = token.map_or_else(|| format!("t-{number}"), ToOwned::to_owned);
+        let condition = refused.then_some("attribute_exists(id)");
+        answers.insert(match add_if(&client, &token, &["a", "b"], condition).await.map_err(|error| *error) {
+            Ok(()) => "applied".to_owned(),
+            Err(Refused::TransactionInProgressException(_)) => "in progress".to_owned(),
+            Err(Refused::IdempotentParameterMismatchException(_)) => "mismatch".to_owned(),
+            Err(cancelled) => codes(&cancelled).join(" "),
+        });
+    }
+    assert_eq!(planned.struck(), 30);
+    sleep(Duration::from_secs(6)).await;
+    (answers, held(&db, "a"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_fault_of_a_transaction_is_answered_and_applied_as_it_says() {
+    const CONFLICT: &str = "TransactionConflict";
+    let told = |answers: &[&str]| answers.iter().map(|answer| (*answer).to_owned()).collect::<BTreeSet<_>>();
+    let (both, first, second) =
+        (format!("{CONFLICT} {CONFLICT}"), format!("{CONFLICT} None"), format!("None {CONFLICT}"));
+    let mixed = format!("{CONFLICT} ConditionalCheckFailed");
+    for (fault, token, refused, answers, applied) in [
+        (Fault::TransactionConflict, None, false, told(&[&both, &first, &second]), 0),
+        (Fault::MixedReasons, None, false, told(&["applied"]), 30),
+        (Fault::MixedReasons, None, true, told(&[&both, &second, &mixed]), 0),
+        (Fault::InProgress, None, false, told(&["in progress"]), 30),
+        (Fault::Mismatch, None, false, told(&["mismatch"]), 0),
+        (Fault::TokensForgotten, Some("t-1"), false, told(&["applied"]), 30),
+    ] {
+        assert_eq!(fate(fault, token, refused).await, (answers, applied), "{fault}");
+    }
+}
+
+/// A batch of reads comes back without some of its keys, and names them.
+#[tokio::test(start_paused = true)]
+async fn a_batch_whose_keys_are_left_out_names_them() {
+    let db = scene(1);
+    put(&db, "b");
+    let left_out = db.fault(Fault::Unprocessed).always();
+    let keys = ["a", "b"].map(|id| [("id".to_owned(), AttributeValue::S(id.to_owned()))].into()).to_vec();
+    let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build().expect("whole");
+    let mut found = BTreeSet::new();
+    for _ in 0..30 {
+        let batch = db.client_without_retries().batch_get_item().request_items(TABLE, wanted.clone());
+        let Ok(answer) = batch.send().await else {
+            found.insert(0); // all of them: then it is throttled
+            continue;
+        };
+        let items = answer.responses.expect("responses")[TABLE].len();
+        let left = &answer.unprocessed_keys.expect("some are left out")[TABLE];
+        assert_eq!((items + left.keys.len(), left.consistent_read), (2, Some(true)));
+        found.insert(items);
+    }
+    assert_eq!((found, left_out.struck()), (BTreeSet::from([0, 1]), 30));
 }

@@ -1,0 +1,342 @@
+//! Histories of one item: its calls and their answers, the states of its row, and the promises about them.
+
+use super::claims::{Claim, contradiction};
+use crate::harness::faults::{Applied, is_burn};
+use crate::harness::total::Total;
+use fencepost::{
+    Call, Error, Exists, Failure, Incarnation, ItemVersion, Record, Table, UpdateError, VersionError, Versioned,
+};
+use judges::linearizable::Seen;
+use judges::register::{self, Op, SeenOf, Shown};
+use serde_json::Value;
+use std::convert::Infallible;
+use std::sync::Mutex;
+use tokio::time::Instant;
+
+pub const TOLD_ANOTHER: &str = "told a value that was never stored at its version";
+
+/// The value of the item. Every change leaves the number of its operation, so that one applied twice is seen in the value.
+pub trait Stored: register::Value {
+    /// Whether a second copy of a refused change that comes late counts as the change.
+    const COPIES_COUNT: bool;
+
+    /// The value of a stored row. `None` if there is no row, or only a tombstone.
+    fn of(row: &Value) -> Option<Self>;
+    /// Whether a stored row is at this version.
+    fn is_at(row: &Value, at: ItemVersion) -> bool;
+    /// The version that the judge is told of, if it may rely on versions.
+    fn judged(at: ItemVersion) -> Option<register::Version>;
+
+    fn first(number: u64) -> Self;
+    fn changed(&self, number: u64) -> Self;
+    fn amount(number: u64) -> Self::Amount;
+}
+
+/// The answer to an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told<V> {
+    /// Applied, and this is the version that it made; and the value that was told with its version, if one was. That of an
+    /// add may be later than its own.
+    Applied(ItemVersion, Option<(ItemVersion, V)>),
+    /// Applied; which version it made was not said.
+    Landed,
+    /// Not applied, and nothing is claimed about the row.
+    NotApplied,
+    /// Not applied, or only read. This was the row's state at some moment of the call.
+    Saw(ItemVersion, V),
+    /// Not applied, because the state was such at some moment of the call that the add would pass a bound.
+    OutOfRange(ItemVersion, V),
+    /// Not applied, or only read. At some moment of the call nothing was there.
+    SawNothing,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// The demands of an operation.
+#[derive(Clone, Debug)]
+pub struct Asked<V> {
+    /// Each of its decisions: the value that it saw, and the value that it made.
+    pub decided: Vec<(V, V)>,
+    /// The version that it demands, if it demands one.
+    pub at: Option<ItemVersion>,
+}
+
+impl<V> Default for Asked<V> {
+    fn default() -> Self {
+        Asked { decided: Vec::new(), at: None }
+    }
+}
+
+#[derive(Debug)]
+pub struct Operation<V> {
+    pub number: u64,
+    /// Which client it was.
+    pub client: u64,
+    pub what: &'static str,
+    pub began: Instant,
+    pub ended: Instant,
+    pub told: Told<V>,
+    pub asked: Asked<V>,
+    pub conflicts: u32,
+    /// Whether the build before did it.
+    pub by_before: bool,
+}
+
+/// A call to the item under this key.
+pub struct Calling<'a, L, V> {
+    pub table: &'a Table<L>,
+    pub key: &'a str,
+    pub number: u64,
+    pub call: &'a Call,
+    /// A version that the client was told before.
+    pub known: Option<ItemVersion>,
+    pub asked: &'a Mutex<Asked<V>>,
+}
+
+impl<L: Record + From<V> + Into<V> + Clone, V: Stored> Calling<'_, L, V> {
+    /// Reads, or changes the item otherwise than by an add. A delete at no version is told applied to no incarnation.
+    pub async fn perform(&self, what: &str) -> Told<V> {
+        let Calling { key, number, asked, .. } = *self;
+        let table = self.table.in_call(self.call);
+        let change = |now: &L| {
+            let from: V = now.clone().into();
+            let to = from.changed(number);
+            asked.lock().expect("no panic").decided.push((from, to.clone()));
+            Ok::<_, Infallible>(Some(to.into()))
+        };
+        if what.ends_with("at version") {
+            let known = match self.known {
+                Some(known) => known,
+                None => match table.get(key).await {
+                    Ok(Some(current)) => current.at,
+                    _ => return Told::NotApplied,
+                },
+            };
+            asked.lock().expect("no panic").at = Some(known);
+            let done = if what == "update at version" {
+                table.update_at_version(key, known, change).await.map(wrote)
+            } else {
+                let deleted = table.delete_at_version(key, known).await;
+                deleted.map(|version| Told::Applied(ItemVersion { version, ..known }, None))
+            };
+            return done.unwrap_or_else(|error| match error {
+                VersionError::NotFound => Told::SawNothing,
+                VersionError::Conflict(current) => saw(*current),
+                VersionError::Failed(failure) => by_failure(&failure),
+            });
+        }
+        let done = match what {
+            "update" => table.update_with_retry(key, change).await.map(wrote),
+            "delete" => {
+                let incarnation = Incarnation::from_bytes([0; 8]);
+                let deleted = table.delete(key).await;
+                deleted.map(|version| Told::Applied(ItemVersion { version, incarnation }, None))
+            }
+            "get" => table.get(key).await.map(|seen| seen.map_or(Told::SawNothing, saw)).map_err(UpdateError::Failed),
+            _ => match table.create(key, &V::first(number).into()).await {
+                Ok(written) => Ok(wrote(written)),
+                Err(Error::Refused(Exists(current))) => Ok(saw(*current)),
+                Err(Error::Failed(failure)) => Err(UpdateError::Failed(failure)),
+            },
+        };
+        done.unwrap_or_else(|error| match error {
+            UpdateError::NotFound => Told::SawNothing,
+            UpdateError::Failed(failure) => by_failure(&failure),
+        })
+    }
+}
+
+fn saw<L: Into<V>, V>(current: Versioned<L>) -> Told<V> {
+    Told::Saw(current.at, current.value.into())
+}
+
+fn wrote<L: Into<V>, V>(written: Versioned<L>) -> Told<V> {
+    Told::Applied(written.at, Some((written.at, written.value.into())))
+}
+
+pub fn by_failure<V>(failure: &Failure) -> Told<V> {
+    match failure {
+        Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
+        // Some adds are told a version that the row does not have yet, and some programs put an old row back.
+        Failure::CorruptItem { reason } if reason == "its version went down" => Told::NotApplied,
+        Failure::OutcomeUnknown { .. } => Told::Unknown,
+        _ => panic!("no such thing happens here: {failure}"),
+    }
+}
+
+/// A state that a commit left.
+pub struct State<'a, V> {
+    pub applied: &'a Applied,
+    pub row: &'a Value,
+    pub before: Option<V>,
+    pub after: Option<V>,
+    pub is_burn: bool,
+}
+
+impl<V: Stored> State<'_, V> {
+    /// Whether the value is another than before.
+    pub fn is_effect(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+/// The states that the row went through, in order.
+pub struct Timeline<'a, V>(pub Vec<State<'a, V>>);
+
+impl<'a, V: Stored> Timeline<'a, V> {
+    pub fn of(applied: &'a [Applied], table: &str, key: &str) -> Self {
+        let mut last = None;
+        let states = applied.iter().filter_map(|applied| {
+            let row = applied.left_in(table, key)?;
+            let after = V::of(row);
+            let before = std::mem::replace(&mut last, after.clone());
+            Some(State { applied, row, before, after, is_burn: is_burn(applied) })
+        });
+        Timeline(states.collect())
+    }
+
+    /// The effects of an operation, without its burns.
+    pub fn effects_of(&self, op: u64) -> impl Iterator<Item = &State<'a, V>> {
+        self.0.iter().filter(move |state| state.applied.op == op && state.is_effect())
+    }
+
+    pub fn has_landed(&self, operation: &Operation<V>) -> bool {
+        self.effects_of(operation.number).next().is_some()
+    }
+
+    /// How the operations of clients were answered, and how many of them landed all the same.
+    pub fn answers(&self, done: &[Operation<V>]) -> Total {
+        let count = |such: &dyn Fn(&Operation<V>) -> bool| done.iter().filter(|operation| such(operation)).count();
+        let is_denied = |operation: &Operation<V>| !operation.is_told_applied() && !operation.is_unknown();
+        Total::of(&[
+            ("toldApplied", count(&Operation::is_told_applied)),
+            ("toldNotApplied", count(&is_denied)),
+            ("refusalsMadeUntrue", count(&|operation| is_denied(operation) && self.has_landed(operation))),
+            ("unknown", count(&Operation::is_unknown)),
+            ("unknownThatLanded", count(&|operation| operation.is_unknown() && self.has_landed(operation))),
+        ])
+    }
+
+    /// Whether the row had this value at this version.
+    fn had(&self, at: ItemVersion, value: &V) -> bool {
+        self.0.iter().any(|state| V::is_at(state.row, at) && state.after.as_ref() == Some(value))
+    }
+
+    /// Whether the row was in such a state at some moment of the operation. At first there was none.
+    fn was(&self, operation: &Operation<V>, such: impl Fn(&Value) -> bool) -> bool {
+        let states = self.0.iter().map(|state| (Some(state.applied.time), state.row));
+        let ends = self.0.iter().map(|state| Some(state.applied.time)).chain([None]);
+        [(None, &Value::Null)].into_iter().chain(states).zip(ends).any(|((from, row), until)| {
+            from.is_none_or(|from| from <= operation.ended)
+                && until.is_none_or(|until| until >= operation.began)
+                && such(row)
+        })
+    }
+
+    /// The mistake in the answer to an operation, if there is one.
+    pub fn contradicts(&self, operation: &Operation<V>) -> Option<String> {
+        let counts = |state: &&State<'_, V>| V::COPIES_COUNT || !state.applied.is_copy_of_refused;
+        let mine: Vec<_> = self.effects_of(operation.number).filter(counts).collect();
+        let effects: Vec<_> = mine.iter().map(|state| state.applied).collect();
+        let claim = match operation.told {
+            // Only a copy that does not count has done it.
+            Told::Applied(..) | Told::Landed if mine.is_empty() && self.has_landed(operation) => Claim::Nothing,
+            Told::Applied(..) | Told::Landed => Claim::Applied,
+            Told::Unknown => Claim::Nothing,
+            _ => Claim::NotApplied,
+        };
+        let why = contradiction(claim, (operation.began, operation.ended), &effects, operation.adds());
+        let why = why.or_else(|| self.told_another(operation, mine.first().copied()))?;
+        Some(format!("{why}: {operation:?}, applied {} times", mine.len()))
+    }
+
+    /// Whether it was told another state than there was.
+    fn told_another(&self, operation: &Operation<V>, effect: Option<&State<'a, V>>) -> Option<&'static str> {
+        let held = |at: ItemVersion, value: &V| {
+            self.was(operation, |row| V::of(row).as_ref() == Some(value) && V::is_at(row, at))
+        };
+        let is_true = match (&operation.told, effect) {
+            (Told::Applied(at, _), Some(effect)) if effect.row.is_object() && !V::is_at(effect.row, *at) => {
+                return Some("told a state that it did not make");
+            }
+            (Told::Applied(_, Some((at, value))), Some(_)) if !self.had(*at, value) => return Some(TOLD_ANOTHER),
+            (Told::Saw(at, value), None) => held(*at, value),
+            (Told::OutOfRange(at, value), None) => {
+                held(*at, value) && value.plus(&V::amount(operation.number)).is_none()
+            }
+            (Told::SawNothing, None) => self.was(operation, |row| V::of(row).is_none()),
+            _ => true,
+        };
+        (!is_true).then_some("told a state that never was during its call")
+    }
+}
+
+impl<V: Stored> Operation<V> {
+    pub fn adds(&self) -> bool {
+        self.what.starts_with("add")
+    }
+
+    pub fn is_told_applied(&self) -> bool {
+        matches!(self.told, Told::Applied(..) | Told::Landed)
+    }
+
+    pub fn is_unknown(&self) -> bool {
+        self.told == Told::Unknown
+    }
+
+    /// The value that it makes of this one.
+    pub fn makes(&self, before: Option<&V>) -> Option<V> {
+        match self.what {
+            "create" => Some(V::first(self.number)),
+            "delete" | "delete at version" => None,
+            _ if self.adds() => before.and_then(|before| before.plus(&V::amount(self.number))),
+            _ => before.map(|before| before.changed(self.number)),
+        }
+    }
+
+    /// The operation as its client saw it. `None` if it was told that nothing was done, and nothing about the item: then
+    /// nothing that others see may need it.
+    pub fn seen(&self) -> Option<SeenOf<V>> {
+        let shown = |at: ItemVersion, value: &V| Shown { value: value.clone(), at: V::judged(at) };
+        let (op, told) = match &self.told {
+            Told::Applied(at, _) => (self.op()?, Some(register::Told::Done(V::judged(*at)))),
+            Told::Landed => (self.op()?, Some(register::Told::Done(None))),
+            Told::Saw(at, value) => (Op::Read, Some(register::Told::Saw(Some(shown(*at, value))))),
+            Told::SawNothing => (Op::Read, Some(register::Told::Saw(None))),
+            Told::OutOfRange(at, value) => (self.op()?, Some(register::Told::OutOfBounds(shown(*at, value)))),
+            Told::Unknown => (self.op()?, None),
+            Told::NotApplied => return None,
+        };
+        let [began, ended] = [self.began, self.ended].map(Instant::into_std);
+        Some(Seen { client: self.client, began, ended, op, told })
+    }
+
+    /// The same as something that may happen at any time from now on, or never.
+    pub fn may_come_again(&self) -> Option<SeenOf<V>> {
+        let [began, ended] = [self.began, self.ended].map(Instant::into_std);
+        Some(Seen { client: self.client, began, ended, op: self.op()?, told: None })
+    }
+
+    /// The operation for the judge. `None` if it decided nothing, so that it cannot have sent a write.
+    fn op(&self) -> Option<Op<V>> {
+        Some(match self.what {
+            "get" => Op::Read,
+            "create" => Op::Create(V::first(self.number)),
+            "delete" | "delete at version" => Op::Delete,
+            _ if self.adds() => Op::Add(V::amount(self.number)),
+            _ => {
+                // The decision that was told counts, or else the last one.
+                let told = if let Told::Applied(_, Some((_, to))) = &self.told { Some(to) } else { None };
+                let mut decided = self.asked.decided.iter().rev();
+                let (from, to) = decided.clone().find(|(_, to)| Some(to) == told).or(decided.next())?.clone();
+                Op::CompareAndSet { from, to }
+            }
+        })
+    }
+}
+
+/// A change without a call, for the judge: at its moment, by a client of its own.
+pub fn happened<V: Stored>(applied: &Applied, client: u64, op: Op<V>) -> SeenOf<V> {
+    let time = applied.time.into_std();
+    Seen { client, began: time, ended: time, op, told: Some(register::Told::Done(None)) }
+}
