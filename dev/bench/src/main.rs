@@ -1,39 +1,53 @@
-//! Measures the cost of Fencepost as ratios of one run. `cargo dev bench` builds everything and runs this.
+//! Measures the cost of Fencepost as ratios of one run, and prints a Markdown table for each part. `cargo dev bench`
+//! builds everything and runs this.
 //!
-//! Usage: `bench [--report DIR] [PART] [DEVICE_STATE BASELINE]`, with the paths of the two bootstraps. Without them,
-//! what measures them is missing. A PART is measured alone: `bench adds`, for example. (This program starts
-//! `bench engine` and `bench client` as processes of its own.)
+//! Usage: `bench [PART] [DEVICE_STATE BASELINE]`, with the paths of the two bootstraps, without which `function` and
+//! `roots` fail. A PART is measured alone: `bench adds`. `bench pictures DIR` draws crowds and adds as SVG. (This
+//! program starts `bench engine` and `bench client` as processes of its own.)
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "this is a command-line tool: its tables go to the terminal"
 )]
 
-use bench::args::{self, Args, Command};
-use bench::figure::Measured;
-use bench::measure::engine;
-use bench::measure::function::Programs;
-use bench::parts;
-use bench::report::{facts, folder::Folder};
-use bench::run::Run;
+mod calls;
+mod chart;
+mod function;
+mod one_item;
+mod process;
+mod table;
+mod update;
+
+use function::Programs;
 use std::error::Error;
-use std::process::ExitCode;
-use std::sync::Arc;
-use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
+/// The time that a request takes in each direction, on virtual time.
+const HOP: Duration = Duration::from_millis(5);
+/// The seeds of crowds and connections: 0 up to this one, exclusively.
+const SEEDS: u64 = 10;
+
+/// A part by its name, with the seconds that it takes on two cores.
+type Part = (&'static str, u64, fn(Option<&Programs>) -> Outcome<String>);
+const PARTS: [Part; 9] = [
+    ("function", 4, function::table),
+    ("update", 3, |_| update::table()),
+    ("crowds", 3, |_| Ok(one_item::of_strategies())),
+    ("adds", 19, |_| Ok(one_item::of_adds())),
+    ("units", 3, |_| Ok(one_item::of_units())),
+    ("orders", 14, |_| Ok(calls::orders())),
+    ("leases", 4, |_| Ok(calls::leases())),
+    ("connections", 1, |_| Ok(calls::connections())),
+    ("roots", 2, function::roots),
+];
+
 fn main() -> ExitCode {
-    let outcome = args::parse(std::env::args_os().skip(1)).and_then(|command| match command {
-        Command::Engine => Ok(Builder::new_current_thread().enable_all().build()?.block_on(engine::serve())?),
-        Command::Client => {
-            println!("{}", bench::startup::client().as_nanos());
-            Ok(())
-        }
-        Command::Measure(args) => measure(args),
-    });
-    match outcome {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    match run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -42,42 +56,49 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(Args { report, part, programs }: Args) -> Outcome<()> {
-    let folder = match report {
-        Some(path) => Some(Folder::create(&path).map_err(|error| format!("{}: {error}", path.display()))?),
-        None => None,
+fn run(arguments: &[&str]) -> Outcome<()> {
+    let (only, paths) = match arguments {
+        ["engine"] => return Ok(process::runtime()?.block_on(process::serve_engine())?),
+        ["client"] => {
+            println!("{}", function::client().as_nanos());
+            return Ok(());
+        }
+        ["pictures", folder] => return chart::draw_all(Path::new(folder)),
+        [part, paths @ ..] if PARTS.iter().any(|(name, ..)| name == part) => (Some(*part), paths),
+        paths => (None, paths),
     };
-    let facts = if folder.is_some() { facts::gathered(device_state(&programs)) } else { Vec::new() };
-    let parts = parts::all(programs);
-    let run = Arc::new(Run::new(&parts, part.as_deref(), facts, folder)?);
-    stop_when_asked(&run)?;
-    let failed = run.play(parts, |table| print!("{table}"))?;
+    let programs = match paths {
+        [] => None,
+        [device_state, baseline] => Some(Programs { device_state: device_state.into(), baseline: baseline.into() }),
+        _ => return Err("usage: bench [PART] [DEVICE_STATE BASELINE] | bench pictures DIR".into()),
+    };
+    println!("{}", machine());
+    let mut failed = Vec::new();
+    for (name, seconds, measure) in PARTS.into_iter().filter(|(name, ..)| only.is_none_or(|only| only == *name)) {
+        eprintln!("{name}: about {seconds} s");
+        match measure(programs.as_ref()) {
+            Ok(table) => print!("\n{table}"),
+            Err(reason) => {
+                println!("\n{name}: missing: {reason}");
+                failed.push(name);
+            }
+        }
+    }
     if failed.is_empty() { Ok(()) } else { Err(format!("these parts have failed: {}", failed.join(", ")).into()) }
 }
 
-fn device_state(programs: &Measured<Programs>) -> Option<&std::path::Path> {
-    programs.as_ref().ok().map(|programs| programs.device_state.as_path())
-}
-
-/// Ctrl-C, `kill` and the end of the terminal stop the run. A part takes seconds and cannot be interrupted, so a thread
-/// of its own finishes the report and ends the process.
-fn stop_when_asked(run: &Arc<Run>) -> Outcome<()> {
-    let run = Arc::clone(run);
-    let runtime = Builder::new_current_thread().enable_all().build()?;
-    let listening = runtime.enter();
-    let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    drop(listening);
-    std::thread::spawn(move || {
-        let [Ok(interrupt), Ok(terminate), Ok(hangup)] = &mut signals else { return };
-        let number = runtime.block_on(async {
-            tokio::select! {
-                _ = interrupt.recv() => 2,
-                _ = terminate.recv() => 15,
-                _ = hangup.recv() => 1,
-            }
-        });
-        eprintln!("\n{}", run.stop());
-        std::process::exit(128 + number);
-    });
-    Ok(())
+/// The code and the machine of this run, as far as they are known.
+fn machine() -> String {
+    let said = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output().ok().filter(|output| output.status.success());
+        output
+            .map_or_else(|| format!("no {program}"), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = said("git", &["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty"]);
+    let rustc = said("rustc", &["--version"]);
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or(std::env::consts::ARCH, |(_, model)| model.trim());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("Commit {commit}, {rustc}, {cores} cores of {model}")
 }
