@@ -1,7 +1,7 @@
 //! Orders, leases, and updates over slow connections, both ways. The figures are exact, because time is virtual.
 
+use crate::one_item::{HOP, SEEDS};
 use crate::table::{figure, mean, millis, most, number, table};
-use crate::{HOP, SEEDS};
 use crowds::connections::{self, HANDSHAKE, Trouble};
 use crowds::leases::{self, Cost, WAITED_FOR, WAITERS, WORK};
 use crowds::orders::{self, CLIENTS, Scene};

@@ -1,8 +1,7 @@
 //! The pictures of [`crate::one_item`], as SVG that follows the reader's choice of light or dark.
 
-use crate::Outcome;
 use crate::one_item::{Crowd, adds, strategies};
-use crate::table::{mean, number};
+use crate::table::{Outcome, mean, number};
 use plotters::prelude::*;
 use std::path::Path;
 

@@ -1,9 +1,8 @@
 //! The size, start and memory of a function as a process, and the part of the start that reads TLS roots.
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock")]
 
-use crate::Outcome;
 use crate::process::{Function, event, runtime, start_engine};
-use crate::table::{figure, median, millis, number, table as markdown};
+use crate::table::{Outcome, figure, median, millis, number, table as markdown};
 use crowds::table::{NAME, RECORDS};
 use serde_json::json;
 use std::path::{Path, PathBuf};

@@ -2,10 +2,14 @@
 //! are exact, because time is virtual.
 
 use crate::table::{figure, mean, millis, most, number, table};
-use crate::{HOP, SEEDS};
 use crowds::adds::{self, Callers};
 use crowds::crowd::{self, Outcome, Strategy};
 use std::time::Duration;
+
+/// The time that a request takes in each direction.
+pub const HOP: Duration = Duration::from_millis(5);
+/// The seeds of crowds and connections: 0 up to this one, exclusively.
+pub const SEEDS: u64 = 10;
 
 /// The sum of the games of one crowd and way, over all seeds.
 pub struct Crowd {

@@ -1,6 +1,10 @@
 //! Tables of figures as Markdown.
 
+use std::error::Error;
 use std::time::Duration;
+
+/// What is measured, or why it is not.
+pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// A table with these headings, and a line break at its end.
 pub fn table<const N: usize>(headings: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {

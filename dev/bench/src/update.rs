@@ -2,9 +2,8 @@
 //! both use one row.
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock, and writes as the bare SDK does")]
 
-use crate::Outcome;
 use crate::process::{runtime, start_engine};
-use crate::table::{figure, median, millis};
+use crate::table::{Outcome, figure, median, millis};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use crowds::table::{self, Counter, KEY, NAME};
