@@ -128,13 +128,13 @@
 //! | [`Table::get_many`] | nothing; strongly consistent | 1 read per 100 keys |
 //! | [`Table::query`], [`Table::query_index`] | nothing; strongly consistent except on a global index | 1 read per page, + up to 9 where a page meets tombstones |
 //! | [`Table::create`] | a key without an item | 1 write; 2 on the tombstone of a deleted item |
-//! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict |
+//! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict; 1 read if it is kept or refused |
 //! | the same on a [remembered](Table::remembering_items) item | the item, decided on as it was seen last | 1 write, + 1 write if it has moved on, + 1 write per conflict |
 //! | [`Table::update_at_version`] | the version that the client has seen | 1 read + 1 write; 1 read if that is stale |
-//! | [`Table::delete_at_version`] | the version that the client has seen | 1 write |
+//! | [`Table::delete_at_version`] | the version that the client has seen | 1 write; 1 read + 1 write if another program wrote the row |
 //! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict |
 //! | [`Table::add`] | numbers within bounds, at any version | 1 write; 1 read + 1 write if this client has not seen the item |
-//! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict |
+//! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
 //! | the same with [`Attempt::add`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; adds demand no version | 1 transaction, + 1 per conflict or refused add |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`LwwTable::register`](lww::LwwTable::register), [`LwwTable::delete`](lww::LwwTable::delete) | a key whose newest instance wins | 1 write |
@@ -282,7 +282,7 @@ pub use table::{
     Page, PageStream, Pages, Projection, Query, Record, Sort, Table,
 };
 pub use timestamp::Timestamp;
-pub use transact::{Attempt, Item, Reads, Required, Transactions};
+pub use transact::{Attempt, Item, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
 /// Compiles the examples of the README of this crate.

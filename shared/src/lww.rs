@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::error::{Failure, Source};
 use crate::layout::Deletes;
 use crate::protocol::condition::{self, ConditionalWrite, Ordering as OrderedBy};
-use crate::protocol::deliver::{Delivery, WriteOutcome, until_read};
+use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::row::is_soon;
 use crate::protocol::row::{self, check_size};
@@ -235,8 +235,8 @@ impl<T: LwwRecord> LwwTable<T> {
         let call = self.table.call();
         let mut delivery = Delivery::new(self.table.sender(), &call);
         let refusal = match delivery.write(&self.table.raw.name, &write).await? {
-            WriteOutcome::Applied(replaced) => return Ok(Put::Applied(replaced)),
-            WriteOutcome::Refused(refusal) => refusal,
+            Ok(replaced) => return Ok(Put::Applied(replaced)),
+            Err(refusal) => refusal,
         };
         let (stored, pending) = refusal.read_row(Stored::read)?;
         debug!(order = stored.order_key.order, name = stored.order_key.name, "refused by what stands there");

@@ -292,6 +292,7 @@ impl Row {
             incarnation: incarnation(self.at.incarnation),
             memory: Some(self.read_memory()),
             fence: self.fence,
+            ends_at: None,
         }
     }
 

@@ -107,30 +107,23 @@ impl Leases {
         let mut unproved: Source = "its time was over before it could be renewed".into();
         loop {
             let wait = tokio::time::sleep(terms.renewal_in(lease.remaining()));
-            match beside(lease, work.as_mut(), wait).await {
-                Turn::Done(done) => return Ok(done),
-                Turn::Over => return Err(Unfinished::Unknown { source: unproved }),
-                Turn::Next(()) => {}
+            if let Err(done) = beside(lease, work.as_mut(), wait).await {
+                return done.ok_or(Unfinished::Unknown { source: unproved });
             }
             let mut renewed = lease.clone();
             let left = lease.remaining().min(self.store().call().deadline().remaining());
             let until_it_ends = self.in_call(&Call::new(Deadline::within(left)));
             let renewal = until_it_ends.renew(&mut renewed, terms);
             match beside(lease, work.as_mut(), renewal).await {
-                Turn::Done(done) => return Ok(done),
-                Turn::Over => return Err(Unfinished::Unknown { source: unproved }),
-                Turn::Next(Ok(())) => *lease = renewed,
-                Turn::Next(Err(Error::Refused(LeaseLost::Fenced | LeaseLost::NotFound))) => {
-                    return Err(Unfinished::Lost);
-                }
+                Err(done) => return done.ok_or(Unfinished::Unknown { source: unproved }),
+                Ok(Ok(())) => *lease = renewed,
+                Ok(Err(Error::Refused(LeaseLost::Fenced | LeaseLost::NotFound))) => return Err(Unfinished::Lost),
                 // A renewal that failed does not mean that the lease is lost.
-                Turn::Next(Err(Error::Failed(failure))) => {
+                Ok(Err(Error::Failed(failure))) => {
                     debug!(%failure, "not renewed");
                     unproved = failure.into();
-                    match beside(lease, work.as_mut(), tokio::time::sleep(PAUSE)).await {
-                        Turn::Done(done) => return Ok(done),
-                        Turn::Over => return Err(Unfinished::Unknown { source: unproved }),
-                        Turn::Next(()) => {}
+                    if let Err(done) = beside(lease, work.as_mut(), tokio::time::sleep(PAUSE)).await {
+                        return done.ok_or(Unfinished::Unknown { source: unproved });
                     }
                 }
             }
@@ -141,30 +134,25 @@ impl Leases {
 /// The pause after a failed renewal.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The event that came first.
-enum Turn<W, N> {
-    /// The work ended.
-    Done(W),
-    /// The other future was ready.
-    Next(N),
-    /// The time of the lease was over.
-    Over,
-}
-
 /// Polls the work until `other` is ready, as long as the lease has time left. Looks at the time each time before it
-/// polls the work. So a process that wakes up after a pause finds out first.
-async fn beside<W: Future, N: Future>(lease: &Lease, mut work: Pin<&mut W>, other: N) -> Turn<W::Output, N::Output> {
+/// polls the work. So a process that wakes up after a pause finds out first. `Err` has the result of the work if the work
+/// ended, and nothing if the time of the lease was over.
+async fn beside<W: Future, N: Future>(
+    lease: &Lease,
+    mut work: Pin<&mut W>,
+    other: N,
+) -> Result<N::Output, Option<W::Output>> {
     // Work that is always ready would use up the budget of the task and starve the renewal. So the renewal does not
     // share that budget.
     let mut other = pin!(tokio::task::coop::unconstrained(other));
     poll_fn(|context| {
         if lease.remaining().is_zero() {
-            return Poll::Ready(Turn::Over);
+            return Poll::Ready(Err(None));
         }
         if let Poll::Ready(done) = work.as_mut().poll(context) {
-            return Poll::Ready(Turn::Done(done));
+            return Poll::Ready(Err(Some(done)));
         }
-        other.as_mut().poll(context).map(Turn::Next)
+        other.as_mut().poll(context).map(Ok)
     })
     .await
 }

@@ -1,19 +1,9 @@
 //! What a lease is written with, and what the refusal of an acquire, a renewal or a release means (pure).
 
 use super::row::StoredLease;
+use crate::protocol::condition::LeaseTimes;
 use crate::timestamp::{epoch_millis, millis};
 use std::time::{Duration, SystemTime};
-
-/// The times of an acquire or a renewal, in milliseconds since 1970, by the clock of the caller before the first send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LeaseTimes {
-    /// The end of the lease.
-    pub expires_at: u64,
-    /// A lease that ended before this time is free: others believe in it no longer, even if their clocks are behind.
-    pub cutoff: u64,
-    /// The number from which the token rises if no row remembers a token.
-    pub floor: u64,
-}
 
 impl LeaseTimes {
     /// The times for a lease of this length.

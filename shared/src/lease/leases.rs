@@ -1,6 +1,6 @@
 //! [`Leases`]: acquires and reads the leases of one table.
 
-use super::judge::{AfterAcquire, LeaseTimes, judge_acquire};
+use super::judge::{AfterAcquire, judge_acquire};
 use super::outcome::{Acquired, LeaseHeld};
 use super::row::{Lease, StoredLease};
 use super::terms::LeaseTerms;
@@ -8,8 +8,8 @@ use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
-use crate::protocol::condition::{self, Acquire, lease_key};
-use crate::protocol::deliver::{Delivery, WriteOutcome, until_read};
+use crate::protocol::condition::{self, Acquire, LeaseTimes, lease_key};
+use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::send::Sender;
 use crate::retry::DualClockDeadline;
@@ -115,9 +115,10 @@ impl Leases {
     /// time is over.
     pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, Error<LeaseHeld>> {
         let id = self.new_acquire_id();
-        match self.acquire_as(key, holder, terms, &id, &self.store.call()).await? {
-            Looked::Acquired(Acquired::New(lease) | Acquired::Replayed(lease)) => Ok(lease),
-            Looked::Held(stored) => Err(Error::Refused(LeaseHeld::by(stored))),
+        match self.acquire_by(&Acquire { holder, id: &id, once: true }, key, terms, &self.store.call()).await {
+            Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => Ok(lease),
+            Err(Error::Refused(stored)) => Err(Error::Refused(LeaseHeld::by(stored))),
+            Err(Error::Failed(failure)) => Err(failure.into()),
         }
     }
 
@@ -134,54 +135,55 @@ impl Leases {
         terms: LeaseTerms,
         claim: &IdempotencyClaim,
     ) -> Result<Acquired, IdempotencyError<LeaseHeld>> {
-        match self.acquire_as(key, holder, terms, &AcquireId::Claimed(claim), &self.store.call()).await? {
-            Looked::Acquired(acquired) => Ok(acquired),
-            Looked::Held(stored) if IdempotencyClaim::is_reused(&claim.to_bytes(), &stored.acquire_id) => {
+        let id = claim.to_bytes();
+        match self.acquire_by(&Acquire { holder, id: &id, once: false }, key, terms, &self.store.call()).await {
+            Ok(acquired) => Ok(acquired),
+            Err(Error::Refused(stored)) if IdempotencyClaim::is_reused(&id, &stored.acquire_id) => {
                 Err(IdempotencyError::KeyReused)
             }
-            Looked::Held(stored) => Err(IdempotencyError::Refused(LeaseHeld::by(stored))),
+            Err(Error::Refused(stored)) => Err(IdempotencyError::Refused(LeaseHeld::by(stored))),
+            Err(Error::Failed(failure)) => Err(failure.into()),
         }
     }
 
-    pub(super) async fn acquire_as(
+    /// Acquires the lease. If another acquire holds it, the error has its row.
+    pub(super) async fn acquire_by(
         &self,
+        acquire: &Acquire<'_>,
         key: &str,
-        holder: &str,
         terms: LeaseTerms,
-        id: &AcquireId<'_>,
         call: &Call,
-    ) -> Result<Looked, Failure> {
-        let (id, once) = (id.to_bytes(), matches!(id, AcquireId::Random(_)));
+    ) -> Result<Acquired, Error<StoredLease>> {
         // Taken before the first send, so that the time of the sends counts against the lease.
         let now = self.now();
         let until = DualClockDeadline::within(terms.length(), now);
-        let LeaseTimes { expires_at, cutoff, floor } = LeaseTimes::at(now, terms.length(), self.clock_skew);
-        let purge_at = Self::purge_at(now);
-        let write = condition::acquire(key, &Acquire { holder, id: &id, once, floor, expires_at, purge_at, cutoff });
+        let times = LeaseTimes::at(now, terms.length(), self.clock_skew);
+        let write = condition::acquire(key, acquire, times, Self::purge_at(now));
         let mut delivery = Delivery::new(self.sender(), call);
         let (stored, pending) = match delivery.write(&self.name, &write).await? {
-            WriteOutcome::Applied(row) => {
-                return Ok(Looked::Acquired(Acquired::New(self.lease(key, read_returned(row)?, until))));
+            Ok(row) => {
+                return Ok(Acquired::New(self.lease(key, read_returned(row)?, until)));
             }
             // A lease without a row is free, so it cannot refuse.
-            WriteOutcome::Refused(refusal) => refusal.read_row(StoredLease::read)?,
+            Err(refusal) => refusal.read_row(StoredLease::read)?,
         };
-        match judge_acquire(&stored, &id, expires_at, pending.is_some()) {
-            AfterAcquire::Mine => Ok(Looked::Acquired(Acquired::New(self.lease(key, stored, until)))),
+        match judge_acquire(&stored, acquire.id, times.expires_at, pending.is_some()) {
+            AfterAcquire::Mine => Ok(Acquired::New(self.lease(key, stored, until))),
             AfterAcquire::Replayed => {
                 let until = DualClockDeadline::within(self.remaining(&stored), self.now());
-                Ok(Looked::Acquired(Acquired::Replayed(self.lease(key, stored, until))))
+                Ok(Acquired::Replayed(self.lease(key, stored, until)))
             }
-            AfterAcquire::Held => Ok(Looked::Held(stored)),
+            AfterAcquire::Held => Err(Error::Refused(stored)),
             AfterAcquire::Released => {
                 let source = pending.unwrap_or_else(|| "it was acquired, and released since".into());
-                Err(Failure::OutcomeUnknown { source })
+                Err(Failure::OutcomeUnknown { source }.into())
             }
         }
     }
 
-    pub(super) fn new_acquire_id(&self) -> AcquireId<'static> {
-        AcquireId::Random([self.sender().rng.next_u64().to_be_bytes(), self.sender().rng.next_u64().to_be_bytes()])
+    /// The id of the acquires of one call.
+    pub(super) fn new_acquire_id(&self) -> [u8; 16] {
+        (u128::from(self.sender().rng.next_u64()) << 64 | u128::from(self.sender().rng.next_u64())).to_be_bytes()
     }
 
     pub(super) fn lease(&self, key: &str, stored: StoredLease, until: DualClockDeadline) -> Lease {
@@ -223,31 +225,6 @@ impl fmt::Debug for Leases {
         let mut shown = f.debug_struct("Leases");
         shown.field("name", &self.name).field("clock_skew", &self.clock_skew);
         shown.finish_non_exhaustive()
-    }
-}
-
-/// What one acquire found.
-pub(super) enum Looked {
-    /// The lease is acquired.
-    Acquired(Acquired),
-    /// Another acquire holds it.
-    Held(StoredLease),
-}
-
-/// The id of an acquire.
-pub(super) enum AcquireId<'a> {
-    /// The id of one call.
-    Random([[u8; 8]; 2]),
-    /// The id of one idempotency key.
-    Claimed(&'a IdempotencyClaim),
-}
-
-impl AcquireId<'_> {
-    fn to_bytes(&self) -> Vec<u8> {
-        match self {
-            AcquireId::Random(bits) => bits.concat(),
-            AcquireId::Claimed(claim) => claim.to_bytes(),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Renews leases and releases them.
 
-use super::judge::{AfterRenewal, LeaseTimes, judge_renewal};
+use super::judge::{AfterRenewal, judge_renewal};
 use super::leases::{Leases, corrupt, read_returned};
 use super::outcome::{LeaseLost, NotHeldAt};
 use super::row::{Lease, StoredLease};
@@ -8,8 +8,8 @@ use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::error::{Error, Failure, Source};
 use crate::fencing_token::FencingToken;
-use crate::protocol::condition;
-use crate::protocol::deliver::{Delivery, WriteOutcome};
+use crate::protocol::condition::{self, LeaseTimes};
+use crate::protocol::deliver::Delivery;
 use crate::retry::DualClockDeadline;
 
 impl Leases {
@@ -71,8 +71,8 @@ impl Leases {
             let LeaseTimes { expires_at, .. } = LeaseTimes::at(now, terms.length(), self.clock_skew());
             let write = condition::renew(&token.key, token.token, at, expires_at, Self::purge_at(now));
             let refusal = match delivery.write(&self.name, &write).await {
-                Ok(WriteOutcome::Applied(row)) => return Ok(self.lease(&token.key, read_returned(row)?, until)),
-                Ok(WriteOutcome::Refused(refusal)) => refusal,
+                Ok(Ok(row)) => return Ok(self.lease(&token.key, read_returned(row)?, until)),
+                Ok(Err(refusal)) => refusal,
                 Err(failure) => return Err(unless_unknown(failure, earlier).into()),
             };
             let round_trip = refusal.round_trip;
@@ -119,10 +119,7 @@ impl Leases {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
         let call = self.store().call();
         let mut delivery = Delivery::new(self.sender(), &call);
-        let refusal = match delivery.write(&self.name, &write).await? {
-            WriteOutcome::Applied(_) => return Ok(()),
-            WriteOutcome::Refused(refusal) => refusal,
-        };
+        let Err(refusal) = delivery.write(&self.name, &write).await? else { return Ok(()) };
         let (stored, pending) = refusal.read(StoredLease::read)?;
         match (under(token, stored), pending) {
             // The release may have been applied before another holder acquired the lease.

@@ -1,10 +1,11 @@
 //! [`Leases::acquire_within`]: waits for a lease that another caller holds.
 
-use super::leases::{Leases, Looked};
+use super::leases::Leases;
 use super::outcome::{Acquired, LeaseHeld};
 use super::row::Lease;
 use super::terms::LeaseTerms;
 use crate::error::Error;
+use crate::protocol::condition::Acquire;
 use crate::retry::{Deadline, MIN_SEND_TIME, fraction};
 use std::time::Duration;
 
@@ -36,9 +37,10 @@ impl Leases {
         let id = self.new_acquire_id();
         let mut looks = Looks::new(terms.length());
         loop {
-            let held = match self.acquire_as(key, holder, terms, &id, call).await? {
-                Looked::Acquired(Acquired::New(lease) | Acquired::Replayed(lease)) => return Ok(lease),
-                Looked::Held(stored) => LeaseHeld::by(stored),
+            let held = match self.acquire_by(&Acquire { holder, id: &id, once: true }, key, terms, call).await {
+                Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => return Ok(lease),
+                Err(Error::Refused(stored)) => LeaseHeld::by(stored),
+                Err(Error::Failed(failure)) => return Err(failure.into()),
             };
             let waited = timeout.saturating_sub(deadline.remaining());
             let pause = looks.pause(waited, self.free_in(held.until), self.sender().rng.next_u64());

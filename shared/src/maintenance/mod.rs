@@ -7,7 +7,8 @@ mod found;
 mod run;
 mod write;
 
+pub use crate::table::pages::Position;
 pub use explain::{Explanation, Kind, explain};
 pub use found::Found;
-pub use run::{Explained, Position, Run, WrongTable};
+pub use run::{Explained, Run, WrongTable};
 pub use write::Task;

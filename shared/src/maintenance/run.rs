@@ -10,6 +10,7 @@ use crate::protocol::deliver::until_read;
 use crate::protocol::item::{Attributes, size_of_attributes};
 use crate::retry::Deadline;
 use crate::store::Store;
+use crate::table::pages::Position;
 use crate::timestamp::epoch_seconds;
 use std::fmt;
 use std::num::NonZeroU32;
@@ -58,17 +59,6 @@ pub struct Run {
     owed: Duration,
     position: Position,
     so_far: Found,
-}
-
-/// The place of a run in its table.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Position {
-    /// Before the first row.
-    Start,
-    /// After the row with this key.
-    After(Attributes),
-    /// After the last row.
-    End,
 }
 
 /// A row and its explanation.

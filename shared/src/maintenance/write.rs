@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout, Settings};
 use crate::protocol::condition::{self, ConditionalWrite, Remember};
-use crate::protocol::deliver::{Delivery, WriteOutcome};
+use crate::protocol::deliver::Delivery;
 use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
@@ -109,9 +109,8 @@ impl Task {
             let Some(write) = self.write(layout, key.clone(), &row, id, now) else {
                 return Err(Failure::Rejected { source: "the names of the attributes are too long".into() });
             };
-            let refusal = match delivery.write(table, &write).await? {
-                WriteOutcome::Applied(_) => return Ok(Written { applied: true, ..done }),
-                WriteOutcome::Refused(refusal) => refusal,
+            let Err(refusal) = delivery.write(table, &write).await? else {
+                return Ok(Written { applied: true, ..done });
             };
             let Some(attributes) = refusal.by else {
                 // A row that is gone after a lost answer to its removal is taken for removed by this run.

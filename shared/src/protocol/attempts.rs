@@ -1,10 +1,10 @@
 //! [`Attempts`]: the current attempt of one change, and those that were refused and may still be applied (pure).
 
-use super::fate::{Fate, Life, fate};
-use super::judge::{Base, SentWrite};
+use super::fate::{Life, judge_open};
+use super::judge::{Base, SeenRow, SentWrite, Verdict};
 use super::memory::WriteId;
-use super::refusal::{RefusedStep, Shown};
-use super::settle::{MOST_OPEN, StepKind, made, while_open, writes_to};
+use super::refusal::{RefusedStep, vanishes_soon};
+use super::settle::{MOST_OPEN, made, while_open, writes_to};
 use crate::error::Failure;
 use crate::version::{Incarnation, ItemVersion};
 use std::collections::BTreeSet;
@@ -63,6 +63,11 @@ impl Attempts {
         Attempts { id, open: Vec::new(), landed: None }
     }
 
+    /// Whether the attempt with this id was refused and may still be applied.
+    pub(crate) fn is_open(&self, id: WriteId) -> bool {
+        self.open.iter().any(|open| open.id == id)
+    }
+
     /// The failure of a change that ends here.
     pub(crate) fn failed(&self, failure: Failure) -> Failure {
         if self.open.is_empty() { failure } else { while_open(failure) }
@@ -82,10 +87,10 @@ impl Attempts {
         self.open.iter().map(OpenAttempt::rows).collect()
     }
 
-    /// Takes an open attempt that may still be applied although these steps are: none of the steps writes to a row that
-    /// would remember it.
-    pub(crate) fn take_one_beside(&mut self, steps: &[StepKind]) -> Option<OpenAttempt> {
-        let index = self.open.iter().position(|open| !writes_to(steps, &open.rows()))?;
+    /// Takes an open attempt that may still be applied beside a transaction that writes to these rows: none of them would
+    /// remember it.
+    pub(crate) fn take_one_beside(&mut self, writes: &[usize]) -> Option<OpenAttempt> {
+        let index = self.open.iter().position(|open| !writes_to(writes, &open.rows()))?;
         Some(self.open.swap_remove(index))
     }
 
@@ -108,21 +113,19 @@ impl Attempts {
     }
 
     /// Judges the open attempts by a row that was shown: finds the one that was applied, and drops those that never will be.
-    pub(crate) fn judge(&mut self, row: usize, shown: &Shown, now: SystemTime) {
+    pub(crate) fn judge(&mut self, row: usize, seen: Option<&SeenRow>, now: SystemTime) {
         let landed = &mut self.landed;
         self.open.retain_mut(|open| {
-            let life = Life::of(shown.seen.as_ref());
-            for write in open.writes.iter_mut().filter(|write| write.row == row) {
-                let sent = &write.sent;
-                match fate(sent, shown.seen.as_ref(), shown.is_soon(sent, now)) {
-                    Fate::Landed(version) => *landed = Some((open.id, made(sent, version))),
-                    Fate::Never => return false,
+            let life = Life::of(seen);
+            for OpenWrite { sent, life: before, .. } in open.writes.iter_mut().filter(|write| write.row == row) {
+                match judge_open(sent, seen, vanishes_soon(sent, seen, now)) {
+                    Verdict::Landed(version) => *landed = Some((open.id, made(sent, version))),
+                    Verdict::NeverApplied => return false,
                     // Elsewhere, a row that is gone or another one does not come back.
-                    Fate::Open(_) if sent.versions_may_repeat && life.may_have_forgotten(write.life) => {
-                        open.is_forgotten = true;
+                    Verdict::Open if !(sent.versions_may_repeat && life.may_have_forgotten(*before)) => {
+                        (*sent, *before) = (sent.not_applied_before(seen), life);
                     }
-                    Fate::Open(known) => (write.sent, write.life) = (known, life),
-                    Fate::Forgotten => open.is_forgotten = true,
+                    Verdict::Open | Verdict::Unproved | Verdict::Corrupt => open.is_forgotten = true,
                 }
             }
             true
@@ -140,10 +143,9 @@ impl Attempts {
             });
         }
         let known = |step: &RefusedStep<'_>| {
-            let (shown, sent) = (step.shown.as_ref(), step.write()?);
-            let life = shown.map_or(Life::demanded(sent.on), |shown| Life::of(shown.seen.as_ref()));
-            let sent = sent.not_applied_before(shown.and_then(|shown| shown.seen.as_ref()));
-            Some(OpenWrite { row: step.row, sent, life })
+            let (sent, seen) = (step.write()?, step.seen.as_ref());
+            let life = if step.is_shown() { Life::of(seen) } else { Life::demanded(sent.on) };
+            Some(OpenWrite { row: step.row, sent: sent.not_applied_before(seen), life })
         };
         self.open.push(OpenAttempt {
             id: self.id,
@@ -190,9 +192,8 @@ mod tests {
         assert_eq!((attempts.ids_to_burn(1, Some(foreign)), attempts.ids_to_burn(0, None)), (vec![], vec![]));
         assert_eq!((attempts.id, attempts.rows()), (id(3), vec![vec![0, 1], vec![0]]));
         assert_eq!((attempts.unseen(|_| false), attempts.unseen(|row| row == 0)), ([0].into(), [].into()));
-        let beside = [StepKind::Writes(1)];
-        assert_eq!(attempts.take_one_beside(&beside).map(|open| open.id), Some(id(2)));
-        assert!(attempts.take_one_beside(&beside).is_none() && !attempts.open.is_empty());
+        assert_eq!(attempts.take_one_beside(&[1]).map(|open| open.id), Some(id(2)));
+        assert!(attempts.take_one_beside(&[1]).is_none() && !attempts.open.is_empty());
     }
 
     /// A row that another program, or the write itself, may remove proves nothing when it is gone.

@@ -26,12 +26,12 @@ pub(crate) async fn read_rows(
         }
         batches += 1;
         let asked: Vec<Address> = left.iter().map(|&at| rows[at].clone()).collect();
-        let mut batch = until_read(sender, call, |timeout| sender.read_batch(&asked, timeout)).await?;
+        let mut answered = until_read(sender, call, |timeout| sender.read_batch(&asked, timeout)).await?;
+        let mut position = 0..;
         left.retain(|&at| {
-            let is_left_out = batch.left_out(&rows[at]);
-            if !is_left_out {
-                found[at] = batch.take_item(&rows[at]);
-            }
+            let item = position.next().and_then(|position| answered.remove(&position));
+            let is_left_out = item.is_none();
+            found[at] = item.flatten();
             is_left_out
         });
     }

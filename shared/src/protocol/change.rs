@@ -4,19 +4,19 @@
 //! `settle.rs`, by the verdict of `refusal.rs`, for both alike.
 //!
 //! From a refusal to an answer: the rows that refused give a `Verdict`, the verdict gives what is `After` it, and that ends as
-//! `Settled`. `Tried` and `Committed` in `table` and `transact` say the same in the terms of their loops.
+//! `Settled`.
 
 use super::attempts::Attempts;
 use super::batch::read_rows;
 use super::condition::{self, ConditionalWrite};
-use super::deliver::{Delivery, WriteOutcome};
+use super::deliver::Delivery;
 use super::item::Attributes;
 use super::judge::{Base, SentWrite, Verdict};
 use super::memory::WriteId;
-use super::refusal::{RefusedStep, Shown, judge_after_loss, judge_refusal, judge_steps, steps_may_still_land};
+use super::refusal::{RefusedStep, judge_after_loss, judge_one, judge_refusal, judge_steps, steps_may_still_land};
 use super::row::{self, Row};
 use super::send::Address;
-use super::settle::{After, Facts, StepBurn, after, burn_of_step};
+use super::settle::{After, Facts, after, can_be_burned};
 use crate::error::{Failure, Source};
 use crate::layout::Layout;
 use crate::version::{ItemVersion, Version};
@@ -40,13 +40,8 @@ pub(crate) enum Settled {
     Landed(Version),
     /// An earlier attempt was applied, and made this version. This attempt was not, and never will be.
     Earlier(WriteId, ItemVersion),
-    /// It was not applied.
-    NotApplied {
-        /// Rows that must be read, because they may tell that an earlier attempt was applied.
-        unseen: BTreeSet<usize>,
-        /// The id of the attempt, if a second copy of it may still be applied.
-        open: Option<WriteId>,
-    },
+    /// It was not applied. Holds the rows that must be read, because they may tell that an earlier attempt was applied.
+    NotApplied(BTreeSet<usize>),
 }
 
 /// A row as the answer to a burn shows it, later than the refusal that the burn followed.
@@ -57,20 +52,12 @@ const fn at_last(is_pending: bool) -> Facts {
     Facts { is_pending, is_lease_lost: false, can_burn: false }
 }
 
-/// A burned write.
-pub(crate) struct Burned {
-    pub row: usize,
-    pub verdict: Verdict,
-    /// The row as it is now.
-    pub item: Option<Attributes>,
-}
-
 impl Delivery<'_> {
     /// Finds out what became of the current attempt, which was refused for these reasons. `pending` says that another send
     /// of it may have been applied, or may still be. If a burn was needed, returns the row that it showed too.
     ///
     /// # Errors
-    /// [`Failure::OutcomeUnknown`] if nothing proves it. [`Failure::CorruptItem`]: the version of a row went down.
+    /// [`Failure::OutcomeUnknown`] if nothing proves it, or if an earlier attempt may have been applied and forgotten. [`Failure::CorruptItem`]: the version of a row went down.
     pub(crate) async fn settle<'s>(
         &mut self,
         attempts: &mut Attempts,
@@ -80,8 +67,8 @@ impl Delivery<'_> {
     ) -> Result<(Settled, Option<ShownByBurn>), Failure> {
         let now = self.sender.clock.now();
         // An earlier attempt excludes this one, so what is pending of it is not applied either.
-        for (row, shown) in steps.iter().filter_map(|step| Some((step.row, step.shown.as_ref()?))) {
-            attempts.judge(row, shown, now);
+        for step in steps.iter().filter(|step| step.is_shown()) {
+            attempts.judge(step.row, step.seen.as_ref(), now);
         }
         if let Some((id, at)) = attempts.landed {
             return Ok((Settled::Earlier(id, at), None));
@@ -100,8 +87,8 @@ impl Delivery<'_> {
             After::Burn => {
                 let writes: Vec<_> = to_burn.iter().filter_map(|step| Some((step.row, step.write()?))).collect();
                 let burned = self.burn(attempts, &writes, site).await.ok().flatten();
-                let by_burn = burned.as_ref().map_or(Verdict::Unproved, |burned| burned.verdict);
-                shown_by_burn = burned.map(|burned| (burned.row, burned.item));
+                let by_burn = burned.as_ref().map_or(Verdict::Unproved, |(verdict, _)| *verdict);
+                shown_by_burn = burned.map(|(_, shown)| shown);
                 if let Some((id, at)) = attempts.landed {
                     return Ok((Settled::Earlier(id, at), shown_by_burn));
                 }
@@ -111,7 +98,7 @@ impl Delivery<'_> {
         };
         match (follows, pending) {
             (After::Landed(version), _) => return Ok((Settled::Landed(version), shown_by_burn)),
-            (After::NotApplied, _) => {}
+            (After::NotApplied, _) => attempts.check_remembered()?,
             (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
             // Without a pending send, nothing else is left than `Corrupt`.
             (_, None) => {
@@ -119,25 +106,24 @@ impl Delivery<'_> {
                 return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
             }
         }
-        let is_shown = |row: usize| steps.iter().any(|step| step.row == row && step.shown.is_some());
+        let is_shown = |row: usize| steps.iter().any(|step| step.row == row && step.is_shown());
         let unseen = attempts.unseen(is_shown);
-        let mut open = None;
         // A burned attempt goes on under another id already.
         if shown_by_burn.is_none() && steps_may_still_land(steps, now) {
-            open = Some(attempts.id);
             attempts.leave_open(steps, self.sender.new_id())?;
         }
-        Ok((Settled::NotApplied { unseen, open }, shown_by_burn))
+        Ok((Settled::NotApplied(unseen), shown_by_burn))
     }
 
     /// Makes sure that no copy of an attempt is applied any more, by burning one of these writes of it, with the open attempts
-    /// that its row would remember. Goes on under another id. Returns `None` if none of them can be burned.
+    /// that its row would remember. Goes on under another id. Returns the verdict of the row, and `None` if none of them can be
+    /// burned.
     pub(crate) async fn burn<'s>(
         &mut self,
         attempts: &mut Attempts,
         writes: &[(usize, SentWrite)],
         site: &(dyn Fn(usize) -> Site<'s> + Sync),
-    ) -> Result<Option<Burned>, Failure> {
+    ) -> Result<Option<(Verdict, ShownByBurn)>, Failure> {
         let to_burn = writes.iter().find_map(|(row, sent)| {
             let incarnation = if let Base::Row { incarnation, .. } = sent.on { Some(incarnation) } else { None };
             let others = attempts.ids_to_burn(*row, incarnation);
@@ -146,28 +132,29 @@ impl Delivery<'_> {
         let Some((row, sent, burn)) = to_burn else { return Ok(None) };
         let Site { address, layout, .. } = site(row);
         let (is_burned, item) = match self.write(&address.table, &burn).await? {
-            WriteOutcome::Applied(new) => (true, burn.new_row(new)),
-            WriteOutcome::Refused(refusal) => (false, refusal.by),
+            Ok(new) => (true, burn.new_row(new)),
+            Err(refusal) => (false, refusal.by),
         };
-        let (shown, now) = (Shown::by(layout, item.as_ref()), self.sender.clock.now());
-        let by_row = || judge_steps([shown.judge(sent, now)].into_iter()).traced();
+        let (seen, now) = (item.as_ref().and_then(|item| row::seen(layout, item)), self.sender.clock.now());
+        let by_row = || judge_steps([judge_one(sent, seen.as_ref(), now)].into_iter()).traced();
         let verdict = if is_burned { Verdict::NeverApplied } else { by_row() };
-        attempts.judge(row, &shown, now);
+        attempts.judge(row, seen.as_ref(), now);
         // The row refuses a burned id, so what follows is a new write.
         attempts.id = self.sender.new_id();
-        Ok(Some(Burned { row, verdict, item }))
+        Ok(Some((verdict, (row, item))))
     }
 
     /// The burn of a write. `None` if it has none.
     fn burn_of(&self, sent: &SentWrite, others: &[WriteId], site: &Site<'_>) -> Option<ConditionalWrite> {
         let Site { address, layout, known, retention } = site;
-        match burn_of_step(sent)? {
-            StepBurn::Tombstone => {
+        match sent.on {
+            _ if !can_be_burned(sent) => None,
+            Base::NoRow(_) => {
                 let purge_at = self.sender.clock.now() + *retention;
                 let item = row::tombstone(layout, &address.key, self.sender.new_id(), purge_at);
                 Some(condition::put_if_absent(layout, item))
             }
-            StepBurn::InRow => condition::burn(address.key.clone(), layout, sent, others, *known),
+            Base::Row { .. } => condition::burn(address.key.clone(), layout, sent, others, *known),
         }
     }
 

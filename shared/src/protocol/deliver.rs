@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::error::{Failure, Source};
 use crate::protocol::condition::ConditionalWrite;
-use crate::protocol::hedge::{Race, Turn};
+use crate::protocol::hedge::Race;
 use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
 use crate::protocol::send::{ReadOutcome, Send, SendOutcome, Sender, send_span};
@@ -12,8 +12,8 @@ use std::marker;
 use std::mem;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
+use tracing::debug;
 use tracing::instrument::{Instrument, Instrumented};
-use tracing::{Span, debug};
 
 /// The time in which all sends of one change leave, counted from the start of the change. A signature lives for 5 minutes
 /// from its date, and a clock may be ahead by almost as much. So all copies are gone 14 minutes after the start.
@@ -36,15 +36,7 @@ pub(crate) struct Delivery<'a> {
     left: Duration,
 }
 
-/// The proved outcome of a write and all its sends.
-pub(crate) enum WriteOutcome<A, F> {
-    /// The write was applied. Holds the attributes that the last answer returned.
-    Applied(A),
-    /// The last send was refused.
-    Refused(Refusal<F>),
-}
-
-/// A send whose condition did not hold.
+/// The last send of a write, whose condition did not hold.
 pub(crate) struct Refusal<F> {
     /// The row, or the reasons, of the refusal.
     pub by: F,
@@ -97,7 +89,8 @@ impl<'a> Delivery<'a> {
         Delivery { sender, call, window, signed_by, attempts: 0, conflicts: Conflicts::default(), left }
     }
 
-    /// Sends one write until an answer proves the outcome. If the previous attempt lost a race, waits first.
+    /// Sends one write until an answer proves the outcome: the write was applied, and the answer shows this, or the last
+    /// send was refused. If the previous attempt lost a race, waits first.
     ///
     /// A send that is not answered soon is followed by an identical one, and both are awaited. The first answer that
     /// proves something decides.
@@ -110,7 +103,7 @@ impl<'a> Delivery<'a> {
     pub(crate) async fn until_proved<'s, A, F, S>(
         &mut self,
         send: impl Fn(Send) -> S + Sync,
-    ) -> Result<WriteOutcome<A, F>, Failure>
+    ) -> Result<Result<A, Refusal<F>>, Failure>
     where
         S: Future<Output = SendOutcome<A, F>> + marker::Send + 's,
     {
@@ -122,7 +115,7 @@ impl<'a> Delivery<'a> {
         &mut self,
         table: &str,
         write: &ConditionalWrite,
-    ) -> Result<WriteOutcome<Option<Attributes>, Option<Attributes>>, Failure> {
+    ) -> Result<Result<Option<Attributes>, Refusal<Option<Attributes>>>, Failure> {
         let sender = self.sender;
         self.until_proved(|send| sender.write(table, write.clone(), send)).await
     }
@@ -130,49 +123,46 @@ impl<'a> Delivery<'a> {
     async fn deliver<'s, A, F>(
         &mut self,
         send: &(dyn Fn(Send) -> Boxed<'s, SendOutcome<A, F>> + Sync),
-    ) -> Result<WriteOutcome<A, F>, Failure> {
+    ) -> Result<Result<A, Refusal<F>>, Failure> {
         self.pause_after_conflict().await?;
         self.attempts += 1;
         self.call.count_attempt();
         let mut race = Race::new();
         let mut sends = Sends::default();
-        let mut why = Why::new(if self.attempts == 1 { FIRST } else { "conflict" });
+        // Why the next send leaves, in one word for its span.
+        let mut why = if self.attempts == 1 { FIRST } else { "conflict" };
         loop {
-            let (outcome, sent) = match race.next().await {
-                Turn::Ended(outcome, sent) => (outcome, sent),
-                Turn::Due => {
-                    let is_pending = sends.pending.is_some() || race.is_in_flight();
-                    match self.time_to_send(is_pending, &sends.patience) {
-                        Some(timeout) => {
-                            let why = why.next();
-                            if why == FIRST {
-                                self.call.count_change();
-                            }
-                            let span = send_span(self.attempts, why);
-                            let request =
-                                send(Send { timeout, signed_by: self.signed_by, mismatches: sends.mismatches })
-                                    .instrument(span.clone());
-                            let at = self.call.deadline().remaining();
-                            let sent = Sent { at, signed_again: sends.signed_again, span };
-                            race.send(request, sent, self.sender.hedge_after());
+            let Some((outcome, (left_at_send, was_signed_again, span))) = race.next().await else {
+                let is_pending = sends.pending.is_some() || race.is_in_flight();
+                match self.time_to_send(is_pending, &sends.patience) {
+                    Some(timeout) => {
+                        let why = mem::replace(&mut why, HEDGE);
+                        if why == FIRST {
+                            self.call.count_change();
                         }
-                        None if race.is_in_flight() => {}
-                        None => return Err(self.out_of_time(sends)),
+                        let span = send_span(self.attempts, why);
+                        let request = send(Send { timeout, signed_by: self.signed_by, mismatches: sends.mismatches })
+                            .instrument(span.clone());
+                        let note = (self.call.deadline().remaining(), sends.signed_again, span);
+                        race.send(request, note, self.sender.hedge_after());
                     }
-                    continue;
+                    None if race.is_in_flight() => {}
+                    None => return Err(self.out_of_time(sends)),
                 }
+                continue;
             };
-            why.ended(&sent.span, outcome.name());
+            why = outcome.name();
+            span.record("outcome", why);
             match outcome {
-                SendOutcome::Applied(shown) => return Ok(WriteOutcome::Applied(shown)),
+                SendOutcome::Applied(shown) => return Ok(Ok(shown)),
                 SendOutcome::Refused(by) => {
-                    let round_trip = sent.at.saturating_sub(self.call.deadline().remaining());
+                    let round_trip = left_at_send.saturating_sub(self.call.deadline().remaining());
                     let unanswered = || race.is_in_flight().then(|| "another send is not answered yet".into());
                     let pending = sends.pending.or_else(unanswered);
-                    return Ok(WriteOutcome::Refused(Refusal { by, round_trip, pending }));
+                    return Ok(Err(Refusal { by, round_trip, pending }));
                 }
                 SendOutcome::NotApplied(source) => sends.not_applied(source),
-                SendOutcome::Expired(source) if sent.signed_again => sends.rejected = Some(source),
+                SendOutcome::Expired(source) if was_signed_again => sends.rejected = Some(source),
                 SendOutcome::Expired(source) => {
                     sends.signed_again = true;
                     sends.not_applied(source);
@@ -262,38 +252,11 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// What is noted about one send.
-struct Sent {
-    /// The time left at the send.
-    at: Duration,
-    /// Whether it was signed after a signature was refused.
-    signed_again: bool,
-    span: Span,
-}
-
 /// The reason of the first send of a change or of a read.
 const FIRST: &str = "first";
 
-/// Why the next send of a request leaves, in one word for its span.
-struct Why(&'static str);
-
-impl Why {
-    /// The first send leaves because of `first`.
-    fn new(first: &'static str) -> Self {
-        Why(first)
-    }
-
-    /// A send leaves. If no send ends before the next one, that one is a hedge.
-    fn next(&mut self) -> &'static str {
-        mem::replace(&mut self.0, "hedge")
-    }
-
-    /// A send ended with this outcome.
-    fn ended(&mut self, span: &Span, outcome: &'static str) {
-        span.record("outcome", outcome);
-        self.0 = outcome;
-    }
-}
+/// The reason of a send that leaves although none has ended since the one before it.
+const HEDGE: &str = "hedge";
 
 /// What the ended sends of one write prove, as long as they decide nothing.
 #[derive(Default)]
@@ -351,34 +314,31 @@ where
     let mut race = Race::<Instrumented<S>, _>::new();
     let mut patience = Patience::default();
     let mut signed_again = false;
-    let mut why = Why::new(FIRST);
+    let mut why = FIRST;
     loop {
-        let (outcome, was_signed_again) = match race.next().await {
-            Turn::Ended(outcome, (was_signed_again, span)) => {
-                why.ended(&span, outcome.name());
-                (outcome, was_signed_again)
-            }
-            Turn::Due => {
-                let timeout = sender.send_limit(patience.lost_answers()).min(call.deadline().remaining());
-                let span = send_span(0, why.next());
-                race.send(read(timeout).instrument(span.clone()), (signed_again, span), sender.hedge_after());
-                continue;
-            }
+        let Some((outcome, (was_signed_again, span))) = race.next().await else {
+            let timeout = sender.send_limit(patience.lost_answers()).min(call.deadline().remaining());
+            let span = send_span(0, mem::replace(&mut why, HEDGE));
+            race.send(read(timeout).instrument(span.clone()), (signed_again, span), sender.hedge_after());
+            continue;
         };
+        why = outcome.name_of_read();
+        span.record("outcome", why);
         let source = match outcome {
-            ReadOutcome::Read(found) => return Ok(found),
-            ReadOutcome::Rejected(source) => return Err(Failure::Rejected { source }),
-            ReadOutcome::Expired(source) if was_signed_again => return Err(Failure::Rejected { source }),
-            ReadOutcome::Expired(source) => {
+            SendOutcome::Applied(found) => return Ok(found),
+            SendOutcome::Refused(never) => match never {},
+            SendOutcome::Rejected(source) => return Err(Failure::Rejected { source }),
+            SendOutcome::Expired(source) if was_signed_again => return Err(Failure::Rejected { source }),
+            SendOutcome::Expired(source) => {
                 signed_again = true;
                 patience.not_applied();
                 source
             }
-            ReadOutcome::Again(source) => {
+            SendOutcome::NotApplied(source) | SendOutcome::Unknown(source) | SendOutcome::Mismatch(source) => {
                 patience.lost();
                 source
             }
-            ReadOutcome::Broken(source) => {
+            SendOutcome::Broken(source) => {
                 patience.broken();
                 source
             }

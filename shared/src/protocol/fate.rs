@@ -1,7 +1,7 @@
 //! What becomes of a refused write (pure): may a second copy of it still be applied, and what does a later row tell of it?
 
 use super::judge::{Base, SeenRow, SentWrite, Verdict, judge};
-use crate::version::{Incarnation, Version};
+use crate::version::Incarnation;
 
 /// Whether a second copy of a refused write may still be applied, if no send of it is pending. `is_soon` says that TTL may
 /// remove the row that refused a create while such a copy can arrive.
@@ -28,28 +28,17 @@ pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) 
     }
 }
 
-/// What a later row tells about an open attempt: one that was refused, with nothing pending, and might still be applied.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// A second copy of it was applied, and made this version.
-    Landed(Version),
-    /// It was not applied, and never will be.
-    Never,
-    /// It was not applied so far, as far as a row can tell: where rows may vanish, one that the attempt created may be gone
-    /// again. Holds what is known of it by this row.
-    Open(SentWrite),
-    /// A copy of it may have been applied, and the row would have forgotten it.
-    Forgotten,
-}
-
-/// Says what a row tells about an open attempt. `is_soon` is that of [`may_still_land`].
+/// Judges an open attempt by a later row. It was refused, with nothing pending, and might still be applied. *Open* says that
+/// it was not applied so far, as far as a row can tell: where rows may vanish, one that the attempt created may be gone again.
+/// *Unproved* says that a copy of it may have been applied, and the row would have forgotten it. `is_soon` is that of
+/// [`may_still_land`].
 #[must_use]
-pub fn fate(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Fate {
+pub fn judge_open(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Verdict {
     match judge(open, seen) {
-        Verdict::Landed(version) => Fate::Landed(version),
-        Verdict::NeverApplied if !is_soon => Fate::Never,
-        _ if may_still_land(open, seen, is_soon) => Fate::Open(open.not_applied_before(seen)),
-        _ => Fate::Forgotten,
+        Verdict::NeverApplied if !is_soon => Verdict::NeverApplied,
+        Verdict::Landed(version) => Verdict::Landed(version),
+        _ if may_still_land(open, seen, is_soon) => Verdict::Open,
+        _ => Verdict::Unproved,
     }
 }
 
@@ -147,14 +136,14 @@ mod tests {
         let refused_by = row_at(42);
         let open = write(id(99), 40, W).not_applied_before(Some(&refused_by));
         assert_eq!(open.on, Base::Row { version: version(42), window: 2, incarnation: ROW });
-        let fates: Vec<_> = (42..=42 + R).map(|at| fate(&open, Some(&row_at(at)), false)).collect();
-        assert!(matches!(fates[..2], [Fate::Open(_), Fate::Open(_)]), "{fates:?}");
-        assert!(fates[2..usize::try_from(R).expect("small")].iter().all(|fate| *fate == Fate::Never), "{fates:?}");
-        assert_eq!(fates.last(), Some(&Fate::Forgotten));
-        assert_eq!([None, Some(&foreign(43, 1))].map(|row| fate(&open, row, false)), [Fate::Forgotten; 2]);
+        let by: Vec<_> = (42..=42 + R).map(|at| judge_open(&open, Some(&row_at(at)), false)).collect();
+        assert_eq!(by[..2], [Verdict::Open; 2]);
+        assert!(by[2..usize::try_from(R).expect("small")].iter().all(|one| *one == Verdict::NeverApplied), "{by:?}");
+        assert_eq!(by.last(), Some(&Verdict::Unproved));
+        assert_eq!([None, Some(&foreign(43, 1))].map(|row| judge_open(&open, row, false)), [Verdict::Unproved; 2]);
         let applied = SentWrite { id: id(43), ..open };
-        assert_eq!(fate(&applied, Some(&row_at(44)), false), Fate::Landed(version(43)));
-        assert!(matches!(fate(&create(id(99)), Some(&refused_by), true), Fate::Open(_)));
+        assert_eq!(judge_open(&applied, Some(&row_at(44)), false), Verdict::Landed(version(43)));
+        assert_eq!(judge_open(&create(id(99)), Some(&refused_by), true), Verdict::Open);
     }
 
     #[test]

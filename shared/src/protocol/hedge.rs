@@ -28,14 +28,6 @@ struct Flight<S, N> {
     hedge_after: Option<Duration>,
 }
 
-/// The event that comes next.
-pub(crate) enum Turn<O, N> {
-    /// Another send may leave now.
-    Due,
-    /// A send ended. It is not in flight any more.
-    Ended(O, N),
-}
-
 impl<S: Future, N> Race<S, N> {
     pub(crate) fn new() -> Self {
         Race { flights: Vec::with_capacity(MAX_IN_FLIGHT), pause: None }
@@ -46,21 +38,21 @@ impl<S: Future, N> Race<S, N> {
         !self.flights.is_empty()
     }
 
-    /// Adds a send. Call this only after [`Turn::Due`]. With `hedge_after`, another send is due if this one is not
-    /// answered in that time.
+    /// Adds a send. Call this only after [`Race::next`] says that one is due. With `hedge_after`, another send is due if
+    /// this one is not answered in that time.
     pub(crate) fn send(&mut self, answer: S, note: N, hedge_after: Option<Duration>) {
         let hedge_after = hedge_after.filter(|_| self.flights.len() + 1 < MAX_IN_FLIGHT);
         self.flights.push(Flight { answer: Box::pin(answer), note, hedge_after });
     }
 
-    /// Makes another send due after `pause`. Call this only after [`Turn::Ended`].
+    /// Makes another send due after `pause`. Call this only after a send has ended.
     pub(crate) fn send_after(&mut self, pause: Duration) {
         self.pause = Some(pause);
     }
 
-    /// Waits until a send ends or another one is due. If nothing is in flight and no pause is set, a send is due at
-    /// once.
-    pub(crate) async fn next(&mut self) -> Turn<S::Output, N> {
+    /// Waits until a send ends, which is then not in flight any more, or another one is due (`None`). If nothing is in
+    /// flight and no pause is set, a send is due at once.
+    pub(crate) async fn next(&mut self) -> Option<(S::Output, N)> {
         let mut is_due = self.pause == Some(Duration::ZERO) || (self.pause.is_none() && self.flights.is_empty());
         let mut asked_again = false;
         let mut timer = pin!(self.pause.take().map(sleep));
@@ -68,7 +60,7 @@ impl<S: Future, N> Race<S, N> {
             for (index, flight) in self.flights.iter_mut().enumerate() {
                 if let Poll::Ready(outcome) = flight.answer.as_mut().poll(context) {
                     let ended = self.flights.remove(index);
-                    return Poll::Ready(Turn::Ended(outcome, ended.note));
+                    return Poll::Ready(Some((outcome, ended.note)));
                 }
                 // The first poll has built, signed and handed over the request. That takes only the function's own
                 // time, so the timer starts here.
@@ -88,7 +80,7 @@ impl<S: Future, N> Race<S, N> {
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            if is_due { Poll::Ready(Turn::Due) } else { Poll::Pending }
+            if is_due { Poll::Ready(None) } else { Poll::Pending }
         })
         .await
     }
@@ -124,14 +116,14 @@ mod tests {
         let mut events = Vec::new();
         while events.len() < count {
             let event = match race.next().await {
-                Turn::Due => match sends.next() {
+                None => match sends.next() {
                     Some((number, (send, hedge_after))) => {
                         race.send(send, number, hedge_after);
                         format!("send {number}")
                     }
                     None => "due".to_owned(),
                 },
-                Turn::Ended(answer, number) => format!("{answer} {number}"),
+                Some((answer, number)) => format!("{answer} {number}"),
             };
             events.push((began.elapsed().as_millis(), event));
         }
@@ -192,13 +184,13 @@ mod tests {
         let (began, mut race) = (Instant::now(), Race::new());
         race.send(after(100), 0, None);
         race.send(after(60), 1, None);
-        assert!(matches!(race.next().await, Turn::Ended(_, 1)));
+        assert!(matches!(race.next().await, Some((_, 1))));
         race.send_after(millis(30));
-        assert!(matches!(race.next().await, Turn::Due));
+        assert!(race.next().await.is_none());
         race.send_after(millis(500));
-        assert!(matches!(race.next().await, Turn::Ended(_, 0)));
+        assert!(matches!(race.next().await, Some((_, 0))));
         race.send_after(Duration::ZERO);
-        assert!(matches!(race.next().await, Turn::Due));
+        assert!(race.next().await.is_none());
         assert_eq!(began.elapsed(), millis(100));
     }
 }

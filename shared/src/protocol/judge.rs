@@ -68,6 +68,8 @@ pub struct SeenRow {
     pub memory: Option<Memory>,
     /// The highest fencing token that the row has seen, if any.
     pub fence: Option<u64>,
+    /// When TTL or a sweep may remove the row, in epoch seconds.
+    pub ends_at: Option<u64>,
 }
 
 impl SeenRow {
@@ -203,7 +205,7 @@ pub(super) mod tests {
     pub(in crate::protocol) fn row_at(latest: u64) -> SeenRow {
         let oldest = latest.saturating_sub(R).max(1);
         let memory = (oldest..latest).map(|n| (id(n + 1), Trace::Applied(version(n)))).collect();
-        SeenRow { version: version(latest), incarnation: ROW, memory: Some(memory), fence: None }
+        SeenRow { version: version(latest), incarnation: ROW, memory: Some(memory), fence: None, ends_at: None }
     }
 
     pub(in crate::protocol) fn write(id: WriteId, at: u64, window: u64) -> SentWrite {

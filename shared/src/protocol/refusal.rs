@@ -2,10 +2,9 @@
 
 use super::condition::{HOLDER, TOKEN};
 use super::fate::may_still_land;
-use super::item::Attributes;
 use super::judge::{Base, SeenRow, SentWrite, Verdict, judge, judge_without_copies};
 use super::memory::WriteId;
-use super::row::{self, Row, is_soon};
+use super::row::{self, is_soon};
 use super::send::Reason;
 use super::settle::burn_helps;
 use crate::layout::Layout;
@@ -35,34 +34,14 @@ impl Role {
     }
 }
 
-/// The parts of a row, or of its absence, by which a write is judged.
-pub(crate) struct Shown {
-    pub seen: Option<SeenRow>,
-    /// When TTL or a sweep may remove the row, in epoch seconds.
-    ends_at: Option<u64>,
+/// Whether the row that refused a create may vanish while a copy of the create can still arrive.
+pub(super) fn vanishes_soon(sent: &SentWrite, seen: Option<&SeenRow>, now: SystemTime) -> bool {
+    matches!(sent.on, Base::NoRow(_)) && is_soon(seen.and_then(|row| row.ends_at), now)
 }
 
-impl Shown {
-    pub(crate) fn by(layout: &Layout, item: Option<&Attributes>) -> Self {
-        let seen = item.and_then(|item| row::seen(layout, item));
-        let ends_at = item.and_then(|item| row::ends_at(layout, item));
-        Shown { seen, ends_at }
-    }
-
-    pub(crate) fn by_row(layout: &Layout, row: Option<&Row>) -> Self {
-        let ends_at = row.and_then(|row| row.purge_at.or_else(|| row.epoch_seconds(layout.expires_at?)));
-        Shown { seen: row.map(Row::seen), ends_at }
-    }
-
-    /// The verdict of the row on a write, and whether the row may vanish while a copy of a create can still arrive.
-    pub(super) fn judge(&self, sent: &SentWrite, now: SystemTime) -> (Verdict, bool) {
-        (judge(sent, self.seen.as_ref()), self.is_soon(sent, now))
-    }
-
-    /// Whether the row that refused a create may vanish while a copy of the create can still arrive.
-    pub(crate) fn is_soon(&self, sent: &SentWrite, now: SystemTime) -> bool {
-        matches!(sent.on, Base::NoRow(_)) && is_soon(self.ends_at, now)
-    }
+/// The verdict of the row on a write, and whether the row [vanishes soon](vanishes_soon).
+pub(super) fn judge_one(sent: &SentWrite, seen: Option<&SeenRow>, now: SystemTime) -> (Verdict, bool) {
+    (judge(sent, seen), vanishes_soon(sent, seen, now))
 }
 
 /// One step of a refused change.
@@ -72,16 +51,21 @@ pub(crate) struct RefusedStep<'a> {
     pub role: Role,
     pub layout: &'static Layout,
     pub reason: &'a Reason,
-    /// The row that refused the step, if one did.
-    pub shown: Option<Shown>,
+    /// The row that refused the step, if there was one and it can be read.
+    pub seen: Option<SeenRow>,
     /// Whether the step may demand a version that a client made up, so that a lower one proves nothing.
     pub is_named_by_client: bool,
 }
 
 impl<'a> RefusedStep<'a> {
     pub(crate) fn new(row: usize, role: Role, layout: &'static Layout, reason: &'a Reason) -> Self {
-        let shown = if let Reason::Refused(item) = reason { Some(Shown::by(layout, item.as_ref())) } else { None };
-        RefusedStep { row, role, layout, reason, shown, is_named_by_client: false }
+        let seen = if let Reason::Refused(Some(item)) = reason { row::seen(layout, item) } else { None };
+        RefusedStep { row, role, layout, reason, seen, is_named_by_client: false }
+    }
+
+    /// Whether the reason shows the row, or that there is none.
+    pub(crate) fn is_shown(&self) -> bool {
+        matches!(self.reason, Reason::Refused(_))
     }
 
     /// The write that leaves an id, if the step is one.
@@ -91,10 +75,7 @@ impl<'a> RefusedStep<'a> {
 
     /// Whether a burn of the step would prove something.
     pub(crate) fn burn_helps(&self) -> bool {
-        self.write().is_some_and(|sent| {
-            let verdict = self.shown.as_ref().map(|shown| judge(&sent, shown.seen.as_ref()));
-            burn_helps(&sent, verdict)
-        })
+        self.write().is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen.as_ref()))))
     }
 
     /// Whether the step requires a lease, and its row shows that the lease is lost.
@@ -106,14 +87,16 @@ impl<'a> RefusedStep<'a> {
 
     /// Whether a second copy of the step may still be applied, if no send of it is pending.
     fn may_still_land(&self, now: SystemTime) -> bool {
-        let Some(shown) = &self.shown else { return true };
+        if !self.is_shown() {
+            return true;
+        }
         let sent = match self.role {
             Role::Writes(sent) => sent,
             Role::Checks(on) => SentWrite::new(self.layout, WriteId::from_random(0), None, on),
             Role::Adds => return true,
             Role::Requires(_) => return !self.is_lease_lost(),
         };
-        may_still_land(&sent, shown.seen.as_ref(), shown.is_soon(&sent, now))
+        may_still_land(&sent, self.seen.as_ref(), vanishes_soon(&sent, self.seen.as_ref(), now))
     }
 }
 
@@ -122,8 +105,8 @@ impl<'a> RefusedStep<'a> {
 ///
 /// Steps that only check or add leave no id, and prove nothing. Their rows may have moved on before or after.
 pub(crate) fn judge_refusal(steps: &[RefusedStep<'_>], now: SystemTime) -> Verdict {
-    judge_steps(steps.iter().filter_map(|step| {
-        Some(match step.shown.as_ref()?.judge(&step.write()?, now) {
+    judge_steps(steps.iter().filter(|step| step.is_shown()).filter_map(|step| {
+        Some(match judge_one(&step.write()?, step.seen.as_ref(), now) {
             (Verdict::Corrupt, is_soon) if step.is_named_by_client => (Verdict::Unproved, is_soon),
             judged => judged,
         })
@@ -174,6 +157,7 @@ pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::item::Attributes;
     use crate::version::{Incarnation, Version};
     use aws_sdk_dynamodb::types::AttributeValue;
     use std::time::{Duration, UNIX_EPOCH};

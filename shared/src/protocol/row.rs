@@ -45,7 +45,7 @@ impl Row {
     /// [`Failure::CorruptItem`] if they contradict each other, or if one is malformed. Repair the row.
     pub(crate) fn read(layout: &Layout, attributes: Attributes) -> Result<Self, Failure> {
         let names = &layout.names;
-        let SeenRow { version, incarnation, memory, fence } =
+        let SeenRow { version, incarnation, memory, fence, .. } =
             seen(layout, &attributes).ok_or_else(|| corrupt_version(names, &attributes))?;
         let memory = match memory {
             None if incarnation.is_foreign() && !attributes.contains_key(names.writes) => Memory::default(),
@@ -67,24 +67,12 @@ impl Row {
         Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, attributes })
     }
 
-    /// The parts that the judge needs.
-    pub(crate) fn seen(&self) -> SeenRow {
-        let ItemVersion { version, incarnation } = self.at;
-        let memory = (!incarnation.is_foreign()).then(|| self.memory.clone());
-        SeenRow { version, incarnation, memory, fence: self.fence }
-    }
-
     /// Checks that the row has not seen a higher token than this one.
     ///
     /// # Errors
     /// [`Failure::Fenced`] if it has.
     pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
         if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
-    }
-
-    /// The time in an attribute of the value, in epoch seconds.
-    pub(crate) fn epoch_seconds(&self, name: &str) -> Option<u64> {
-        read_number(self.attributes.get(name)?)
     }
 }
 
@@ -129,8 +117,7 @@ pub(crate) fn end_of_tombstone(layout: &Layout, purge_at: SystemTime) -> Option<
 }
 
 /// When TTL or a sweep may remove the row, in epoch seconds: as a tombstone, or because its value ends.
-pub(crate) fn ends_at(layout: &Layout, attributes: &Attributes) -> Option<u64> {
-    let version = attributes.get(layout.names.version).and_then(read_version).unwrap_or(Version::ABSENT);
+fn ends_at(layout: &Layout, attributes: &Attributes, version: Version) -> Option<u64> {
     let is_tombstone = is_tombstone(layout, attributes, version).unwrap_or(false);
     let name = if is_tombstone { Some(layout.names.purge_at) } else { None };
     let time = |name: Option<&str>| attributes.get(name?).and_then(read_number);
@@ -180,15 +167,16 @@ pub(crate) fn seen(layout: &Layout, attributes: &Attributes) -> Option<SeenRow> 
     let names = &layout.names;
     let version = attributes.get(names.version).map_or(Some(Version::ABSENT), read_version)?;
     let fence = attributes.get(names.fence).and_then(read_number);
+    let ends_at = ends_at(layout, attributes, version);
     let Some(incarnation) = attributes.get(names.incarnation) else {
         // The digest covers the version too. So it tells version 0 from a missing one.
         let all: Vec<_> = layout.attributes.iter().copied().chain([names.version]).collect();
         let incarnation = Incarnation::of_content(digest(attributes, &all));
-        return Some(SeenRow { version, incarnation, memory: None, fence });
+        return Some(SeenRow { version, incarnation, memory: None, fence, ends_at });
     };
     let incarnation = Incarnation::from_bytes(read_id(incarnation)?);
     let memory = attributes.get(names.writes).and_then(read_memory);
-    (version != Version::ABSENT).then_some(SeenRow { version, incarnation, memory, fence })
+    (version != Version::ABSENT).then_some(SeenRow { version, incarnation, memory, fence, ends_at })
 }
 
 pub(crate) fn read_number(value: &AttributeValue) -> Option<u64> {

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most rows of one generation. Both generations together hold at most twice as many.
 const GENERATION: usize = 5 * 100;
@@ -22,13 +22,8 @@ const LARGEST_ITEM: usize = 16 * 1024;
 /// rests on it alone.
 #[derive(Debug, Default)]
 pub(crate) struct SeenRows {
-    generations: Mutex<Generations>,
-}
-
-#[derive(Debug, Default)]
-struct Generations {
-    young: Generation,
-    old: Generation,
+    /// The young generation and the old one.
+    generations: Mutex<[Generation; 2]>,
 }
 
 #[derive(Debug, Default)]
@@ -41,10 +36,8 @@ struct Generation {
 /// One row as it was seen last.
 #[derive(Clone, Debug)]
 pub(crate) struct LastSeen {
-    /// The row. Its attributes are empty unless `has_item`.
+    /// The row. It has no attributes if they were not kept.
     pub row: Arc<Row>,
-    /// Whether the attributes were kept.
-    pub has_item: bool,
     /// How many adds of this client have found their window passed and are still at it.
     pub crowd: Arc<AtomicU64>,
     /// The heap that the row takes, with its address.
@@ -55,20 +48,21 @@ impl SeenRows {
     /// The row that was seen last at this key.
     pub(crate) fn get(&self, table: &str, key: &Attributes) -> Option<LastSeen> {
         let address = address(table, key);
-        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seen) = generations.young.rows.get(&address) {
+        let mut generations = self.generations();
+        let [young, old] = &mut *generations;
+        if let Some(seen) = young.rows.get(&address) {
             return Some(seen.clone());
         }
-        let seen = generations.old.remove(&address)?;
-        generations.insert(address, seen.clone());
+        let seen = old.remove(&address)?;
+        insert(&mut generations, address, seen.clone());
         Some(seen)
     }
 
     /// Remembers a row, unless a later version of it was seen already. Keeps its attributes only if `with_item`.
     pub(crate) fn insert(&self, table: &str, key: &Attributes, row: &Row, with_item: bool) {
         let address = address(table, key);
-        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = generations.young.rows.get(&address).or_else(|| generations.old.rows.get(&address));
+        let mut generations = self.generations();
+        let before = generations.iter().find_map(|generation| generation.rows.get(&address));
         let is_older = |before: &LastSeen| {
             before.row.at.incarnation == row.at.incarnation && before.row.at.version > row.at.version
         };
@@ -76,32 +70,34 @@ impl SeenRows {
             return;
         }
         let crowd = before.map(|before| before.crowd.clone()).unwrap_or_default();
-        let has_item = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
-        let attributes = if has_item { row.attributes.clone() } else { Attributes::new() };
+        let is_kept = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
+        let attributes = if is_kept { row.attributes.clone() } else { Attributes::new() };
         let row = Row { attributes, memory: row.memory.clone(), ..*row };
         let heap = heap_of_row(&address, &row);
-        generations.insert(address, LastSeen { row: Arc::new(row), has_item, crowd, heap });
+        insert(&mut generations, address, LastSeen { row: Arc::new(row), crowd, heap });
     }
 
     /// Forgets a key that has no row.
     pub(crate) fn remove(&self, table: &str, key: &Attributes) {
         let address = address(table, key);
-        let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
-        generations.young.remove(&address);
-        generations.old.remove(&address);
+        for generation in &mut *self.generations() {
+            generation.remove(&address);
+        }
+    }
+
+    fn generations(&self) -> MutexGuard<'_, [Generation; 2]> {
+        self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Generations {
-    fn insert(&mut self, address: String, seen: LastSeen) {
-        self.young.remove(&address);
-        self.old.remove(&address);
-        if self.young.rows.len() >= GENERATION || self.young.heap + seen.heap > GENERATION_HEAP {
-            self.old = mem::take(&mut self.young);
-        }
-        self.young.heap += seen.heap;
-        self.young.rows.insert(address, seen);
+fn insert([young, old]: &mut [Generation; 2], address: String, seen: LastSeen) {
+    young.remove(&address);
+    old.remove(&address);
+    if young.rows.len() >= GENERATION || young.heap + seen.heap > GENERATION_HEAP {
+        *old = mem::take(young);
     }
+    young.heap += seen.heap;
+    young.rows.insert(address, seen);
 }
 
 impl Generation {
@@ -242,7 +238,7 @@ mod tests {
         {
             rows.insert("T", &key(1), &row, with_item);
             let seen = rows.get("T", &key(1)).expect("it was seen");
-            assert_eq!((seen.has_item, seen.row.attributes.is_empty()), (kept, !kept));
+            assert_eq!(seen.row.attributes.is_empty(), !kept);
         }
     }
 
@@ -291,7 +287,7 @@ mod tests {
             rows.insert("T", &key(number), &bulky(2), true); // what it replaces does not count any more
             assert_eq!(version(&rows, 0), Some(1), "after {number}");
             let generations = rows.generations.lock().expect("no panic");
-            for generation in [&generations.young, &generations.old] {
+            for generation in &*generations {
                 let heap: usize = generation.rows.iter().map(|(address, seen)| heap_of_row(address, &seen.row)).sum();
                 assert_eq!(generation.heap, heap);
                 assert!(heap <= GENERATION_HEAP, "{heap}");
@@ -303,7 +299,7 @@ mod tests {
             rows.remove("T", &key(number));
         }
         let generations = rows.generations.lock().expect("no panic");
-        assert_eq!((generations.young.heap, generations.old.heap), (0, 0));
+        assert_eq!([generations[0].heap, generations[1].heap], [0, 0]);
     }
 
     #[test]
@@ -311,7 +307,7 @@ mod tests {
         let rows = SeenRows::default();
         for with_item in [false, true, false] {
             rows.insert("T", &key(1), &row_at(1, 1), with_item);
-            assert_eq!(rows.get("T", &key(1)).map(|seen| seen.has_item), Some(with_item));
+            assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.row.attributes.is_empty()), Some(with_item));
         }
     }
 

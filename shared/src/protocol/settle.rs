@@ -71,7 +71,7 @@ pub fn after(verdict: Verdict, facts: Facts) -> After {
 /// A row that was shown and proves nothing has forgotten the id, or is another row. It would refuse the burn too.
 #[must_use]
 pub fn burn_helps(sent: &SentWrite, shown: Option<Verdict>) -> bool {
-    burn_of_step(sent).is_some() && matches!(shown, None | Some(Verdict::Open))
+    can_be_burned(sent) && matches!(shown, None | Some(Verdict::Open))
 }
 
 /// Whether the row is still in the window of a refused add.
@@ -86,68 +86,42 @@ pub fn is_in_window(sent: &SentWrite, at: ItemVersion) -> bool {
     }
 }
 
-/// How one step of a transaction is burned, so that no copy of the transaction is applied any more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StepBurn {
-    /// A tombstone takes the free key.
-    Tombstone,
-    /// The row remembers the id as burned.
-    InRow,
-}
-
-/// Says how a step that leaves an id is burned. `None` if it cannot be.
+/// Whether a write that leaves an id can be burned, so that no copy of its change is applied any more: on a free key by a
+/// tombstone that takes it, in a row by the id.
 #[must_use]
-pub fn burn_of_step(sent: &SentWrite) -> Option<StepBurn> {
+pub fn can_be_burned(sent: &SentWrite) -> bool {
     match sent.on {
         // Somebody may remove the tombstone while a copy is still on its way.
-        Base::NoRow(_) if sent.rows_may_vanish => None,
-        Base::NoRow(_) => Some(StepBurn::Tombstone),
-        Base::Row { incarnation, .. } => (!incarnation.is_foreign()).then_some(StepBurn::InRow),
+        Base::NoRow(_) => !sent.rows_may_vanish,
+        Base::Row { incarnation, .. } => !incarnation.is_foreign(),
     }
 }
 
-/// The steps of a transaction, as far as they decide which rows remember it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StepKind {
-    /// It creates, updates or deletes this row, or is an anchored add, and leaves the write id.
-    Writes(usize),
-    /// It adds to this row. `can_anchor` says that the row is known, so that the add can have a window.
-    Adds {
-        /// The row.
-        row: usize,
-        /// Whether the add can have a window.
-        can_anchor: bool,
-    },
-    /// It checks.
-    Checks,
-}
-
-/// Says which adds of a transaction, by their positions, become anchors: they get the id and a window. `None` if no row
-/// would remember the transaction, so that it must not be sent.
+/// Says which adds of a transaction, by their rows, become anchors: they get the id and a window. `None` if no row would
+/// remember the transaction, so that it must not be sent.
 ///
-/// One row must remember a transaction that adds. `open` has, for each earlier attempt that may still be applied, the rows
-/// that would remember it: the next attempt excludes it by writing to one of them.
+/// One row must remember a transaction that adds. `writes` has the rows of the steps that leave the id, and `adds` those of
+/// the adds, each with whether the row is known, so that the add can have a window. `open` has, for each earlier attempt that
+/// may still be applied, the rows that would remember it: the next attempt excludes it by writing to one of them.
 #[must_use]
-pub fn anchors_of(steps: &[StepKind], open: &[Vec<usize>]) -> Option<Vec<usize>> {
+pub fn anchors_of(writes: &[usize], adds: &[(usize, bool)], open: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut anchors = Vec::new();
     let anchor = |is_wanted: &dyn Fn(usize) -> bool| {
-        steps.iter().position(|step| matches!(step, StepKind::Adds { row, can_anchor: true } if is_wanted(*row)))
+        adds.iter().find_map(|&(row, can_anchor)| (can_anchor && is_wanted(row)).then_some(row))
     };
-    for rows in open.iter().filter(|rows| !writes_to(steps, rows)) {
-        anchors.extend(anchor(&|row| rows.contains(&row)).filter(|step| !anchors.contains(step)));
+    for rows in open.iter().filter(|rows| !writes_to(writes, rows)) {
+        anchors.extend(anchor(&|row| rows.contains(&row)).filter(|row| !anchors.contains(row)));
     }
-    let adds = steps.iter().any(|step| matches!(step, StepKind::Adds { .. }));
-    let is_remembered = !anchors.is_empty() || steps.iter().any(|step| matches!(step, StepKind::Writes(_)));
-    if adds && !is_remembered {
+    if !adds.is_empty() && anchors.is_empty() && writes.is_empty() {
         anchors.push(anchor(&|_| true)?);
     }
     Some(anchors)
 }
 
-/// Whether one of the steps leaves an id in one of these rows.
+/// Whether one of the rows to which a transaction writes is one of these.
 #[must_use]
-pub fn writes_to(steps: &[StepKind], rows: &[usize]) -> bool {
-    steps.iter().any(|step| matches!(step, StepKind::Writes(row) if rows.contains(row)))
+pub fn writes_to(writes: &[usize], rows: &[usize]) -> bool {
+    writes.iter().any(|row| rows.contains(row))
 }
 
 /// The state of the row after the write is applied.
@@ -198,26 +172,26 @@ mod tests {
         assert!(matches!(while_open(Failure::Fenced), Failure::Fenced));
     }
 
-    const X: StepKind = StepKind::Adds { row: 0, can_anchor: true };
-    const Y: StepKind = StepKind::Adds { row: 1, can_anchor: true };
-    const UNKNOWN: StepKind = StepKind::Adds { row: 0, can_anchor: false };
+    const X: (usize, bool) = (0, true);
+    const Y: (usize, bool) = (1, true);
+    const UNKNOWN: (usize, bool) = (0, false);
 
     #[test]
     fn the_first_add_to_a_known_row_is_the_anchor_unless_another_step_remembers() {
-        assert_eq!(anchors_of(&[StepKind::Checks, X, Y], &[]), Some(vec![1]));
-        assert_eq!(anchors_of(&[UNKNOWN, Y], &[]), Some(vec![1]));
-        assert_eq!(anchors_of(&[X, StepKind::Writes(2)], &[]), Some(vec![]));
-        assert_eq!(anchors_of(&[StepKind::Checks], &[]), Some(vec![]));
-        assert_eq!(anchors_of(&[UNKNOWN], &[]), None);
+        assert_eq!(anchors_of(&[], &[X, Y], &[]), Some(vec![0]));
+        assert_eq!(anchors_of(&[], &[UNKNOWN, Y], &[]), Some(vec![1]));
+        assert_eq!(anchors_of(&[2], &[X], &[]), Some(vec![]));
+        assert_eq!(anchors_of(&[], &[], &[]), Some(vec![]));
+        assert_eq!(anchors_of(&[], &[UNKNOWN], &[]), None);
     }
 
     #[test]
     fn an_add_to_a_row_that_would_remember_an_open_attempt_is_an_anchor_unless_another_step_excludes_that_attempt() {
-        assert_eq!(anchors_of(&[X, Y], &[vec![1]]), Some(vec![1]));
-        assert_eq!(anchors_of(&[X, Y, StepKind::Writes(2)], &[vec![1, 5]]), Some(vec![1]));
-        assert_eq!(anchors_of(&[X, Y, StepKind::Writes(2)], &[vec![1, 2]]), Some(vec![]));
-        assert_eq!(anchors_of(&[X, Y], &[vec![1], vec![0], vec![1]]), Some(vec![1, 0]));
-        assert_eq!(anchors_of(&[X, Y], &[vec![5]]), Some(vec![0]), "what is left is burned by a write of its own");
-        assert!(writes_to(&[X, StepKind::Writes(2)], &[1, 2]) && !writes_to(&[X, StepKind::Writes(2)], &[0, 1]));
+        assert_eq!(anchors_of(&[], &[X, Y], &[vec![1]]), Some(vec![1]));
+        assert_eq!(anchors_of(&[2], &[X, Y], &[vec![1, 5]]), Some(vec![1]));
+        assert_eq!(anchors_of(&[2], &[X, Y], &[vec![1, 2]]), Some(vec![]));
+        assert_eq!(anchors_of(&[], &[X, Y], &[vec![1], vec![0], vec![1]]), Some(vec![1, 0]));
+        assert_eq!(anchors_of(&[], &[X, Y], &[vec![5]]), Some(vec![0]), "the rest is burned by a write of its own");
+        assert!(writes_to(&[2], &[1, 2]) && !writes_to(&[2], &[0, 1]));
     }
 }

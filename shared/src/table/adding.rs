@@ -4,12 +4,10 @@ use super::add::{Add, Added, Stand};
 use super::commit::{RowChange, Tried};
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Observed, Write};
-use super::raw::RawTable;
+use super::prepare::Write;
 use super::record::Record;
 use crate::call::Call;
 use crate::error::{Failure, UpdateError};
-use crate::layout::Layout;
 use crate::protocol::condition::Demand;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
@@ -78,10 +76,12 @@ impl<T: Record> Table<T> {
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: [`NotAdded`] says why the item refused
     /// the add, and holds the item. [`UpdateError::Failed`]: see [`Failure`].
     pub async fn add(&self, key: impl Into<Key>, add: &Add) -> Result<Added<T>, UpdateError<NotAdded<T>>> {
-        match self.add_change(key, add, &self.call())?.run().await? {
-            Ended::Added { at, row } => Ok(Self::added(at, row)),
-            Ended::NotFound => Err(UpdateError::NotFound),
-            Ended::Refused { stand, row, .. } => {
+        match self.add_change(key, add, &self.call())?.run().await {
+            Ok((at, row)) => Ok(Self::added(at, row)),
+            Err(UpdateError::NotFound) => Err(UpdateError::NotFound),
+            Err(UpdateError::Failed(failure)) => Err(failure.into()),
+            Err(UpdateError::Refused(refused)) => {
+                let (stand, row) = *refused;
                 let Some(current) = Self::decode(&row)? else { return Err(UpdateError::NotFound) };
                 Err(UpdateError::Refused(match stand {
                     Stand::NotANumber => NotAdded::NotANumber(Box::new(current)),
@@ -107,20 +107,23 @@ impl<T: Record> Table<T> {
         add: &Add,
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
-        match self.add_change(key, add, &self.call())?.run().await? {
-            Ended::Added { at, row } => Self::added(at, row).item.ok_or(UpdateError::NotFound),
-            Ended::NotFound => Err(UpdateError::NotFound),
-            // The update burns the add, if a late copy of it may still be applied.
-            Ended::Refused { row, mut change, .. } => {
-                self.update_from(Observed::of(Some(row))?, None, &mut change, decide).await
+        let call = &self.call();
+        let mut change = self.add_change(key, add, call)?;
+        match change.run().await {
+            Ok((at, row)) => Self::added(at, row).item.ok_or(UpdateError::NotFound),
+            Err(UpdateError::NotFound) => Err(UpdateError::NotFound),
+            Err(UpdateError::Failed(failure)) => Err(failure.into()),
+            // The update is the same change. It burns the add, if a late copy of it may still be applied.
+            Err(UpdateError::Refused(refused)) => {
+                self.update_from(Self::live(Some(refused.1))?, None, &mut change.change, decide).await
             }
         }
     }
 
     fn add_change<'a>(&'a self, key: impl Into<Key>, add: &'a Add, call: &'a Call) -> Result<AddChange<'a>, Failure> {
-        let (table, change) = (&self.raw, self.change(key, call)?);
         let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
-        Ok(AddChange { table, add, decodes, call, change, pauses: 0, is_stale: false, crowd: None })
+        let change = self.change(key, call)?;
+        Ok(AddChange { add, decodes, call, change, pauses: 0, is_stale: false, crowd: None })
     }
 
     /// The answer to an add that made the version `at`, by the row that shows it.
@@ -129,34 +132,12 @@ impl<T: Record> Table<T> {
     }
 }
 
-/// A state of the row that a send may start from.
-struct Sight {
-    at: ItemVersion,
-    /// The row, unless the caller only named its state.
-    row: Option<Arc<Row>>,
-    has_item: bool,
-}
-
-impl Sight {
-    fn of_row(row: &Arc<Row>, has_item: bool) -> Self {
-        Sight { at: row.at, row: Some(Arc::clone(row)), has_item }
-    }
-
-    fn item(&self) -> Option<&Attributes> {
-        self.row.as_ref().filter(|_| self.has_item).map(|row| &row.attributes)
-    }
-
-    /// Whether a declared attribute of the row has another value than here.
-    fn differs_from(&self, row: &Row, layout: &Layout) -> bool {
-        let differs =
-            |item: &Attributes| layout.attributes.iter().any(|name| item.get(*name) != row.attributes.get(*name));
-        self.item().is_some_and(differs)
-    }
-}
+/// A state of the row that a send may start from, and the row, unless the caller only named its state. The row has no
+/// attributes if they were not kept.
+type Sight = (ItemVersion, Option<Arc<Row>>);
 
 /// One add.
 struct AddChange<'a> {
-    table: &'a RawTable,
     add: &'a Add,
     /// Whether a row has an item that decodes.
     decodes: fn(&Row) -> Result<bool, Failure>,
@@ -169,51 +150,34 @@ struct AddChange<'a> {
     crowd: Option<InCrowd>,
 }
 
-/// How an add ended.
-enum Ended<'a> {
-    /// The add made this version. The row shows it, unless it is not known.
-    Added {
-        at: ItemVersion,
-        row: Option<Row>,
-    },
-    NotFound,
-    /// The row refused the add. An update in its place is the same change.
-    Refused {
-        stand: Stand,
-        row: Row,
-        change: Box<RowChange<'a>>,
-    },
-}
-
-impl<'a> AddChange<'a> {
-    async fn run(mut self) -> Result<Ended<'a>, Failure> {
-        let (table, add, layout) = (self.table, self.add, self.table.layout);
-        let mut sight = match self.known_sight() {
+impl AddChange<'_> {
+    /// Returns the version that the add made, and the row that shows it, if it can be read.
+    ///
+    /// # Errors
+    /// [`UpdateError::Refused`]: the row refused the add. An update in its place is the same change.
+    async fn run(&mut self) -> Result<(ItemVersion, Option<Row>), UpdateError<Box<(Stand, Row)>>> {
+        let (table, add, layout) = (self.change.table, self.add, self.change.table.layout);
+        let (mut at, mut seen) = match self.known_sight() {
             Some(sight) => sight,
             None => match table.observe(&self.change.address.key, self.call).await? {
                 Some(row) if (self.decodes)(&row)? => {
                     self.remember(Some(&row));
                     let stand = add.stand(&row.attributes, false);
                     if !matches!(stand, Stand::Takes | Stand::Unclear) {
-                        return Ok(self.refused(stand, row));
+                        return Err(UpdateError::Refused(Box::new((stand, row))));
                     }
-                    Sight::of_row(&Arc::new(row), true)
+                    (row.at, Some(Arc::new(row)))
                 }
-                _ => return Ok(Ended::NotFound),
+                _ => return Err(UpdateError::NotFound),
             },
         };
         loop {
-            let addition = add.resolve(layout, sight.item())?;
-            let attempt = self.change.prepare(Write::Add(sight.at, sight.row.as_deref(), &addition))?;
-            let (item, is_by_burn, round_trip) = match self.change.send(&attempt).await? {
-                Tried::Applied(at, None) => return self.added_unseen(at).await,
-                Tried::Applied(at, Some(item)) | Tried::Earlier(_, at, Some(item)) => {
-                    return Ok(self.added(at, Some(item)));
-                }
-                Tried::Earlier(_, at, None) => return Ok(self.added(at, None)),
-                Tried::Refused { item, is_by_burn, round_trip, .. } => (item, is_by_burn, round_trip),
-            };
-            self.change.attempts.check_remembered()?;
+            let addition = add.resolve(layout, seen.as_ref().map(|row| &row.attributes))?;
+            let attempt = self.change.prepare(Write::Add(at, seen.as_deref(), &addition))?;
+            let Tried { applied, item, is_by_burn, round_trip } = self.change.send(&attempt).await?;
+            if let Some((_, at)) = applied {
+                return Ok((at, self.row_of_added(item).await?));
+            }
             let row = item.map(|row| Row::read(layout, row)).transpose()?;
             let has_item = row.as_ref().map_or(Ok(false), self.decodes)?;
             if let Some(row) = &row {
@@ -221,54 +185,57 @@ impl<'a> AddChange<'a> {
             }
             let Some(row) = row.filter(|_| has_item) else {
                 table.sender().seen_rows.remove(&table.name, &self.change.address.key);
-                return Ok(Ended::NotFound);
+                return Err(UpdateError::NotFound);
             };
             self.remember(Some(&row));
-            sight = match add.stand(&row.attributes, !is_in_window(&attempt.sent, row.at)) {
-                Stand::Takes => Sight::of_row(&Arc::new(row), true),
-                // The burn showed a later state than the one that refused.
-                Stand::Unclear if is_by_burn => Sight::of_row(&Arc::new(row), true),
-                // The add demanded other values than those of the row.
-                Stand::Unclear if layout.demands_values() && sight.differs_from(&row, layout) => {
-                    Sight::of_row(&Arc::new(row), true)
-                }
-                Stand::WindowPassed => self.spread(Sight::of_row(&Arc::new(row), true), round_trip).await?,
-                stand => return Ok(self.refused(stand, row)),
+            let differs = |seen: &Row| {
+                layout.attributes.iter().any(|name| seen.attributes.get(*name) != row.attributes.get(*name))
             };
+            let stand = add.stand(&row.attributes, !is_in_window(&attempt.sent, row.at));
+            let goes_on = match stand {
+                Stand::Takes | Stand::WindowPassed => true,
+                // The burn showed a later state than the one that refused, or the add demanded other values than those of
+                // the row.
+                Stand::Unclear => is_by_burn || (layout.demands_values() && seen.as_deref().is_some_and(differs)),
+                Stand::NotANumber | Stand::OutOfRange | Stand::NotAsDemanded => false,
+            };
+            if !goes_on {
+                return Err(UpdateError::Refused(Box::new((stand, row))));
+            }
+            (at, seen) = (row.at, Some(Arc::new(row)));
+            if stand == Stand::WindowPassed {
+                (at, seen) = self.spread((at, seen), round_trip).await?;
+            }
         }
     }
 
     /// Where the add starts from without a read: the row that this client saw last, or the state that the caller names.
     fn known_sight(&self) -> Option<Sight> {
-        if self.table.layout.demands_values() {
+        if self.change.table.layout.demands_values() {
             return None; // What was seen last may be of a higher version than the row.
         }
-        let sight = match self.table.sender().seen_rows.get(&self.table.name, &self.change.address.key) {
-            Some(seen) => Sight::of_row(&seen.row, seen.has_item),
-            None => self.add.seen_at().map(|at| Sight { at, row: None, has_item: false })?,
-        };
-        (sight.has_item || Demand::at(self.table.layout, sight.at).is_some()).then_some(sight)
+        let seen = self.change.table.sender().seen_rows.get(&self.change.table.name, &self.change.address.key);
+        let row = seen.map(|seen| seen.row);
+        let at = row.as_ref().map_or(self.add.seen_at(), |row| Some(row.at))?;
+        let has_attributes = row.as_ref().is_some_and(|row| !row.attributes.is_empty());
+        (has_attributes || Demand::at(self.change.table.layout, at).is_some()).then_some((at, row))
     }
 
     fn remember(&self, row: Option<&Row>) {
-        let Some(row) = row.filter(|_| !self.table.layout.demands_values()) else { return };
-        self.table.sender().seen_rows.insert(
-            &self.table.name,
+        let Some(row) = row.filter(|_| !self.change.table.layout.demands_values()) else { return };
+        self.change.table.sender().seen_rows.insert(
+            &self.change.table.name,
             &self.change.address.key,
             row,
-            self.table.remembers_items,
+            self.change.table.remembers_items,
         );
-    }
-
-    fn refused(self, stand: Stand, row: Row) -> Ended<'a> {
-        Ended::Refused { stand, row, change: Box::new(self.change) }
     }
 
     /// Waits so long that the adds that wait with this one pass each other. Returns where the next send starts from:
     /// the row that this client saw last, if that is later than `sight`. If it is not, the next send usually only finds
     /// out the current row. The add then starts from that row at once.
     async fn spread(&mut self, sight: Sight, round_trip: Duration) -> Result<Sight, Failure> {
-        let (sender, name) = (self.table.sender(), &self.table.name);
+        let (sender, name) = (self.change.table.sender(), &self.change.table.name);
         self.call.count_conflict();
         if mem::take(&mut self.is_stale) {
             return Ok(sight);
@@ -278,35 +245,28 @@ impl<'a> AddChange<'a> {
             self.crowd = Some(InCrowd::enter(&seen.crowd));
         }
         let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
-        let bound = sender.policy.spread_bound(self.pauses, crowd, self.table.layout.window, round_trip);
+        let bound = sender.policy.spread_bound(self.pauses, crowd, self.change.table.layout.window, round_trip);
         let spread = self.change.delivery.spread(bound).await;
         spread.map_err(|failure| self.change.attempts.failed(failure))?;
         // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
         // add may start from any later version of that row.
         let later = sender.seen_rows.get(name, &self.change.address.key).filter(|seen| {
-            let (seen, own) = (seen.row.at, sight.at);
+            let (seen, own) = (seen.row.at, sight.0);
             seen.incarnation == own.incarnation && seen.version > own.version
         });
         self.is_stale = later.is_none();
-        Ok(later.map_or(sight, |seen| Sight::of_row(&seen.row, seen.has_item)))
+        Ok(later.map_or(sight, |seen| (seen.row.at, Some(seen.row))))
     }
 
-    /// The end of an add whose answer shows no row: a transaction returns none. Reads the row.
-    async fn added_unseen(&self, at: ItemVersion) -> Result<Ended<'a>, Failure> {
-        match self.table.observe(&self.change.address.key, self.call).await {
-            Ok(row) => {
-                self.remember(row.as_ref());
-                Ok(Ended::Added { at, row })
-            }
+    /// The row that shows an add that was applied. If the answer shows no item, reads it: a transaction returns none.
+    async fn row_of_added(&self, item: Option<Attributes>) -> Result<Option<Row>, Failure> {
+        let row = match item {
+            Some(item) => Row::read(self.change.table.layout, item).ok(),
             // The add was applied. Only the item is not known.
-            Err(failure) => Err(Failure::OutcomeUnknown { source: failure.into() }),
-        }
-    }
-
-    /// The end of an add that made the version `at`, by the item that shows it.
-    fn added(&self, at: ItemVersion, item: Option<Attributes>) -> Ended<'a> {
-        let row = item.and_then(|item| Row::read(self.table.layout, item).ok());
+            None => (self.change.table.observe(&self.change.address.key, self.call).await)
+                .map_err(|failure| Failure::OutcomeUnknown { source: failure.into() })?,
+        };
         self.remember(row.as_ref());
-        Ended::Added { at, row }
+        Ok(row)
     }
 }

@@ -5,7 +5,7 @@ use super::raw::RawTable;
 use crate::error::Failure;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::{Settled, Site};
-use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
+use crate::protocol::deliver::{Delivery, Refusal};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::Base;
 use crate::protocol::memory::WriteId;
@@ -16,49 +16,24 @@ use crate::protocol::settle::{committed, made};
 use crate::version::ItemVersion;
 use std::time::Duration;
 
-/// The outcome of one write.
-pub(crate) enum Committed {
-    /// The write was applied, and left the row at this version.
-    Applied(ItemVersion),
-    /// An earlier attempt was applied: a second copy of it, after it had been refused. So this one never will be.
-    Earlier {
-        /// The id of that attempt.
-        id: WriteId,
-        /// The version that it made.
-        at: ItemVersion,
-        /// The current row, if there is one and it can be read.
-        current: Result<Option<Row>, Failure>,
-    },
-    /// The write was not applied.
-    Conflict {
-        /// The current row.
-        current: Option<Row>,
-        /// Its id, if a second copy of it may still be applied before the next write.
-        open: Option<WriteId>,
-    },
-}
+/// The attempt that was applied, by its id, and the state that it left.
+pub(super) type Applied = (WriteId, ItemVersion);
 
 /// What became of one attempt, with the item that tells.
-pub(super) enum Tried {
-    /// It was applied, and made this version.
-    Applied(ItemVersion, Option<Attributes>),
-    /// An earlier attempt was applied.
-    Earlier(WriteId, ItemVersion, Option<Attributes>),
-    /// It was not applied.
-    Refused {
-        item: Option<Attributes>,
-        /// Whether a burn has shown the item, later than the refusal.
-        is_by_burn: bool,
-        /// Its id, if a second copy of it may still be applied before the next attempt.
-        open: Option<WriteId>,
-        /// The time from the send to its refusal.
-        round_trip: Duration,
-    },
+pub(super) struct Tried {
+    /// This attempt, or an earlier one of the change: then a second copy of it was applied after it had been refused, and
+    /// this one never will be. `None` if none was applied.
+    pub applied: Option<Applied>,
+    pub item: Option<Attributes>,
+    /// Whether a burn has shown the item, later than the refusal.
+    pub is_by_burn: bool,
+    /// The time from the send to its refusal.
+    pub round_trip: Duration,
 }
 
 /// One logical change to one key. All its sends have one window.
 pub(crate) struct RowChange<'a> {
-    table: &'a RawTable,
+    pub(super) table: &'a RawTable,
     pub(super) address: Address,
     pub(super) attempts: Attempts,
     pub(super) delivery: Delivery<'a>,
@@ -84,32 +59,30 @@ impl<'a> RowChange<'a> {
     }
 
     /// Sends the attempt until it is proved to be applied, or proved not to be. If the previous one lost a race, waits
-    /// first.
-    pub(crate) async fn commit(&mut self, mut attempt: Prepared) -> Result<Committed, Failure> {
+    /// first. Returns the current row, too, if there is one. If it cannot be read, an attempt was applied.
+    pub(crate) async fn commit(
+        &mut self,
+        mut attempt: Prepared,
+    ) -> Result<(Option<Applied>, Result<Option<Row>, Failure>), Failure> {
         if self.table.remembers_items {
             attempt.request.show_new_row();
         }
-        let sent = attempt.sent;
-        let (current, open, round_trip) = match self.send(&attempt).await? {
-            Tried::Applied(at, item) => {
-                // A row that cannot be read is forgotten. The write was applied all the same.
-                let _ = self.saw(item);
-                return Ok(Committed::Applied(at));
-            }
-            Tried::Earlier(id, at, item) => return Ok(Committed::Earlier { id, at, current: self.saw(item) }),
-            Tried::Refused { item, open, round_trip, .. } => (self.saw(item), open, round_trip),
-        };
-        self.attempts.check_remembered()?;
+        let Tried { applied, item, round_trip, .. } = self.send(&attempt).await?;
+        // A row that cannot be read is forgotten.
+        let current = self.saw(item);
+        if applied.is_some() {
+            return Ok((applied, current));
+        }
         let current = current?;
         if let Some(row) = &current {
-            row.check_fence(sent.fence)?;
+            row.check_fence(attempt.sent.fence)?;
         }
         // A create that finds the key taken has not lost a race. A write to a row that has moved on has lost one.
-        if let Base::Row { version, .. } = sent.on {
+        if let Base::Row { version, .. } = attempt.sent.on {
             let now = current.as_ref().map_or(version, |row| row.at.version);
             self.delivery.conflict(now.get().saturating_sub(version.get()), round_trip);
         }
-        Ok(Committed::Conflict { current, open })
+        Ok((None, Ok(current)))
     }
 
     /// Reads the row of this item, and remembers it if the table remembers items.
@@ -125,18 +98,21 @@ impl<'a> RowChange<'a> {
         let RowChange { table, address, attempts, delivery } = self;
         let token = table.new_token();
         let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
-        let Refusal { by: item, round_trip, pending } =
-            match delivery.until_proved(send).await.map_err(|failure| attempts.failed(failure))? {
-                WriteOutcome::Applied(shown) => {
-                    // In a window, only the row tells which version the write made.
-                    let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
-                    let at = seen.map_or(committed(sent), |row| row.at());
-                    // The answer to a put shows no row, and the row that was sent may be large.
-                    let item = if table.remembers_items { request.new_row(shown) } else { shown };
-                    return Ok(Tried::Applied(at, item));
-                }
-                WriteOutcome::Refused(refusal) => refusal,
-            };
+        let Refusal { by: item, round_trip, pending } = match delivery
+            .until_proved(send)
+            .await
+            .map_err(|failure| attempts.failed(failure))?
+        {
+            Ok(shown) => {
+                // In a window, only the row tells which version the write made.
+                let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
+                let at = seen.map_or(committed(sent), |row| row.at());
+                // The answer to a put shows no row, and the row that was sent may be large.
+                let item = if table.remembers_items { request.new_row(shown) } else { shown };
+                return Ok(Tried { applied: Some((sent.id, at)), item, is_by_burn: false, round_trip: Duration::ZERO });
+            }
+            Err(refusal) => refusal,
+        };
         let layout = table.layout;
         let known = if pending.is_some() { item.clone().and_then(|item| Row::read(layout, item).ok()) } else { None };
         let site = |_| Site { address, layout, known: known.as_ref(), retention: table.tombstone_retention };
@@ -146,10 +122,11 @@ impl<'a> RowChange<'a> {
         let (settled, shown_by_burn) = delivery.settle(attempts, &[step], pending, &site).await?;
         let is_by_burn = shown_by_burn.is_some();
         let item = shown_by_burn.map_or_else(|| reason.into_item(), |(_, now)| now);
-        Ok(match settled {
-            Settled::Landed(version) => Tried::Applied(made(sent, version), item),
-            Settled::Earlier(id, at) => Tried::Earlier(id, at, item),
-            Settled::NotApplied { open, .. } => Tried::Refused { item, is_by_burn, open, round_trip },
-        })
+        let applied = match settled {
+            Settled::Landed(version) => Some((sent.id, made(sent, version))),
+            Settled::Earlier(id, at) => Some((id, at)),
+            Settled::NotApplied(_) => None,
+        };
+        Ok(Tried { applied, item, is_by_burn, round_trip })
     }
 }

@@ -1,7 +1,7 @@
 //! [`Cursor`]: where a listing goes on.
 
-use crate::protocol::condition::KeyRange;
 use crate::protocol::item::Attributes;
+use crate::protocol::send::PageRequest;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine;
@@ -57,18 +57,10 @@ impl fmt::Display for InvalidCursor {
     }
 }
 
-/// The query that a cursor belongs to.
-pub(crate) struct Origin<'a> {
-    pub table: &'a str,
-    pub index: Option<&'a str>,
-    pub is_descending: bool,
-    pub range: &'a KeyRange,
-}
-
-impl Origin<'_> {
+impl PageRequest {
     /// The cursor that begins after the row with these key attributes. `names` are those of the key beside the
     /// partition key of the query. `None` if one is missing.
-    pub(crate) fn cursor(&self, names: &[&str], last: &Attributes) -> Option<Cursor> {
+    pub(crate) fn cursor_after(&self, names: &[&str], last: &Attributes) -> Option<Cursor> {
         let mut key = Vec::new();
         for name in names {
             write(&mut key, last.get(*name)?);
@@ -77,7 +69,7 @@ impl Origin<'_> {
     }
 
     /// The attributes with these names that the cursor holds. `None` if it is not one of this query.
-    pub(crate) fn read(&self, names: &[&str], cursor: &str) -> Option<Attributes> {
+    pub(crate) fn key_in(&self, names: &[&str], cursor: &str) -> Option<Attributes> {
         let text = Some(cursor).filter(|text| text.len() <= MAX_TEXT)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (digest, mut key) = bytes.split_at_checked(DIGEST)?;
@@ -99,7 +91,7 @@ impl Origin<'_> {
         let direction: &[u8] = if self.is_descending { b"descending" } else { b"ascending" };
         let mut values = Vec::new();
         self.range.bounds().for_each(|value| write(&mut values, value));
-        let index = self.index.unwrap_or_default();
+        let index = self.index.as_deref().unwrap_or_default();
         let condition = self.range.condition.as_bytes();
         let mut hash = Sha256::new();
         for part in [b"cursor 1", self.table.as_bytes(), index.as_bytes(), direction, condition, &values, key] {
@@ -145,7 +137,7 @@ fn read(bytes: &mut &[u8]) -> Option<AttributeValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::condition::{SortBound, key_range};
+    use crate::protocol::condition::{AT_LEAST, AT_MOST, KeyRange, Sort, key_range};
     use proptest::prelude::*;
 
     fn text(value: &str) -> AttributeValue {
@@ -156,8 +148,16 @@ mod tests {
         key_range(("userId", &text(user)), None)
     }
 
-    fn origin(range: &KeyRange) -> Origin<'_> {
-        Origin { table: "Orders", index: Some("byUser"), is_descending: true, range }
+    fn query(range: &KeyRange) -> PageRequest {
+        PageRequest {
+            table: "Orders".to_owned(),
+            index: Some("byUser".to_owned()),
+            range: range.clone(),
+            is_consistent: false,
+            is_descending: true,
+            limit: None,
+            after: None,
+        }
     }
 
     fn last() -> Attributes {
@@ -173,10 +173,10 @@ mod tests {
     #[test]
     fn a_cursor_gives_back_the_key_without_the_partition() {
         let range = of_user("u-1");
-        let cursor = origin(&range).cursor(&NAMES, &last()).expect("all parts are there");
+        let cursor = query(&range).cursor_after(&NAMES, &last()).expect("all parts are there");
         let mut key = last();
         key.remove("userId");
-        assert_eq!(origin(&range).read(&NAMES, cursor.as_str()), Some(key));
+        assert_eq!(query(&range).key_in(&NAMES, cursor.as_str()), Some(key));
         assert_eq!(cursor.to_string(), cursor.as_str(), "as it stands in a URL");
     }
 
@@ -187,52 +187,54 @@ mod tests {
         let bytes = |count| AttributeValue::B(Blob::new(vec![7; count]));
         let last = [("createdAt", bytes(1024)), ("shard", bytes(1024)), ("orderId", bytes(2048))];
         let last = Attributes::from(last.map(|(name, value)| (name.to_owned(), value)));
-        let cursor = origin(&range).cursor(&NAMES, &last).expect("all parts are there");
-        assert_eq!(origin(&range).read(&NAMES, cursor.as_str()), Some(last));
+        let cursor = query(&range).cursor_after(&NAMES, &last).expect("all parts are there");
+        assert_eq!(query(&range).key_in(&NAMES, cursor.as_str()), Some(last));
     }
 
     #[test]
     fn another_query_refuses_the_cursor() {
         let (range, other) = (of_user("u-1"), of_user("u-2"));
         let user = text("u-1");
-        let bounds =
-            [SortBound::AtLeast(text("2025")), SortBound::AtMost(text("2025")), SortBound::AtMost(text("2027"))];
-        let bounded = bounds.map(|bound| key_range(("userId", &user), Some(("createdAt", &bound))));
-        let cursor = origin(&range).cursor(&NAMES, &last()).expect("all parts are there");
+        let bounds = [(AT_LEAST, "2025"), (AT_MOST, "2025"), (AT_MOST, "2027")];
+        let bounded = bounds.map(|(condition, value)| {
+            let bound = Sort { condition, value: text(value), end: None };
+            key_range(("userId", &user), Some(("createdAt", &bound)))
+        });
+        let cursor = query(&range).cursor_after(&NAMES, &last()).expect("all parts are there");
         for stranger in [
-            origin(&other),
-            Origin { table: "Order", ..origin(&range) },
-            Origin { index: Some("byUser2"), ..origin(&range) },
-            Origin { index: None, ..origin(&range) },
-            Origin { is_descending: false, ..origin(&range) },
-            origin(&bounded[0]),
+            query(&other),
+            PageRequest { table: "Order".to_owned(), ..query(&range) },
+            PageRequest { index: Some("byUser2".to_owned()), ..query(&range) },
+            PageRequest { index: None, ..query(&range) },
+            PageRequest { is_descending: false, ..query(&range) },
+            query(&bounded[0]),
         ] {
-            assert_eq!(stranger.read(&NAMES, cursor.as_str()), None);
+            assert_eq!(stranger.key_in(&NAMES, cursor.as_str()), None);
         }
         for (one, other) in [(0, 1), (1, 2), (2, 0)] {
-            let cursor = origin(&bounded[one]).cursor(&NAMES, &last()).expect("all parts are there");
-            assert_eq!(origin(&bounded[other]).read(&NAMES, cursor.as_str()), None);
+            let cursor = query(&bounded[one]).cursor_after(&NAMES, &last()).expect("all parts are there");
+            assert_eq!(query(&bounded[other]).key_in(&NAMES, cursor.as_str()), None);
         }
-        assert_eq!(origin(&range).read(&NAMES[..2], cursor.as_str()), None, "a part is left over");
+        assert_eq!(query(&range).key_in(&NAMES[..2], cursor.as_str()), None, "a part is left over");
     }
 
     proptest! {
         #[test]
         fn a_cursor_with_another_character_is_refused(at in 0usize..200, other in "[A-Za-z0-9_=+/ -]") {
             let range = of_user("u-1");
-            let mut cursor = String::from(origin(&range).cursor(&NAMES, &last()).expect("all parts are there"));
+            let mut cursor = String::from(query(&range).cursor_after(&NAMES, &last()).expect("all parts are there"));
             let at = at % cursor.len();
             prop_assume!(cursor[at..=at] != other);
             cursor.replace_range(at..=at, &other);
-            prop_assert_eq!(origin(&range).read(&NAMES, &cursor), None);
+            prop_assert_eq!(query(&range).key_in(&NAMES, &cursor), None);
         }
 
         #[test]
         fn any_text_is_refused_without_a_panic(text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let range = of_user("u-1");
-            prop_assert_eq!(origin(&range).read(&NAMES, &text), None);
+            prop_assert_eq!(query(&range).key_in(&NAMES, &text), None);
             // With a digest that fits, as somebody may make it who has read this file.
-            origin(&range).read(&NAMES, &origin(&range).sealed(&bytes));
+            query(&range).key_in(&NAMES, &query(&range).sealed(&bytes));
         }
     }
 }

@@ -1,9 +1,8 @@
 //! [`fields_of`] (pure): the fields of a type, as serde names them.
 
-use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
+use serde::de::value::Error;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::forward_to_deserialize_any;
-use std::error::Error;
-use std::fmt;
 
 /// The names of the fields that serde reads. None if serde does not list them, as with `flatten` or an enum.
 pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
@@ -16,29 +15,11 @@ pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
 /// A deserializer without data. It keeps the names of the fields that a struct asks for.
 struct Fields<'a>(&'a mut &'static [&'static str]);
 
-/// The error of a deserializer that has no data.
-#[derive(Debug)]
-struct NoData;
-
-impl fmt::Display for NoData {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is no data")
-    }
-}
-
-impl Error for NoData {}
-
-impl de::Error for NoData {
-    fn custom<M: fmt::Display>(_: M) -> Self {
-        NoData
-    }
-}
-
 impl<'de> Deserializer<'de> for Fields<'_> {
-    type Error = NoData;
+    type Error = Error;
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, NoData> {
-        Err(NoData)
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(Error::custom("there is no data"))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -46,12 +27,12 @@ impl<'de> Deserializer<'de> for Fields<'_> {
         _: &'static str,
         fields: &'static [&'static str],
         _: V,
-    ) -> Result<V::Value, NoData> {
+    ) -> Result<V::Value, Error> {
         *self.0 = fields;
-        Err(NoData)
+        Err(Error::custom("there is no data"))
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, NoData> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_newtype_struct(self)
     }
 

@@ -163,6 +163,12 @@ impl<T: Record> Table<T> {
         Ok(Some(Versioned { value: Self::value_in(&row.attributes)?, at: row.at }))
     }
 
+    /// Decodes the row that was observed at a key, with its value. `None` if there is no row, or a tombstone.
+    pub(crate) fn live(row: Option<Row>) -> Result<Option<(Row, Versioned<T>)>, Failure> {
+        let Some(row) = row else { return Ok(None) };
+        Ok(Self::decode(&row)?.map(|current| (row, current)))
+    }
+
     /// Decodes the value in these attributes. Ignores attributes that the `Record` does not declare.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
         T::decode(attributes).map_err(|source| Failure::CorruptItem { reason: source.to_string() })

@@ -1,19 +1,16 @@
 //! [`Pages`]: reads the items of a query, page by page.
 
-use super::cursor::InvalidCursor;
-use super::cursor::{Cursor, Origin};
+use super::cursor::{Cursor, InvalidCursor};
 use super::handle::Table;
 use super::key::Key;
 use super::query::Query;
 use super::record::Record;
-use crate::call::Call;
 use crate::error::{Error, Failure};
 use crate::layout::Layout;
-use crate::protocol::condition::KeyRange;
 use crate::protocol::deliver::until_read;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::{self, Row};
-use crate::protocol::send::{PageRequest, is_malformed_query};
+use crate::protocol::send::{PageRequest, ReadRows, is_malformed_query};
 use crate::version::{ItemVersion, Version, Versioned};
 use futures_core::Stream;
 use std::fmt;
@@ -81,11 +78,14 @@ pub struct Pages<T> {
     position: Position,
 }
 
-/// The place of a run in its partition.
-#[derive(Debug)]
-enum Position {
+/// The place of a run in its table or partition.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Position {
+    /// Before the first row.
     Start,
+    /// After the row with this key.
     After(Attributes),
+    /// After the last row.
     End,
 }
 
@@ -100,15 +100,23 @@ impl<T: Record> Pages<T> {
     pub async fn next_page(&mut self) -> Result<Option<Page<T>>, Error<InvalidCursor>> {
         let query = &self.query;
         let call = &query.store.call();
-        let range = query.range()?;
         let names = query.key_names();
-        let origin =
-            Origin { table: &query.table, index: query.place.index, is_descending: query.is_descending, range: &range };
-        let (mut after, begins_by_cursor) = match (&self.position, &query.after) {
+        let mut request = PageRequest {
+            table: query.table.clone(),
+            index: query.index.map(str::to_owned),
+            range: query.range()?,
+            is_consistent: query.is_consistent,
+            is_descending: query.is_descending,
+            // One row more, to know whether another page follows.
+            limit: query.limit.map(|limit| i32::from(limit) + 1),
+            after: None,
+        };
+        let begins_by_cursor;
+        (request.after, begins_by_cursor) = match (&self.position, &query.after) {
             (Position::Start, None) => (None, false),
             (Position::Start, Some(cursor)) => {
-                let mut key = origin.read(&names, cursor).ok_or(Error::Refused(InvalidCursor))?;
-                key.insert(query.place.partition_key.to_owned(), query.partition.clone());
+                let mut key = request.key_in(&names, cursor).ok_or(Error::Refused(InvalidCursor))?;
+                key.insert(query.partition_key.to_owned(), query.partition.clone());
                 (Some(key), true)
             }
             (Position::After(key), _) => (Some(key.clone()), false),
@@ -116,24 +124,24 @@ impl<T: Record> Pages<T> {
         };
         let mut items = Vec::new();
         for _ in 0..READS_PER_PAGE {
-            let read = self.read(range.clone(), after, call).await;
-            let page = read.map_err(|failure| match failure {
+            let read = |timeout| query.store.sender().query(&request, timeout);
+            let rows = until_read(query.store.sender(), call, read).await.map_err(|failure| match failure {
                 // Its digest fits, so somebody made it up who knows how. Its parts do not fit the key.
                 Failure::Rejected { source } if begins_by_cursor && is_malformed_query(&source) => {
                     Error::Refused(InvalidCursor)
                 }
                 failure => failure.into(),
             })?;
-            after = query.take(page, &mut items)?;
-            if query.limit.is_none_or(|limit| items.len() >= usize::from(limit)) || after.is_none() {
+            request.after = query.take(rows, &mut items)?;
+            if query.limit.is_none_or(|limit| items.len() >= usize::from(limit)) || request.after.is_none() {
                 break;
             }
         }
-        let next = match &after {
-            Some(key) => Some(origin.cursor(&names, key).ok_or_else(|| without_key(query.place.partition_key))?),
+        let next = match &request.after {
+            Some(key) => Some(request.cursor_after(&names, key).ok_or_else(|| without_key(query.partition_key))?),
             None => None,
         };
-        self.position = after.map_or(Position::End, Position::After);
+        self.position = request.after.map_or(Position::End, Position::After);
         Ok(Some(Page { items, next }))
     }
 
@@ -150,23 +158,6 @@ impl<T: Record> Pages<T> {
     async fn step(mut self) -> Step<T> {
         let page = self.next_page().await;
         (self, page)
-    }
-
-    /// Reads rows once. With a limit, asks for one row more, to know whether another page follows.
-    async fn read(&self, range: KeyRange, after: Option<Attributes>, call: &Call) -> Result<RowsRead, Failure> {
-        let Query { store, table, place, is_descending, limit, .. } = &self.query;
-        let request = PageRequest {
-            table: table.clone(),
-            index: place.index,
-            range,
-            is_consistent: place.is_consistent,
-            is_descending: *is_descending,
-            limit: limit.map(|limit| i32::from(limit) + 1),
-            after,
-        };
-        let read = |timeout| store.sender().query(&request, timeout);
-        let page = until_read(store.sender(), call, read).await?;
-        Ok(RowsRead { rows: page.rows, last: page.last })
     }
 }
 
@@ -197,15 +188,9 @@ impl<T> fmt::Debug for PageStream<T> {
     }
 }
 
-/// The rows of one request, and the key after which it left off.
-struct RowsRead {
-    rows: Vec<Attributes>,
-    last: Option<Attributes>,
-}
-
 impl<T: Record> Query<T> {
     /// Takes items until the limit is reached. Returns the key after which the next page begins, if there is more.
-    fn take(&self, read: RowsRead, items: &mut Vec<Listed<T>>) -> Result<Option<Attributes>, Failure> {
+    fn take(&self, read: ReadRows, items: &mut Vec<Listed<T>>) -> Result<Option<Attributes>, Failure> {
         let limit = self.limit.map_or(usize::MAX, usize::from);
         let mut rows = read.rows.into_iter();
         let mut position = None;
@@ -227,7 +212,7 @@ impl<T: Record> Query<T> {
 
     /// The key of the row after which another page begins.
     fn position_of(&self, row: &Attributes) -> Result<Attributes, Failure> {
-        let names = self.key_names().into_iter().chain([self.place.partition_key]);
+        let names = self.key_names().into_iter().chain([self.partition_key]);
         let value = |name: &str| row.get(name).cloned().ok_or_else(|| without_key(name));
         names.map(|name| Ok((name.to_owned(), value(name)?))).collect()
     }
@@ -235,8 +220,8 @@ impl<T: Record> Query<T> {
     /// Decodes a row: an item, or `None` for a tombstone.
     fn item(&self, attributes: Attributes) -> Result<Option<Listed<T>>, Failure> {
         let key = Key::of(&attributes, T::PARTITION_KEY, T::SORT_KEY).ok_or_else(|| without_key(T::PARTITION_KEY))?;
-        let layout = self.place.layout;
-        let decoded = if self.place.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
+        let layout = self.layout;
+        let decoded = if self.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
         match decoded {
             Ok(item) => Ok(item.map(|(value, at)| Listed { key, value, at })),
             Err(Failure::CorruptItem { reason }) => {

@@ -1,7 +1,5 @@
 //! Prepares a write: turns the observed state of a key and the intended change into a request.
 
-use super::handle::Table;
-use super::record::Record;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
 use crate::protocol::condition::{self, Action, Addition, ConditionalWrite, Demand, Remember};
@@ -9,29 +7,8 @@ use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row, check_size, is_soon};
-use crate::version::{ItemVersion, Version, Versioned};
+use crate::version::{ItemVersion, Version};
 use std::time::SystemTime;
-
-/// The observed state of a key.
-#[derive(Debug)]
-pub(crate) enum Observed<T> {
-    /// No row.
-    Absent,
-    /// A row whose item was deleted.
-    Tombstone(Row),
-    /// A row with a value.
-    Live(Row, Versioned<T>),
-}
-
-impl<T: Record> Observed<T> {
-    pub(crate) fn of(row: Option<Row>) -> Result<Self, Failure> {
-        let Some(row) = row else { return Ok(Observed::Absent) };
-        Ok(match Table::<T>::decode(&row)? {
-            Some(current) => Observed::Live(row, current),
-            None => Observed::Tombstone(row),
-        })
-    }
-}
 
 /// One write, by the state that it changes.
 pub(crate) enum Write<'a> {

@@ -6,51 +6,51 @@ use super::key::KeyPart;
 use super::record::Record;
 use crate::error::Failure;
 use crate::layout::Layout;
-use crate::protocol::condition::{KeyRange, SortBound, key_range};
+use crate::protocol::condition::{self, KeyRange, Sort, key_range};
 use crate::store::Store;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A bound on the sort key of a [`Query`].
-#[derive(Clone, PartialEq, Debug)]
-pub struct Sort(SortBound);
-
 impl Sort {
     /// The sort key has this value.
     pub fn equal_to(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::EqualTo(value.into().into_value()))
+        Self::of(condition::EQUAL_TO, value)
     }
 
     /// The sort key is less than this value.
     pub fn less_than(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::LessThan(value.into().into_value()))
+        Self::of(condition::LESS_THAN, value)
     }
 
     /// The sort key is this value or less.
     pub fn at_most(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::AtMost(value.into().into_value()))
+        Self::of(condition::AT_MOST, value)
     }
 
     /// The sort key is more than this value.
     pub fn more_than(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::MoreThan(value.into().into_value()))
+        Self::of(condition::MORE_THAN, value)
     }
 
     /// The sort key is this value or more.
     pub fn at_least(value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::AtLeast(value.into().into_value()))
+        Self::of(condition::AT_LEAST, value)
     }
 
     /// The sort key is `first`, `last`, or between them.
     pub fn between(first: impl Into<KeyPart>, last: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::Between(first.into().into_value(), last.into().into_value()))
+        Sort { end: Some(last.into().into_value()), ..Self::of(condition::BETWEEN, first) }
     }
 
     /// The sort key starts with this text, or with these bytes (`begins_with`). In a table with several kinds of items,
     /// the start of the sort key often names the kind.
     pub fn starts_with(prefix: impl Into<KeyPart>) -> Self {
-        Sort(SortBound::BeginsWith(prefix.into().into_value()))
+        Self::of(condition::BEGINS_WITH, prefix)
+    }
+
+    fn of(condition: &'static str, value: impl Into<KeyPart>) -> Self {
+        Sort { condition, value: value.into().into_value(), end: None }
     }
 }
 
@@ -87,7 +87,14 @@ impl Sort {
 pub struct Query<T> {
     pub(super) store: Store,
     pub(super) table: String,
-    pub(super) place: Place,
+    pub(super) index: Option<&'static str>,
+    pub(super) partition_key: &'static str,
+    sort_key: Option<&'static str>,
+    pub(super) is_consistent: bool,
+    /// Whether the rows have all attributes.
+    pub(super) is_whole: bool,
+    /// The layout of the table, by the `Record` of the table.
+    pub(super) layout: &'static Layout,
     pub(super) partition: AttributeValue,
     sort: Option<Sort>,
     pub(super) is_descending: bool,
@@ -96,33 +103,10 @@ pub struct Query<T> {
     shown: PhantomData<fn() -> T>,
 }
 
-/// What is queried: a table or an index.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) index: Option<&'static str>,
-    pub(super) partition_key: &'static str,
-    pub(super) sort_key: Option<&'static str>,
-    pub(super) is_consistent: bool,
-    /// Whether its rows have all attributes.
-    pub(super) is_whole: bool,
-    /// The layout of the table, by the `Record` of the table.
-    pub(super) layout: &'static Layout,
-}
-
 impl<T: Record> Table<T> {
     /// A query for the items with this partition key. Sends nothing.
     pub fn query(&self, partition: impl Into<KeyPart>) -> Query<T> {
-        self.query_at(
-            partition.into(),
-            Place {
-                index: None,
-                partition_key: T::PARTITION_KEY,
-                sort_key: T::SORT_KEY,
-                is_consistent: true,
-                is_whole: true,
-                layout: Self::LAYOUT,
-            },
-        )
+        self.query_for(partition.into())
     }
 
     /// A query for the items of an index with this partition key. Sends nothing. See [`Index`] for what it can show.
@@ -138,24 +122,27 @@ impl<T: Record> Table<T> {
                 "the index cannot tell tombstones from items: project the version, the end and the mark of tombstones"
             );
         }
-        self.query_at(
-            partition.into(),
-            Place {
-                index: Some(I::NAME),
-                partition_key: I::PARTITION_KEY,
-                sort_key: I::SORT_KEY,
-                is_consistent: I::SCOPE == IndexScope::Local,
-                is_whole: I::PROJECTION == Projection::All,
-                layout: Self::LAYOUT,
-            },
-        )
+        Query {
+            index: Some(I::NAME),
+            partition_key: I::PARTITION_KEY,
+            sort_key: I::SORT_KEY,
+            is_consistent: I::SCOPE == IndexScope::Local,
+            is_whole: I::PROJECTION == Projection::All,
+            ..self.query_for(partition.into())
+        }
     }
 
-    fn query_at<S>(&self, partition: KeyPart, place: Place) -> Query<S> {
+    /// A query of the table that shows rows as `S`.
+    fn query_for<S>(&self, partition: KeyPart) -> Query<S> {
         Query {
             store: self.raw.store.clone(),
             table: self.raw.name.clone(),
-            place,
+            index: None,
+            partition_key: T::PARTITION_KEY,
+            sort_key: T::SORT_KEY,
+            is_consistent: true,
+            is_whole: true,
+            layout: Self::LAYOUT,
             partition: partition.into_value(),
             sort: None,
             is_descending: false,
@@ -190,22 +177,22 @@ impl<T: Record> Query<T> {
     /// The key condition.
     pub(super) fn range(&self) -> Result<KeyRange, Failure> {
         Table::<T>::check_fields()?;
-        let sort = match (&self.sort, self.place.sort_key) {
+        let sort = match (&self.sort, self.sort_key) {
             (None, _) => None,
-            (Some(Sort(bound)), Some(name)) => Some((name, bound)),
+            (Some(bound), Some(name)) => Some((name, bound)),
             (Some(_), None) => {
                 let reason = "the query bounds the sort key, and what it queries has none".to_owned();
                 return Err(Failure::InvalidRecord { reason });
             }
         };
-        Ok(key_range((self.place.partition_key, &self.partition), sort))
+        Ok(key_range((self.partition_key, &self.partition), sort))
     }
 
     /// The attributes of a row's key beside the partition key of the query, each once.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
         let mut names = Vec::with_capacity(3);
-        for name in [self.place.sort_key, Some(T::PARTITION_KEY), T::SORT_KEY].into_iter().flatten() {
-            if name != self.place.partition_key && !names.contains(&name) {
+        for name in [self.sort_key, Some(T::PARTITION_KEY), T::SORT_KEY].into_iter().flatten() {
+            if name != self.partition_key && !names.contains(&name) {
                 names.push(name);
             }
         }
@@ -218,19 +205,42 @@ impl<T> Clone for Query<T> {
         Query {
             store: self.store.clone(),
             table: self.table.clone(),
-            place: self.place,
             partition: self.partition.clone(),
             sort: self.sort.clone(),
-            is_descending: self.is_descending,
-            limit: self.limit,
             after: self.after.clone(),
-            shown: PhantomData,
+            ..*self
         }
     }
 }
 
 impl<T> fmt::Debug for Query<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Query").field("table", &self.table).field("index", &self.place.index).finish_non_exhaustive()
+        f.debug_struct("Query").field("table", &self.table).field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_names_and_has_only_what_its_condition_uses() {
+        let sensor = AttributeValue::N("1".to_owned());
+        let whole = key_range(("sensor", &sensor), None);
+        assert_eq!(whole.condition, "#partition = :partition");
+        assert_eq!((whole.names.len(), whole.values.len()), (1, 1));
+        for (bound, text, values) in [
+            (Sort::equal_to(1), "#sort = :sort", 2),
+            (Sort::less_than(1), "#sort < :sort", 2),
+            (Sort::at_most(1), "#sort <= :sort", 2),
+            (Sort::more_than(1), "#sort > :sort", 2),
+            (Sort::at_least(1), "#sort >= :sort", 2),
+            (Sort::between(1, 2), "#sort BETWEEN :sort AND :end", 3),
+            (Sort::starts_with(1), "begins_with(#sort, :sort)", 2),
+        ] {
+            let range = key_range(("sensor", &sensor), Some(("at", &bound)));
+            assert_eq!(range.condition, format!("#partition = :partition AND {text}"));
+            assert_eq!((range.names["#sort"].as_str(), range.names.len(), range.values.len()), ("at", 2, values));
+        }
     }
 }

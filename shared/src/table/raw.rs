@@ -75,7 +75,7 @@ impl RawTable {
     /// The row that this client saw last at this key, if this table remembers items.
     pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
         let seen = self.remembers_items.then(|| self.sender().seen_rows.get(&self.name, key))??;
-        seen.has_item.then_some(seen.row)
+        Some(seen.row).filter(|row| !row.attributes.is_empty())
     }
 }
 

@@ -4,15 +4,16 @@
 //! returned. [`Table::update_at_version`] serves a client that named a version, and returns a conflict to that client.
 //! Both write through `commit.rs`, and so do create and delete.
 
-use super::commit::{Committed, RowChange};
+use super::commit::RowChange;
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Observed, Write, check_room};
+use super::prepare::{Write, check_room};
 use super::record::Record;
 use crate::call::Call;
 use crate::error::{Error, Failure, UpdateError, VersionError};
 use crate::protocol::condition::Demand;
 use crate::protocol::item::Attributes;
+use crate::protocol::row::Row;
 use crate::version::{ItemVersion, Version, Versioned};
 use std::fmt;
 
@@ -38,10 +39,8 @@ impl<T: Record> Table<T> {
     /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
     /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Versioned<T>>, Failure> {
-        match self.observe(&Self::key_attributes(&key.into())?, &self.call()).await? {
-            Observed::Absent | Observed::Tombstone(_) => Ok(None),
-            Observed::Live(_, current) => Ok(Some(current)),
-        }
+        let observed = self.observe(&Self::key_attributes(&key.into())?, &self.call()).await?;
+        Ok(observed.map(|(_, current)| current))
     }
 
     /// The item as this client saw it last, if the table [remembers items](Table::remembering_items). Sends nothing. The
@@ -62,19 +61,19 @@ impl<T: Record> Table<T> {
     {
         let call = &self.call();
         let mut change = self.change(key, call)?;
-        let mut observed: Observed<T> = Observed::Absent;
+        let mut row: Option<Row> = None;
         loop {
-            let write = match &observed {
-                Observed::Absent => Write::Create(Self::encode(value)?),
-                Observed::Tombstone(row) => Write::Revive(row, Self::encode(value)?),
-                Observed::Live(_, current) => return Err(Error::Refused(Exists(Box::new(current.clone())))),
-            };
-            let attempt = change.prepare(write)?;
+            if let Some(current) = row.as_ref().map(Self::decode).transpose()?.flatten() {
+                return Err(Error::Refused(Exists(Box::new(current))));
+            }
+            let item = Self::encode(value)?;
+            let attempt = change.prepare(match &row {
+                None => Write::Create(item),
+                Some(tombstone) => Write::Revive(tombstone, item),
+            })?;
             match change.commit(attempt).await? {
-                Committed::Applied(at) | Committed::Earlier { at, .. } => {
-                    return Ok(Versioned { value: value.clone(), at });
-                }
-                Committed::Conflict { current, .. } => observed = Observed::of(current)?,
+                (Some((_, at)), _) => return Ok(Versioned { value: value.clone(), at }),
+                (None, current) => row = current?,
             }
         }
     }
@@ -100,10 +99,10 @@ impl<T: Record> Table<T> {
         let mut change = self.change(key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
         let remembered = self.raw.remembered(&change.address.key);
-        let remembered = remembered.and_then(|row| Observed::of(Some((*row).clone())).ok());
+        let remembered = remembered.and_then(|row| Self::live(Some((*row).clone())).ok().flatten());
         let (observed, remembered) = match remembered {
-            Some(live @ Observed::Live(..)) => (live, Some(call)),
-            _ => (self.observe(&change.address.key, call).await?, None),
+            Some(live) => (Some(live), Some(call)),
+            None => (self.observe(&change.address.key, call).await?, None),
         };
         self.update_from(observed, remembered, &mut change, decide).await
     }
@@ -112,15 +111,15 @@ impl<T: Record> Table<T> {
     /// in which it is read before any answer without a write.
     pub(super) async fn update_from<R>(
         &self,
-        mut observed: Observed<T>,
+        mut observed: Option<(Row, Versioned<T>)>,
         mut remembered: Option<&Call>,
         change: &mut RowChange<'_>,
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
-        // The values of the open attempts.
+        // The values of the attempts that may have been applied.
         let mut earlier = Vec::new();
         loop {
-            let Observed::Live(row, current) = observed else { return Err(UpdateError::NotFound) };
+            let Some((row, current)) = observed else { return Err(UpdateError::NotFound) };
             let next = match (decide(&current.value), remembered.take()) {
                 (Ok(Some(next)), _) => next,
                 (_, Some(call)) => {
@@ -130,29 +129,30 @@ impl<T: Record> Table<T> {
                 (Ok(None), None) => return Ok(current),
                 (Err(reason), None) => return Err(UpdateError::Refused(reason)),
             };
+            let id = change.attempts.id;
             let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
             // The row that refuses the attempt may be as large. Only one of them is held at a time.
             drop((row, current));
-            match change.commit(attempt).await? {
-                Committed::Applied(at) => return Ok(Versioned { value: next, at }),
-                Committed::Earlier { id, at, current } => {
-                    let value = earlier.into_iter().find_map(|(of, value)| (of == id).then_some(value));
-                    return match (value, current.and_then(Observed::of)) {
-                        (Some(value), _) => Ok(Versioned { value, at }),
-                        // It was an add. The row shows its result.
-                        (None, Ok(Observed::Live(_, current))) => Ok(current),
-                        (None, Ok(Observed::Absent | Observed::Tombstone(_))) => Err(UpdateError::NotFound),
-                        (None, Err(_)) => {
-                            let source = "the add was applied, and its item cannot be read".into();
-                            Err(Failure::OutcomeUnknown { source }.into())
-                        }
-                    };
-                }
-                Committed::Conflict { current, open } => {
-                    earlier.extend(open.map(|id| (id, next)));
-                    observed = Observed::of(current)?;
-                }
+            let (applied, current) = change.commit(attempt).await?;
+            if applied.is_some() || change.attempts.is_open(id) {
+                earlier.push((id, next));
             }
+            let Some((applied, at)) = applied else {
+                observed = Self::live(current?)?;
+                continue;
+            };
+            if let Some((_, value)) = earlier.into_iter().find(|(id, _)| *id == applied) {
+                return Ok(Versioned { value, at });
+            }
+            // It was an add. The row shows its result.
+            return match current.and_then(Self::live) {
+                Ok(Some((_, current))) => Ok(current),
+                Ok(None) => Err(UpdateError::NotFound),
+                Err(_) => {
+                    let source = "the add was applied, and its item cannot be read".into();
+                    Err(Failure::OutcomeUnknown { source }.into())
+                }
+            };
         }
     }
 
@@ -170,7 +170,7 @@ impl<T: Record> Table<T> {
     ) -> Result<Versioned<T>, VersionError<T, R>> {
         let call = &self.call();
         let mut change = self.change(key, call)?;
-        let Observed::Live(row, current) = self.observe(&change.address.key, call).await? else {
+        let Some((row, current)) = self.observe(&change.address.key, call).await? else {
             return Err(VersionError::NotFound);
         };
         if current.at != at {
@@ -184,11 +184,8 @@ impl<T: Record> Table<T> {
         let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
         drop((row, current));
         match change.commit(attempt).await? {
-            Committed::Applied(at) | Committed::Earlier { at, .. } => Ok(Versioned { value: next, at }),
-            Committed::Conflict { current, .. } => match Observed::of(current)? {
-                Observed::Live(_, current) => Err(VersionError::Conflict(Box::new(current))),
-                Observed::Absent | Observed::Tombstone(_) => Err(VersionError::NotFound),
-            },
+            (Some((_, at)), _) => Ok(Versioned { value: next, at }),
+            (None, current) => Err(Self::conflict(current?)?),
         }
     }
 
@@ -211,16 +208,13 @@ impl<T: Record> Table<T> {
             let attempt = change.prepare(Write::Delete(at, row.as_ref()))?;
             drop(row);
             match change.commit(attempt).await? {
-                Committed::Applied(at) | Committed::Earlier { at, .. } => return Ok(at.version),
-                Committed::Conflict { current, .. } => current,
+                (Some((_, at)), _) => return Ok(at.version),
+                (None, current) => current?,
             }
         } else {
             row
         };
-        match Observed::of(current)? {
-            Observed::Live(_, current) => Err(VersionError::Conflict(Box::new(current))),
-            Observed::Absent | Observed::Tombstone(_) => Err(VersionError::NotFound),
-        }
+        Err(Self::conflict(current)?)
     }
 
     /// Deletes the item at any version. Sends one read, then one write per attempt. Returns the version that the delete
@@ -233,16 +227,19 @@ impl<T: Record> Table<T> {
         let mut change = self.change(key, call)?;
         let mut observed = self.observe(&change.address.key, call).await?;
         loop {
-            let row = match observed {
-                Observed::Live(row, _) => row,
-                Observed::Absent | Observed::Tombstone(_) => return Err(UpdateError::NotFound),
-            };
+            let Some((row, _)) = observed else { return Err(UpdateError::NotFound) };
             let attempt = change.prepare(Write::Delete(row.at, Some(&row)))?;
             match change.commit(attempt).await? {
-                Committed::Applied(at) | Committed::Earlier { at, .. } => return Ok(at.version),
-                Committed::Conflict { current, .. } => observed = Observed::of(current)?,
+                (Some((_, at)), _) => return Ok(at.version),
+                (None, current) => observed = Self::live(current?)?,
             }
         }
+    }
+
+    /// The refusal of a change at a version, by the row that is there.
+    fn conflict<R>(current: Option<Row>) -> Result<VersionError<T, R>, Failure> {
+        let conflict = |(_, current)| VersionError::Conflict(Box::new(current));
+        Ok(Self::live(current)?.map_or(VersionError::NotFound, conflict))
     }
 
     /// A new change of the item at this key.
@@ -251,7 +248,7 @@ impl<T: Record> Table<T> {
     }
 
     /// Reads the row until an answer arrives or time is up.
-    async fn observe(&self, key: &Attributes, call: &Call) -> Result<Observed<T>, Failure> {
-        Observed::of(self.raw.observe(key, call).await?)
+    async fn observe(&self, key: &Attributes, call: &Call) -> Result<Option<(Row, Versioned<T>)>, Failure> {
+        Self::live(self.raw.observe(key, call).await?)
     }
 }

@@ -1,8 +1,8 @@
 //! Cursors of listings.
 
-use crate::protocol::condition::{KeyRange, SortBound, key_range};
+use crate::protocol::condition::{BETWEEN, Sort, key_range};
 use crate::protocol::item::Attributes;
-use crate::table::cursor::Origin;
+use crate::protocol::send::PageRequest;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 /// The query that a cursor belongs to.
@@ -26,27 +26,34 @@ impl Listing {
     /// The cursor after the row with these attributes. `None` if one of the key is missing.
     #[must_use]
     pub fn cursor(&self, last: &Attributes) -> Option<String> {
-        self.with(|origin, names| origin.cursor(names, last).map(String::from))
+        self.with(|query, names| query.cursor_after(names, last).map(String::from))
     }
 
     /// The key in a cursor. `None` if it is not one of this listing.
     #[must_use]
     pub fn read(&self, cursor: &str) -> Option<Attributes> {
-        self.with(|origin, names| origin.read(names, cursor))
+        self.with(|query, names| query.key_in(names, cursor))
     }
 
-    fn with<R>(&self, use_origin: impl FnOnce(&Origin<'_>, &[&str]) -> R) -> R {
-        let bound = self.between.clone().map(|(from, to)| SortBound::Between(from, to));
+    fn with<R>(&self, use_query: impl FnOnce(&PageRequest, &[&str]) -> R) -> R {
+        let bound = self.between.clone().map(|(value, to)| Sort { condition: BETWEEN, value, end: Some(to) });
         let bound = bound.as_ref().map(|bound| ("sort", bound));
-        let range: KeyRange = key_range(("partition", &self.partition), bound);
-        let (table, index, is_descending) = (self.table.as_str(), self.index.as_deref(), self.is_descending);
+        let query = PageRequest {
+            table: self.table.clone(),
+            index: self.index.clone(),
+            range: key_range(("partition", &self.partition), bound),
+            is_consistent: true,
+            is_descending: self.is_descending,
+            limit: None,
+            after: None,
+        };
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
-        use_origin(&Origin { table, index, is_descending, range: &range }, &names)
+        use_query(&query, &names)
     }
 }
 
 /// A cursor with these bytes for a key, and a digest that fits, as somebody may make it who knows how.
 #[must_use]
 pub fn forged_cursor(listing: &Listing, key: &[u8]) -> String {
-    listing.with(|origin, _| origin.sealed(key))
+    listing.with(|query, _| query.sealed(key))
 }

@@ -27,15 +27,16 @@ pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_
 pub use crate::lambda::testing::{
     Reported, Reporter, answer_batch, answer_request, init_tracing, logged, report_line, subsegment,
 };
-pub use crate::lease::judge::{AfterAcquire, AfterRenewal, LeaseTimes, judge_acquire, judge_renewal};
-pub use crate::protocol::fate::{Fate, fate, may_still_land};
+pub use crate::lease::judge::{AfterAcquire, AfterRenewal, judge_acquire, judge_renewal};
+pub use crate::protocol::condition::LeaseTimes;
+pub use crate::protocol::fate::{judge_open, may_still_land};
 pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
 pub use crate::protocol::memory::{Memory, Trace, WriteId};
 pub use crate::protocol::refusal::{Role, is_lost, judge_after_loss, judge_steps};
 pub use crate::protocol::row::is_soon;
 pub use crate::protocol::send::Reason;
 pub use crate::protocol::settle::{
-    After, Facts, StepBurn, StepKind, after, anchors_of, burn_helps, burn_of_step, is_in_window, writes_to,
+    After, Facts, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to,
 };
 pub use crate::table::add::Stand;
 

@@ -1,10 +1,9 @@
 //! The requests of the protocol, built as in production, for tests that send them one by one.
 
 use crate::error::Failure;
-use crate::lease::judge::LeaseTimes;
 use crate::lease::{Leases, StoredLease};
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
-use crate::protocol::condition::{self, Acquire, Addition, Demand};
+use crate::protocol::condition::{self, Acquire, Addition, Demand, LeaseTimes};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::SentWrite;
 use crate::protocol::memory::WriteId;
@@ -146,8 +145,7 @@ pub fn lease_request(table: &str, key: &str, write: &LeaseWrite<'_>, now: System
     let purge_at = Leases::purge_at(now);
     let write = match *write {
         LeaseWrite::Acquire { holder, id, times } => {
-            let LeaseTimes { expires_at, cutoff, floor } = times;
-            condition::acquire(key, &Acquire { holder, id, once: true, floor, expires_at, purge_at, cutoff })
+            condition::acquire(key, &Acquire { holder, id, once: true }, times, purge_at)
         }
         LeaseWrite::Renew { token, at, expires_at } => condition::renew(key, token, at, expires_at, purge_at),
         LeaseWrite::Release { token } => condition::release(key, token, None, purge_at),

@@ -1,8 +1,9 @@
 //! [`Attempt`]: the items that a decision sees, and the steps that it adds.
 
-use super::reads::{Item, Known, KnownRow, Learn, Required, invalid};
+use super::reads::{Item, Known, KnownRow, Learn, invalid};
 use super::step::Step;
 use crate::error::Failure;
+use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::Site;
@@ -10,8 +11,8 @@ use crate::protocol::condition::{self, Action, ConditionalWrite, Demand};
 use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
-use crate::protocol::refusal::{Role, Shown};
-use crate::protocol::row::Row;
+use crate::protocol::refusal::Role;
+use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
 use crate::protocol::send::{Address, step};
 use crate::protocol::settle::{anchors_of, committed};
@@ -47,7 +48,7 @@ impl Attempt {
     pub(super) fn new(mut rows: Vec<KnownRow>, seen_rows: Arc<SeenRows>, id: WriteId) -> Self {
         for row in rows.iter_mut().filter(|row| row.learn == Learn::Remember) {
             let seen = seen_rows.get(&row.address.table, &row.address.key);
-            if let Some(seen) = seen.filter(|seen| row.remembers_items && seen.has_item) {
+            if let Some(seen) = seen.filter(|seen| row.remembers_items && !seen.row.attributes.is_empty()) {
                 row.known = Known::Row((*seen.row).clone());
                 row.is_fresh = false;
             }
@@ -105,8 +106,9 @@ impl Attempt {
     /// Learns the current state of a row.
     pub(super) fn learn(&mut self, row: usize, known: Known, now: SystemTime) {
         if let Known::Row(_) | Known::Absent = &known {
-            let shown = if let Known::Row(row) = &known { Some(row) } else { None };
-            self.attempts.judge(row, &Shown::by_row(self.rows[row].layout, shown), now);
+            let layout = self.rows[row].layout;
+            let seen = if let Known::Row(row) = &known { row::seen(layout, &row.attributes) } else { None };
+            self.attempts.judge(row, seen.as_ref(), now);
         }
         let row = &mut self.rows[row];
         let Address { table, key } = &row.address;
@@ -126,13 +128,13 @@ impl Attempt {
             return Err(Failure::TooLarge { bytes, limit: MAX_BYTES });
         }
         let mut steps = std::mem::take(&mut self.steps);
-        let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
-        let Some(anchors) = anchors_of(&kinds, &self.attempts.rows()) else {
+        let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
+        let adds = steps.iter().filter(|step| matches!(step.role, Role::Adds));
+        let adds: Vec<_> = adds.map(|step| (step.row, step.anchor.is_some())).collect();
+        let Some(anchors) = anchors_of(&writes, &adds, &self.attempts.rows()) else {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
-        for index in anchors {
-            steps[index].become_anchor();
-        }
+        steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(Step::become_anchor);
         Ok(steps)
     }
 
@@ -291,7 +293,7 @@ impl Attempt {
     /// # Errors
     /// [`Failure::Fenced`]: an earlier attempt showed that the lease is lost. If other items can decide the answer,
     /// look at them first. [`Failure::InvalidTransaction`]: the lease has a step already; correct the decision.
-    pub fn require(&mut self, lease: Required) -> Result<(), Failure> {
+    pub fn require(&mut self, lease: Item<FencingToken>) -> Result<(), Failure> {
         let KnownRow { address, known, fence, .. } = &self.rows[lease.row];
         match (known, fence) {
             (Known::Nothing, Some(token)) => {

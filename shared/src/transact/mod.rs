@@ -16,5 +16,5 @@ mod step;
 mod transactions;
 
 pub use attempt::Attempt;
-pub use reads::{Item, Reads, Required};
+pub use reads::{Item, Reads};
 pub use transactions::Transactions;

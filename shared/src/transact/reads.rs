@@ -61,7 +61,7 @@ impl Reads {
     ///
     /// The table of the lease must have transactions. `DynamoDB` rejects the whole transaction if that table has
     /// multi-Region strong consistency. There, write under the token of the lease instead: [`Table::fenced_by`].
-    pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Required {
+    pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Item<FencingToken> {
         self.rows.push(KnownRow {
             name: name.into(),
             address: Address { table: token.table.clone(), key: condition::lease_key(&token.key) },
@@ -74,7 +74,7 @@ impl Reads {
             is_fresh: true,
             is_looked_at: AtomicBool::new(false),
         });
-        Required { row: self.rows.len() - 1 }
+        Item { row: self.rows.len() - 1, value: PhantomData }
     }
 
     fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, learn: Learn) -> Item<T> {
@@ -126,7 +126,7 @@ impl Reads {
     }
 }
 
-/// A handle to an item of [`Reads`].
+/// A handle to an item of [`Reads`], or to a lease (`Item<FencingToken>`).
 pub struct Item<T> {
     pub(super) row: usize,
     value: PhantomData<fn() -> T>,
@@ -144,12 +144,6 @@ impl<T> fmt::Debug for Item<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Item({})", self.row)
     }
-}
-
-/// A handle to a lease of [`Reads`].
-#[derive(Clone, Copy, Debug)]
-pub struct Required {
-    pub(super) row: usize,
 }
 
 /// The known state of one key.

@@ -4,7 +4,6 @@ use crate::layout::Layout;
 use crate::protocol::judge::SentWrite;
 use crate::protocol::refusal::{RefusedStep, Role};
 use crate::protocol::send::Reason;
-use crate::protocol::settle::StepKind;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
 /// One step of a transaction. It can be sent any number of times.
@@ -21,8 +20,9 @@ pub(super) struct Step {
 }
 
 impl Step {
-    pub(super) fn request(&self) -> TransactWriteItem {
-        self.request.clone()
+    /// The row in which the step leaves the write id, if it does.
+    pub(super) fn writes(&self) -> Option<usize> {
+        matches!(self.role, Role::Writes(_)).then_some(self.row)
     }
 
     /// Becomes a step that remembers the transaction, if it can.
@@ -35,13 +35,5 @@ impl Step {
     /// The step as a transaction was cancelled for this reason.
     pub(super) fn refused<'a>(&self, reason: &'a Reason) -> RefusedStep<'a> {
         RefusedStep::new(self.row, self.role, self.layout, reason)
-    }
-
-    pub(super) fn kind(&self) -> StepKind {
-        match self.role {
-            Role::Writes(_) => StepKind::Writes(self.row),
-            Role::Adds => StepKind::Adds { row: self.row, can_anchor: self.anchor.is_some() },
-            Role::Checks(_) | Role::Requires(_) => StepKind::Checks,
-        }
     }
 }

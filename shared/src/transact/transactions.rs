@@ -8,8 +8,8 @@ use crate::error::{Error, Failure};
 use crate::layout::Layout;
 use crate::protocol::attempts::OpenAttempt;
 use crate::protocol::batch::read_rows;
-use crate::protocol::change::{Burned, Settled};
-use crate::protocol::deliver::{Delivery, Refusal, WriteOutcome};
+use crate::protocol::change::Settled;
+use crate::protocol::deliver::{Delivery, Refusal};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
@@ -173,11 +173,13 @@ pub(crate) async fn transact<A, R>(
         if !writes {
             return Ok(answer);
         }
-        let tried = commit(&mut delivery, &mut attempt).await;
-        match unless_landed(&attempt, tried)? {
-            Some(Tried::Applied) => return Ok(answer),
-            Some(Tried::Again { open }) => earlier.extend(open.map(|id| (id, answer))),
-            None => {}
+        let id = attempt.attempts.id;
+        let is_applied = commit(&mut delivery, &mut attempt).await;
+        if unless_landed(&attempt, is_applied)? == Some(true) {
+            return Ok(answer);
+        }
+        if attempt.attempts.is_open(id) {
+            earlier.push((id, answer));
         }
     }
 }
@@ -190,22 +192,14 @@ fn unless_landed<T>(attempt: &Attempt, outcome: Result<T, Failure>) -> Result<Op
     }
 }
 
-/// What became of one attempt.
-enum Tried {
-    /// Its steps were applied.
-    Applied,
-    /// Its steps were not applied. `open` is its id, if a second copy of it may still be applied.
-    Again { open: Option<WriteId> },
-}
-
-/// Sends the steps until the outcome is proved. If they were not applied, the attempt then knows the rows that refused
-/// them.
-async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<Tried, Failure> {
+/// Sends the steps until it is proved whether they were applied. If they were not, the attempt then knows the rows that
+/// refused them.
+async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bool, Failure> {
     let steps = attempt.take_steps()?;
-    let kinds: Vec<_> = steps.iter().map(Step::kind).collect();
-    if let Some(open) = attempt.attempts.take_one_beside(&kinds) {
+    let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
+    if let Some(open) = attempt.attempts.take_one_beside(&writes) {
         burn_open(delivery, attempt, &open).await?;
-        return Ok(Tried::Again { open: None });
+        return Ok(false);
     }
     attempt.let_go_of_large_rows(&steps);
     let token = delivery.sender.new_token();
@@ -214,34 +208,34 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<Tr
     let keeps_token = steps.iter().any(|step| step.layout.demands_values());
     let send = |send: Send| {
         let mismatches = if keeps_token { 0 } else { send.mismatches };
-        let (token, items) = (format!("{token}{mismatches:02}"), requests.iter().map(Step::request).collect());
+        let (token, items) =
+            (format!("{token}{mismatches:02}"), requests.iter().map(|step| step.request.clone()).collect());
         sender.transact(items, token, send)
     };
     match delivery.until_proved(send).await? {
-        WriteOutcome::Applied(()) => Ok(Tried::Applied),
-        WriteOutcome::Refused(refusal) => refused(delivery, attempt, &steps, refusal).await,
+        Ok(()) => Ok(true),
+        Err(refusal) => refused(delivery, attempt, &steps, refusal).await,
     }
 }
 
-/// Settles a cancellation, and teaches the attempt the rows that refused its steps.
+/// Settles a cancellation, and teaches the attempt the rows that refused its steps. Says whether they were applied.
 async fn refused(
     delivery: &mut Delivery<'_>,
     attempt: &mut Attempt,
     steps: &[Step],
     refusal: Refusal<Vec<Reason>>,
-) -> Result<Tried, Failure> {
+) -> Result<bool, Failure> {
     let Refusal { by: reasons, round_trip, pending } = refusal;
     let refused: Vec<_> = steps.iter().zip(&reasons).map(|(step, reason)| step.refused(reason)).collect();
     let (settled, shown_by_burn) = {
         let (attempts, site) = attempt.parts();
         delivery.settle(attempts, &refused, pending, &site).await?
     };
-    let (unseen, open) = match settled {
-        Settled::Landed(_) => return Ok(Tried::Applied),
-        Settled::Earlier(..) => return Ok(Tried::Again { open: None }),
-        Settled::NotApplied { unseen, open } => (unseen, open),
+    let unseen = match settled {
+        Settled::Landed(_) => return Ok(true),
+        Settled::Earlier(..) => return Ok(false),
+        Settled::NotApplied(unseen) => unseen,
     };
-    attempt.attempts.check_remembered()?;
     let now = delivery.sender.clock.now();
     let mut behind = None;
     let mut taken = false;
@@ -290,7 +284,7 @@ async fn refused(
     }
     unread.extend(unseen);
     read(delivery, attempt, unread.into_iter().collect()).await?;
-    Ok(Tried::Again { open })
+    Ok(false)
 }
 
 /// Burns an earlier attempt that the next one would not exclude.
@@ -300,7 +294,7 @@ async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &Op
         let (attempts, site) = attempt.parts();
         delivery.burn(attempts, &writes, &site).await.map_err(while_open)?
     };
-    let Some(Burned { row, verdict, item }) = burn.filter(|burn| burn.verdict.is_final()) else {
+    let Some((verdict, (row, item))) = burn.filter(|(verdict, _)| verdict.is_final()) else {
         // Nothing can burn a step that adopts a row, or that creates one where rows may vanish.
         return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
     };

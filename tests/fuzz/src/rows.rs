@@ -209,6 +209,7 @@ fn check_write<T: Made>(before: &ReadRow<T>, after: &ReadRow<T>, value: &T, by: 
         incarnation: after.at.incarnation,
         memory: Some(after.memory.clone()),
         fence: after.fence,
+        ends_at: None,
     };
     assert_eq!(judge(&sent, Some(&seen)), Verdict::Landed(after.at.version));
 }

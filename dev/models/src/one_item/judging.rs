@@ -3,7 +3,7 @@
 use super::{Call, OneItem, Rule, Said, said};
 use crate::protocol::{Protocol, Told};
 use crate::row::{Row, Write, small};
-use fencepost::testing::{Fate, SeenRow, SentWrite, Verdict, fate, is_soon, judge};
+use fencepost::testing::{SeenRow, SentWrite, Verdict, is_soon, judge, judge_open};
 use std::time::UNIX_EPOCH;
 
 impl OneItem {
@@ -50,12 +50,15 @@ impl OneItem {
     pub(super) fn judge_earlier(&self, call: &mut Call, row: Option<&Row>, now: u32) -> (Option<Said>, bool) {
         let (mut landed, mut is_forgotten) = (None, false);
         call.open.retain_mut(|open| {
-            match fate(&self.sent(open), self.seen(row).as_ref(), self.is_soon(open, row, now)) {
-                Fate::Landed(made) if !self.lacks(Rule::KnowsEarlier) => landed = Some(said(open, small(made.get()))),
-                Fate::Landed(_) => {}
-                Fate::Never => return false,
-                Fate::Open(known) => *open = open.clone().narrowed(&known),
-                Fate::Forgotten => is_forgotten |= !self.lacks(Rule::ForgottenIsUnknown),
+            let (sent, seen) = (self.sent(open), self.seen(row));
+            match judge_open(&sent, seen.as_ref(), self.is_soon(open, row, now)) {
+                Verdict::Landed(made) if !self.lacks(Rule::KnowsEarlier) => {
+                    landed = Some(said(open, small(made.get())));
+                }
+                Verdict::Landed(_) => {}
+                Verdict::NeverApplied => return false,
+                Verdict::Open => *open = open.clone().narrowed(&sent.not_applied_before(seen.as_ref())),
+                Verdict::Unproved | Verdict::Corrupt => is_forgotten |= !self.lacks(Rule::ForgottenIsUnknown),
             }
             true
         });

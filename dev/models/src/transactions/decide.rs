@@ -3,7 +3,7 @@
 use super::{Call, Kind, Known, MOST, Refusals, Rule, Said, Steps, Transactions, X, Y};
 use crate::protocol::{Next, Told};
 use crate::row::{Row, Write};
-use fencepost::testing::{After, Facts, StepKind, Verdict, after, anchors_of};
+use fencepost::testing::{After, Facts, Verdict, after, anchors_of};
 
 impl Call {
     /// The live row. `Err` if it is known that there is none.
@@ -26,27 +26,25 @@ impl Transactions {
             return Next::Told(Told::Unknown);
         }
         let Some(mut steps) = self.steps(call) else { return Next::Told(Told::NotApplied) };
-        let kind = |(row, write): &(usize, Write)| match write {
-            Write::AddAnywhere { .. } => {
-                StepKind::Adds { row: *row, can_anchor: matches!(call.known[*row], Known::Row(_)) }
-            }
-            Write::Check { .. } => StepKind::Checks,
-            _ => StepKind::Writes(*row),
+        let adds = steps.iter().filter(|(_, write)| matches!(write, Write::AddAnywhere { .. }));
+        let adds: Vec<_> = adds.map(|(row, _)| (*row, matches!(call.known[*row], Known::Row(_)))).collect();
+        let is_write = |write: &Write| !matches!(write, Write::AddAnywhere { .. } | Write::Check { .. });
+        let mut writes: Vec<_> = steps.iter().filter(|(_, write)| is_write(write)).map(|(row, _)| *row).collect();
+        let Some(anchors) = anchors_of(&writes, &adds, &Self::rows_of_open(call)) else {
+            return Next::Told(Told::NotApplied);
         };
-        let mut kinds: Vec<_> = steps.iter().map(kind).collect();
-        let Some(anchors) = anchors_of(&kinds, &Self::rows_of_open(call)) else { return Next::Told(Told::NotApplied) };
-        for index in anchors.into_iter().filter(|_| !self.lacks(Rule::Anchor)) {
-            let (row, write) = &mut steps[index];
+        let is_anchor = |row: &usize| anchors.contains(row) && !self.lacks(Rule::Anchor);
+        for (row, write) in steps.iter_mut().filter(|(row, _)| is_anchor(row)) {
             let (Known::Row(seen), Write::AddAnywhere { by, low, high }) = (&call.known[*row], &*write) else {
                 return Next::Told(Told::NotApplied);
             };
             let (at, id, prune) = (seen.at, call.id, seen.prunable(self.remembered, call.id));
             let (burn, by, low, high) = (Self::burnable(call, *row, seen), *by, *low, *high);
             *write = Write::Add { at, window: self.window, id, prune, burn, by, low, high };
-            kinds[index] = StepKind::Writes(*row);
+            writes.push(*row);
         }
         if !self.lacks(Rule::BurnsBeside)
-            && let Some(burn) = self.burn_beside(call, &kinds)
+            && let Some(burn) = self.burn_beside(call, &writes)
         {
             return burn;
         }

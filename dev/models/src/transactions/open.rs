@@ -3,9 +3,7 @@
 use super::{Call, Known, Refusals, Rule, Said, Steps, Transactions, X, Y};
 use crate::protocol::{Answer, Next, Protocol, Told};
 use crate::row::{Id, Row, Write};
-use fencepost::testing::{
-    Fate, SentWrite, StepBurn, StepKind, Verdict, burn_of_step, fate, judge, may_still_land, writes_to,
-};
+use fencepost::testing::{SentWrite, Verdict, can_be_burned, judge, judge_open, may_still_land, writes_to};
 
 /// One of them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -67,12 +65,15 @@ impl Transactions {
         let (seen, landed) = (shown.map(Row::seen), &mut call.landed);
         call.open.retain_mut(|open| {
             for (_, write) in open.writes.iter_mut().filter(|(of, _)| *of == row) {
-                match fate(&self.sent(write), seen.as_ref(), false) {
-                    Fate::Landed(_) if self.lacks(Rule::KnowsEarlier) => {}
-                    Fate::Landed(_) => *landed = Some(open.said),
-                    Fate::Never => return false,
-                    Fate::Open(known) => *write = write.clone().narrowed(&known),
-                    Fate::Forgotten => open.is_forgotten = !self.lacks(Rule::ForgottenIsUnknown),
+                let sent = self.sent(write);
+                match judge_open(&sent, seen.as_ref(), false) {
+                    Verdict::Landed(_) if self.lacks(Rule::KnowsEarlier) => {}
+                    Verdict::Landed(_) => *landed = Some(open.said),
+                    Verdict::NeverApplied => return false,
+                    Verdict::Open => *write = write.clone().narrowed(&sent.not_applied_before(seen.as_ref())),
+                    Verdict::Unproved | Verdict::Corrupt => {
+                        open.is_forgotten = !self.lacks(Rule::ForgottenIsUnknown);
+                    }
                 }
             }
             true
@@ -136,9 +137,9 @@ impl Transactions {
         call.open.iter().map(Open::rows).collect()
     }
 
-    /// Burns an open attempt that the steps of these kinds would not exclude.
-    pub(super) fn burn_beside(&self, call: &mut Call, kinds: &[StepKind]) -> Option<Next<Self>> {
-        let beside = call.open.iter().position(|open| !writes_to(kinds, &open.rows()))?;
+    /// Burns an open attempt that a write to these rows would not exclude.
+    pub(super) fn burn_beside(&self, call: &mut Call, writes: &[usize]) -> Option<Next<Self>> {
+        let beside = call.open.iter().position(|open| !writes_to(writes, &open.rows()))?;
         let writes = &call.open[beside].writes;
         let Some((row, burned, burn)) = writes.iter().find_map(|(row, write)| self.burn_of(call, *row, write)) else {
             return (!self.lacks(Rule::UnburnedIsUnknown)).then_some(Next::Told(Told::Unknown));
@@ -155,9 +156,10 @@ impl Transactions {
 
     /// The burn of a write that leaves an id, from the state of its row that is known.
     pub(super) fn burn_of(&self, call: &Call, row: usize, write: &Write) -> Option<(usize, Write, Write)> {
-        let burn = match (burn_of_step(&self.sent_to_burn(write)?)?, write, &call.known[row]) {
-            (StepBurn::Tombstone, ..) => Write::BurnCreate { id: call.id + 1, purge_at: u32::MAX },
-            (StepBurn::InRow, Write::Update { at, id, .. } | Write::Add { at, id, .. }, Known::Row(seen))
+        let burn = match (write, &call.known[row]) {
+            _ if !can_be_burned(&self.sent_to_burn(write)?) => return None,
+            (Write::Create { .. }, _) => Write::BurnCreate { id: call.id + 1, purge_at: u32::MAX },
+            (Write::Update { at, id, .. } | Write::Add { at, id, .. }, Known::Row(seen))
                 if seen.at.incarnation == at.incarnation && seen.at.version >= at.version =>
             {
                 let window = if matches!(write, Write::Add { window: 2.., .. }) { self.window } else { 1 };
@@ -165,7 +167,7 @@ impl Transactions {
                 let burn = Self::burnable(call, row, seen).into_iter().filter(|other| other != id).collect();
                 Write::Burn { at: seen.at, window, id: *id, burn }
             }
-            (StepBurn::InRow, ..) => return None,
+            _ => return None,
         };
         Some((row, write.clone(), burn))
     }

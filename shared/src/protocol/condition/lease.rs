@@ -35,36 +35,41 @@ pub(crate) fn lease_key(key: &str) -> Attributes {
     HashMap::from([(LEASE_KEY.to_owned(), AttributeValue::S(key.to_owned()))])
 }
 
-/// The values that an acquire writes, and the rule by which it takes a lease for free.
+/// Who acquires a lease.
 pub(crate) struct Acquire<'a> {
     pub holder: &'a str,
     pub id: &'a [u8],
     /// Whether this id may acquire only once. A late copy then leaves the lease alone after it was acquired and
     /// released, unless somebody else has acquired it in between.
     pub once: bool,
+}
+
+/// The times of an acquire or a renewal, in milliseconds since 1970, by the clock of the caller before the first send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeaseTimes {
+    /// The end of the lease.
+    pub expires_at: u64,
+    /// A lease that ended before this time is free: others believe in it no longer, even if their clocks are behind.
+    pub cutoff: u64,
     /// The number from which the token rises if no row remembers a token.
     pub floor: u64,
-    pub expires_at: u64,
-    pub purge_at: u64,
-    /// A lease that ended before this time is free.
-    pub cutoff: u64,
 }
 
 /// Acquires a lease that nobody holds, or that has ended. Returns the new row.
-pub(crate) fn acquire(key: &str, acquire: &Acquire<'_>) -> ConditionalWrite {
+pub(crate) fn acquire(key: &str, by: &Acquire<'_>, times: LeaseTimes, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #holder = :holder, #token = if_not_exists(#token, :floor) + :one, #renewals = :zero, \
                       #expires = :expires, #id = :id, #purge = :purge";
     let values = [
-        (":holder", AttributeValue::S(acquire.holder.to_owned())),
-        (":floor", number(acquire.floor)),
+        (":holder", AttributeValue::S(by.holder.to_owned())),
+        (":floor", number(times.floor)),
         (":one", number(1)),
         (":zero", number(0)),
-        (":expires", number(acquire.expires_at)),
-        (":id", AttributeValue::B(Blob::new(acquire.id))),
-        (":purge", number(acquire.purge_at)),
-        (":cutoff", number(acquire.cutoff)),
+        (":expires", number(times.expires_at)),
+        (":id", AttributeValue::B(Blob::new(by.id))),
+        (":purge", number(purge_at)),
+        (":cutoff", number(times.cutoff)),
     ];
-    let condition = if acquire.once { IS_FREE_FOR_NEW } else { IS_FREE };
+    let condition = if by.once { IS_FREE_FOR_NEW } else { IS_FREE };
     on_lease(update_of(key, expression), condition, values)
 }
 

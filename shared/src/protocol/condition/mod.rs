@@ -11,11 +11,13 @@ mod write;
 
 pub(crate) use add::{AddedNumber, Addition, add_anywhere, add_within, burn};
 pub(crate) use demand::Demand;
+pub use lease::LeaseTimes;
 pub(crate) use lease::{
     ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
 pub(crate) use newest::{Ordering, put_if_newer, put_unless_newer};
 pub(crate) use operate::{adopt_at, restamp_at, sweep_at};
-pub(crate) use query::{KeyRange, SortBound, key_range};
+pub use query::Sort;
+pub(crate) use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, KeyRange, LESS_THAN, MORE_THAN, key_range};
 pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, update_at};
 pub(crate) use write::{Action, ConditionalWrite, Remember, fenced};

@@ -3,44 +3,22 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
-/// A bound on the sort key.
+/// The conditions on the sort key.
+pub(crate) const EQUAL_TO: &str = "#sort = :sort";
+pub(crate) const LESS_THAN: &str = "#sort < :sort";
+pub(crate) const AT_MOST: &str = "#sort <= :sort";
+pub(crate) const MORE_THAN: &str = "#sort > :sort";
+pub(crate) const AT_LEAST: &str = "#sort >= :sort";
+pub(crate) const BETWEEN: &str = "#sort BETWEEN :sort AND :end";
+pub(crate) const BEGINS_WITH: &str = "begins_with(#sort, :sort)";
+
+/// A bound on the sort key of a [`Query`](crate::Query).
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum SortBound {
-    EqualTo(AttributeValue),
-    LessThan(AttributeValue),
-    AtMost(AttributeValue),
-    MoreThan(AttributeValue),
-    AtLeast(AttributeValue),
-    Between(AttributeValue, AttributeValue),
-    BeginsWith(AttributeValue),
-}
-
-impl SortBound {
-    /// The condition on the sort key.
-    fn text(&self) -> &'static str {
-        match self {
-            SortBound::EqualTo(_) => "#sort = :sort",
-            SortBound::LessThan(_) => "#sort < :sort",
-            SortBound::AtMost(_) => "#sort <= :sort",
-            SortBound::MoreThan(_) => "#sort > :sort",
-            SortBound::AtLeast(_) => "#sort >= :sort",
-            SortBound::Between(..) => "#sort BETWEEN :sort AND :end",
-            SortBound::BeginsWith(_) => "begins_with(#sort, :sort)",
-        }
-    }
-
-    /// The values that it names. Only `Between` has two.
-    fn values(&self) -> (&AttributeValue, Option<&AttributeValue>) {
-        match self {
-            SortBound::EqualTo(value)
-            | SortBound::LessThan(value)
-            | SortBound::AtMost(value)
-            | SortBound::MoreThan(value)
-            | SortBound::AtLeast(value)
-            | SortBound::BeginsWith(value) => (value, None),
-            SortBound::Between(first, last) => (first, Some(last)),
-        }
-    }
+pub struct Sort {
+    pub(crate) condition: &'static str,
+    pub(crate) value: AttributeValue,
+    /// The second value. Only [`BETWEEN`] names it.
+    pub(crate) end: Option<AttributeValue>,
 }
 
 /// A key condition, with the names and values that it uses.
@@ -59,7 +37,7 @@ impl KeyRange {
 }
 
 /// The rows whose partition key has this value, and whose sort key keeps the bound, if there is one.
-pub(crate) fn key_range(partition: (&str, &AttributeValue), sort: Option<(&str, &SortBound)>) -> KeyRange {
+pub(crate) fn key_range(partition: (&str, &AttributeValue), sort: Option<(&str, &Sort)>) -> KeyRange {
     let (name, value) = partition;
     let mut range = KeyRange {
         condition: "#partition = :partition".to_owned(),
@@ -67,40 +45,10 @@ pub(crate) fn key_range(partition: (&str, &AttributeValue), sort: Option<(&str, 
         values: HashMap::from([(":partition".to_owned(), value.clone())]),
     };
     if let Some((name, bound)) = sort {
-        range.condition = format!("{} AND {}", range.condition, bound.text());
+        range.condition = format!("{} AND {}", range.condition, bound.condition);
         range.names.insert("#sort".to_owned(), name.to_owned());
-        let (first, last) = bound.values();
-        range.values.insert(":sort".to_owned(), first.clone());
-        range.values.extend(last.map(|last| (":end".to_owned(), last.clone())));
+        range.values.insert(":sort".to_owned(), bound.value.clone());
+        range.values.extend(bound.end.clone().map(|end| (":end".to_owned(), end)));
     }
     range
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn number(value: i32) -> AttributeValue {
-        AttributeValue::N(value.to_string())
-    }
-
-    #[test]
-    fn a_range_names_and_has_only_what_its_condition_uses() {
-        let whole = key_range(("sensor", &number(1)), None);
-        assert_eq!(whole.condition, "#partition = :partition");
-        assert_eq!((whole.names.len(), whole.values.len()), (1, 1));
-        for (bound, text, values) in [
-            (SortBound::EqualTo(number(1)), "#sort = :sort", 2),
-            (SortBound::LessThan(number(1)), "#sort < :sort", 2),
-            (SortBound::AtMost(number(1)), "#sort <= :sort", 2),
-            (SortBound::MoreThan(number(1)), "#sort > :sort", 2),
-            (SortBound::AtLeast(number(1)), "#sort >= :sort", 2),
-            (SortBound::Between(number(1), number(2)), "#sort BETWEEN :sort AND :end", 3),
-            (SortBound::BeginsWith(number(1)), "begins_with(#sort, :sort)", 2),
-        ] {
-            let range = key_range(("sensor", &number(1)), Some(("at", &bound)));
-            assert_eq!(range.condition, format!("#partition = :partition AND {text}"));
-            assert_eq!((range.names["#sort"].as_str(), range.names.len(), range.values.len()), ("at", 2, values));
-        }
-    }
 }

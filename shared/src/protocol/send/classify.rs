@@ -40,7 +40,7 @@ macro_rules! classify_write {
                         error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
                         // The model of the service does not name this error. The enum is non-exhaustive, so only the
                         // code can tell.
-                        error => unmodelled_write(status, error),
+                        error => unmodelled(status, error),
                     }
                 }
                 other => unanswered(other),
@@ -53,8 +53,8 @@ classify_write!(classify_update_item, UpdateItemError);
 classify_write!(classify_put_item, PutItemError);
 classify_write!(classify_delete_item, DeleteItemError);
 
-/// Defines a function that says what to do about the error of a read. The error enums of `GetItem`, `BatchGetItem`,
-/// `Scan` and `Query` name the same exceptions and share no type.
+/// Defines a function that says what the error of a read proves. The error enums of `GetItem`, `BatchGetItem`, `Scan` and
+/// `Query` name the same exceptions and share no type.
 macro_rules! classify_read {
     ($name:ident, $errors:ident) => {
         pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> ReadOutcome<A> {
@@ -65,17 +65,15 @@ macro_rules! classify_read {
                     match context.into_err() {
                         error @ (E::ProvisionedThroughputExceededException(_)
                         | E::RequestLimitExceeded(_)
-                        | E::ThrottlingException(_)
-                        | E::InternalServerError(_)) => ReadOutcome::Again(error.into()),
+                        | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
                         error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
-                            ReadOutcome::Rejected(error.into())
+                            SendOutcome::Rejected(error.into())
                         }
-                        error => unmodelled_read(status, error),
+                        error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
+                        error => unmodelled(status, error),
                     }
                 }
-                SdkError::ConstructionFailure(_) => ReadOutcome::Rejected(error.into()),
-                other if is_broken(&other) => ReadOutcome::Broken(other.into()),
-                other => ReadOutcome::Again(other.into()),
+                other => unanswered(other),
             }
         }
     };
@@ -91,22 +89,12 @@ pub(crate) fn is_malformed_query(source: &Source) -> bool {
     source.downcast_ref::<QueryError>().and_then(ProvideErrorMetadata::code) == Some("ValidationException")
 }
 
-/// The meaning of an error that the model of the service does not name.
-#[derive(PartialEq, Debug)]
-enum Meaning {
-    /// The signature was refused.
-    Expired,
-    /// The request was refused for now.
-    NotNow,
-    /// The request was refused for good.
-    Final,
-    /// The error says nothing about the request.
-    Nothing,
-}
-
-/// Reads an unmodelled error by its code and HTTP status, never by its text.
-fn meaning(status: u16, code: Option<&str>) -> Meaning {
-    match (code, status) {
+/// Classifies an error that the model of the service does not name, by its code and HTTP status, never by its text.
+pub(super) fn unmodelled<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
+    status: u16,
+    error: E,
+) -> SendOutcome<A, F> {
+    match (error.code(), status) {
         (
             Some(
                 "InvalidSignatureException"
@@ -116,38 +104,15 @@ fn meaning(status: u16, code: Option<&str>) -> Meaning {
                 | "UnrecognizedClientException",
             ),
             _,
-        ) => Meaning::Expired,
+        ) => SendOutcome::Expired(error.into()),
         (Some("ThrottlingException" | "Throttling" | "RequestLimitExceeded" | "LimitExceededException"), _) => {
-            Meaning::NotNow
+            SendOutcome::NotApplied(error.into())
         }
-        (Some("RequestTimeout" | "RequestTimeoutException"), _) => Meaning::Nothing,
-        (Some(_), 400..=499) => Meaning::Final,
+        (Some("RequestTimeout" | "RequestTimeoutException"), _) => SendOutcome::Unknown(error.into()),
+        (Some(_), 400..=499) => SendOutcome::Rejected(error.into()),
         // DynamoDB always gives a code, so an answer without one is not from DynamoDB. A 5xx may come after the work is
         // done.
-        _ => Meaning::Nothing,
-    }
-}
-
-pub(super) fn unmodelled_write<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
-    status: u16,
-    error: E,
-) -> SendOutcome<A, F> {
-    match meaning(status, error.code()) {
-        Meaning::Expired => SendOutcome::Expired(error.into()),
-        Meaning::NotNow => SendOutcome::NotApplied(error.into()),
-        Meaning::Final => SendOutcome::Rejected(error.into()),
-        Meaning::Nothing => SendOutcome::Unknown(error.into()),
-    }
-}
-
-fn unmodelled_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(
-    status: u16,
-    error: E,
-) -> ReadOutcome<A> {
-    match meaning(status, error.code()) {
-        Meaning::NotNow | Meaning::Nothing => ReadOutcome::Again(error.into()),
-        Meaning::Expired => ReadOutcome::Expired(error.into()),
-        Meaning::Final => ReadOutcome::Rejected(error.into()),
+        _ => SendOutcome::Unknown(error.into()),
     }
 }
 
@@ -193,6 +158,7 @@ mod tests {
     use super::*;
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
+    use aws_sdk_dynamodb::error::ErrorMetadata;
     use aws_smithy_runtime_api::client::result::ConnectorError;
     use std::time::Duration;
     use tokio::io::AsyncReadExt;
@@ -201,22 +167,24 @@ mod tests {
     #[test]
     fn an_error_that_the_model_does_not_name_is_read_by_its_code_and_status() {
         for (status, code, expected) in [
-            (400, Some("InvalidSignatureException"), Meaning::Expired),
-            (400, Some("ExpiredTokenException"), Meaning::Expired),
-            (403, Some("UnrecognizedClientException"), Meaning::Expired),
-            (400, Some("ThrottlingException"), Meaning::NotNow),
-            (503, Some("Throttling"), Meaning::NotNow),
-            (400, Some("ValidationException"), Meaning::Final),
-            (400, Some("AccessDeniedException"), Meaning::Final),
-            (400, Some("RequestTimeoutException"), Meaning::Nothing),
-            (503, Some("ServiceUnavailable"), Meaning::Nothing),
-            (500, None, Meaning::Nothing),
+            (400, Some("InvalidSignatureException"), "signature_refused"),
+            (400, Some("ExpiredTokenException"), "signature_refused"),
+            (403, Some("UnrecognizedClientException"), "signature_refused"),
+            (400, Some("ThrottlingException"), "not_applied"),
+            (503, Some("Throttling"), "not_applied"),
+            (400, Some("ValidationException"), "rejected"),
+            (400, Some("AccessDeniedException"), "rejected"),
+            (400, Some("RequestTimeoutException"), "answer_lost"),
+            (503, Some("ServiceUnavailable"), "answer_lost"),
+            (500, None, "answer_lost"),
             // A proxy in front of DynamoDB gives no code. It may have passed the request on.
-            (400, None, Meaning::Nothing),
-            (413, None, Meaning::Nothing),
-            (429, None, Meaning::Nothing),
+            (400, None, "answer_lost"),
+            (413, None, "answer_lost"),
+            (429, None, "answer_lost"),
         ] {
-            assert_eq!(meaning(status, code), expected, "{status} {code:?}");
+            let error = code.map_or_else(ErrorMetadata::builder, |code| ErrorMetadata::builder().code(code));
+            let outcome = unmodelled::<_, (), ()>(status, UpdateItemError::generic(error.build()));
+            assert_eq!(outcome.name(), expected, "{status} {code:?}");
         }
     }
 
@@ -263,8 +231,8 @@ mod tests {
             };
             let (outcome, ()) = tokio::join!(read, close);
             match outcome {
-                ReadOutcome::Broken(_) => assert!(listens),
-                ReadOutcome::Again(_) => assert!(!listens),
+                SendOutcome::Broken(_) => assert!(listens),
+                SendOutcome::NotApplied(_) => assert!(!listens),
                 other => panic!("{other:?}"),
             }
         }

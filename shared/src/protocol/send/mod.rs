@@ -10,7 +10,7 @@ mod whole;
 
 pub(crate) use classify::is_malformed_query;
 pub(crate) use outcome::{ReadOutcome, SendOutcome};
-pub(crate) use sender::{PageRequest, Send, Sender};
+pub(crate) use sender::{PageRequest, ReadRows, Send, Sender};
 #[cfg(feature = "lambda-without-tls")]
 pub(crate) use span::SEND_TARGET;
 pub(crate) use span::send_span;

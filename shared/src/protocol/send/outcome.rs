@@ -1,12 +1,17 @@
-//! The outcome of one send or read.
+//! The outcome of one send.
 
 use crate::error::Source;
+use std::convert::Infallible;
 use std::time::Duration;
 
-/// The proof that the answer to one send of a write gives about **that send**.
+/// The outcome of one send of a read. No read is refused by a condition.
+pub(crate) type ReadOutcome<A> = SendOutcome<A, Infallible>;
+
+/// The proof that the answer to one send gives about **that send**. A read is applied if its answer holds all that was
+/// asked for.
 #[derive(Debug)]
 pub(crate) enum SendOutcome<A, F> {
-    /// The send was applied. Holds the attributes that the answer returned.
+    /// The send was applied. Holds the answer.
     Applied(A),
     /// The condition did not hold. Holds the row, or the reasons, of the refusal.
     Refused(F),
@@ -27,7 +32,16 @@ pub(crate) enum SendOutcome<A, F> {
 }
 
 impl<A, F> SendOutcome<A, F> {
-    /// The outcome in one word, for the span of the send.
+    /// The outcome of a read in one word, for its span.
+    pub(crate) fn name_of_read(&self) -> &'static str {
+        match self {
+            SendOutcome::Applied(_) => "read",
+            SendOutcome::NotApplied(_) | SendOutcome::Unknown(_) => "not_read",
+            other => other.name(),
+        }
+    }
+
+    /// The outcome of a write in one word, for its span.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             SendOutcome::Applied(_) => "applied",
@@ -38,34 +52,6 @@ impl<A, F> SendOutcome<A, F> {
             SendOutcome::Unknown(_) => "answer_lost",
             SendOutcome::Broken(_) => "connection_broken",
             SendOutcome::Mismatch(_) => "token_mismatch",
-        }
-    }
-}
-
-/// The outcome of one read.
-#[derive(Debug)]
-pub(crate) enum ReadOutcome<A> {
-    /// The answer.
-    Read(A),
-    /// No answer, or a refusal for now. Read again.
-    Again(Source),
-    /// The connection broke before an answer came. Read again.
-    Broken(Source),
-    /// The signature was too old or wrong. Sign it again, once.
-    Expired(Source),
-    /// The read was refused for good. Reading again is useless.
-    Rejected(Source),
-}
-
-impl<A> ReadOutcome<A> {
-    /// The outcome in one word, for the span of the read.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            ReadOutcome::Read(_) => "read",
-            ReadOutcome::Again(_) => "not_read",
-            ReadOutcome::Broken(_) => "connection_broken",
-            ReadOutcome::Expired(_) => "signature_refused",
-            ReadOutcome::Rejected(_) => "rejected",
         }
     }
 }

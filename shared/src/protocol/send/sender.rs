@@ -8,7 +8,7 @@ use super::classify::{
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
 use super::signed::SignedBy;
 use super::span::record_request;
-use super::transaction::{Address, Batch, Reason, batch_of, classify_transact_write_items, of_one_step, step};
+use super::transaction::{Address, Reason, answered, batch_of, classify_transact_write_items, of_one_step, step};
 use super::whole::Whole;
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite, KeyRange};
@@ -22,6 +22,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,11 +53,11 @@ pub(crate) struct Send {
     pub mismatches: u32,
 }
 
-/// One page of a table or of an index.
+/// The rows that one request read of a table or of an index.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct ReadRows {
     pub rows: Vec<Attributes>,
-    /// The key after which the next page begins. `None` on the last page.
+    /// The key after which it left off. `None` at the end.
     pub last: Option<Attributes>,
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct Page {
 #[derive(Clone, Debug)]
 pub(crate) struct PageRequest {
     pub table: String,
-    pub index: Option<&'static str>,
+    pub index: Option<String>,
     pub range: KeyRange,
     /// Whether the read is strongly consistent. A global secondary index refuses that.
     pub is_consistent: bool,
@@ -137,11 +138,8 @@ impl Sender {
     ) -> ReadOutcome<Option<Attributes>> {
         record_request("GetItem", Some(table));
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
-            None => ReadOutcome::Again(no_answer(timeout)),
-            Some(Ok(output)) => ReadOutcome::Read(output.item),
-            Some(Err(error)) => classify_get_item(error),
-        }
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        outcome_of(answer, timeout, |output| Some(output.item), classify_get_item)
     }
 
     /// Sends one conditional write, once. An applied write returns the attributes that it asks for. A refused write
@@ -165,7 +163,7 @@ impl Sender {
                 let answer = self
                     .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
                     .await;
-                outcome_of(answer, timeout, |output| output.attributes, classify_put_item)
+                outcome_of(answer, timeout, |output| Some(output.attributes), classify_put_item)
             }
             Action::Update { key, expression } => {
                 record_request("UpdateItem", Some(table));
@@ -177,7 +175,7 @@ impl Sender {
                 let answer = self
                     .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
                     .await;
-                outcome_of(answer, timeout, |output| output.attributes, classify_update_item)
+                outcome_of(answer, timeout, |output| Some(output.attributes), classify_update_item)
             }
             Action::Delete { key } => {
                 record_request("DeleteItem", Some(table));
@@ -188,7 +186,7 @@ impl Sender {
                 let answer = self
                     .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
                     .await;
-                outcome_of(answer, timeout, |_| None, classify_delete_item)
+                outcome_of(answer, timeout, |_| Some(None), classify_delete_item)
             }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
         }
@@ -232,7 +230,7 @@ impl Sender {
         outcome_of(
             self.within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send())).await,
             timeout,
-            |_| (),
+            |_| Some(()),
             classify_transact_write_items,
         )
     }
@@ -241,19 +239,21 @@ impl Sender {
         SignedBy { clock: self.clock.clone(), latest: send.signed_by }
     }
 
-    /// Reads rows of several tables in one request, each strongly consistent.
-    pub(crate) async fn read_batch(&self, rows: &[Address], timeout: Duration) -> ReadOutcome<Batch> {
+    /// Reads rows of several tables in one request, each strongly consistent. Returns those that it answered, by their
+    /// positions.
+    pub(crate) async fn read_batch(
+        &self,
+        rows: &[Address],
+        timeout: Duration,
+    ) -> ReadOutcome<BTreeMap<usize, Option<Attributes>>> {
         record_request("BatchGetItem", None);
         let request = match batch_of(rows) {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
-            Err(error) => return ReadOutcome::Rejected(error.into()),
+            Err(error) => return SendOutcome::Rejected(error.into()),
         };
-        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
-            None => ReadOutcome::Again(no_answer(timeout)),
-            // The caller asks again for the rows that were left out.
-            Some(Ok(output)) => Batch::of(rows, output).map_or_else(unsaid, ReadOutcome::Read),
-            Some(Err(error)) => classify_batch_get_item(error),
-        }
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        // The caller asks again for the rows that were left out.
+        outcome_of(answer, timeout, |output| answered(rows, output), classify_batch_get_item)
     }
 
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
@@ -263,31 +263,25 @@ impl Sender {
         after: Option<Attributes>,
         limit: Option<i32>,
         timeout: Duration,
-    ) -> ReadOutcome<Page> {
+    ) -> ReadOutcome<ReadRows> {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
         let request = request.consistent_read(true);
-        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
-            None => ReadOutcome::Again(no_answer(timeout)),
-            Some(Ok(output)) => page_of(output.items, output.last_evaluated_key),
-            Some(Err(error)) => classify_scan(error),
-        }
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_scan)
     }
 
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
-    pub(crate) async fn query(&self, page: &PageRequest, timeout: Duration) -> ReadOutcome<Page> {
+    pub(crate) async fn query(&self, page: &PageRequest, timeout: Duration) -> ReadOutcome<ReadRows> {
         record_request("Query", Some(&page.table));
         let KeyRange { condition, names, values } = page.range.clone();
-        let request = self.client.query().table_name(&page.table).set_index_name(page.index.map(str::to_owned));
+        let request = self.client.query().table_name(&page.table).set_index_name(page.index.clone());
         let request = request.key_condition_expression(condition).set_expression_attribute_names(Some(names));
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
         let request = request.set_exclusive_start_key(page.after.clone());
-        match self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await {
-            None => ReadOutcome::Again(no_answer(timeout)),
-            Some(Ok(output)) => page_of(output.items, output.last_evaluated_key),
-            Some(Err(error)) => classify_query(error),
-        }
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_query)
     }
 
     /// Waits for an answer, at most `timeout`. Returns `None` if none arrived.
@@ -336,27 +330,26 @@ fn without_retries(client: &Client) -> Client {
     Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
 }
 
-/// One page of the rows that an answer shows. A page of no rows says so. An answer without rows is none.
-fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> ReadOutcome<Page> {
-    let page = |rows| ReadOutcome::Read(Page { rows, last: last.filter(|key| !key.is_empty()) });
-    rows.map_or_else(unsaid, page)
+/// The rows that an answer shows, and the key after which it left off. An answer without a list of rows is none.
+fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> Option<ReadRows> {
+    rows.map(|rows| ReadRows { rows, last: last.filter(|key| !key.is_empty()) })
 }
 
-/// The outcome of a read whose answer does not speak of the rows that were asked for.
-fn unsaid<A>() -> ReadOutcome<A> {
-    ReadOutcome::Again("the answer does not speak of the rows that were asked for".into())
-}
-
-/// The proof that the answer to a write gives: success, an error, or no answer within `timeout`.
+/// The proof that the answer to a send gives: success, an error, or no answer within `timeout`. A success shows nothing if
+/// it does not speak of all that was asked for.
 fn outcome_of<O, E, A, F>(
     answer: Option<Result<O, SdkError<E, HttpResponse>>>,
     timeout: Duration,
-    shown: impl FnOnce(O) -> A,
+    shown: impl FnOnce(O) -> Option<A>,
     classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome<A, F>,
 ) -> SendOutcome<A, F> {
     match answer {
         None => SendOutcome::Unknown(no_answer(timeout)),
-        Some(Ok(output)) => SendOutcome::Applied(shown(output)),
+        Some(Ok(output)) => shown(output).map_or_else(unsaid, SendOutcome::Applied),
         Some(Err(error)) => classify(error),
     }
+}
+
+fn unsaid<A, F>() -> SendOutcome<A, F> {
+    SendOutcome::Unknown("the answer does not speak of the rows that were asked for".into())
 }

@@ -1,6 +1,6 @@
 //! Transactions and batches: many items in one request, and what the answer proves about all of them.
 
-use super::classify::{unanswered, unmodelled_write};
+use super::classify::{unanswered, unmodelled};
 use super::outcome::SendOutcome;
 use crate::error::Source;
 use crate::protocol::condition::{Action, ConditionalWrite};
@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{
     CancellationReason, ConditionCheck, Delete, KeysAndAttributes, Put, TransactWriteItem, Update,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The cancellation reason of one step of a transaction.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,35 +42,24 @@ pub(crate) struct Address {
     pub key: Attributes,
 }
 
-/// The result of one batch.
-#[derive(Debug)]
-pub(crate) struct Batch {
-    items: HashMap<String, Vec<Attributes>>,
-    left_out: HashMap<String, KeysAndAttributes>,
-}
-
-impl Batch {
-    /// The result that an answer shows for these rows. `None` if it does not speak of each of their tables, because a row
-    /// that it leaves out counts as absent.
-    pub(super) fn of(rows: &[Address], output: BatchGetItemOutput) -> Option<Self> {
-        let items = output.responses.unwrap_or_default();
-        let left_out = output.unprocessed_keys.unwrap_or_default();
-        let is_said = |row: &Address| items.contains_key(&row.table) || left_out.contains_key(&row.table);
-        rows.iter().all(is_said).then_some(Batch { items, left_out })
+/// The rows that a batch answered, by their positions in `rows`. It left the others out, because the table is throttled or
+/// the answer would be too large. `None` if the answer does not speak of each of their tables, because a row that it lacks
+/// counts as absent.
+pub(super) fn answered(rows: &[Address], output: BatchGetItemOutput) -> Option<BTreeMap<usize, Option<Attributes>>> {
+    let mut items = output.responses.unwrap_or_default();
+    let left_out = output.unprocessed_keys.unwrap_or_default();
+    let is_said = |row: &Address| items.contains_key(&row.table) || left_out.contains_key(&row.table);
+    if !rows.iter().all(is_said) {
+        return None;
     }
-
-    /// Whether the batch left this row out, because the table is throttled or the answer would be too large.
-    pub(crate) fn left_out(&self, row: &Address) -> bool {
-        self.left_out.get(&row.table).is_some_and(|left| left.keys().contains(&row.key))
-    }
-
-    /// Takes the item in this row, if there is one.
-    pub(crate) fn take_item(&mut self, row: &Address) -> Option<Attributes> {
+    let is_left_out = |row: &Address| left_out.get(&row.table).is_some_and(|left| left.keys().contains(&row.key));
+    let answered = rows.iter().enumerate().filter(|(_, row)| !is_left_out(row));
+    let item = |row: &Address, items: &mut HashMap<String, Vec<Attributes>>| {
         let has_key = |item: &Attributes| row.key.iter().all(|(name, value)| item.get(name) == Some(value));
-        let items = self.items.get_mut(&row.table)?;
-        let at = items.iter().position(has_key)?;
-        Some(items.swap_remove(at))
-    }
+        let items = items.get_mut(&row.table)?;
+        Some(items.swap_remove(items.iter().position(has_key)?))
+    };
+    Some(answered.map(|(at, row)| (at, item(row, &mut items))).collect())
 }
 
 pub(super) fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttributes>, BuildError> {
@@ -159,7 +148,7 @@ pub(super) fn classify_transact_write_items(
                 }
                 // The model of the service does not name this error. The enum is non-exhaustive, so only the code can
                 // tell.
-                error => unmodelled_write(status, error),
+                error => unmodelled(status, error),
             }
         }
         other => unanswered(other),
