@@ -1,9 +1,7 @@
 """The browser, and what no page may do in it: log an error, throw, or ask anyone but the server."""
 
 import contextlib
-import json
 import os
-import urllib.request
 from urllib.parse import urlsplit
 
 from playwright.sync_api import sync_playwright
@@ -58,13 +56,13 @@ class Browser:
             context.close()
 
     @contextlib.contextmanager
-    def page(self, part="stories", **options):
+    def page(self, story="", **options):
         with self.context(**options) as context:
-            yield self.open(context, part)
+            yield self.open(context, story)
 
-    def open(self, context, part="stories"):
+    def open(self, context, story=""):
         page = context.new_page()
-        page.goto(f"{self.address}/#{part}")
+        page.goto(f"{self.address}/#{story}")
         page.wait_for_selector("[data-story-button]", state="attached")
         return page
 
@@ -79,10 +77,6 @@ class Browser:
         demand(self.asked, "no request of the page was seen")
         demand(not foreign, f"the page asked others than its server: {foreign}")
 
-    def about(self):
-        with urllib.request.urlopen(f"{self.address}/console/about", timeout=60) as answer:
-            return json.load(answer)
-
 
 def state(page):
     return page.get_attribute("[data-story-state]", "data-story-state")
@@ -90,7 +84,7 @@ def state(page):
 
 def play(page, story, speed="all", **settings):
     """Opens a story, sets it, and presses Play."""
-    page.evaluate("story => { location.hash = `#stories/${story}`; }", story)
+    page.evaluate("story => { location.hash = `#${story}`; }", story)
     page.wait_for_selector(f'[data-story="{story}"]')
     page.select_option("#choose-speed", speed)
     for name, value in settings.items():

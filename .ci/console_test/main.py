@@ -2,19 +2,306 @@
 
 import argparse
 import contextlib
+import json
 import os
 import sys
 import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-import access
-import live
-import pictures
-import plays
-import told
-from browser import Browser
+from browser import DESKTOP, PHONE, STORIES, Browser, demand, ended, play, state
 from processes import free_port, started, wait_until
+
+KEPT = 200  # lines of the list that are in the page at once
+NOTES = 450
+OWN = "refused by its own first send, which was applied"
+REFUSED = "refused: its condition does not hold"
+COUNTERS = [("appliedTwice", "Applied twice"), ("removed", "Removed"), ("requests", "Requests")]
+CLIENTS = ["Ann", "Bob"]
+SMALL = {"width": 360, "height": 640}
+MOST_TABS = 30
+
+
+def every_story_shows_its_end(browser):
+    """What each story must show is said in dev/console/tests/. Here its numbers and its verdicts are on the page."""
+    with browser.page() as page:
+        names = page.eval_on_selector_all("[data-story-button]", "all => all.map(one => one.dataset.storyButton)")
+        demand(names == STORIES, f"the stories are {names}")
+        for story in STORIES:
+            play(page, story)
+            shown = ended(page, story)
+            print(f"  {story}: {shown['said']}", flush=True)
+            for side, counters in shown["counters"].items():
+                demand(all(value == value for value in counters.values()), f"{story}: {side} shows {counters}")
+                demand(shown["good"][side] == str(side != "naive").lower(), f"{story}: {side}: {shown['said']}")
+                twice = counters["appliedTwice"]
+                demand(twice == 0 or side == "naive", f"{story}: {side} applied a change twice: {counters}")
+            drawn(page, story)
+
+
+def drawn(page, story):
+    """The time line of each side has marks. Their colours are strong; those of its frame and its text are not."""
+    for canvas in page.query_selector_all("[data-side-panel] canvas"):
+        strong = canvas.evaluate("""canvas => {
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          let strong = 0;
+          for (let at = 0; at < data.length; at += 4) {
+            const colour = data.slice(at, at + 3);
+            if (data[at + 3] > 200 && Math.max(...colour) - Math.min(...colour) > 60) strong += 1;
+          }
+          return strong;
+        }""")
+        demand(strong > 20, f"{story}: a time line is empty: {strong}")
+
+
+def a_story_is_paused_continued_and_stopped(browser):
+    with browser.page() as page:
+        play(page, "lost-answers", speed="0.02")
+        page.wait_for_function("() => document.querySelector('[data-counter]')")
+        page.click('[data-action="play"]')
+        demand(state(page) == "paused", "Pause does not pause")
+        before = page.inner_text("[data-time]")
+        page.wait_for_timeout(300)
+        demand(page.inner_text("[data-time]") == before, "a paused story goes on")
+        page.click('[data-action="play"]')
+        demand(state(page) == "playing", "Continue does not continue")
+        page.click('[data-action="stop"]')
+        demand(state(page) == "idle", "Stop does not stop")
+        page.select_option("#choose-speed", "all")
+        page.click('[data-action="play"]')
+        ended(page, "lost-answers, after Stop")
+
+
+def a_pause_before_the_first_event_holds(browser):
+    """The answer of the server waits until Pause has been pressed."""
+    with browser.context() as context:
+        page = browser.open(context)
+        held = []
+        page.route("**/console/stories/*", lambda route: held.append(route))
+        play(page, "lost-answers")
+        while not held:
+            page.wait_for_timeout(20)
+        page.click('[data-action="play"]')
+        demand(state(page) == "paused", "Pause does not pause before the first event")
+        with page.expect_event("requestfinished", lambda request: "/console/stories/" in request.url):
+            held[0].continue_()
+        page.wait_for_selector("[data-counter]")
+        page.wait_for_timeout(300)
+        moved = page.eval_on_selector_all("[data-counter]", "all => all.filter((one) => one.textContent !== '0').length")
+        demand(state(page) == "paused" and moved == 0, f"a story that was paused before it began is {state(page)}")
+        page.click('[data-action="play"]')
+        ended(page, "lost-answers, paused before it began")
+
+
+def a_refused_setting_is_named(browser):
+    """The server's problem is shown at its setting. The browser logs the 400, so this page is not watched."""
+    with browser.page(watched=False) as page:
+        page.eval_on_selector("#story-settings", "form => { form.noValidate = true; }")
+        play(page, "lost-answers", seed=-1)
+        page.wait_for_selector('[data-story-state="failed"]')
+        demand(page.get_attribute("#set-seed", "aria-invalid") == "true", "a refused seed is not marked")
+        demand(len(page.inner_text("[data-verdict]")) > len("Failed"), "a refused seed is not explained")
+
+
+def stream(*events):
+    """An answer with these events."""
+    body = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
+    return {"status": 200, "content_type": "text/event-stream", "body": body}
+
+
+def told_play():
+    """Two requests are refused, one with a reason and one without. Both watched counters rise once."""
+    sides = [{"id": side, "title": side, "how": "", "clients": CLIENTS} for side in ("naive", "fencepost")]
+    counters = [{"name": name, "label": label, "help": ""} for name, label in COUNTERS]
+    begin = {"story": "late-delete", "title": "", "seed": 1, "settings": {}, "sides": sides, "counters": counters}
+    begin["lead"] = "removed"
+    moments = []
+    for side in range(2):
+        for client, why in enumerate([OWN, ""]):
+            request = {"side": side, "client": client, "request": client}
+            sent = {"operation": "PutItem", "is": "write", "resend": False, "text": f"PutItem of {CLIENTS[client]}"}
+            refused = {"outcome": "conflict", "text": why}
+            moments += [{"at": 10 + client, "kind": "sent"} | request | sent,
+                        {"at": 20 + client, "kind": "arrived"} | request | refused,
+                        {"at": 30 + client, "kind": "heard"} | request | refused]
+        values = {"appliedTwice": 3, "removed": 1, "requests": 2}
+        moments.append({"at": 40, "side": side, "kind": "counters", "values": values})
+        note = {"side": side, "client": None, "kind": "note"}
+        moments += [note | {"at": 50 + number, "text": f"note {number}"} for number in range(NOTES)]
+    moments.sort(key=lambda moment: moment["at"])
+    verdicts = [{"counters": {}, "verdict": "", "good": side == 1} for side in range(2)]
+    return stream(("begin", begin), ("moments", moments), ("end", {"sides": verdicts, "at": 50 + NOTES}))
+
+
+def show(browser, context):
+    """The page at the end of the told play."""
+    context.route("**/console/stories/*", lambda route: route.fulfill(**told_play()))
+    page = browser.open(context)
+    play(page, "late-delete")
+    ended(page, "the told play")
+    return page
+
+
+def a_refusal_is_explained_and_a_rise_is_told(browser):
+    with browser.context() as context:
+        page = show(browser, context)
+        demand(REFUSED in page.inner_text(".legend"), f"the legend does not explain a refusal: {page.inner_text('.legend')}")
+        panel = page.locator('[data-side-panel="naive"]')
+        hero = panel.locator(".hero dd").evaluate_all("all => all.map((one) => [one.dataset.counter, one.textContent])")
+        demand(hero == [["removed", "1"]], f"what the story is about is not large: {hero}")
+        twice = panel.locator('[data-counter="appliedTwice"]').inner_text()
+        demand(twice == "3", f"applied twice is not among the other counters: {twice}")
+
+        panel.locator(".happened summary").click()
+        amount, body = panel.locator(".lines-top p"), panel.locator(".happened tbody")
+        body.locator("tr").first.wait_for()
+        every = 6 + 2 + NOTES
+        wanted = [f"The last {KEPT} of {every} lines, the newest first.",
+                  f"Lines {every - 2 * KEPT + 1} to {every - KEPT} of {every}, the newest first.",
+                  f"Lines 1 to {KEPT} of {every}, the newest first."]
+        for index, sentence in enumerate(wanted):
+            demand(amount.inner_text() == sentence, f"the list says {amount.inner_text()!r}, and not {sentence!r}")
+            demand(body.locator("tr").count() == KEPT, f"the list has {body.locator('tr').count()} lines")
+            if index + 1 < len(wanted):
+                panel.locator('[data-action="older"]').click()
+        demand(panel.locator('[data-action="older"]').is_disabled(), "there are lines before the first")
+        lines = [line.split("\t")[-1] for line in body.inner_text().splitlines()]
+        for line in (f"PutItem of Ann: {OWN}", f"hears: {OWN}", f"PutItem of Bob: {REFUSED}", f"hears: {REFUSED}",
+                     "applied twice: 3 now", "removed: 1 now"):
+            demand(lines.count(line) == 1, f"{lines.count(line)} lines say {line!r}: {lines[-10:]}")
+        for _ in wanted:
+            if panel.locator('[data-action="newer"]').is_enabled():
+                panel.locator('[data-action="newer"]').click()
+        demand(amount.inner_text() == wanted[0], f"Newer lines lead to {amount.inner_text()!r}")
+
+
+def the_keyboard_reads_every_mark(browser):
+    with browser.context() as context:
+        page = show(browser, context)
+        panel = page.locator('[data-side-panel="naive"]')
+        hint, canvas = panel.locator(".hint"), panel.locator("canvas")
+        demand(hint.get_attribute("aria-live") == "polite", "what the marks mean is not announced")
+        demand("Home" in page.inner_text(".keys"), "the legend does not explain the keys")
+        canvas.focus()
+        before = canvas.evaluate("one => one.toDataURL()")
+        read = []
+        for key in ["Home", *["ArrowRight"] * 4]:
+            page.keyboard.press(key)
+            read.append(hint.inner_text())
+        wanted = [f"20 ms · Ann · {OWN} · PutItem of Ann", f"21 ms · Bob · {REFUSED} · PutItem of Bob",
+                  "40 ms · a number that must stay 0 rose to this · applied twice: 3 now",
+                  "40 ms · a number that must stay 0 rose to this · removed: 1 now", "50 ms · a note · note 0"]
+        demand(read == wanted, f"the keyboard reads {read}")
+        demand(canvas.evaluate("one => one.toDataURL()") != before, "the mark that is read is not shown")
+        last = f"{49 + NOTES} ms · a note · note {NOTES - 1}"
+        for key, sentence in (("ArrowLeft", wanted[3]), ("ArrowDown", wanted[0]), ("ArrowDown", wanted[1]),
+                              ("ArrowUp", wanted[0]), ("End", last)):
+            page.keyboard.press(key)
+            demand(hint.inner_text() == sentence, f"{key} reads {hint.inner_text()!r}, and not {sentence!r}")
+        page.keyboard.press("Escape")
+        demand(canvas.evaluate("one => one.toDataURL()") == before, "a ring stays after Escape")
+
+
+def axe_finds_nothing(browser):
+    axe = Path(os.environ["AXE"]).read_text()
+    for scheme in ("light", "dark"):
+        for viewport in (DESKTOP, PHONE):
+            with browser.page(color_scheme=scheme, viewport=viewport) as page:
+                page.evaluate(axe)
+                where = f"{scheme}, {viewport['width']} wide"
+                violations(page, f"before a story, {where}")
+                for story in ("lost-answers", "one-hundred"):
+                    play(page, story)
+                    ended(page, story)
+                    for summary in page.query_selector_all("details:not([open]) > summary"):
+                        if summary.is_visible():
+                            summary.click()
+                    violations(page, f"{story}, {where}")
+
+
+def violations(page, where):
+    """Every rule of axe counts, not just the serious ones."""
+    page.wait_for_function("() => document.getAnimations().every((one) => one.playState !== 'running')")
+    found = page.evaluate("() => axe.run(document, { resultTypes: ['violations'] })")
+    demand(found["passes"], f"axe checked nothing: {where}")
+    said = [f"{one['impact']}: {one['help']} ({one['id']}): {node['html'][:200]}"
+            for one in found["violations"] for node in one["nodes"]]
+    demand(not said, f"axe, {where}:\n  " + "\n  ".join(said))
+
+
+def play_is_reached_and_pressed_by_keyboard(browser):
+    with browser.page("lost-answers") as page:
+        page.keyboard.press("Tab")
+        demand(page.evaluate("document.activeElement.className") == "skip", "the first stop is not the skip link")
+        for _ in range(MOST_TABS):
+            page.keyboard.press("Tab")
+            focus = page.evaluate("""() => {
+              const style = getComputedStyle(document.activeElement);
+              return { action: document.activeElement.dataset.action, outline: style.outlineStyle, width: style.outlineWidth };
+            }""")
+            demand(focus["outline"] != "none" and focus["width"] != "0px", f"a focus is not visible: {focus}")
+            if focus["action"] == "play":
+                break
+        demand(focus["action"] == "play", f"{MOST_TABS} tabs do not reach Play")
+        page.keyboard.press("Space")
+        page.wait_for_selector('[data-story-state="playing"]')
+        page.keyboard.press("Enter")
+        demand(state(page) == "paused", "Enter does not pause")
+        page.keyboard.press("Tab")
+        demand(page.evaluate("document.activeElement.dataset.action") == "stop", "Stop is not next to Play")
+        page.keyboard.press("Space")
+        demand(state(page) == "idle", "Space does not stop")
+        page.keyboard.press("Shift+Tab")
+        page.select_option("#choose-speed", "all")
+        page.focus('[data-action="play"]')
+        page.keyboard.press("Enter")
+        ended(page, "lost-answers, by keyboard")
+
+
+def nothing_is_wider_than_a_small_phone(browser):
+    with browser.page(viewport=SMALL) as page:
+        narrow(page, "before a story")
+        for story in STORIES:
+            play(page, story)
+            ended(page, story)
+            narrow(page, story)
+
+
+def no_counter_overflows_its_cell(browser):
+    """At the widths at which the counters change their order, and around them."""
+    with browser.page() as page:
+        for story in ("lost-answers", "last-item", "late-delete"):
+            play(page, story)
+            ended(page, story)
+            for width in (320, 360, 390, 639, 641, 959, 961, 1199, 1201, 1280):
+                page.set_viewport_size({"width": width, "height": 800})
+                over = page.evaluate(OVERFLOWING)
+                where = f"{story}, {width} wide"
+                demand(over["counters"] > 0, f"no counter is shown: {where}")
+                demand(not over["said"], f"outside of its cell: {where}:\n  " + "\n  ".join(over["said"]))
+
+
+# Each text of a counter must leave some of the padding of its cell free.
+OVERFLOWING = """() => {
+  const said = [], all = document.querySelectorAll('.counter :is(dt, dd)');
+  for (const one of all) {
+    const range = document.createRange();
+    range.selectNodeContents(one);
+    const cell = one.parentElement.getBoundingClientRect(), text = range.getBoundingClientRect();
+    if (text.left < cell.left || text.right > cell.right - 4 || text.bottom > cell.bottom || text.top < cell.top)
+      said.push(`${one.textContent} ends at ${text.right}, and its cell at ${cell.right}`);
+  }
+  return { counters: all.length, said };
+}"""
+
+
+def narrow(page, where):
+    width = page.evaluate("document.documentElement.scrollWidth")
+    demand(width <= SMALL["width"], f"{where}: the page is {width} wide")
+    small = page.evaluate("""() => [...document.querySelectorAll('button, select, input, nav a')]
+      .filter((one) => one.getClientRects().length > 0 && one.getBoundingClientRect().height < 44)
+      .map((one) => `${one.outerHTML.slice(0, 80)} is ${one.getBoundingClientRect().height} high`)""")
+    demand(not small, f"{where}: too small to touch:\n  " + "\n  ".join(small))
 
 
 def answers(page):
@@ -40,35 +327,29 @@ def server():
 
 def main():
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--screenshots", metavar="DIR", type=Path, help="keep pictures of the page here")
+    options.add_argument("--picture", metavar="FILE", type=Path, help="keep a picture of a story at its end here")
     options = options.parse_args()
     with server() as page, Browser(page) as browser:
-        checks = [
-            plays.every_story_ends_as_it_promises,
-            plays.without_faults_both_sides_are_right,
-            plays.the_same_seed_shows_the_same_numbers,
-            plays.a_story_is_paused_continued_and_stopped,
-            plays.a_pause_before_the_first_event_holds,
-            plays.a_refused_setting_is_named,
-            told.a_refusal_is_explained_and_a_rise_is_told,
-            told.the_keyboard_reads_every_mark,
-            told.tables_say_what_is_missing_and_leases_have_a_bar,
-            live.a_lease_that_was_there_before_has_a_bar,
-            live.a_row_changed_by_curl_appears_within_a_second,
-            live.a_lost_connection_is_said_and_comes_back,
-            plays.ten_tabs_play_at_once,
-            plays.closing_a_tab_stops_its_story,
-            access.play_is_reached_and_pressed_by_keyboard,
-            access.an_unknown_part_hides_nothing,
-            access.no_counter_overflows_its_cell,
-            access.nothing_is_wider_than_a_small_phone,
-            access.axe_finds_nothing,
-        ]
-        for check in checks:
+        for check in (
+            every_story_shows_its_end,
+            a_story_is_paused_continued_and_stopped,
+            a_pause_before_the_first_event_holds,
+            a_refused_setting_is_named,
+            a_refusal_is_explained_and_a_rise_is_told,
+            the_keyboard_reads_every_mark,
+            play_is_reached_and_pressed_by_keyboard,
+            no_counter_overflows_its_cell,
+            nothing_is_wider_than_a_small_phone,
+            axe_finds_nothing,
+        ):
             print(f"{check.__name__.replace('_', ' ')} …", flush=True)
             check(browser)
-        if options.screenshots:
-            pictures.take(browser, options.screenshots)
+        if options.picture:
+            with browser.page() as page:
+                play(page, "lost-answers")
+                ended(page, "lost-answers")
+                page.eval_on_selector("[data-story]", "one => one.scrollIntoView({ block: 'start', behavior: 'instant' })")
+                page.screenshot(path=options.picture, animations="disabled")
         browser.was_quiet()
     print("the console page is as it should be")
 

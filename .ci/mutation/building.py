@@ -5,7 +5,7 @@ from collections import defaultdict
 
 from listed import core
 from schemata import loosened, write
-from workspace import ALL, ROOT, UNIT, Broken, digest, without_unit_tests
+from workspace import ALL, ROOT, UNIT, Broken
 
 LIBRARY = "shared/src/lib.rs"
 SWITCH = "shared/src/mutant.rs"
@@ -14,9 +14,9 @@ BESIDE = {"E0373", "E0381", "E0382", "E0499", "E0502", "E0503", "E0505", "E0506"
           "E0716", "E0282", "E0283", "E0284"}
 
 
-def build(workspace, mutants, known_unviable, known_apart):
-    """Gives the binaries, a digest of the code, the mutants that do not compile, and those that are built apart."""
-    unviable, apart = dict(known_unviable), dict(known_apart)
+def build(workspace, mutants):
+    """Gives the binaries, the mutants that do not compile, and those that are built apart."""
+    unviable, apart = {}, {}
     while True:
         texts = schemata(mutants, unviable, apart)
         workspace.follow(texts)
@@ -25,8 +25,7 @@ def build(workspace, mutants, known_unviable, known_apart):
             # Not the binary itself is asked: where no test reaches a mutant, the linker leaves its branch out.
             if not all(SWITCH in sources for binary in binaries for sources in binary.sources):
                 raise SystemExit("cargo took what was built without mutants; remove target/mutants and begin again")
-            code = b"".join(without_unit_tests(texts[file]) for file in sorted(texts))
-            return binaries, digest(code), unviable, apart
+            return binaries, unviable, apart
         except Broken as broken:
             guilty = blame(broken.errors, texts)
             if not guilty:

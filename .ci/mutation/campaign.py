@@ -1,13 +1,12 @@
 """Which test reaches which mutants, and which mutant each test kills."""
 
-import json
 import math
 import threading
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
-from workspace import CHOSEN, OWN, Binary, digest, own_file
+from workspace import CHOSEN, Binary, own_file
 
 LIMIT = 600.0  # seconds that one test may take without a mutant
 # The folders of tests that take longest. They are asked only of the mutants that no other test notices.
@@ -26,33 +25,23 @@ def each(jobs, items, do):
 
 
 class Reach:
-    """What each test does without a mutant: how long it takes and which mutants it comes to.
+    """What each test does without a mutant: how long it takes and which mutants it comes to."""
 
-    It is kept as long as the code with the mutants is the same and the file of the test, so a new test costs little. An
-    edit beside the test may change what it reaches. Then a mutant seems to survive that does not; `--fresh` asks anew.
-    """
-
-    def __init__(self, binaries, code):
+    def __init__(self, binaries):
         self.binaries = {binary.name: binary for binary in binaries}
-        self.path = OWN / "reach" / f"{code}.json"
-        kept = json.loads(self.path.read_text()) if self.path.exists() else {}
-        self.sources = {f"{binary.name} {name}": binary.source_of(name) for binary in binaries for name in binary.tests()}
-        self.tests = {name: kept[name] for name, source in self.sources.items()
-                      if name in kept and kept[name]["passed"] and kept[name]["source"] == source}
+        self.names = [f"{binary.name} {name}" for binary in binaries for name in binary.tests()]
+        self.tests = {}
 
     def is_whole(self):
-        return len(self.tests) == len(self.sources)
+        return len(self.tests) == len(self.names)
 
     def record(self, jobs, also_slow):
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        missing = [name for name in self.sources
-                   if name not in self.tests and (also_slow or not name.startswith(SLOW))]
+        missing = [name for name in self.names if name not in self.tests and (also_slow or not name.startswith(SLOW))]
         for count, (name, recorded) in enumerate(each(jobs, missing, self.recorded), 1):
             self.tests[name] = recorded
             if not recorded["passed"]:
                 print(f"not used, because it fails without a mutant: {name}", flush=True)
             if count % 50 == 0 or count == len(missing):
-                self.path.write_text(json.dumps(self.tests))
                 print(f"{count} of {len(missing)} tests recorded", flush=True)
 
     def recorded(self, name):
@@ -60,12 +49,8 @@ class Reach:
         log.unlink(missing_ok=True)
         binary, test = self.binaries[name.split()[0]], name.split()[1]
         passed, seconds, _ = binary.run([test], LIMIT, {"FENCEPOST_MUTANTS_REACHED": str(log)})
-        reached = sorted({int(line) for line in log.read_text().split()}) if log.exists() else []
-        return {"source": self.sources[name], "passed": bool(passed), "seconds": seconds, "reached": reached}
-
-    def digest(self):
-        """The code and the tests."""
-        return digest(json.dumps([self.path.stem, self.sources], sort_keys=True).encode())
+        reached = {int(line) for line in log.read_text().split()} if log.exists() else set()
+        return {"passed": bool(passed), "seconds": seconds, "reached": reached}
 
     def reaching(self, number):
         return [name for name, test in self.tests.items() if test["passed"] and number in test["reached"]]

@@ -1,7 +1,6 @@
 """A copy of the workspace, what cargo builds of it, and the tests in it."""
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -88,17 +87,6 @@ class Binary:
                               check=True, capture_output=True, text=True)
         return [line.removesuffix(": test") for line in said.stdout.splitlines() if line.endswith(": test")]
 
-    def source_of(self, test):
-        """A digest of the file that has the test, found by the modules in its name."""
-        folder = self.folder / "src" if (self.folder / "src").is_dir() else self.folder
-        modules = test.split("::")[:-1]
-        while modules:
-            for file in (folder.joinpath(*modules).with_suffix(".rs"), folder.joinpath(*modules, "mod.rs")):
-                if file.is_file():
-                    return digest(file.read_bytes())
-            modules.pop()
-        return ""
-
     def environment(self, more):
         return os.environ | {"CARGO_MANIFEST_DIR": str(self.folder), "RUST_TEST_THREADS": "1", "RUST_BACKTRACE": "0"} | more
 
@@ -143,14 +131,6 @@ def kill(group):
 def own_file(name):
     """A file that only this thread writes."""
     return OWN / f"{name}-{threading.get_ident()}.txt"
-
-
-def digest(text):
-    return hashlib.sha256(text).hexdigest()[:16]
-
-
-def without_unit_tests(text):
-    return text.split(b"\n#[cfg(test)]\n")[0]
 
 
 def put(path, text):

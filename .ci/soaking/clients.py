@@ -1,4 +1,4 @@
-"""Clients that send requests, and repeat each one that has a key until it is answered, as real clients do."""
+"""Clients that repeat each request with a key until it is answered, as real clients do, and what must be so at the end."""
 
 import collections
 import json
@@ -153,3 +153,85 @@ class Client(threading.Thread):
         status, _, body, _ = self.api.until_answered("PUT", f"/parents/{parent}/child", body)
         demand(status in (200, 201), f"child of {parent}: {status} {body}")
         self.children[parent].add(body)
+
+
+def listed(api, user):
+    """All orders of a user, with their lines."""
+    orders, cursor = [], None
+    while True:
+        query = {"userId": user, "limit": "100"} | ({"cursor": cursor} if cursor else {})
+        status, _, body, _ = api.until_answered("GET", "/orders", query=query)
+        demand(status == 200, f"the orders of {user}: {status} {body}")
+        page = json.loads(body)
+        orders += page["orders"]
+        cursor = page.get("cursor")
+        if cursor is None:
+            return orders
+
+
+def shown(api, path, **query):
+    status, _, body, _ = api.until_answered("GET", path, query=query)
+    demand(status == 200, f"{path}: {status} {body}")
+    return json.loads(body)
+
+
+def orders(api, clients):
+    """One order for each key, as it was answered. Returns how many of each product are ordered, less the cancelled ones."""
+    taken, total = collections.Counter(), 0
+    for client in clients:
+        there = {order["orderId"]: order for order in listed(api, client.name)}
+        demand(set(there) == set(client.placed),
+               f"{client.name} placed {len(client.placed)} orders, and {len(there)} are there: {set(there) ^ set(client.placed)}")
+        keys = [key for key, _ in client.placed.values()]
+        demand(len(keys) == len(set(keys)), f"{client.name}: two orders for one key")
+        for order, (key, lines) in client.placed.items():
+            found = {line["productId"]: line["quantity"] for line in there[order]["lines"]}
+            demand(found == lines, f"{key}: {lines} were ordered, and {found} are there")
+            cancelled = there[order]["status"] == "CANCELLED"
+            demand(cancelled == (order in client.cancelled), f"{order} is {there[order]['status']}")
+            if not cancelled:
+                taken.update(lines)
+        total += len(there)
+    return taken, total
+
+
+def stock(api, clients, taken):
+    for product in PRODUCTS:
+        restocked = sum(client.restocked[product] for client in clients)
+        found = shown(api, f"/products/{product}")["stock"]
+        expected = STOCK + restocked - taken[product]
+        demand(found == expected, f"{product} has a stock of {found}, and it must be {expected}")
+
+
+def devices(api, clients):
+    for device in DEVICES:
+        state = shown(api, f"/devices/{device}")["state"]
+        total = lambda counters: sum(counter[device] for counter in counters)
+        keyed = total(client.keyed for client in clients)
+        demand(state["keyed"] == keyed, f"{device}: {keyed} changes with a key, and {state['keyed']} are there")
+        known, unknown = total(client.acknowledged for client in clients), total(client.unknown for client in clients)
+        demand(known <= state["adds"] <= known + unknown, f"{device}: {known} adds and {unknown} unknown, but {state['adds']}")
+
+
+def leases(clients):
+    """A lease that was asked for after another one was answered has a higher token."""
+    acquired = [one for client in clients for one in client.acquired]
+    highest, pending = collections.Counter(), collections.defaultdict(list)
+    for lease, begun, ended, token in sorted(acquired, key=lambda one: one[1]):
+        for done, other in [one for one in pending[lease] if one[0] < begun]:
+            highest[lease] = max(highest[lease], other)
+        pending[lease] = [one for one in pending[lease] if one[0] >= begun] + [(ended, token)]
+        demand(token > highest[lease], f"{lease}: token {token} after {highest[lease]}")
+    tokens = [(lease, token) for lease, _, _, token in acquired]
+    demand(len(tokens) == len(set(tokens)), "a token was given twice")
+    return len(tokens)
+
+
+def children(clients):
+    bodies = collections.defaultdict(set)
+    for client in clients:
+        for parent, seen in client.children.items():
+            bodies[parent] |= seen
+    for parent, seen in bodies.items():
+        demand(len(seen) == 1, f"{parent} has {len(seen)} children: {seen}")
+    return len(bodies)

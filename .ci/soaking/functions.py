@@ -1,16 +1,22 @@
-"""The functions as Lambda runs them: processes that ask a Runtime API for events, and may die at any time."""
+"""The functions as Lambda runs them and their engine: processes that may die at any time, and how much they take."""
 
 import http.server
 import json
+import os
 import queue
+import re
+import shutil
 import signal
 import subprocess
 import threading
 import time
+from pathlib import Path
 
-from processes import LOGS, ROOT
+from clients import Broken
+from processes import LOGS, ROOT, free_port
 
 TIMEOUT = 10  # seconds, as in template.yaml
+EVERY = 2  # seconds between two measurements
 BINARIES = ROOT / "target" / "debug"
 
 
@@ -158,3 +164,71 @@ class Functions:
     def stop(self):
         for instance in self.instances:
             instance.stop()
+
+
+class Engine:
+    """`cargo dev --dynamodb-only` with its data in a folder. It is started again when it has been killed."""
+
+    def __init__(self):
+        self.port, self.data = free_port(), LOGS / "soak-data"
+        self.log = LOGS / "soak-engine.log"
+        shutil.rmtree(self.data, ignore_errors=True)
+        self.log.unlink(missing_ok=True)
+        self.start()
+
+    def start(self):
+        begin = self.log.stat().st_size if self.log.exists() else 0
+        command = [BINARIES / "dev", "--dynamodb-only", "--dynamodb-port", str(self.port), "--data", str(self.data)]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        end = time.monotonic() + 600
+        while "Ctrl-C stops it" not in (said := self.log.read_text()[begin:]):
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.kill()
+                raise Broken(f"the engine does not start:\n{said}")
+            time.sleep(0.05)
+        self.variables = dict(re.findall(r"^  ([A-Z_]+)=(.*)$", said, re.M))
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self):
+        self.kill()
+        time.sleep(0.5)
+        self.start()
+
+
+class Samples:
+    """Resident memory in KiB and open descriptors of processes, by the name of what they do."""
+
+    def __init__(self, processes):
+        self.processes, self.taken, self.begun, self.ended = processes, {}, time.monotonic(), False
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while not self.ended:
+            for name, process in self.processes().items():
+                if sample := sample_of(process.pid):
+                    self.taken.setdefault(name, []).append((time.monotonic() - self.begun, *sample))
+            time.sleep(EVERY)
+
+    def last_ago(self):
+        """How many seconds ago a process was measured for the last time: that of which this is the longest."""
+        return time.monotonic() - self.begun - min(samples[-1][0] for samples in self.taken.values())
+
+    def halves(self, name):
+        """The highest of both in the first half of the run and in the second."""
+        self.ended = True
+        middle = max(taken for samples in self.taken.values() for taken, *_ in samples) / 2
+        most = lambda samples: tuple(max(column) for column in zip(*samples)) if samples else (0, 0)
+        first = most([sample[1:] for sample in self.taken[name] if sample[0] < middle])
+        return first, most([sample[1:] for sample in self.taken[name] if sample[0] >= middle])
+
+
+def sample_of(pid):
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]), len(os.listdir(f"/proc/{pid}/fd"))
+    except (OSError, IndexError):
+        return None  # It was killed meanwhile.

@@ -15,15 +15,12 @@ pub const HELP: &str = "\
 Runs every function of this workspace on this machine, on an embedded DynamoDB.
 
 Usage: cargo dev [options]
-       cargo dev bench [--report DIR]
-                            measures size, start, memory, latency and contention, and prints tables of ratios.
-                            With --report it also writes DIR/report.html with plots, and each plot and table beside it.
-                            Ctrl-C stops it and keeps what is finished
+       cargo dev bench      measures size, start, memory, latency and contention, and prints Markdown tables
 
   --port N           where the functions answer (default 9000)
   --watch            serve the functions with `cargo lambda watch` (cargo-lambda 1.9 or newer), as processes, and pick
                      up edits
-  --page-port N      where the page answers: races to watch, the tables, the requests, the API (default 9001)
+  --page-port N      where the page answers: races to watch, and the API (default 9001)
   --page-address IP  the address that the page listens at (default 127.0.0.1: this machine only)
   --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
   --data DIR         keep the tables in DIR from run to run (default: in memory, gone at the end)
@@ -44,10 +41,7 @@ pub enum Command {
     /// Print [`HELP`].
     Help,
     /// Measure the cost of the functions and the crate.
-    Bench {
-        /// The folder of the report. Without one, there is no report.
-        report: Option<PathBuf>,
-    },
+    Bench,
     /// Run the functions.
     Run(Args),
     /// Run a DynamoDB with the tables, and no function.
@@ -152,15 +146,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
 
 /// Reads what follows the word `bench`.
 fn bench(parser: &mut Parser) -> Result<Command, Failure> {
-    let mut report = None;
-    while let Some(argument) = parser.next().map_err(Failure::usage)? {
-        match argument {
-            Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
-            Arg::Long("report") => report = Some(PathBuf::from(parser.value().map_err(Failure::usage)?)),
-            unknown => return Err(Failure::usage(unknown.unexpected())),
-        }
+    match parser.next().map_err(Failure::usage)? {
+        None => Ok(Command::Bench),
+        Some(Arg::Short('h') | Arg::Long("help")) => Ok(Command::Help),
+        Some(unknown) => Err(Failure::usage(unknown.unexpected())),
     }
-    Ok(Command::Bench { report })
 }
 
 fn port_number(parser: &mut Parser, option: &str) -> Result<u16, Failure> {
@@ -238,14 +228,10 @@ mod tests {
 
     #[test]
     fn the_benchmarks_are_a_command_of_their_own() {
-        assert_eq!(parsed("bench").expect("parses"), Command::Bench { report: None });
-        let report = Some("there".into());
-        assert_eq!(parsed("bench --report there").expect("parses"), Command::Bench { report });
+        assert_eq!(parsed("bench").expect("parses"), Command::Bench);
         assert_eq!(parsed("bench --help").expect("parses"), Command::Help);
         assert!(refused("--port 1 bench").contains("bench"));
-        assert!(refused("bench --report").contains("--report"));
         assert!(refused("bench --port 1").contains("--port"));
-        assert!(refused("--report there").contains("--report"));
     }
 
     #[cfg(not(feature = "tls"))]

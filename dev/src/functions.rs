@@ -17,7 +17,6 @@ use std::{
 
 use aws_sdk_dynamodb::Client;
 use axum::Router;
-use console::Requests;
 use fencepost::{
     Source, Store,
     testing::{Reporter, answer_batch, answer_request},
@@ -32,8 +31,8 @@ use crate::{
     template::{self, Template},
 };
 
-/// The namespace of the metrics. The page shows the lines that have them; nothing collects them.
-pub(crate) const METRICS_NAMESPACE: &str = "Fencepost";
+/// Without a namespace, a line has no directives for `CloudWatch`.
+const NO_METRICS: &str = "";
 
 /// The variable with the member of a Lambda authorizer's context that names the caller.
 const CALLER_VARIABLE: &str = "AUTHORIZER_CALLER";
@@ -56,7 +55,7 @@ impl Functions {
         write: impl Fn(String) + Clone + Send + Sync + 'static,
     ) -> Result<Self, Failure> {
         let started = template.functions.iter().map(|declared| {
-            let reporter = Reporter::to(METRICS_NAMESPACE, write.clone());
+            let reporter = Reporter::to(NO_METRICS, write.clone());
             let started = Started::new(declared, client, reporter)?;
             Ok((declared.name.clone(), Arc::new(started)))
         });
@@ -131,8 +130,8 @@ fn json(answer: &impl Serialize) -> Result<Box<RawValue>, Source> {
     Ok(serde_json::value::to_raw_value(answer)?)
 }
 
-/// Hands on a line of a function: to the page, and to the terminal.
-pub fn say(requests: &Requests, line: String) {
+/// Prints the line of a function.
+pub fn say(line: &str) {
     // The terminal may be gone. The functions go on.
-    let _ = writeln!(io::stdout().lock(), "{}", requests.take(line));
+    let _ = writeln!(io::stdout().lock(), "{line}");
 }

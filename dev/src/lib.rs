@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 pub mod args;
 pub mod bench;
 pub mod build;
-pub mod console;
 pub mod docker;
 pub mod dynamodb;
 pub mod failure;

@@ -7,9 +7,7 @@
 )]
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use console::Requests;
 use dev::{
     args::{self, Args, Command, Engine},
     bench, build, docker,
@@ -30,8 +28,8 @@ async fn main() -> ExitCode {
             print!("{}", args::HELP);
             Ok(())
         }
-        Ok(Command::Bench { report }) => tokio::select! {
-            measured = bench::run(dev::workspace(), report.as_deref()) => measured,
+        Ok(Command::Bench) => tokio::select! {
+            measured = bench::run(dev::workspace()) => measured,
             asked = asked_to_stop() => asked.and(Err(Failure::new("The benchmarks were stopped."))),
         },
         Ok(Command::Run(args)) => tokio::select! {
@@ -63,24 +61,21 @@ async fn run(args: &Args) -> Result<(), Failure> {
 
     let dynamodb = DynamoDb::start(&args.engine).await?;
     tables::create(&dynamodb, &template.tables).await?;
-    let requests = Arc::new(Requests::default());
     let watch = if args.watch {
         watch::check_installed().await?;
         drop(gateway); // the port is for cargo-lambda
         build::functions(workspace, &template.functions).await?;
-        let mut watch = Watch::start(workspace, args.port, &environment, &dynamodb, &requests)?;
+        let mut watch = Watch::start(workspace, args.port, &environment, &dynamodb)?;
         watch.serving().await?;
         Some(watch)
     } else {
         init_tracing(&["dynoxide"]); // the engine warns of each refusal
-        let shown = requests.clone();
-        let write = move |line| functions::say(&shown, line);
-        let functions = Functions::start(&template, &dynamodb.client_of_functions(), write)?;
+        let functions = Functions::start(&template, &dynamodb.client_of_functions(), |line| functions::say(&line))?;
         let routes = gateway::routes(&template, &functions);
         tokio::spawn(async move { axum::serve(gateway, routes).await });
         None
     };
-    page::serve(listener, args.port, &template, &dev::console::start(args, &dynamodb, &template, requests).await?);
+    page::serve(listener, args.port, &template, &page::console(args.port, &dynamodb)?);
     say_what_is_there(args, &dynamodb, &template);
     match watch {
         Some(mut watch) => Err(watch.ended().await),
@@ -137,7 +132,7 @@ fn say_what_is_there(args: &Args, dynamodb: &DynamoDb, template: &Template) {
     let Args { port, page, watch, .. } = args;
     let url = format!("http://127.0.0.1:{port}");
     println!("\nThe functions answer at {url}, {} at {}.", dynamodb.kind, dynamodb.endpoint);
-    println!("Races to watch, the tables and the API: http://{page}\n");
+    println!("Races to watch, and the API: http://{page}\n");
     for function in &template.functions {
         for route in &function.routes {
             println!("  {:<6} {:<36} {}", route.method, route.path, function.name);

@@ -15,11 +15,12 @@ use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use console::{Console, guard};
+use console::{About, Console, guard};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use tokio::net::TcpListener;
 
+use crate::dynamodb::DynamoDb;
 use crate::failure::Failure;
 use crate::openapi;
 use crate::template::Template;
@@ -43,6 +44,20 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
             address.ip()
         ))
     })
+}
+
+/// Makes the console.
+///
+/// # Errors
+/// The operating system has no random numbers.
+pub fn console(functions_port: u16, dynamodb: &DynamoDb) -> Result<Arc<Console>, Failure> {
+    let about = About {
+        functions_url: format!("http://{LOCALHOST}:{functions_port}"),
+        dynamodb: dynamodb.kind.clone(),
+        endpoint: dynamodb.endpoint.clone(),
+    };
+    Console::new(about)
+        .map_err(|error| Failure::new(format!("The page gets no token ({error}): the system has no random numbers.")))
 }
 
 /// Serves the page, for the functions of the template on `functions_port`, until the runtime ends.
@@ -88,8 +103,6 @@ async fn hand_on(State(page): State<Page>, mut request: Request) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use console::{About, Requests, Tables};
-    use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpStream;
 
@@ -104,11 +117,8 @@ mod tests {
     /// The page before functions that answer each request with its path.
     async fn page() -> SocketAddr {
         let functions = serve(Router::new().fallback(async |uri: Uri| format!("functions: {uri}"))).await;
-        let config = aws_sdk_dynamodb::Config::builder().behavior_version_latest();
-        let client = aws_sdk_dynamodb::Client::from_conf(config.build());
-        let tables = Tables::new(client, Vec::new(), Duration::from_secs(1));
         let about = About { functions_url: String::new(), dynamodb: String::new(), endpoint: String::new() };
-        let console = Console::new(about, tables, Arc::new(Requests::default())).expect("random numbers");
+        let console = Console::new(about).expect("random numbers");
         let template = Template::load(crate::workspace()).expect("template.yaml");
         serve(routes(functions.port(), &template, &console)).await
     }
@@ -147,7 +157,7 @@ mod tests {
     async fn another_site_reaches_neither_the_functions_nor_the_contract() {
         let page = page().await;
         for header in ["origin: http://evil.example\r\n", "sec-fetch-site: cross-site\r\n"] {
-            for request in ["GET /devices/lamp-1", "PUT /devices/lamp-1", "GET /openapi.yaml", "GET /console/tables"] {
+            for request in ["GET /devices/lamp-1", "PUT /devices/lamp-1", "GET /openapi.yaml", "GET /console/about"] {
                 let answer = send(page, request, header).await;
                 assert!(answer.starts_with("HTTP/1.1 403"), "{request} {header}: {answer}");
             }

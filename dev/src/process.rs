@@ -6,7 +6,7 @@ use nix::{
     sys::signal::{Signal, killpg},
     unistd::Pid,
 };
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, Command};
 
 /// A child process that leads its own process group. It is stopped when this value is dropped.
 ///
@@ -26,11 +26,6 @@ impl Group {
         let child = command.process_group(0).spawn()?;
         let leader = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         Ok(Self { child, leader })
-    }
-
-    /// The standard output of the child, once, if the command has piped it.
-    pub fn output(&mut self) -> Option<ChildStdout> {
-        self.child.stdout.take()
     }
 
     /// Waits until the child ends by itself.

@@ -5,24 +5,12 @@ use std::{
     env, io,
     path::{Path, PathBuf},
     process::Stdio,
-    sync::Arc,
     time::Duration,
 };
 
-use console::Requests;
-use tokio::{
-    io::{AsyncBufReadExt, BufReader},
-    net::TcpStream,
-    process::{ChildStdout, Command},
-    time::sleep,
-};
+use tokio::{net::TcpStream, process::Command, time::sleep};
 
-use crate::{
-    dynamodb::DynamoDb,
-    failure::Failure,
-    functions::{METRICS_NAMESPACE, say},
-    process::Group,
-};
+use crate::{dynamodb::DynamoDb, failure::Failure, process::Group};
 
 /// The default log level of the functions. `cargo lambda watch` asks the runtime to handle one request at a time. The
 /// runtime warns about just that at each start, so this level hides its warnings.
@@ -54,8 +42,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts `cargo lambda watch` with the environment from the template and the engine. `requests` learns of each
-    /// request from what the functions write.
+    /// Starts `cargo lambda watch` with the environment from the template and the engine.
     ///
     /// # Errors
     /// The program cannot be started.
@@ -64,7 +51,6 @@ impl Watch {
         port: u16,
         functions_environment: &BTreeMap<String, String>,
         dynamodb: &DynamoDb,
-        requests: &Arc<Requests>,
     ) -> Result<Self, Failure> {
         let mut command = Command::new("cargo-lambda");
         command
@@ -74,9 +60,7 @@ impl Watch {
             .arg("--disable-cors")
             .envs(functions_environment)
             .envs(dynamodb.environment())
-            .env("METRICS_NAMESPACE", METRICS_NAMESPACE)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
+            .stdin(Stdio::null());
         if ["AWS_LAMBDA_LOG_LEVEL", "RUST_LOG", "POWERTOOLS_LOG_LEVEL"].iter().all(|name| env::var_os(name).is_none()) {
             command.env("AWS_LAMBDA_LOG_LEVEL", LOG_LEVEL);
         }
@@ -88,10 +72,7 @@ impl Watch {
         })?;
         command.env("CARGO_LAMBDA_IGNORE_FILE", ignore_file);
         match Group::spawn(&mut command) {
-            Ok(mut group) => {
-                tokio::spawn(hand_on(group.output(), requests.clone()));
-                Ok(Self { group, port })
-            }
+            Ok(group) => Ok(Self { group, port }),
             Err(error) => Err(missing(&error)),
         }
     }
@@ -116,15 +97,6 @@ impl Watch {
     /// Waits until the program ends, which it should not do by itself.
     pub async fn ended(&mut self) -> Failure {
         failure(self.group.ended().await)
-    }
-}
-
-/// Hands on what the functions write, line by line: to the page, and to the terminal.
-async fn hand_on(output: Option<ChildStdout>, requests: Arc<Requests>) {
-    let Some(output) = output else { return };
-    let mut lines = BufReader::new(output).split(b'\n');
-    while let Ok(Some(line)) = lines.next_segment().await {
-        say(&requests, String::from_utf8_lossy(&line).into_owned());
     }
 }
 

@@ -1,21 +1,14 @@
-//! Measures the cost of Fencepost: the parts of `cargo dev bench`. Each part plays games of the crate `crowds`, or one of
-//! these:
+//! Measures the cost of Fencepost: the parts of `cargo dev bench`. [`run`] plays them.
 //!
-//! - [`latency`]: an update against a read and a write on the bare SDK, over HTTP.
-//! - [`process`]: the size, start and memory of a function, on a Runtime API of its own.
-//! - [`startup`]: the step that takes most of the start.
-//!
-//! The others make a run of many games. [`args`] reads the command line, and [`parts`] lists the parts. Each part in
-//! [`measure`] returns a typed result with rounded [figures](figure::Figure). [`report`] makes tables and plots of them,
-//! and [`run`] plays the parts and keeps the report up to date, with [`progress`].
+//! - `one_item` and `calls` play the games of the crate `crowds`, whose time is virtual.
+//! - `update` measures an update against a read and a write on the bare SDK, over HTTP.
+//! - `function` measures the size, start and memory of a function, as a `process` on a Runtime API of its own.
 
-pub mod args;
-pub mod figure;
-pub mod latency;
-pub mod measure;
-pub mod parts;
-pub mod process;
-pub mod progress;
-pub mod report;
+mod calls;
+mod chart;
+mod function;
+mod one_item;
+mod process;
 pub mod run;
-pub mod startup;
+mod table;
+mod update;

@@ -1,4 +1,4 @@
-//! Runs a function as a process on a Runtime API of its own, and measures its size, start and memory.
+//! The measured processes: a function on a Runtime API of its own, and the engine.
 //!
 //! The API: <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock")]
@@ -7,14 +7,17 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
+use crowds::table;
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Mutex, mpsc, oneshot};
 
 struct Api {
@@ -61,8 +64,6 @@ impl Function {
             ("AWS_SECRET_ACCESS_KEY", "bench"),
         ]);
         command.envs(environment.iter().copied()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-        // Ctrl-C in the terminal reaches only this process, which then writes its report.
-        command.process_group(0);
         let begun = Instant::now();
         let mut child = command.spawn()?;
         tokio::select! {
@@ -126,7 +127,6 @@ async fn answered(State(api): State<Arc<Api>>, body: String) -> axum::http::Stat
 }
 
 /// The event that API Gateway sends to `/devices/lamp-1`, or to a sub-resource of it.
-#[must_use]
 pub fn event(method: &str, sub: &str, body: &Value) -> Value {
     let path = format!("/devices/lamp-1{sub}");
     json!({
@@ -140,4 +140,42 @@ pub fn event(method: &str, sub: &str, body: &Value) -> Value {
         "body": body.to_string(),
         "isBase64Encoded": false,
     })
+}
+
+/// A runtime on this thread.
+pub fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// Starts the engine in a process of its own, so that it takes no time from what is measured. Returns it with its
+/// endpoint.
+///
+/// # Errors
+/// The process does not start, or it does not say where it answers.
+pub async fn start_engine() -> io::Result<(Child, String)> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let mut engine = command.arg("engine").stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+    let mut port = String::new();
+    let stdout = engine.stdout.take().ok_or_else(|| io::Error::other("no output"))?;
+    BufReader::new(stdout).read_line(&mut port).await?;
+    match port.trim() {
+        "" => Err(io::Error::other("the engine has ended")),
+        port => Ok((engine, format!("http://127.0.0.1:{port}"))),
+    }
+}
+
+/// Serves the engine until the process that started this one ends, however it ends. Prints its port as the first line.
+///
+/// # Errors
+/// No port is free, or the output is closed.
+pub async fn serve_engine() -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let port = format!("{}\n", listener.local_addr()?.port());
+    tokio::io::stdout().write_all(port.as_bytes()).await?;
+    tokio::io::stdout().flush().await?;
+    let mut nothing = Vec::new();
+    tokio::select! {
+        () = dynoxide::server::serve_on(listener, table::engine()) => Ok(()),
+        ended = async { tokio::io::stdin().read_to_end(&mut nothing).await } => ended.map(|_| ()),
+    }
 }

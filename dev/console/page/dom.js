@@ -45,27 +45,5 @@ export function virtual(ms) {
   return ms < 1000 ? `${ms < 100 ? Number(ms.toFixed(1)) : Math.round(ms)} ms` : `${(ms / 1000).toFixed(3)} s`;
 }
 
-/** A span of real time in its two largest units: `3 s`, `2 min 5 s`, `6 d 23 h`. */
-export function span(ms) {
-  const units = [['d', 86_400], ['h', 3_600], ['min', 60], ['s', 1]];
-  let seconds = Math.max(0, Math.floor(ms / 1000));
-  const parts = [];
-  for (const [unit, size] of units) {
-    const count = Math.floor(seconds / size);
-    if (count > 0) parts.push(`${count} ${unit}`);
-    else if (parts.length > 0) break;
-    seconds -= count * size;
-    if (parts.length === 2) break;
-  }
-  return parts.join(' ') || '0 s';
-}
-
-/** The time of day with milliseconds. */
-export function clock(ms) {
-  const date = new Date(ms);
-  const two = (value) => String(value).padStart(2, '0');
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${String(date.getMilliseconds()).padStart(3, '0')}`;
-}
-
 /** Whether the reader asked for less movement. */
 export const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');

@@ -1,4 +1,4 @@
-//! What comes from the server: the events of a story, and the live feeds.
+//! What comes from the server: JSON, and the events of a story.
 
 /** An answer that is a problem (RFC 9457). */
 export class Problem extends Error {
@@ -55,23 +55,4 @@ function parse(block) {
     else if (line.startsWith('data:')) data.push(line.slice(5).replace(/^ /, ''));
   }
   return data.length > 0 ? { event, data: JSON.parse(data.join('\n')) } : null;
-}
-
-/**
- * Listens to the tables and the requests. `on` has `tables`, `requests` and `state` (a name and whether it is connected).
- *
- * All tabs share one pair of connections in a worker, because a browser opens only six connections to one server.
- * Without such workers each tab has its own.
- */
-export function listen(on) {
-  const receive = ({ name, data, connected }) => (connected === undefined ? on[name](data) : on.state(name, connected));
-  if (typeof SharedWorker === 'undefined') {
-    import('./feed.js').then(({ connect }) => connect(receive));
-    return;
-  }
-  const worker = new SharedWorker('/console/feed.js', { type: 'module', name: 'fencepost-console' });
-  worker.port.onmessage = (message) => receive(message.data);
-  worker.port.postMessage('hello');
-  addEventListener('pagehide', () => worker.port.postMessage('bye'));
-  addEventListener('pageshow', (event) => event.persisted && worker.port.postMessage('hello'));
 }

@@ -4,12 +4,12 @@
 //! read costs something. So a browser's request must come from this page itself, or open it. A name that another site
 //! resolves to this machine is refused: only addresses and `localhost` are taken. And no other page may frame this one.
 
-use crate::problem::problem;
 use axum::extract::Request;
-use axum::http::header::{CONTENT_SECURITY_POLICY, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
 use std::net::SocketAddr;
 
 /// The header with the token of the page.
@@ -67,6 +67,23 @@ pub fn new_token() -> Result<String, getrandom::Error> {
 /// Whether a request has this token.
 pub fn has_token(headers: &HeaderMap, token: &str) -> bool {
     headers.get(TOKEN).is_some_and(|sent| sent.as_bytes() == token.as_bytes())
+}
+
+/// A refusal as `application/problem+json` (RFC 9457). `detail` says what to do.
+pub fn problem(status: StatusCode, code: &str, field: &str, detail: &str) -> Response {
+    let body = json!({
+        "type": "about:blank",
+        "title": status.canonical_reason(),
+        "status": status.as_u16(),
+        "code": code,
+        "field": field,
+        "detail": detail,
+    });
+    let mut response = (status, [(CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
 }
 
 #[cfg(test)]

@@ -1,41 +1,37 @@
-//! The console of `cargo dev`: a page that plays races for real, and shows the tables and the requests.
+//! The console of `cargo dev`: a page that plays races for real.
 //!
-//! [`Console::router`] serves it. [`stories`] plays. [`Tables`] looks at the tables, and [`Requests`] takes the lines that
-//! the functions write. [`guard()`] keeps other sites away. The page itself is in the folder `page`, without a framework,
-//! and compiled in.
+//! [`Console::router`] serves it. [`stories`] plays. [`guard()`] keeps other sites away. The page itself is in the folder
+//! `page`, without a framework, and compiled in.
 //!
-//! Nothing changes without a click: the page's own routes change no table at all, and a story, which costs processor
-//! time, begins only with a POST that carries the token of the page.
+//! The page's own routes touch no table of the functions. A story, which costs processor time, begins only with a POST that
+//! carries the token of the page.
 
 mod guard;
 mod page;
-mod problem;
-mod requests;
-mod rows;
 pub mod stories;
-mod streams;
-mod tables;
-mod watched;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use problem::problem;
+use futures_util::stream::unfold;
+use guard::problem;
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::io;
+use std::iter::Peekable;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use stories::{Ending, STORIES};
+use std::vec::IntoIter;
+use stories::{Ending, STORIES, Told};
 use tokio::sync::Semaphore;
+use tokio::sync::mpsc::Receiver;
 
 pub use guard::{TOKEN, guard};
-pub use requests::Requests;
-pub use tables::Tables;
-pub use watched::WatchedTable;
 
 /// How many stories play at once. Each has a thread of its own.
 const STAGES: usize = 4;
@@ -43,6 +39,8 @@ const STAGES: usize = 4;
 const LONGEST_BODY: usize = 4096;
 /// How many stories wait for a stage. More are refused.
 const QUEUE: usize = 60;
+/// The most moments in one event.
+const BATCH: usize = 256;
 
 /// What the page says about the program that serves it.
 #[derive(Clone, Debug)]
@@ -59,8 +57,6 @@ pub struct About {
 #[derive(Debug)]
 pub struct Console {
     about: About,
-    tables: Arc<Tables>,
-    requests: Arc<Requests>,
     token: String,
     stages: Arc<Semaphore>,
     queue: Arc<Semaphore>,
@@ -68,17 +64,17 @@ pub struct Console {
 }
 
 impl Console {
-    /// A console for these tables and requests.
+    /// A console with a token of its own.
     ///
     /// # Errors
     /// The operating system has no random numbers for the token of the page.
-    pub fn new(about: About, tables: Arc<Tables>, requests: Arc<Requests>) -> io::Result<Arc<Self>> {
+    pub fn new(about: About) -> io::Result<Arc<Self>> {
         let token = guard::new_token().map_err(io::Error::other)?;
         let (stages, queue) = (Arc::new(Semaphore::new(STAGES)), Arc::new(Semaphore::new(QUEUE)));
-        Ok(Arc::new(Console { about, tables, requests, token, stages, queue, stopped: Arc::default() }))
+        Ok(Arc::new(Console { about, token, stages, queue, stopped: Arc::default() }))
     }
 
-    /// The routes of the console: `/` and `/console/…`. Put [`guard()`] before them, and run [`Tables::look`] beside them.
+    /// The routes of the console: `/` and `/console/…`. Put [`guard()`] before them.
     pub fn router(self: &Arc<Self>) -> Router {
         Router::new()
             .route("/", get(async |State(console): State<Arc<Console>>| page::index(&console.token)))
@@ -86,8 +82,6 @@ impl Console {
             .route("/console/about", get(about))
             .route("/console/stories", get(list))
             .route("/console/stories/{name}", post(play))
-            .route("/console/tables", get(async |State(console): State<Arc<Console>>| streams::of_tables(console)))
-            .route("/console/requests", get(async |State(console): State<Arc<Console>>| streams::of_requests(&console)))
             .layer(DefaultBodyLimit::max(LONGEST_BODY))
             .with_state(self.clone())
     }
@@ -149,7 +143,47 @@ async fn play(
         drop(stage);
     };
     match stories::play(story, settings, ended) {
-        Ok(told) => streams::of_play(told),
+        Ok(told) => tell(told),
         Err(_) => busy(),
     }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the stream of a response has results")]
+fn event(name: &str, data: &Value) -> Result<Event, Infallible> {
+    Ok(Event::default().event(name).data(data.to_string()))
+}
+
+/// What a play tells, as fast as it comes. When the response is dropped, the play is stopped.
+fn tell(told: Receiver<Told>) -> Response {
+    let state = (told, Vec::new().into_iter().peekable(), false);
+    let events = unfold(
+        state,
+        async |(mut told, mut parts, has_ended): (Receiver<Told>, Peekable<IntoIter<Told>>, bool)| {
+            if parts.peek().is_none() {
+                let mut more = Vec::new();
+                told.recv_many(&mut more, BATCH).await;
+                parts = more.into_iter().peekable();
+            }
+            let mut moments = Vec::new();
+            while let Some(Told::Moment(moment)) = parts.next_if(|part| matches!(part, Told::Moment(_))) {
+                moments.push(moment);
+            }
+            if !moments.is_empty() {
+                return Some((event("moments", &json!(moments)), (told, parts, has_ended)));
+            }
+            let (next, has_ended) = match parts.next() {
+                Some(Told::Begin(begin)) => (event("begin", &begin), false),
+                Some(Told::End(end)) => (event("end", &end), true),
+                Some(Told::Moment(moment)) => (event("moments", &json!([moment])), false),
+                None if has_ended => return None,
+                None => {
+                    let detail = "The story broke off: it took too long, or the terminal of `cargo dev` says why. Its seed \
+                              plays it again.";
+                    (event("failed", &json!({ "detail": detail })), true)
+                }
+            };
+            Some((next, (told, parts, has_ended)))
+        },
+    );
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
 }

@@ -20,22 +20,14 @@ macro_rules! files {
 const FILES: &[(&str, &str)] = files!(
     "console.css",
     "dom.js",
-    "feed.js",
     "history.js",
-    "live.css",
     "main.js",
     "mark.svg",
     "marks.js",
-    "player.js",
-    "requests.js",
-    "row.js",
     "run.js",
-    "settings.js",
     "side.js",
     "stories.css",
-    "stories.js",
     "stream.js",
-    "tables.js",
     "timeline.js",
 );
 

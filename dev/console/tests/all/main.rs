@@ -2,5 +2,3 @@
 
 mod served;
 mod stories;
-mod tables;
-mod world;

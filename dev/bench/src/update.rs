@@ -2,50 +2,49 @@
 //! both use one row.
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock, and writes as the bare SDK does")]
 
+use crate::process::{runtime, start_engine};
+use crate::table::{Outcome, figure, median, millis};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use crowds::table::{self, Counter, KEY, NAME};
 use crowds::wire::client;
 use fencepost::Store;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The medians over all rounds.
-#[derive(Clone, Copy, Debug)]
-pub struct Medians {
-    /// The two requests on the bare SDK.
-    pub bare: Duration,
-    /// `update_with_retry`.
-    pub ours: Duration,
+/// The updates of which the median is taken.
+const ROUNDS: usize = 3000;
+
+/// The medians of an update, against an engine of its own over HTTP.
+pub fn table() -> Outcome<String> {
+    runtime()?.block_on(async {
+        let (_engine, endpoint) = start_engine().await?;
+        Ok(measure(&endpoint).await)
+    })
 }
 
-/// Measures this many rounds against the engine at `endpoint`, after some rounds that do not count.
-///
-/// # Panics
-/// If the engine does not answer.
-pub async fn measure(endpoint: &str, rounds: usize) -> Medians {
+async fn measure(endpoint: &str) -> String {
     let own_client = || client(endpoint, fencepost::lambda::https_client());
     let (bare, ours) = (own_client(), Store::new(&own_client()).table::<Counter>(NAME));
     table::create(&ours, "one").await;
     let (mut bare_times, mut our_times) = (Vec::new(), Vec::new());
-    for round in 0..rounds + rounds / 10 {
+    // The first rounds do not count.
+    for round in 0..ROUNDS + ROUNDS / 10 {
         for turn in 0..2 {
             let begun = Instant::now();
-            let bares = (round + turn) % 2 == 0;
-            if bares {
+            let is_bare = (round + turn) % 2 == 0;
+            if is_bare {
                 read_and_write(&bare).await;
             } else {
-                assert!(table::raise(&ours, "one").await, "nobody else writes");
+                assert!(table::raise(&ours, "one").await, "there is no other writer");
             }
-            let times = if bares { &mut bare_times } else { &mut our_times };
+            let times = if is_bare { &mut bare_times } else { &mut our_times };
             times.push(begun.elapsed());
         }
     }
-    let median = |times: &mut Vec<Duration>| {
-        times.drain(..rounds / 10);
-        times.sort();
-        times[times.len() / 2]
-    };
-    Medians { bare: median(&mut bare_times), ours: median(&mut our_times) }
+    let [ours, bare] = [our_times, bare_times].map(|mut times| millis(median(&mut times[ROUNDS / 10..])));
+    let about = format!("update over HTTP, median of {ROUNDS}, ms (target <= 1.1 x)");
+    let row = [about, figure(ours, 3), figure(bare, 3), figure(ours / bare, 2)];
+    crate::table::table(["what", "Fencepost", "GetItem + UpdateItem", "ratio"], [row])
 }
 
 /// The requests of `update_with_retry` without another writer: a read, and a write with the same condition.
@@ -80,5 +79,5 @@ async fn read_and_write(client: &Client) {
         .into_iter()
         .enumerate()
         .fold(write, |write, (index, id)| write.expression_attribute_names(format!("#p{index}"), id));
-    Box::pin(write.send()).await.expect("nobody else writes");
+    Box::pin(write.send()).await.expect("there is no other writer");
 }

@@ -1,0 +1,119 @@
+//! Orders, leases, and updates over slow connections, both ways. The figures are exact, because time is virtual.
+
+use crate::one_item::{HOP, SEEDS};
+use crate::table::{figure, mean, millis, most, number, table};
+use crowds::connections::{self, HANDSHAKE, Trouble};
+use crowds::leases::{self, Cost, WAITED_FOR, WAITERS, WORK};
+use crowds::orders::{self, CLIENTS, Scene};
+use crowds::wire::Loss;
+use std::time::Duration;
+
+/// The same orders both ways: without trouble, with `TransactionConflict` as on AWS, and with losses too.
+pub fn orders() -> String {
+    const WANTED: usize = 100;
+    let mut rows = Vec::new();
+    for (conflicts, losses, trouble) in [
+        (false, false, ""),
+        (true, false, ", transaction conflicts"),
+        (true, true, ", transaction conflicts, 2 % of answers lost"),
+    ] {
+        for products in [1, 1000] {
+            for (name, way) in [("usual way", orders::Way::Usual), ("Fencepost", orders::Way::Fencepost)] {
+                let game = orders::play(way, Scene { products, losses, conflicts }, WANTED, HOP, 1);
+                rows.push([
+                    format!("{name}, products: {products}{trouble}"),
+                    game.acknowledged.to_string(),
+                    game.held.to_string(),
+                    game.taken.to_string(),
+                    game.unknown.to_string(),
+                    game.gave_up.to_string(),
+                    figure(f64::from(game.requests) / number(game.acknowledged), 2),
+                    figure(number(game.acknowledged) / game.time.as_secs_f64(), 1),
+                ]);
+            }
+        }
+    }
+    let about = format!("{CLIENTS} clients, {WANTED} orders each, 5 ms hops (virtual time)");
+    let headings = [
+        &about,
+        "acknowledged",
+        "held",
+        "stock taken",
+        "unknown, asked again",
+        "given up",
+        "requests per order",
+        "orders per second on the engine",
+    ];
+    table(headings, rows)
+}
+
+/// The cost of leases, and how long they take to change hands. Most of the time is random, so there are many seeds.
+pub fn leases() -> String {
+    const SEEDS: u64 = 200;
+    const CYCLES: u32 = 100;
+    let all = leases::cycles(CYCLES, HOP);
+    let cycle = Cost { requests: all.requests / CYCLES, time: all.time / CYCLES };
+    let costs = |play: &dyn Fn(u64) -> Cost| (0..SEEDS).map(play).collect::<Vec<_>>();
+    let successions: Vec<_> = (0..SEEDS).map(|seed| leases::succession(HOP, seed)).collect();
+    let waiters =
+        format!("{WAITERS} waiters, {} ms of work each, leases of {} ms", WORK.as_millis(), WAITED_FOR.as_millis());
+    let rows = [
+        ("acquire and release", vec![cycle]),
+        ("acquire, the connection breaks", costs(&|seed| leases::lost_acquire(Loss::Broken, HOP, seed))),
+        ("acquire, no answer comes", costs(&|seed| leases::lost_acquire(Loss::Silent, HOP, seed))),
+        (&waiters, costs(&|seed| leases::waiters(HOP, seed).cost)),
+    ];
+    let rows = rows.map(|(name, costs)| {
+        let requests: Vec<_> = costs.iter().map(|cost| f64::from(cost.requests)).collect();
+        let [time, longest] = times(costs.iter().map(|cost| cost.time));
+        [name.to_owned(), figure(mean(&requests), 1), figure(most(&requests), 0), time, longest]
+    });
+    let row = |name: &str, [time, longest]: [String; 2]| [name.to_owned(), String::new(), String::new(), time, longest];
+    let successions = [
+        row(
+            "a holder's death to the next holder, leases of 10 s",
+            times(successions.iter().map(|next| next.after_death)),
+        ),
+        row("the part after its end and 1 s for the clocks", times(successions.iter().map(|next| next.after_free))),
+    ];
+    let about = format!("leases, 5 ms hops (virtual time, {SEEDS} seeds)");
+    table([&about, "requests, mean", "worst", "ms, mean", "worst"], rows.into_iter().chain(successions))
+}
+
+/// One update over slow connections both ways.
+pub fn connections() -> String {
+    let mut rows = Vec::new();
+    for (trouble, name) in [
+        (Trouble::None, "no trouble"),
+        (Trouble::ColdAndLateRead, "new client, the answer to the read 200 ms late"),
+        (Trouble::LateWrite, "connected, the answer to the write 200 ms late"),
+        (Trouble::LostWrite, "connected, the answer to the write lost"),
+        (Trouble::Freeze(Duration::from_secs(30)), "four dead connections after a freeze of 30 s"),
+        (Trouble::Freeze(Duration::from_mins(5)), "four dead connections after a freeze of 5 min"),
+    ] {
+        for (named, way) in [("Fencepost", connections::Way::Fencepost), ("hang up", connections::Way::HangUp)] {
+            let costs: Vec<_> = (0..SEEDS).map(|seed| connections::update(way, trouble, HOP, seed)).collect();
+            let mean = |of: fn(&connections::Cost) -> u32| {
+                figure(mean(&costs.iter().map(|cost| f64::from(of(cost))).collect::<Vec<_>>()), 1)
+            };
+            let [time, longest] = times(costs.iter().map(|cost| cost.time));
+            rows.push([
+                name.to_owned(),
+                named.to_owned(),
+                time,
+                longest,
+                mean(|cost| cost.counts.requests),
+                mean(|cost| cost.counts.opened),
+                mean(|cost| cost.lost),
+            ]);
+        }
+    }
+    let about = format!("update, 5 ms hops, handshake {} ms (virtual time, {SEEDS} seeds)", HANDSHAKE.as_millis());
+    table([&about, "way", "ms, mean", "worst", "requests, mean", "connections opened", "lost answers"], rows)
+}
+
+/// The mean and the longest of these times, in milliseconds.
+fn times(times: impl Iterator<Item = Duration>) -> [String; 2] {
+    let times: Vec<_> = times.map(millis).collect();
+    [figure(mean(&times), 0), figure(most(&times), 0)]
+}

@@ -1,0 +1,138 @@
+//! Crowds of callers on one item: versioned changes and the usual loops, adds, and the write units of adds. The figures
+//! are exact, because time is virtual.
+
+use crate::table::{figure, mean, millis, most, number, table};
+use crowds::adds::{self, Callers};
+use crowds::crowd::{self, Outcome, Strategy};
+use std::time::Duration;
+
+/// The time that a request takes in each direction.
+pub const HOP: Duration = Duration::from_millis(5);
+/// The seeds of crowds and connections: 0 up to this one, exclusively.
+pub const SEEDS: u64 = 10;
+
+/// The sum of the games of one crowd and way, over all seeds.
+pub struct Crowd {
+    pub callers: usize,
+    pub way: &'static str,
+    /// The requests for each acknowledged change.
+    pub requests: f64,
+    /// The times of acknowledged changes, in milliseconds.
+    pub times: Vec<f64>,
+    pub gave_up: usize,
+}
+
+impl Crowd {
+    fn of(callers: usize, way: &'static str, games: &[Outcome]) -> Self {
+        let times: Vec<_> = games.iter().flat_map(|game| &game.times).copied().map(millis).collect();
+        let requests = games.iter().map(|game| f64::from(game.requests)).sum::<f64>() / number(times.len());
+        Crowd { callers, way, requests, times, gave_up: games.iter().map(|game| game.gave_up).sum() }
+    }
+
+    /// The row of this crowd, whose requests are compared with those of versioned changes.
+    fn cells(&self, versioned: f64) -> [String; 6] {
+        [
+            format!("{}, {}", self.callers, self.way),
+            figure(self.requests, 2),
+            figure(self.requests / versioned, 2),
+            figure(mean(&self.times), 0),
+            figure(most(&self.times), 0),
+            format!("{} of {}", self.gave_up, self.gave_up + self.times.len()),
+        ]
+    }
+}
+
+const VERSIONED: &str = "Fencepost, versioned";
+
+/// The same crowds of writers with each strategy.
+pub fn strategies() -> Vec<Crowd> {
+    let mut crowds = Vec::new();
+    for writers in [1, 2, 10, 100] {
+        for (way, strategy) in [
+            (VERSIONED, Strategy::Fencepost),
+            ("naive: read again, 2^n x 100 ms, 5 retries", Strategy::Naive),
+            ("full jitter: read again, 25 ms to 1 s", Strategy::FullJitter),
+        ] {
+            let games: Vec<_> = (0..SEEDS).map(|seed| crowd::play(strategy, writers, HOP, seed)).collect();
+            crowds.push(Crowd::of(writers, way, &games));
+        }
+    }
+    crowds
+}
+
+/// The same crowds of callers that add, beside versioned changes.
+pub fn adds() -> Vec<Crowd> {
+    type Play = fn(usize, u64) -> Outcome;
+    let ways: [(_, Play); 3] = [
+        ("adds, one client", |callers, seed| adds::at_once(Callers::OneStore, callers, HOP, seed)),
+        ("adds, a client each", |callers, seed| adds::at_once(Callers::OwnStores, callers, HOP, seed)),
+        (VERSIONED, |callers, seed| crowd::play(Strategy::Fencepost, callers, HOP, seed)),
+    ];
+    let mut crowds = Vec::new();
+    for callers in [1, 10, 100, 1000] {
+        for (way, play) in ways {
+            let games: Vec<_> = (0..3).map(|seed| play(callers, seed)).collect();
+            crowds.push(Crowd::of(callers, way, &games));
+        }
+    }
+    crowds
+}
+
+/// The table of the strategies.
+pub fn of_strategies() -> String {
+    let about = format!("writers at once on one item, 5 ms hops (virtual time, {SEEDS} seeds)");
+    of(&about, &strategies())
+}
+
+/// The table of the adds, and of a steady load by one client that knows the item.
+pub fn of_adds() -> String {
+    let mut crowds = adds();
+    let steady = adds::steady(200, Duration::from_mins(1), HOP, 1);
+    crowds.push(Crowd::of(1, "200 adds a second for a minute, one client", &[steady]));
+    of("callers at once on one item, 5 ms hops (virtual time, 3 seeds)", &crowds)
+}
+
+fn of(about: &str, crowds: &[Crowd]) -> String {
+    let headings =
+        [about, "requests per success", "x versioned", "mean time of a success, ms", "slowest, ms", "gave up"];
+    let versioned = |callers| {
+        let found = crowds.iter().find(|crowd| crowd.callers == callers && crowd.way == VERSIONED);
+        found.map_or(f64::NAN, |crowd| crowd.requests)
+    };
+    table(headings, crowds.iter().map(|crowd| crowd.cells(versioned(crowd.callers))))
+}
+
+/// The write units of one add. `DynamoDB` charges one for each started KB of the item after the write.
+pub fn of_units() -> String {
+    let mut rows = Vec::new();
+    for bytes in [300, 900] {
+        for (per_second, time) in [(200, Duration::from_secs(5)), (1, Duration::from_mins(2))] {
+            rows.push([
+                format!("item of {bytes} B, {per_second} a second"),
+                figure(adds::units::<16>(bytes, f64::from(per_second), time, HOP), 2),
+                figure(adds::units::<32>(bytes, f64::from(per_second), time, HOP), 2),
+                figure(adds::units::<64>(bytes, f64::from(per_second), time, HOP), 2),
+            ]);
+        }
+    }
+    table(["write units per add (virtual time)", "R = 16", "R = 32", "R = 64"], rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_is_the_sum_of_its_games() {
+        let game = |requests, times: &[u64], gave_up| Outcome {
+            requests,
+            times: times.iter().copied().map(Duration::from_millis).collect(),
+            gave_up,
+            count: 0,
+        };
+        let crowd = Crowd::of(2, "naive", &[game(7, &[20, 40], 0), game(5, &[60], 1)]);
+        assert_eq!(crowd.cells(2.5), ["2, naive", "4.00", "1.60", "40", "60", "1 of 4"]);
+        let nothing = Crowd::of(2, "naive", &[game(5, &[], 2)]);
+        assert_eq!(nothing.cells(2.5), ["2, naive", "none", "none", "none", "none", "2 of 2"]);
+    }
+}
