@@ -15,6 +15,7 @@ mod listings;
 mod maintenance;
 mod mappings;
 mod repository;
+mod requests;
 mod restore;
 mod shop;
 mod stored_format;

@@ -17,6 +17,7 @@ mod garbled;
 mod hedging;
 mod https;
 mod idempotency;
+mod leases;
 mod limits;
 mod out_of_order;
 mod pooled;

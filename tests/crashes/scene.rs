@@ -1,7 +1,7 @@
 //! One death and the two invocations after it, on an engine of their own.
 
+use super::case::{Case, Given, Killed, Said};
 use super::death::{Breaks, Changes, Estate, Fate, KILLED, Mortal, Seen, TEST};
-use super::row::{Given, Killed, Row, Said};
 use crate::harness::clock::{Clock, TEN_O_CLOCK};
 use crate::harness::engine::{Engine, embedded_with_indexed_tables};
 use crate::harness::events::Event;
@@ -24,7 +24,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    pub async fn set<F: Killed>(row: &Row, fate: Fate, breaks: Breaks) -> (Self, Event) {
+    pub async fn set<F: Killed>(case: &Case, fate: Fate, breaks: Breaks) -> (Self, Event) {
         let engine = embedded_with_indexed_tables(F::tables());
         let estate = Arc::new(Estate::new(fate, breaks));
         let rng = fastrand::Rng::with_seed(1);
@@ -32,7 +32,7 @@ impl Scene {
         // An hour later, so that no mapping of the morning lies in the future.
         let clock = Clock::standing(TEN_O_CLOCK + 3_600_000);
         let scene = Scene { network, estate, clock };
-        let event = F::prepare(&scene.process::<F>(TEST), row).await;
+        let event = F::prepare(&scene.process::<F>(TEST), case).await;
         (scene, event)
     }
 
@@ -51,9 +51,9 @@ impl Scene {
     }
 
     /// Invokes a process that dies when it waits for the time after so many. Says whether it did.
-    pub async fn kill<F: Killed>(&self, row: &Row, event: &Event, waits: usize) -> bool {
+    pub async fn kill<F: Killed>(&self, case: &Case, event: &Event, waits: usize) -> bool {
         let process = self.process::<F>(KILLED);
-        if row.given == Given::Seen {
+        if case.given == Given::Seen {
             F::invoke(&process, &F::seeing().expect("how it is seen")).await;
         }
         let answered = Mortal::after(waits, F::invoke(&process, event)).await;

@@ -55,13 +55,6 @@ async fn a_keyed_setting_looks_the_key_up_before_if_match_and_before_it_decides(
 }
 
 #[tokio::test]
-async fn a_delete_refuses_a_key() {
-    let (world, created) = World::with_lamp().await;
-    let delete = Event::delete().header("if-match", created.etag()).key("k-1");
-    world.bad_input(&delete, "idempotency_key_unsupported", "header:idempotency-key").await;
-}
-
-#[tokio::test]
 async fn the_same_request_through_another_base_path_is_the_same_request() {
     let (world, _) = World::with_lamp().await;
     for (index, change) in [Event::adjust(), Event::patch_state(), Event::set_config()].into_iter().enumerate() {

@@ -1,10 +1,12 @@
 //! `Idempotency-Key`: a creation and an adjustment have one effect, and each repeat gets the first answer.
 
-use super::world::{KEY, World};
+use super::process;
+use super::world::{KEY, TABLES, World};
 use crate::harness::answers::Answer;
 use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
 use crate::harness::functions::{DEVICES, RECORDS};
+use crate::harness::server::Server;
 use serde_json::{Value, json};
 
 const HOUR: u64 = 3_600_000; // in milliseconds
@@ -108,19 +110,6 @@ async fn a_refusal_does_not_close_the_key() {
     world.send(&Event::patch_state().text(r#"{"brightness":30}"#)).await.shows(200, 2);
     assert_eq!(world.send(&adjust).await.shows(200, 3)["state"]["brightness"], 90);
     assert_eq!(world.send(&adjust).await.header("idempotency-replayed"), Some("true"));
-}
-
-#[tokio::test]
-async fn a_key_is_1_to_255_visible_characters() {
-    let (world, _) = World::with_lamp().await;
-    for key in ["", " ", "two words", "a, b", "é", &"x".repeat(256)] {
-        for event in [Event::create().device("lamp-2"), Event::adjust()] {
-            world.bad_input(&event.key(key), "invalid_idempotency_key", "header:idempotency-key").await;
-        }
-    }
-    for (version, key) in (2..).zip(["!", "a,b", &"x".repeat(255)]) {
-        world.send(&Event::adjust().key(key)).await.shows(200, version);
-    }
 }
 
 /// Without its record, the repeat would be an adjustment of what somebody else has made of the device since.
@@ -257,4 +246,20 @@ async fn the_same_request_at_once_is_not_refused_because_of_itself() {
             world.send(&Event::patch_state().text(r#"{"brightness":50}"#)).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tenants_of_a_lambda_authorizer_do_not_share_their_keys() {
+    let server = Server::start(TABLES).await;
+    let process = process::start(&server, &[("AUTHORIZER_CALLER", "tenantId")]).await;
+    let create = |tenant: Value, device: &str| {
+        Event::create().device(device).key("k-1").authorized(&json!({"lambda": {"tenantId": tenant}}))
+    };
+    for round in [false, true] {
+        for (tenant, device) in [(json!("acme"), "lamp-1"), (json!("globex"), "lamp-2"), (json!(7), "lamp-3")] {
+            let answer = process.answer(&create(tenant, device)).await;
+            assert_eq!((answer.shown(201)["deviceId"].as_str(), answer.is_replay()), (Some(device), round));
+        }
+    }
+    process.answer(&create(json!(""), "lamp-4")).await.says(403, "caller_unknown");
 }

@@ -1,8 +1,6 @@
 //! Every route and every answer of the contract, from API Gateway's event to the row and back.
 
 mod as_a_router;
-mod bad_input;
-mod callers;
 mod changing;
 mod conditions;
 mod configuring;
@@ -13,7 +11,6 @@ mod keyed_changes;
 mod keys;
 mod lost_answers;
 mod metrics;
-mod odd_events;
 mod over_http;
 pub mod process;
 mod sizes;

@@ -210,7 +210,7 @@ async fn a_renewal_honours_if_match() {
     }
     world.send(&renewed_at(&tag(token, 1), 10)).await.shown(200);
     world.send(&renewed_at("*", 90)).await.shown(200);
-    assert_tags_are_checked(&world, &renew("k", token, 60), token).await;
+    assert_another_tag_is_stale(&world, &renew("k", token, 60), token).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +221,7 @@ async fn a_release_honours_if_match() {
     for stale in [tag(token, 0), tag(token, 2)] {
         assert_stale(&world, &release("k", token).header("if-match", &stale), token, 1).await;
     }
-    assert_tags_are_checked(&world, &release("k", token), token).await;
+    assert_another_tag_is_stale(&world, &release("k", token), token).await;
     for good in [tag(token, 1), tag(token, 1), "*".to_owned()] {
         assert_eq!(world.send(&release("k", token).header("if-match", &good)).await.status, 204);
     }
@@ -234,16 +234,8 @@ async fn assert_stale(world: &World, event: &Event, token: u64, renewals: u64) {
     assert_eq!(world.send(event).await.etag(), tag(token, renewals));
 }
 
-/// A tag that is malformed is bad input; one of another acquire is stale.
-async fn assert_tags_are_checked(world: &World, event: &Event, token: u64) {
+/// A tag of another acquire is stale.
+async fn assert_another_tag_is_stale(world: &World, event: &Event, token: u64) {
     let stale = world.send(&event.clone().header("if-match", &tag(token + 1, 1))).await;
     stale.says(412, "version_conflict");
-    let weak = format!("W/{}", tag(token, 1));
-    let (bare, list) = (format!("{token}.1"), format!("{}, {}", tag(token, 1), tag(token, 2)));
-    let padded = format!("\"0{token}.1\"");
-    for wrong in ["", "\"\"", "\"1\"", "\"a.b\"", "\"-1.0\"", &weak, &bare, &list, &padded] {
-        world.bad_input(&event.clone().header("if-match", wrong), "invalid_if_match", "header:if-match").await;
-    }
-    let unwanted = event.clone().header("if-none-match", "*");
-    world.bad_input(&unwanted, "invalid_if_none_match", "header:if-none-match").await;
 }

@@ -143,20 +143,6 @@ async fn a_delete_that_overtakes_its_own_registration_wins() {
 }
 
 #[tokio::test]
-async fn a_late_delete_does_not_remove_the_new_owner() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    world.stands(IP, "i-b", T2).await;
-    let row = world.row(IP);
-    for instance in [Some("i-a"), None] {
-        assert_eq!(world.delete(IP, T1, instance).await, "superseded");
-        assert_eq!(world.row(IP), row);
-    }
-    assert_eq!(world.delete(IP, "2026-03-07T10:29:59.999Z", None).await, "superseded");
-    assert_eq!(world.instance(IP).await.as_deref(), Some("i-b"));
-}
-
-#[tokio::test]
 async fn a_delete_removes_what_is_older_than_what_it_names() {
     let world = World::new();
     world.stands(IP, "i-a", T1).await;
@@ -186,20 +172,6 @@ async fn a_delete_without_an_instance_covers_all_of_its_moment_and_none_that_is_
     assert_eq!(world.delete("192.0.2.11", T1, Some("i-m")).await, "already_gone");
     assert_eq!(world.delete("192.0.2.11", T1, None).await, "already_gone");
     world.register("192.0.2.11", "i-z", T1).await.superseded_by(T1, None);
-}
-
-#[tokio::test]
-async fn a_delete_that_does_not_say_which_instance_is_refused() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    world.engine.take_log();
-    for query in [&[][..], &[("instanceId", "i-a")]] {
-        let answer = world.send(&deletion(IP, T1, None).asking(query.iter().copied())).await;
-        answer.says(428, "condition_required");
-        answer.check_problem();
-    }
-    assert_eq!(world.engine.take_counts(), (0, 0));
-    assert_eq!(world.instance(IP).await.as_deref(), Some("i-a"));
 }
 
 #[tokio::test]

@@ -231,24 +231,3 @@ fn no_files_name_each_other_in_a_circle() {
     }
     found.report();
 }
-
-#[test]
-fn a_circle_and_an_arrow_to_a_child_are_told_apart() {
-    let module = |path: &str| -> Module { path.split("::").map(str::to_owned).collect() };
-    let mut imports = Imports::default();
-    for file in ["a", "a::b", "a::c", "d"] {
-        imports.files.insert(module(file), format!("{file}.rs"));
-    }
-    let path = |path: &str| -> Vec<String> { path.split("::").map(str::to_owned).collect() };
-    // A folder's `mod.rs` re-exports its children, and siblings name each other by their own paths.
-    imports.resolve(&module("a"), &path("b::Thing"));
-    imports.resolve(&module("a::b"), &path("super::c::Other"));
-    imports.resolve(&module("d"), &path("crate::a::Thing"));
-    imports.resolve(&module("d"), &path("std::fmt"));
-    assert!(imports.circles().is_empty() && imports.from_root.is_empty());
-    // A child that names its own folder closes a circle.
-    imports.resolve(&module("a::c"), &path("super::Thing"));
-    assert_eq!(imports.circles().len(), 3);
-    imports.resolve(&module("d"), &path("crate::Thing"));
-    assert_eq!(imports.from_root.len(), 1);
-}

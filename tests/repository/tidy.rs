@@ -103,6 +103,26 @@ fn functions_and_the_crate_depend_in_one_direction() {
 }
 
 #[test]
+fn the_test_kit_knows_neither_fencepost_nor_lambda() {
+    let manifest = toml("shared/fencepost-test/Cargo.toml");
+    let mut found = Complaints::default();
+    for name in ["fencepost", "lambda_runtime", "aws_lambda_events"] {
+        found.unless(manifest["dependencies"].get(name).is_none(), || {
+            format!("shared/fencepost-test/Cargo.toml: the kit must not need {name}")
+        });
+    }
+    for source in sources("shared/fencepost-test/src") {
+        for (number, line) in source.lines() {
+            // Attributes of rows that Fencepost alone writes belong to tests/harness/faults/.
+            let own =
+                words(line).find(|word| ["_version", "_writes", "_incarnation", "_purgeAt", "_fence"].contains(word));
+            found.unless(own.is_none(), || format!("{}:{number}: it knows {}", source.path, own.unwrap_or_default()));
+        }
+    }
+    found.report();
+}
+
+#[test]
 fn decisions_are_pure() {
     let mut found = Complaints::default();
     for source in sources("functions/src").iter().filter(|source| source.code.contains("fn decide")) {

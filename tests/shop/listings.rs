@@ -126,26 +126,6 @@ async fn a_cursor_of_another_user_or_a_forged_one_is_bad_input() {
     }
 }
 
-#[tokio::test]
-async fn a_listing_without_a_user_or_with_a_wrong_limit_is_bad_input() {
-    let shop = Shop::new();
-    for (query, code, field) in [
-        (&[][..], "missing_parameter", "query:userId"),
-        (&[("limit", "5")], "missing_parameter", "query:userId"),
-        (&[("userId", "")], "invalid_id", "query:userId"),
-        (&[("userId", "a b")], "invalid_id", "query:userId"),
-        (&[("userId", "..")], "invalid_id", "query:userId"),
-        (&[("userId", "u"), ("limit", "0")], "invalid_value", "query:limit"),
-        (&[("userId", "u"), ("limit", "101")], "invalid_value", "query:limit"),
-        (&[("userId", "u"), ("limit", "-1")], "invalid_value", "query:limit"),
-        (&[("userId", "u"), ("limit", "1.0")], "invalid_value", "query:limit"),
-        (&[("userId", "u"), ("limit", "")], "invalid_value", "query:limit"),
-        (&[("userId", "u"), ("offset", "5")], "unknown_parameter", "query:offset"),
-    ] {
-        shop.bad_input(&listing(query), code, field).await;
-    }
-}
-
 /// A burned order leaves a row without a user, which is in no listing.
 #[tokio::test]
 async fn a_row_without_a_user_is_not_listed() {

@@ -1,9 +1,9 @@
 //! Tokens rise whatever happens to a lease, and the row says what the contract says.
 
-use super::world::{World, acquire, release, renew, shown_lease, terms, token};
 use crate::harness::clock::millis;
 use crate::harness::engine::{number, store};
 use crate::harness::functions::LEASES;
+use crate::leases::world::{World, acquire, release, renew, shown_lease, terms};
 use fencepost::Error;
 use fencepost::lease::LeaseHeld;
 use serde_json::json;
@@ -42,6 +42,7 @@ async fn a_row_may_be_purged_a_week_after_it_was_acquired_renewed_or_released_la
 async fn a_row_holds_what_the_protocol_says_and_its_end_in_milliseconds() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
+    assert!((1..1 << 53).contains(&token), "every reader of JSON keeps it: {token}");
     let row = world.row("k");
     let ends = i64::try_from(world.clock.now() + 60_000).expect("small");
     assert_eq!((number(&row, "expiresAt"), number(&row, "renewals")), (ends, 0));
@@ -77,14 +78,6 @@ async fn tokens_rise_across_release_expiry_and_removal_of_the_row() {
     }
     assert!(tokens.is_sorted_by(|before, after| before < after), "{tokens:?}");
     assert_eq!(tokens[1], tokens[0] + 1, "as long as the row remembers");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_token_is_a_number_that_every_reader_of_json_keeps() {
-    let world = World::new();
-    let shown = world.send(&acquire("k", "a", 1)).await.shown(201);
-    assert!(shown["token"].is_number());
-    assert!((1..1 << 53).contains(&token(&shown)), "{shown}");
 }
 
 #[tokio::test(start_paused = true)]

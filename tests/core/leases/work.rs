@@ -1,8 +1,8 @@
 //! Work while a lease is held: renewed meanwhile, released in the end, and over when the lease is.
 
-use super::world::{World, call, terms};
 use crate::harness::clients::{Way, client_that};
 use crate::harness::functions::LEASES;
+use crate::leases::world::{World, call, terms};
 use fencepost::Error;
 use fencepost::lease::{Lease, LeaseHeld, Unfinished};
 use serde_json::{Value, json};

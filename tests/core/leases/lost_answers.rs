@@ -1,9 +1,9 @@
 //! Answers that are lost: what became of the request is found out at once, and never said wrongly.
 
-use super::world::{World, acquire, call, release, renew, shown_lease, terms, token};
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Engine, number};
 use crate::harness::functions::LEASES;
+use crate::leases::world::{World, acquire, call, release, renew, shown_lease, terms, token};
 use Way::{AnswerLost, Answered, Dropped, InTransaction};
 use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
 use fencepost::{Error, Failure};

@@ -1,7 +1,7 @@
 //! Waiting for a lease that somebody holds: how often it is looked at, and how soon it is found free.
 
-use super::world::{SKEW, World, call, terms};
 use crate::harness::clients::{Way, client_that};
+use crate::leases::world::{SKEW, World, call, terms};
 use fencepost::Error;
 use fencepost::lease::{Lease, LeaseHeld};
 use std::sync::{Arc, Mutex};

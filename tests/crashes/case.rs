@@ -1,4 +1,4 @@
-//! One row of the matrix: a route, how it is asked, and the state of its item.
+//! One case of the matrix: a route, how it is asked, and the state of its item.
 
 use crate::harness::answers::Answer;
 use crate::harness::events::Event;
@@ -54,7 +54,7 @@ pub enum Promise {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct Case {
     /// As in `ROUTES`, or the queue.
     pub route: &'static str,
     pub given: Given,
@@ -64,14 +64,14 @@ pub struct Row {
     pub answers: [&'static str; 2],
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:38} {:9} {:8}", self.route, format!("{:?}", self.given), format!("{:?}", self.how))
     }
 }
 
-pub const fn row(route: &'static str, given: Given, how: How, promise: Promise, answers: [&'static str; 2]) -> Row {
-    Row { route, given, how, promise, answers }
+pub const fn case(route: &'static str, given: Given, how: How, promise: Promise, answers: [&'static str; 2]) -> Case {
+    Case { route, given, how, promise, answers }
 }
 
 /// What an invocation is answered.
@@ -85,14 +85,14 @@ pub struct Said {
 
 /// Functions that the matrix kills.
 pub trait Killed: Functions {
-    const ROWS: &'static [Row];
+    const CASES: &'static [Case];
 
     /// By how many milliseconds the clock goes on with each invocation. What stands in tables of these functions is
     /// compared without times if it does.
     const TICK: u64 = 0;
 
     /// Brings about what is given, and gives the event.
-    fn prepare(world: &World<Self>, row: &Row) -> impl Future<Output = Event>;
+    fn prepare(world: &World<Self>, case: &Case) -> impl Future<Output = Event>;
 
     /// What the process did before, for an item that it has seen.
     fn seeing() -> Option<Event> {

@@ -1,9 +1,9 @@
 //! Copies that arrive late, and refusals that prove less than they seem to.
 
-use super::world::{World, call, ensure_under, release, renew, shown_child, shown_lease, terms};
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::{Engine, is_read};
 use crate::harness::functions::{CHILDREN, LEASES};
+use crate::leases::world::{World, call, ensure_under, release, renew, shown_child, terms};
 use fencepost::lease::{LeaseHeld, NotHeldAt};
 use fencepost::{Error, Failure, Key, Reads, Record, Store};
 use serde::{Deserialize, Serialize};
@@ -322,13 +322,4 @@ async fn a_create_under_a_token_that_is_still_to_come_is_burned_before_it_is_sai
     assert_eq!(engine.answer(&operation, &body).0, 400, "nothing of it is applied");
     // A new request under that token creates the child.
     world.send(&ensure_under("p", "u", &json!({}), ("k", next))).await.shown(201);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_parameter_that_came_twice_is_refused_and_not_the_last_one_taken() {
-    let world = World::new();
-    let token = world.acquired("k", "a", 60).await;
-    let twice = release("k", token).asking([("token", format!("{},{token}", token - 1).as_str())]);
-    world.bad_input(&twice, "invalid_value", "query:token").await;
-    world.send(&shown_lease("k")).await.shown(200);
 }
