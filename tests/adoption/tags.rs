@@ -11,12 +11,12 @@ use fencepost::{ItemVersion, Table, VersionError};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// What another program does to the row.
+/// The ways in which another program changes the row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Foreign {
     Updates,
     Saves,
-    /// It replaces the value, and the version stays what it is.
+    /// It replaces the value, and keeps the version.
     ChangesTheContent,
 }
 

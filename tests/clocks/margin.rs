@@ -25,7 +25,7 @@ fn by_clock(time: SystemTime, ahead: i64) -> SystemTime {
     if ahead < 0 { time - off } else { time + off }
 }
 
-/// What became of a create beside a tombstone.
+/// The answer to a create beside a tombstone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Told {
     Unknown,
@@ -33,9 +33,9 @@ enum Told {
 }
 
 /// A tombstone ends so many seconds from now. A create leaves by a clock that is ahead, and is on its way for almost ten
-/// minutes. Then the clock is set behind, and the next send of the create is refused by the tombstone. What would take its
-/// place is throttled until the call is over. The operator, whose clock is ahead, sweeps as early as possible, and the first
-/// send arrives as late as possible. Gives what was told, and whether the create was applied.
+/// minutes. Then the clock is set behind, and the next send of the create is refused by the tombstone. The update that
+/// would take its place is throttled until the call is over. The operator's clock is ahead: it sweeps as early as possible, and
+/// the first send arrives as late as possible. Gives the answer, and whether the create was applied.
 async fn play(ends_after: u64) -> (Told, bool) {
     let (db, began) = (Dynamo::with_seed(1), Instant::now());
     db.create_table(TABLE, Item::PARTITION_KEY);

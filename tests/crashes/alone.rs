@@ -1,5 +1,5 @@
 //! The cases of functions that no other file has: every changing route, with the event of `events/`, on an item that is absent,
-//! there and a tombstone, with a key if it honours one. What the case promises is what undisturbed invocations show.
+//! there and a tombstone, with a key if it honours one. Undisturbed invocations show the promise of the case.
 
 use super::case::{Case, Given, How, Killed, Promise};
 use super::death::Fate;

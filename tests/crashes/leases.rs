@@ -103,7 +103,7 @@ fn token_of(acquired: &Answer) -> u64 {
     acquired.shown(201)["token"].as_u64().expect("a number")
 }
 
-/// The child of a parent, with a lease or without, and what is there of it.
+/// Prepares the child of a parent, with a lease or without.
 async fn wanted_child(world: &World<Leasing>, case: &Case) -> Event {
     let mut body = json!({"parentUid": "u-1", "spec": {"pages": 12}});
     let plain = load("ensure-child-ensure").of("parentId", "p-1").json(&body);

@@ -42,7 +42,7 @@ fn terms() -> LeaseTerms {
 }
 
 impl Scene {
-    /// A report of nobody, with 10 left.
+    /// A report without writers, with 10 left.
     async fn set(fate: Fate) -> Self {
         let engine =
             Engine::embedded(&[(LEASES, "leaseKey"), (REPORTS, Report::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
@@ -168,7 +168,7 @@ fn work_under_a_lease_that_dies_at_any_point_never_writes_after_the_next_holder(
     assert!(points > 20, "{points} points");
 }
 
-/// The lease that nobody knows of ends by itself.
+/// The lost lease ends by itself.
 #[test]
 fn a_wait_for_a_lease_that_dies_at_any_point_keeps_it_from_others_for_one_length_at_most() {
     let points = at_each_point(async |waits, fate| {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const REGISTER: &str = "PUT /mappings/{hostIp}";
 const DELETE: &str = "DELETE /mappings/{hostIp}";
-/// What invokes `delete-mapping`.
+/// The queue of `delete-mapping`.
 pub const QUEUE: &str = "DeleteMappingQueue";
 
 const IP: &str = "192.0.2.10";

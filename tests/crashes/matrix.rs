@@ -12,17 +12,17 @@ const CRASHES: &str = "FENCEPOST_CRASHES";
 /// How often the event comes in all.
 const INVOCATIONS: usize = 3;
 
-/// What three invocations come to if none dies.
+/// The results of three invocations if none dies.
 pub struct Undisturbed {
-    /// What each is answered.
+    /// The answer to each.
     said: Vec<Said>,
-    /// What stands in the tables before the first and after each.
+    /// The tables before the first and after each.
     dumps: Vec<Dump>,
-    /// What was changed until then.
+    /// The changes until then.
     changes: Vec<Changes>,
 }
 
-/// What a case came to.
+/// The results of a case.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Await points, and the moment after the last one.
@@ -74,7 +74,7 @@ impl Undisturbed {
         Undisturbed { said, dumps, changes }
     }
 
-    /// The case says what it comes to.
+    /// Asserts the answers and the promise of the case.
     fn assert_as_promised(&self, case: &Case) {
         let said: Vec<_> = self.said.iter().map(|said| said.text.as_str()).collect();
         let [first, then] = case.answers;
@@ -82,7 +82,7 @@ impl Undisturbed {
         assert_eq!(self.promise(case), case.promise, "{case}: which invocations change something");
     }
 
-    /// What it comes to.
+    /// The promise that these invocations show.
     pub fn promise(&self, case: &Case) -> Promise {
         let effects: Vec<_> = self.dumps.windows(2).map(|pair| pair[0] != pair[1]).collect();
         match effects.as_slice() {
@@ -116,7 +116,7 @@ async fn die<F: Killed>(
 ) -> bool {
     let (scene, event) = Scene::set::<F>(case, fate, breaks).await;
     let died = scene.kill::<F>(case, &event, waits).await;
-    // A part of what a batch asks for may be done.
+    // A part of the batch may be done.
     let left_behind = scene.changes();
     let mut done = usize::from(left_behind == undisturbed.changes[1] && case.promise != Promise::Nothing);
     let is_applied = done == 1;
@@ -165,7 +165,7 @@ fn check(scene: &Scene, (undisturbed, done): (&Undisturbed, usize), wrong: &mut 
     }
 }
 
-/// Plays all cases of these functions, prints the matrix, and asserts what every case promises.
+/// Plays all cases of these functions, prints the matrix, and asserts the promise of each case.
 pub fn hold<F: Killed>() {
     let all = [Fate::Delivered, Fate::Late, Fate::NeverDelivered];
     let is_deep = std::env::var(CRASHES).is_ok_and(|asked| asked == "all");

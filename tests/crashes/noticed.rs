@@ -9,7 +9,7 @@ use crate::harness::routes::{honours_key, routes_in_code};
 use fencepost_test::Request;
 use std::collections::BTreeMap;
 
-/// What the case of this route comes to with a rule broken.
+/// The results of the case of this route with a rule broken.
 fn broken<F: Killed>(route: &str, given: Given, how: How, breaks: Breaks) -> Tally {
     let is_wanted = |case: &&Case| (case.route, case.given, case.how) == (route, given, how);
     let case = F::CASES.iter().find(is_wanted).expect("a case of the matrix");
@@ -92,7 +92,7 @@ fn all_cases() -> BTreeMap<&'static str, Vec<Case>> {
     cases
 }
 
-/// What is missing among the cases of one changing route.
+/// The kinds of cases that one changing route lacks.
 fn missing(route: &str, cases: &[Case]) -> Vec<&'static str> {
     let has = |such: &dyn Fn(&Case) -> bool| cases.iter().any(|case| case.route == route && such(case));
     let on = |given: &[Given]| has(&|case| given.contains(&case.given));

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// All rows of all tables, without what differs from play to play: ids, and what is made of them.
+/// All rows of all tables, without the ids, which differ from play to play.
 pub type Dump = BTreeMap<String, Vec<String>>;
 
 pub struct Scene {
@@ -64,7 +64,7 @@ impl Scene {
         answered.is_none()
     }
 
-    /// Delivers what was kept for later.
+    /// Delivers the requests that were kept for later.
     pub fn deliver_late(&self) {
         self.estate.deliver_late(self.engine());
     }
@@ -73,7 +73,7 @@ impl Scene {
         &self.network.engine
     }
 
-    /// What all invocations changed so far.
+    /// The changes of all invocations so far.
     pub fn changes(&self) -> Changes {
         self.estate.changes()
     }
@@ -90,7 +90,7 @@ impl Scene {
     }
 }
 
-/// A row without ids, and a lease or a child without times. Of its memory the number of ids is left, and of a record only its key and its end.
+/// A row without ids, and a lease or a child without times. Its memory is the number of its ids, and a record is its key and its end.
 fn comparable(table: &str, row: &Value) -> String {
     let mut row: Map<_, _> = row.as_object().cloned().unwrap_or_default();
     row.retain(|name, _| !["_incarnation", "acquireId"].contains(&name.as_str()));

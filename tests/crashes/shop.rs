@@ -36,7 +36,7 @@ impl Killed for Shop {
         case(ADJUST, Tombstone, Keyed, Nothing, GONE),
         case(ADJUST, Present, Keyed, Once, ["200", "200 replayed"]),
         case(ADJUST, Seen, Keyed, Once, ["200", "200 replayed"]),
-        // What is given is the order. Its products are there.
+        // The item is the order. Its products are there.
         case(PLACE, Absent, Keyed, Once, ["201", "201 replayed"]),
         case(PLACE, Seen, Keyed, Once, ["201", "201 replayed"]),
         case(PLACE, Tombstone, Keyed, Once, ["201", "201 replayed"]),
@@ -53,7 +53,7 @@ impl Killed for Shop {
         if [CREATE, ADJUST].contains(&route) { "inventory" } else { "place-order" }
     }
 
-    /// An order of somebody else, which reads the products and is refused.
+    /// Another client's order, which reads the products and is refused.
     fn seeing() -> Option<Event> {
         Some(order("k-2", 1_000))
     }

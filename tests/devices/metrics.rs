@@ -1,4 +1,4 @@
-//! The metrics that a function writes, against what was done to it: every number is counted here too.
+//! The metrics that a function writes. The test counts every number too.
 
 use super::process::{self, overtaken};
 use super::world::{TABLES, World};

@@ -36,7 +36,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Asserts that the brightness lies between what was acknowledged before the look and what was begun after it.
+    /// Asserts that the brightness is at least the adjustments acknowledged before the look, and at most those begun after it.
     fn assert_holds(&self) {
         let at_least = 50 + self.acknowledged.load(SeqCst);
         let now = brightness(&self.engine, "lamp-1");
@@ -153,7 +153,7 @@ fn brighten() -> Event {
     Event::adjust().text(r#"{"attribute":"brightness","by":1}"#)
 }
 
-/// What clients were told of their adjustments, and what came of them.
+/// The answers to the clients' adjustments, and the effect.
 struct Told {
     acknowledged: i64,
     unknown: i64,

@@ -1,4 +1,4 @@
-//! What leases and children cost, by counting what the engine was asked.
+//! The requests of leases and children, as the engine counts them.
 
 use super::world::{World, acquire, ensure, ensure_under, release, renew, shown_child, shown_lease, terms};
 use crate::harness::clients::client_whose;
@@ -86,7 +86,7 @@ async fn the_lease_is_checked_in_the_transaction_that_creates_the_child() {
     assert_eq!(asked[0].body["RequestItems"].as_object().map(serde_json::Map::len), Some(1), "the lease is not read");
 }
 
-/// Between the read and the transaction somebody else creates the child, and may have taken the lease before.
+/// Between the read and the transaction, another client creates the child, and may have taken the lease before.
 #[tokio::test(start_paused = true)]
 async fn a_child_that_comes_in_between_is_answered_without_another_request() {
     for fenced in [false, true] {

@@ -40,7 +40,7 @@ async fn a_lease_that_was_renewed_since_is_replayed_as_it_stands() {
     );
 }
 
-/// By the clock of whoever answers: that of the first may be behind it.
+/// The clock of the first answer may be behind that of the second.
 #[tokio::test(start_paused = true)]
 async fn the_skew_is_taken_off_what_is_left_in_a_replay_at_the_same_moment_too() {
     let world = World::new();

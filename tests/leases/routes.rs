@@ -38,7 +38,7 @@ async fn a_lease_is_acquired_shown_renewed_and_released() {
     assert_eq!(acquired.header("location"), Some("/leases/k"));
     let ends = world.clock.shows(60_000);
     world.pass(10_000).await;
-    // Whoever looks from elsewhere has a clock of its own, so the skew is taken off.
+    // Another reader has a clock of its own, so the skew is taken off.
     assert_shows(&world.send(&shown_lease("k")).await, 200, &lease("a", token, 0, (ends, 50_000 - SKEW)));
     let renewed = world.send(&renew("k", token, 60)).await;
     assert_shows(&renewed, 200, &lease("a", token, 1, (world.clock.shows(60_000), 60_000)));

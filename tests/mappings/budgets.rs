@@ -1,9 +1,9 @@
-//! What mappings cost, by counting what the engine was asked.
+//! The requests of mappings, as the engine counts them.
 
 use super::world::{IP, T1, T2, T3, World, batch_of, deletion, look_up, registration, task};
 use serde_json::json;
 
-/// One write, and what its answer says.
+/// One write and no read.
 const ONE_WRITE: (usize, usize) = (0, 1);
 
 #[tokio::test]

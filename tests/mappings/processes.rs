@@ -1,4 +1,4 @@
-//! The real functions in processes of their own, over real sockets: what they answer, and what they log.
+//! The real functions in processes of their own, over real sockets: their answers and their logs.
 
 use super::world::{IP, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
 use crate::harness::events::Event;
@@ -8,7 +8,7 @@ use crate::harness::server::Server;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-/// Starts a function on this server that logs what the crate says for debugging, too.
+/// Starts a function on this server, with the crate's lines for debugging in its log.
 async fn start(server: &Server, function: &str) -> FunctionProcess {
     let endpoint = server.endpoint();
     let environment = [
@@ -23,7 +23,7 @@ async fn status(process: &FunctionProcess, event: Event) -> i64 {
     process.answer(&event).await.status
 }
 
-/// The lines that say what became of something: all of those with this message.
+/// The lines with this message.
 fn lines<'a>(log: &'a [Value], message: &str) -> Vec<&'a Value> {
     log.iter().filter(|line| line["message"] == message).collect()
 }

@@ -1,4 +1,4 @@
-//! Parts of files that are derived from what the functions say of themselves. Each stands between two marks in its file.
+//! Parts of files that are derived from `FUNCTION`. Each stands between two marks in its file.
 
 use super::files::{Complaints, read, root, template};
 use crate::harness::routes::all_routes;
@@ -82,7 +82,7 @@ fn cargo_builds_every_binary_and_tests_none() {
     found.report();
 }
 
-/// What docs/openapi.yaml says in short of a route.
+/// The summary of a route in docs/openapi.yaml.
 fn summary(document: &Value, at: &str) -> String {
     let (method, path) = at.split_once(' ').expect("a method and a path");
     let operation = &document["paths"][path][method.to_lowercase()];

@@ -4,7 +4,7 @@ use super::files::{Complaints, Source, binaries, sources, words};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 
-/// What is built on what in `shared/src`: a file names only files of its own row or of rows above it in this list.
+/// The layers of `shared/src`: a file names only files of its own row or of rows above it in this list.
 const LAYERS: &[&[&str]] = &[
     &["call", "clock", "error", "fencing_token", "json", "layout", "names", "number", "retry", "timestamp", "version"],
     &["protocol"],
@@ -188,7 +188,7 @@ fn no_file_of_shared_names_a_file_that_is_built_on_it() {
     found.report();
 }
 
-/// A binary has what its module names, and `lib.rs` names all functions.
+/// A binary has the names of its module, and `lib.rs` names all functions.
 #[test]
 fn a_function_names_no_other_function_and_a_binary_only_its_own() {
     let functions: BTreeSet<_> = binaries().iter().map(|name| name.replace('-', "_")).collect();

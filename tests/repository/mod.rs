@@ -1,6 +1,5 @@
-//! The rules of the repository: what belongs where, what names what, and what a function may do.
+//! The rules of the repository: the places of things, their names, and the permissions of the functions.
 
-mod access_log;
 mod contract;
 mod costs;
 mod deployments;

@@ -1,4 +1,4 @@
-//! What protects a stack: the alarms, the logs and the safety of the data that template.yaml asks for.
+//! The protection of a stack: the alarms, the logs and the safety of the data that template.yaml asks for.
 
 use super::files::{Complaints, read, template};
 use dev::failure::Failure;

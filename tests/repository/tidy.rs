@@ -1,4 +1,4 @@
-//! The rules of the repository. Each failure says what was forgotten, and where.
+//! The rules of the repository. Each failure names the omission and its place.
 
 use super::files::{
     Complaints, Source, all_rust, files, is_status, production, read, relative, root, sources, strings, template, toml,

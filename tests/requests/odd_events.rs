@@ -217,7 +217,7 @@ fn on_leases() -> Vec<(&'static str, Event)> {
     ]
 }
 
-/// What the functions answer to these events, one after the other.
+/// The answers of the functions to these events, one after the other.
 async fn answers<F: Functions>(events: Vec<(&'static str, Event)>) -> Map<String, Value> {
     let engine = with_indexed_tables(F::tables());
     let now = || SystemTime::UNIX_EPOCH + Duration::from_millis(TEN_O_CLOCK);

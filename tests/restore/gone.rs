@@ -1,5 +1,5 @@
 //! A table that is deleted under its writers and comes back as it was, under its name or another one. While it is gone,
-//! callers are told so at once, and what was sent before keeps its verdict.
+//! the callers' requests fail at once, and earlier requests keep their verdict.
 
 use crate::harness::engine::{Engine, store};
 use crate::harness::restore::rows;
@@ -53,7 +53,7 @@ fn store_on(db: &Dynamo) -> Store {
     store(&db.client(), move || now.now(), move || chance.random()).with_time_limit(ALLOWED)
 }
 
-/// Deletes a table. Gives what it had.
+/// Deletes a table. Gives its rows.
 fn delete(engine: &Engine, table: &str) -> Vec<Value> {
     let had = rows(engine, table);
     engine.raw("DeleteTable", &json!({"TableName": table}));
@@ -77,7 +77,7 @@ fn restore(engine: &Engine, table: &str, had: &[Value]) {
     }
 }
 
-/// What callers were told.
+/// The answers to the callers.
 #[derive(Clone, Copy, Default, Debug)]
 struct Told {
     applied: u32,
@@ -181,7 +181,7 @@ async fn a_table_that_is_gone_is_said_to_be_at_once_and_its_items_are_never_said
     assert_eq!(table.get(&key).await.expect("it is back").expect("it is there").at, at);
 }
 
-/// The answer of the first send is lost, and the table is gone when the second one arrives. Nobody knows then.
+/// The answer of the first send is lost, and the table is gone when the second one arrives. The outcome is unknown then.
 #[tokio::test(start_paused = true)]
 async fn a_change_whose_answer_was_lost_is_unknown_when_its_resend_finds_no_table() {
     for garbled in [false, true] {

@@ -89,7 +89,7 @@ async fn a_repeated_order_from_before_the_moment_is_shown_with_the_new_tag_and_a
     assert_eq!(stock(&shop).await, 6);
 }
 
-/// Tables that are restored to different seconds contradict each other, and new incarnations do not mend that.
+/// Tables that are restored to different seconds contradict each other, and new incarnations do not repair that.
 #[tokio::test]
 async fn stock_that_is_restored_to_another_second_than_the_orders_is_sold_twice() {
     let shop = shop().await;

@@ -6,7 +6,9 @@ use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, number};
 use crate::harness::events::Event;
 use crate::harness::faults::{Broken, Rates, network_that_breaks};
-use crate::harness::functions::PRODUCTS;
+use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
+use crate::harness::runtime_api::FunctionProcess;
+use crate::harness::server::Server;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,17 +17,17 @@ use tokio::time::Instant;
 
 /// A request that must count once.
 #[derive(Clone, Copy, Debug)]
-pub enum Deed {
+enum Deed {
     Order,
     Adjustment,
     Cancellation,
 }
 
 impl Deed {
-    pub const ALL: [Self; 3] = [Deed::Order, Deed::Adjustment, Deed::Cancellation];
+    const ALL: [Self; 3] = [Deed::Order, Deed::Adjustment, Deed::Cancellation];
 
     /// Its event, at a shop that has 10 of the product `a`.
-    pub async fn prepare(self, engine: &Engine) -> Event {
+    async fn prepare(self, engine: &Engine) -> Event {
         let shop = Shop::on(engine);
         shop.stock_up(&[("a", 10)]).await;
         match self {
@@ -40,7 +42,7 @@ impl Deed {
     }
 
     /// Asserts that the product was written once for it, and that all its answers are the same.
-    pub fn assert_once(self, engine: &Engine, answers: &[Answer]) {
+    fn assert_once(self, engine: &Engine, answers: &[Answer]) {
         let (status, stock, version) = match self {
             Deed::Order => (201, 6, 2),
             Deed::Adjustment => (200, 6, 2),
@@ -215,5 +217,33 @@ async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_
         let detail = problem["detail"].as_str().expect("a detail");
         let earlier = "this request applied nothing; an earlier one with the same Idempotency-Key";
         assert!(detail.contains(earlier), "{too_much:?}: {detail}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_processes_at_once_and_then_six_new_ones_one_after_another_do_it_once() {
+    for deed in Deed::ALL {
+        let server = Server::start(TABLES).await;
+        let event = deed.prepare(&server.engine).await;
+        let endpoint = server.endpoint();
+        let environment = [
+            ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
+            ("PRODUCTS_TABLE", PRODUCTS),
+            ("ORDERS_TABLE", ORDERS),
+            ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
+        ];
+        let function = if matches!(deed, Deed::Adjustment) { "inventory" } else { "place-order" };
+        let mut racing = JoinSet::new();
+        for _ in 0..4 {
+            let process = FunctionProcess::start(function, &environment).await;
+            let event = event.clone();
+            racing.spawn(async move { process.answer(&event).await });
+        }
+        let mut answers = racing.join_all().await;
+        for _ in 0..6 {
+            let process = FunctionProcess::start(function, &environment).await;
+            answers.push(process.answer(&event).await);
+        }
+        deed.assert_once(&server.engine, &answers);
     }
 }

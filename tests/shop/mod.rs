@@ -3,9 +3,7 @@
 mod budgets;
 mod crowd;
 mod exactly_once;
-mod hot_product;
 mod listings;
-mod processes;
 mod routes;
 mod succession;
 pub mod world;

@@ -28,7 +28,7 @@ fn rows(engine: &Engine) -> Vec<Value> {
     rows
 }
 
-/// A request whose first attempt is refused because of the status that it leaves. Gives its answer, and by how much it has
+/// A request with a first attempt that is refused because of the status that it leaves. Gives its answer, and by how much it has
 /// changed the stock.
 async fn answered(shop: &Shop, event: &Event, moments: Moments, rival: Rival, copies: &mut usize) -> (Answer, i64) {
     let (client, story) = Story::begin(&shop.engine, moments, rival, rows);

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Writes as they were sent: operation and body.
 type Sent = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// The same world reached by a client whose writes are noted, so that copies of them can be delivered.
+/// The same world, reached by a client that notes its writes, so that copies of them can be delivered.
 fn noting(world: &World) -> (World, Sent) {
     let sent = Sent::default();
     let noted = sent.clone();
@@ -54,7 +54,7 @@ async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoev
     assert!(matches!(acquired, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{acquired:?}");
 }
 
-/// A look that lands late has acquired for whoever waits, and is found by the next look.
+/// A look that arrives late has acquired the lease for the waiter. The next look finds it.
 #[tokio::test(start_paused = true)]
 async fn whoever_waits_finds_what_a_late_copy_of_its_own_look_has_acquired() {
     let world = World::new();
@@ -90,7 +90,7 @@ async fn whoever_may_wait_longer_than_its_call_lasts_does_not_look_more_often() 
     }
 }
 
-/// Work that is always ready uses up what the runtime gives a task at a time, each time.
+/// Work that is always ready uses up each share of time that the runtime gives a task.
 #[tokio::test(start_paused = true)]
 async fn work_that_is_always_ready_does_not_keep_its_lease_from_being_renewed() {
     let world = World::new();
@@ -130,7 +130,7 @@ async fn a_late_copy_of_a_renewal_does_not_undo_one_that_made_the_lease_shorter(
     }
 }
 
-/// A renewal that landed and was followed by another one is not said to have done nothing, whatever comes then.
+/// A renewal that was applied and then followed by another one is never answered as not applied.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_throttled() {
     let world = World::new();
@@ -149,7 +149,7 @@ async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_th
     renewed.says(504, "outcome_unknown");
 }
 
-/// Somebody else renews the lease, for longer.
+/// Another client renews the lease, for longer.
 fn overtake(engine: &Engine) {
     engine.raw(
         "UpdateItem",
@@ -162,7 +162,7 @@ fn overtake(engine: &Engine) {
     );
 }
 
-/// A copy of what was refused may come true, when the lease has been renewed as often as the client demanded.
+/// A copy of a refused demand may be applied later, once the lease has been renewed as often as the client demanded.
 #[tokio::test(start_paused = true)]
 async fn a_demand_that_is_ahead_of_the_lease_is_unknown_as_long_as_a_copy_is_on_its_way() {
     let world = World::new();
@@ -197,7 +197,7 @@ fn in_order_of(body: &[u8], (status, answer): (u16, String)) -> (u16, String) {
     (status, answer.to_string())
 }
 
-/// An engine may stop at the first condition that fails: what it says nothing about is asked for.
+/// An engine may stop at the first condition that fails. The client then asks about the other items.
 #[tokio::test(start_paused = true)]
 async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_created() {
     for landed in [true, false] {

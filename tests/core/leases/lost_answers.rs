@@ -1,4 +1,4 @@
-//! Answers that are lost: what became of the request is found out at once, and never said wrongly.
+//! Lost answers: the outcome of the request is found out at once, and never reported wrongly.
 
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Engine, number};
@@ -9,7 +9,7 @@ use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
 use fencepost::{Error, Failure};
 use serde_json::{Value, json};
 
-/// A world reached by a client whose first requests fare like this, and the others well. It has had an answer before, so
+/// A world that is reached by a client. Its first requests fare like this, and the others well. The client has had an answer before, so
 /// that it sends a request again after 150 ms without an answer.
 async fn faring(ways: &'static [Way]) -> World {
     faring_on(&World::new(), ways).await
@@ -167,7 +167,7 @@ async fn a_later_renewal_adopts_one_that_landed_unknown() {
     assert_eq!((lease.renewals(), world.engine.take_counts()), (3, (0, 1)), "and knows again where it is");
 }
 
-/// Somebody else acquires the lease, as if it had ended or were free.
+/// Another client acquires the lease, as if it had ended or were free.
 fn take_over(engine: &Engine) {
     engine.raw(
         "UpdateItem",

@@ -3,6 +3,5 @@
 mod late_copies;
 mod lost_answers;
 mod tokens;
-mod waiters;
 mod waiting;
 mod work;

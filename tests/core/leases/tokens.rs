@@ -1,4 +1,4 @@
-//! Tokens rise whatever happens to a lease, and the row says what the contract says.
+//! Tokens rise across release, expiry and removal, and the row has the attributes of the contract.
 
 use crate::harness::clock::millis;
 use crate::harness::engine::{number, store};
@@ -70,7 +70,7 @@ async fn tokens_rise_across_release_expiry_and_removal_of_the_row() {
         // Ended.
         world.pass(2_001).await;
         tokens.push(world.acquired("k", "b", 1).await);
-        // Removed, though not before a week has passed; whoever acquires then may have a clock that is behind.
+        // Removed, though not before a week has passed. The next holder may have a clock that is behind.
         world.pass(7 * 24 * 3_600_000).await;
         world.purge("k");
         tokens.push(world.acquired("k", "c", 1).await);
@@ -119,7 +119,7 @@ async fn clocks_may_be_as_far_apart_as_is_said() {
     }
 }
 
-/// Somebody else writes to the table: nobody knows what it means, so nothing is answered and nothing changed.
+/// Another program writes to the table. The row has no known meaning, so nothing is answered and nothing changed.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_is_no_lease_is_left_alone() {
     let world = World::new();
