@@ -193,7 +193,7 @@ async fn an_adoption_raises_the_version_so_that_an_update_decided_before_it_is_r
 /// Two adoptions of one state: only the condition on the incarnation stands in the way of the second, where the other
 /// program has brought the version back.
 #[tokio::test]
-async fn an_adopting_write_is_refused_by_a_row_that_somebody_adopted_even_at_the_same_version() {
+async fn an_adopting_write_is_refused_by_an_adopted_row_even_at_the_same_version() {
     let engine = with_foreign(Some(7));
     let table = accounts::<Shared>(&engine);
     let decided = std::cell::Cell::new(0);
@@ -280,7 +280,7 @@ async fn a_fenced_change_adopts_a_row_and_leaves_its_token_which_refuses_lower_o
 }
 
 #[tokio::test]
-async fn a_client_that_remembers_items_adopts_what_it_remembers_without_a_read() {
+async fn a_client_adopts_a_remembered_item_without_a_read() {
     let engine = with_foreign(Some(7));
     let table = accounts::<Shared>(&engine).remembering_items();
     get(&table).await.expect("an account");

@@ -87,7 +87,7 @@ async fn deposited_beside_another_create<S: Setup>() -> (i64, u32) {
 }
 
 #[tokio::test]
-async fn a_row_that_was_deleted_and_created_again_at_its_version_refuses_what_was_decided_on_the_old_one() {
+async fn a_row_that_was_deleted_and_created_again_at_its_version_refuses_a_decision_on_the_old_one() {
     assert_eq!(deposited_beside_another_create::<Anybody>().await, (87, 2), "decided again");
     // With any other setting, the deposit replaces a value that no caller has read.
     assert_eq!(deposited_beside_another_create::<Alone>().await, (57, 1));
@@ -276,7 +276,7 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
 
 /// An add in such a table has no window, so adds of one client conflict. None of them starts from a value that was not read.
 #[tokio::test(start_paused = true)]
-async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_somebody_read() {
+async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_were_read() {
     let engine = with_foreign(Some(7));
     let table: Table<Account<Anybody>> = Store::new(&client_that(&engine, |_| Way::Answered(10))).table(TABLE);
     let adds = (0..8).map(|_| {

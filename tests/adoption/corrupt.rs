@@ -130,7 +130,7 @@ async fn a_mark_of_a_tombstone_that_is_malformed_or_on_a_row_of_another_program_
 
 /// A row is usable if some program may have meant it.
 #[tokio::test]
-async fn what_does_not_contradict_itself_is_usable() {
+async fn a_row_without_a_contradiction_is_usable() {
     for stored in [
         ours(&[]),
         ours(&[("_buried", number(2)), ("_purgeAt", number(1_800_000_000))]),
@@ -219,7 +219,7 @@ async fn any_row<S: Setup>(engine: &Engine, attributes: &Map<String, Value>) -> 
 }
 
 #[test]
-fn whatever_attributes_a_row_has_no_operation_panics_and_a_usable_row_takes_every_change() {
+fn no_operation_panics_on_a_row_with_any_attributes_and_a_usable_row_takes_every_change() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
     let engine = Engine::with_tables(&[(TABLE, KEY)]);

@@ -183,7 +183,7 @@ async fn a_step_on_a_key_that_another_program_took_is_refused_with_its_item() {
 
 /// Another program could remove the tombstone that burns a create, while a copy of the create is still on its way.
 #[tokio::test(start_paused = true)]
-async fn a_lost_create_is_burned_only_where_nobody_else_could_remove_the_tombstone() {
+async fn a_lost_create_is_burned_only_where_no_other_program_could_remove_the_tombstone() {
     async fn lose<S: Setup>() -> (bool, Value) {
         let engine = with_foreign(Some(7));
         // The resend is refused, because the other step passes its bound by then.

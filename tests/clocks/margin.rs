@@ -73,7 +73,7 @@ async fn play(ends_after: u64) -> (Told, bool) {
 
 /// The margin is that of `soon_purged`.
 #[tokio::test(start_paused = true)]
-async fn a_create_that_is_said_to_be_refused_by_a_tombstone_is_never_applied_whatever_the_clocks_of_client_and_operator_say()
+async fn a_create_that_is_answered_as_refused_by_a_tombstone_is_never_applied_with_any_clocks()
  {
     let mut seen = BTreeMap::<_, u32>::new();
     for ends_after in 590..1010 {

@@ -62,7 +62,7 @@ fn a_change_whose_record_is_not_in_its_transaction_is_doubled_by_the_repeat() {
 }
 
 #[test]
-fn a_record_without_its_change_loses_what_the_repeat_is_told() {
+fn a_record_without_its_change_is_replayed_and_the_change_is_lost() {
     let tally = broken::<Devices>("PUT /devices/{deviceId}/status", Given::Present, How::Keyed, records_alone);
     assert!(tally.lost > 0, "{tally:?}");
 }

@@ -59,7 +59,7 @@ async fn a_keyed_creation_takes_a_tombstone_but_not_a_device() {
 }
 
 #[tokio::test]
-async fn a_keyed_adjustment_is_applied_once_whatever_happens_in_between() {
+async fn a_keyed_adjustment_is_applied_once_although_other_changes_come_in_between() {
     let (world, _) = World::with_lamp().await;
     world.engine.take_counts();
     let adjust = Event::adjust().key("k-1");
@@ -193,7 +193,7 @@ fn rivalled(world: &World) -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_right_already_is_decided_again_if_it_changed_before_that_was_recorded() {
+async fn a_decision_without_effect_is_made_again_if_the_item_changed_before_it_was_recorded() {
     let world = World::with_state(r#"{"brightness":100}"#).await;
     let rivalled = rivalled(&world);
     let clamp = adjustment(r#"{"attribute":"brightness","by":10,"max":100,"onLimit":"clamp"}"#).key("k-1");

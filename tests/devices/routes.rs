@@ -78,7 +78,7 @@ async fn a_delete_answers_204_once_and_404_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_device_made_anew_goes_on_counting_and_starts_empty() {
+async fn a_device_that_is_created_again_goes_on_counting_and_starts_empty() {
     let (world, created) = World::with_lamp().await;
     world.send(&Event::set_config()).await.shows(200, 2);
     assert_eq!(world.send(&Event::delete().header("if-match", "*")).await.status, 204);
@@ -309,7 +309,7 @@ async fn a_stale_tag_is_told_before_the_state_is_asked() {
 }
 
 #[tokio::test]
-async fn a_star_matches_whatever_is_there() {
+async fn a_star_matches_any_version() {
     let (world, _) = World::with_lamp().await;
     let [patch, adjust, offline, _, delete] = Event::changes();
     for (version, event) in (2..).zip([patch, adjust, offline]) {

@@ -15,7 +15,7 @@ fn id(answer: &Answer) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_is_created_once_and_shown_to_everybody_who_asks() {
+async fn a_child_is_created_once_and_shown_to_all_who_ask() {
     let world = World::new();
     world.send(&shown_child("p", "u-1")).await.says(404, "child_not_found");
     let created = world.send(&ensure("p", "u-1", &spec())).await;

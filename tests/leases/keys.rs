@@ -8,7 +8,7 @@ fn keyed() -> Event {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_acquire_again_gets_the_same_lease_with_what_is_left_of_it() {
+async fn the_same_acquire_again_gets_the_same_lease_with_its_remaining_time() {
     let world = World::new();
     let first = world.send(&keyed()).await;
     assert!(!first.is_replay());
@@ -42,7 +42,7 @@ async fn a_lease_that_was_renewed_since_is_replayed_as_it_stands() {
 
 /// The clock of the first answer may be behind that of the second.
 #[tokio::test(start_paused = true)]
-async fn the_skew_is_taken_off_what_is_left_in_a_replay_at_the_same_moment_too() {
+async fn the_skew_is_taken_off_the_remaining_time_of_a_replay_at_the_same_moment_too() {
     let world = World::new();
     let mut lease = world.send(&keyed()).await.shown(201);
     let again = world.send(&keyed()).await;

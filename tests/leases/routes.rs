@@ -48,7 +48,7 @@ async fn a_lease_is_acquired_shown_renewed_and_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_lease_is_refused_to_everybody_also_to_its_holder() {
+async fn a_held_lease_is_refused_to_all_also_to_its_holder() {
     let world = World::new();
     world.acquired("k", "a", 60).await;
     let until = world.clock.shows(60_000);
@@ -137,7 +137,7 @@ async fn two_renewals_at_one_moment_are_both_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_stays_current_past_its_end_until_somebody_else_acquires() {
+async fn a_token_stays_current_past_its_end_until_the_next_acquire() {
     let world = World::new();
     let first = world.acquired("k", "a", 1).await;
     world.pass(60_000).await;
@@ -176,7 +176,7 @@ async fn under_an_old_or_a_future_token_nothing_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_never_acquired_is_not_found() {
+async fn a_lease_that_was_never_acquired_is_not_found() {
     let world = World::new();
     for (event, untagged) in [(renew("k", 1, 60), (1, 0)), (release("k", 1), (0, 1))] {
         world.refused_for(&event, 404, "lease_not_found", untagged).await;
@@ -187,7 +187,7 @@ async fn what_was_never_acquired_is_not_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_again_is_answered_the_same_until_somebody_else_acquires() {
+async fn a_repeated_release_is_answered_the_same_until_the_next_acquire() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
     for _ in 0..3 {

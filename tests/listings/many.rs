@@ -75,7 +75,7 @@ fn client_that_gets_half(engine: &Engine) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_out_is_asked_for_again_and_no_item_is_lost_or_doubled() {
+async fn a_key_that_is_left_out_is_asked_for_again_and_no_item_is_lost_or_doubled() {
     let engine = engine();
     fill(&table(&engine), "a", 1..=150).await;
     let table: Table<Message> = Store::new(&client_that_gets_half(&engine)).table(TABLE);

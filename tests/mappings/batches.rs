@@ -76,7 +76,7 @@ async fn a_batch_is_answered_in_the_form_that_the_queue_expects() {
 }
 
 #[tokio::test]
-async fn every_task_says_what_became_of_it() {
+async fn every_task_has_its_outcome() {
     let world = World::new();
     world.stands(GOOD, "i-b", T2).await;
     world.stands(STALE, "i-b", T2).await;
@@ -306,7 +306,7 @@ async fn never_more_than_four_writes_are_on_their_way_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_deadline_leaves_undone_comes_again_and_nothing_is_lost() {
+async fn a_message_that_a_deadline_leaves_undone_comes_again_and_none_is_lost() {
     let world = World::new();
     let (ips, batch) = tasks_for(20);
     for ip in &ips {

@@ -49,7 +49,7 @@ async fn a_registration_whose_answer_is_lost_finds_itself_and_counts_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delete_whose_answer_is_lost_is_done_and_says_only_what_it_knows() {
+async fn a_delete_whose_answer_is_lost_is_done_and_claims_no_more_than_it_knows() {
     for (trouble, outcome) in [
         (&[Lost][..], "deleted"),
         (&[Throttled, Lost], "deleted"),

@@ -72,7 +72,7 @@ async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repeat_what_it_says() {
+async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repeat_its_text() {
     let server = Server::start(TABLES).await;
     let deletes = start(&server, "delete-mapping").await;
     let bad = json!({"hostIp": IP, "creationTimestamp": "a secret", "instanceId": "another secret"}).to_string();
@@ -95,7 +95,7 @@ async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repe
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_invocation_that_cannot_say_what_failed_fails_whole_and_the_next_one_is_served() {
+async fn an_invocation_that_cannot_name_its_failures_fails_whole_and_the_next_one_is_served() {
     let server = Server::start(TABLES).await;
     let deletes = start(&server, "delete-mapping").await;
     let mut nameless = batch_of(&[("m-1", task(IP, T1, None)), ("m-2", "no JSON".to_owned())]);

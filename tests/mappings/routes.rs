@@ -31,7 +31,7 @@ async fn a_registration_is_created_and_then_the_same_again_and_shown() {
 }
 
 #[tokio::test]
-async fn an_address_that_nobody_has_is_not_found() {
+async fn an_address_without_an_instance_is_not_found() {
     let world = World::new();
     world.stands("192.0.2.11", "i-a", T1).await;
     let answer = world.get(IP).await;
@@ -120,7 +120,7 @@ async fn the_same_instance_in_another_cell_is_refused_and_the_first_cell_stays()
 }
 
 #[tokio::test]
-async fn what_was_deleted_stays_deleted() {
+async fn a_deleted_mapping_stays_deleted() {
     let world = World::new();
     world.stands(IP, "i-a", T1).await;
     assert_eq!(world.delete(IP, T1, Some("i-a")).await, "deleted");
@@ -143,7 +143,7 @@ async fn a_delete_that_overtakes_its_own_registration_wins() {
 }
 
 #[tokio::test]
-async fn a_delete_removes_what_is_older_than_what_it_names() {
+async fn a_delete_removes_an_older_instance_than_it_names() {
     let world = World::new();
     world.stands(IP, "i-a", T1).await;
     assert_eq!(world.delete(IP, T2, Some("i-b")).await, "deleted");

@@ -146,7 +146,7 @@ fn complaints(format: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_line_of_the_access_log_is_json_whatever_a_caller_sends() {
+fn each_line_of_the_access_log_is_json_for_any_request() {
     let format = |root: &yaml::Place<'_>| {
         let format = root.require(&["Resources", "Api", "Properties", "AccessLogSettings", "Format"])?;
         format.text()

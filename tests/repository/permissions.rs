@@ -52,7 +52,7 @@ async fn drive<F: Killed>(uses: &mut Uses, cases: &[Case], event_after: Option<E
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_function_may_do_what_it_does_and_nothing_else() {
+async fn every_function_is_allowed_its_operations_and_no_others() {
     let mut uses = Uses::new();
     drive::<Devices>(&mut uses, Devices::CASES, None).await;
     let unchanged = event_of("POST /products/{productId}/adjustments", "b").json(&json!({"by": 0})).key("k-0");

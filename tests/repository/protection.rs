@@ -228,7 +228,7 @@ fn the_api_has_an_alarm_on_5xx() {
 }
 
 #[test]
-fn every_alarm_uses_what_it_looks_at_and_tells_the_topic() {
+fn every_alarm_uses_its_metrics_and_tells_the_topic() {
     check(|resources, found| {
         for Alarm { id, properties, watched, expression } in resources.alarms()? {
             found.unless(is_text(&properties, &["ComparisonOperator"], "GreaterThanThreshold"), || {

@@ -207,7 +207,7 @@ async fn a_run_that_ended_early_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_table_of_leases_is_refused_with_what_to_do_instead() {
+async fn a_table_of_leases_is_refused_with_the_right_way() {
     let engine = Engine::with_tables(&[(LEASES, "leaseKey")]);
     let terms = fencepost::lease::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
     Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms).await.expect("free");

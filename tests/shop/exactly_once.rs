@@ -112,7 +112,7 @@ async fn a_lost_answer_is_found_out_from_the_rows_once_its_token_is_forgotten() 
 /// The product has moved on. An order and a cancellation demand no version of it, so the second send is applied. An
 /// adjustment with a key demands one, and is decided again. No copy of the first send is applied after it.
 #[tokio::test(start_paused = true)]
-async fn what_was_lost_and_not_applied_is_applied_once_whatever_became_of_the_product() {
+async fn a_request_that_was_lost_and_not_applied_is_applied_once_to_the_product_as_it_is_now() {
     for (deed, sends) in [(Deed::Order, 1), (Deed::Adjustment, 2), (Deed::Cancellation, 1)] {
         let engine = Engine::with_tables(TABLES);
         let event = deed.prepare(&engine).await;

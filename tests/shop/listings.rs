@@ -56,7 +56,7 @@ async fn shop_with(orders: usize) -> (Shop, Vec<String>) {
 }
 
 #[tokio::test]
-async fn the_orders_of_a_user_are_listed_newest_first_and_nobody_elses() {
+async fn only_the_orders_of_a_user_are_listed_newest_first() {
     let (shop, ids) = shop_with(7).await;
     for limit in ["1", "3", "6", "7", "100"] {
         assert_eq!(all(&shop, "ann", limit).await, ids, "limit {limit}");

@@ -204,7 +204,7 @@ async fn a_cancellation_that_would_pass_the_limit_is_refused_and_changes_nothing
 }
 
 #[tokio::test]
-async fn what_inventory_alone_knows_survives_an_order() {
+async fn the_attributes_of_inventory_survive_an_order() {
     let shop = Shop::with(&[("a", 10)]).await;
     let before = shop.engine.row("Products", "productId", "a");
     shop.place("k-1", &[("a", 10)]).await.shown(201);

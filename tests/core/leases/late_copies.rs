@@ -39,7 +39,7 @@ async fn a_late_copy_of_an_acquire_does_not_take_the_lease_again_after_its_relea
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoever_lost_the_answer() {
+async fn an_acquire_that_was_applied_and_then_released_is_unknown_to_a_client_that_lost_the_answer() {
     let world = World::new();
     let client = client_whose(&world.engine, |engine, write, operation, body| {
         let answer = engine.answer(operation, body);
@@ -56,7 +56,7 @@ async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoev
 
 /// A look that arrives late has acquired the lease for the waiter. The next look finds it.
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_finds_what_a_late_copy_of_its_own_look_has_acquired() {
+async fn a_waiter_finds_the_lease_that_a_late_copy_of_its_own_look_acquired() {
     let world = World::new();
     let other = world.app.leases.acquire("k", "b", terms(10_000)).await.expect("acquired");
     let (waiting, sent) = noting(&world);
@@ -77,7 +77,7 @@ async fn whoever_waits_finds_what_a_late_copy_of_its_own_look_has_acquired() {
 
 /// The time to wait is that of the call where that ends sooner; looks are counted from the first one.
 #[tokio::test(start_paused = true)]
-async fn whoever_may_wait_longer_than_its_call_lasts_does_not_look_more_often() {
+async fn a_waiter_that_may_wait_longer_than_its_call_lasts_does_not_look_more_often() {
     for (timeout, lasts) in [(3_600, 10), (60, 10), (3_600, 25)] {
         let world = World::new();
         world.acquired("k", "b", 900).await;
@@ -230,7 +230,7 @@ async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_cr
 
 /// The child is read before the lease is looked at, and an engine may name the lease alone: it is asked for again.
 #[tokio::test(start_paused = true)]
-async fn a_child_that_somebody_creates_in_between_answers_before_the_fence_does() {
+async fn a_child_that_another_client_creates_in_between_answers_before_the_fence_does() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
     let other = world.reached_by(&world.engine.client());

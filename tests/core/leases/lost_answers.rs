@@ -212,7 +212,7 @@ fn where_then(applied: bool, happens: fn(&Engine)) -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_never_fenced() {
+async fn a_release_that_was_lost_before_the_next_acquire_is_unknown_and_never_fenced() {
     for applied in [true, false] {
         let world = where_then(applied, take_over);
         let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
@@ -229,7 +229,7 @@ async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_ne
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_was_lost_before_somebody_else_acquired_finds_the_lease_lost() {
+async fn a_renewal_that_was_lost_before_the_next_acquire_finds_the_lease_lost() {
     for applied in [true, false] {
         let world = where_then(applied, take_over);
         let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
@@ -251,7 +251,7 @@ async fn a_renewal_with_a_tag_that_was_lost_before_another_renewal_is_said_to_be
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_acquire_that_was_lost_before_somebody_else_acquired_says_who_holds_it() {
+async fn an_acquire_that_was_lost_before_another_clients_acquire_names_the_holder() {
     let world = World::new();
     let client = client_whose(&world.engine, |engine, write, operation, body| {
         let answer = engine.answer(operation, body);

@@ -39,7 +39,7 @@ async fn a_row_may_be_purged_a_week_after_it_was_acquired_renewed_or_released_la
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_row_holds_what_the_protocol_says_and_its_end_in_milliseconds() {
+async fn a_row_has_the_attributes_of_the_protocol_and_its_end_in_milliseconds() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
     assert!((1..1 << 53).contains(&token), "every reader of JSON keeps it: {token}");
@@ -81,7 +81,7 @@ async fn tokens_rise_across_release_expiry_and_removal_of_the_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_goes_by_whichever_clock_has_less() {
+async fn the_remaining_time_goes_by_the_clock_that_has_less() {
     let world = World::new();
     let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
     let left = || millis(lease.remaining());

@@ -54,7 +54,7 @@ fn assert_few(looks: &Looks, length: u64, seed: u64) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_a_holder_that_renews_looks_at_most_three_times_a_length() {
+async fn a_waiter_for_a_holder_that_renews_looks_at_most_three_times_a_length() {
     let seed = seed();
     for length in [1_000, 10_000, 60_000] {
         for lengths in [1, 2, 5, 20] {
@@ -83,7 +83,7 @@ async fn whoever_waits_for_a_holder_that_renews_looks_at_most_three_times_a_leng
 
 /// Each time the waiter wakes up at the end of a lease, it was renewed a moment ago: past its end, which a holder may.
 #[tokio::test(start_paused = true)]
-async fn whoever_wakes_up_at_the_end_and_finds_it_renewed_looks_no_more_often() {
+async fn a_waiter_that_wakes_up_at_the_end_and_finds_the_lease_renewed_looks_no_more_often() {
     let seed = seed();
     for length in [1_000, 10_000] {
         for late in [0, SKEW / 2, SKEW - 1] {
@@ -175,7 +175,7 @@ async fn a_lease_that_is_free_is_acquired_by_one_request_and_one_that_is_not_by_
 
 /// The call has an end too, and whichever comes first counts. No look leaves so late that it could not be answered.
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_until_its_call_ends_is_told_who_holds_it() {
+async fn a_waiter_whose_call_ends_is_told_the_holder() {
     let seed = seed();
     let world = World::new();
     world.app.leases.acquire("k", "a", terms(900_000)).await.expect("acquired");

@@ -229,7 +229,7 @@ async fn a_renewal_that_fails_in_between_does_no_harm() {
 
 /// A machine that stands still may stop its monotonic clock; the time of day has gone on when it wakes up.
 #[tokio::test(start_paused = true)]
-async fn whoever_wakes_up_after_its_time_does_not_go_on() {
+async fn a_holder_that_wakes_up_after_its_time_does_not_go_on() {
     for other_holder in [false, true] {
         let (world, sent) = well();
         let traces = Traces::default();
