@@ -1,4 +1,4 @@
-//! The crate alone: what an operation costs, when it ends, what it refuses.
+//! The crate alone: the cost of an operation, its end, and its refusals.
 
 mod accounts;
 mod add;

@@ -2,7 +2,7 @@
 
 use super::case::{Case, Killed, Promise, Said};
 use super::death::{Breaks, Changes, Fate};
-use super::scene::{Dump, Scene};
+use super::trial::{Dump, Trial};
 use std::fmt;
 use std::ops::AddAssign;
 
@@ -64,12 +64,12 @@ impl AddAssign<&Self> for Tally {
 
 impl Undisturbed {
     pub async fn of<F: Killed>(case: &Case) -> Self {
-        let (scene, event) = Scene::set::<F>(case, Fate::Delivered, |_| {}).await;
-        let (mut said, mut dumps, mut changes) = (Vec::new(), vec![scene.dump()], vec![scene.changes()]);
+        let (trial, event) = Trial::set::<F>(case, Fate::Delivered, |_| {}).await;
+        let (mut said, mut dumps, mut changes) = (Vec::new(), vec![trial.dump()], vec![trial.changes()]);
         for invocation in 0..INVOCATIONS {
-            said.push(scene.invoke::<F>(&event, u64::try_from(invocation).expect("few")).await);
-            dumps.push(scene.dump());
-            changes.push(scene.changes());
+            said.push(trial.invoke::<F>(&event, u64::try_from(invocation).expect("few")).await);
+            dumps.push(trial.dump());
+            changes.push(trial.changes());
         }
         Undisturbed { said, dumps, changes }
     }
@@ -114,29 +114,29 @@ async fn die<F: Killed>(
     (waits, fate, breaks): (usize, Fate, Breaks),
     tally: &mut Tally,
 ) -> bool {
-    let (scene, event) = Scene::set::<F>(case, fate, breaks).await;
-    let died = scene.kill::<F>(case, &event, waits).await;
+    let (trial, event) = Trial::set::<F>(case, fate, breaks).await;
+    let died = trial.kill::<F>(case, &event, waits).await;
     // A part of the batch may be done.
-    let left_behind = scene.changes();
+    let left_behind = trial.changes();
     let mut done = usize::from(left_behind == undisturbed.changes[1] && case.promise != Promise::Nothing);
     let is_applied = done == 1;
     let mut said = Vec::new();
     let mut wrong = Vec::new();
     for invocation in 1..3 {
-        said.push(scene.invoke::<F>(&event, invocation).await);
+        said.push(trial.invoke::<F>(&event, invocation).await);
         if said.last() != Some(&undisturbed.said[done]) {
             wrong.push(format!("it was answered {:?}, not {:?}", said.last(), undisturbed.said[done]));
         }
         done += 1;
-        check(&scene, (undisturbed, done), &mut wrong);
+        check(&trial, (undisturbed, done), &mut wrong);
         if invocation == 1 {
-            scene.deliver_late();
-            let is_applied_late = scene.dump() != undisturbed.dumps[done];
+            trial.deliver_late();
+            let is_applied_late = trial.dump() != undisturbed.dumps[done];
             done += usize::from(case.promise == Promise::Each && is_applied_late);
-            check(&scene, (undisturbed, done), &mut wrong);
+            check(&trial, (undisturbed, done), &mut wrong);
         }
     }
-    let changes = scene.changes();
+    let changes = trial.changes();
     let once = &undisturbed.changes[1];
     let per_row = |acknowledged: usize| if case.promise == Promise::Each { acknowledged } else { acknowledged.min(1) };
     let acknowledged = per_row(said.iter().filter(|said| said.is_success).count());
@@ -158,8 +158,8 @@ async fn die<F: Killed>(
 }
 
 /// The tables are as so many undisturbed invocations leave them.
-fn check(scene: &Scene, (undisturbed, done): (&Undisturbed, usize), wrong: &mut Vec<String>) {
-    let (found, expected) = (scene.dump(), &undisturbed.dumps[done]);
+fn check(trial: &Trial, (undisturbed, done): (&Undisturbed, usize), wrong: &mut Vec<String>) {
+    let (found, expected) = (trial.dump(), &undisturbed.dumps[done]);
     if found != *expected {
         wrong.push(format!("the tables are {found:#?}, not {expected:#?}"));
     }

@@ -12,8 +12,8 @@ mod library;
 mod mappings;
 mod matrix;
 mod noticed;
-mod scene;
 mod shop;
+mod trial;
 
 use crate::harness::functions::{Devices, Leasing, Mappings, Shop};
 

@@ -154,7 +154,7 @@ fn brighten() -> Event {
 }
 
 /// The answers to the clients' adjustments, and the effect.
-struct Told {
+struct Tally {
     acknowledged: i64,
     unknown: i64,
     held: i64,
@@ -165,7 +165,7 @@ struct Told {
 /// lost, and the others take so long.
 ///
 /// The clients' timeouts run in real time. On a slow machine they end early, which is one more kind of lost answer.
-async fn adjust_over_lossy_http(lamps: usize, adjustments: usize, every: usize, delay: Duration) -> Told {
+async fn adjust_over_lossy_http(lamps: usize, adjustments: usize, every: usize, delay: Duration) -> Tally {
     let server = Server::start(TABLES).await;
     let (hop, address) = lossy_hop(&server.address, every, delay).await;
     let direct = World::on(&server.engine);
@@ -190,13 +190,13 @@ async fn adjust_over_lossy_http(lamps: usize, adjustments: usize, every: usize, 
         });
     }
     let told = clients.join_all().await;
-    let told = Told {
+    let told = Tally {
         acknowledged: told.iter().map(|(acknowledged, _)| acknowledged).sum(),
         unknown: told.iter().map(|(_, unknown)| unknown).sum(),
         held: (0..lamps).map(|lamp| brightness(&server.engine, &format!("lamp-{lamp}")) - 50).sum(),
         lost: hop.applied.load(SeqCst) / every,
     };
-    let Told { acknowledged, unknown, held, lost } = told;
+    let Tally { acknowledged, unknown, held, lost } = told;
     println!("acknowledged {acknowledged}, held {held}, unknown {unknown}, answers lost {lost}");
     let most = acknowledged + unknown;
     assert!(acknowledged <= held && held <= most, "{acknowledged} <= {held} <= {most}");

@@ -314,15 +314,3 @@ fn every_table_survives_the_stack_and_a_mistake() {
         Ok(())
     });
 }
-
-#[test]
-fn every_rule_of_checkov_that_is_skipped_has_a_reason() {
-    let text = read(".checkov.yaml");
-    let mut found = Complaints::default();
-    for (above, line) in text.lines().zip(text.lines().skip(1)) {
-        let skipped = line.trim().strip_prefix("- ").unwrap_or("#");
-        let fine = skipped.starts_with('#') || above.trim().strip_prefix('#').is_some_and(|reason| reason.len() > 20);
-        found.unless(fine, || format!(".checkov.yaml: say above {skipped} why it is skipped"));
-    }
-    found.report();
-}

@@ -83,26 +83,6 @@ fn only_the_folder_lambda_knows_lambda() {
 }
 
 #[test]
-fn functions_and_the_crate_depend_in_one_direction() {
-    let mut found = Complaints::default();
-    for folder in ["functions", "shared"] {
-        let manifest = toml(&format!("{folder}/Cargo.toml"));
-        for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
-            let Some(dependencies) = manifest.get(section).and_then(toml::Value::as_table) else { continue };
-            for name in dependencies
-                .keys()
-                .filter(|name| ["functions", "bench", "crowds", "dev", "baseline", "tests"].contains(&name.as_str()))
-            {
-                found.push(format!(
-                    "{folder}/Cargo.toml: {folder} must not depend on {name}; what both need goes into shared/"
-                ));
-            }
-        }
-    }
-    found.report();
-}
-
-#[test]
 fn the_test_kit_knows_neither_fencepost_nor_lambda() {
     let manifest = toml("shared/fencepost-test/Cargo.toml");
     let mut found = Complaints::default();
@@ -201,19 +181,6 @@ fn the_folders_of_tests_that_scripts_ask_for_exist() {
             let exists = path.join("mod.rs").exists() || path.with_extension("rs").exists();
             found.unless(exists, || format!("{script}: there are no tests {filter}::"));
         }
-    }
-    found.report();
-}
-
-#[test]
-fn every_banned_method_has_a_reason() {
-    let clippy = toml("clippy.toml");
-    let banned = clippy["disallowed-methods"].as_array().expect("a list of banned methods");
-    let mut found = Complaints::default();
-    for entry in banned {
-        let reason = entry.get("reason").and_then(toml::Value::as_str).unwrap_or_default();
-        let path = entry.get("path").and_then(toml::Value::as_str).unwrap_or("each method, under `path`,");
-        found.unless(reason.len() > 20, || format!("clippy.toml: say why {path} is banned and what to use instead"));
     }
     found.report();
 }

@@ -15,7 +15,7 @@ async fn a_caller_without_a_name_has_no_keys_and_is_served_otherwise() {
                 let keyed = event.clone().key("k-1").authorized(&authorizer);
                 let world = nameless.of(route.at);
                 world.engine.take_log();
-                world.refused(&keyed, 403, "caller_unknown").await;
+                world.send(&keyed).await.says(403, "caller_unknown");
                 assert_eq!(world.engine.take_counts(), (0, 0), "{keyed:?}");
             }
             let expected = named.of(route.at).send(&event).await;

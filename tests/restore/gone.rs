@@ -77,17 +77,17 @@ fn restore(engine: &Engine, table: &str, had: &[Value]) {
     }
 }
 
-/// The answers to the callers.
+/// Counts of the answers to the callers.
 #[derive(Clone, Copy, Default, Debug)]
-struct Told {
+struct Tally {
     applied: u32,
     unknown: u32,
     gone: u32,
 }
 
 /// Counts until this time has passed, in the table that has this name at the time.
-async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes>, time: Duration) -> Told {
-    let (store, key, begun, mut told) = (store_on(&db), Key::from(COUNTER), Instant::now(), Told::default());
+async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes>, time: Duration) -> Tally {
+    let (store, key, begun, mut told) = (store_on(&db), Key::from(COUNTER), Instant::now(), Tally::default());
     while begun.elapsed() < time {
         let table: Table<Counter> = store.table(*name.lock().expect("no panic"));
         let add_one = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
@@ -122,7 +122,7 @@ async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes
 }
 
 /// Three writers count while the table goes and comes back, under this name.
-async fn play(seed: u64, comes_back_as: &'static str) -> Told {
+async fn play(seed: u64, comes_back_as: &'static str) -> Tally {
     let db = Dynamo::with_seam(seed, LOSSY, ());
     db.create_table(FIRST, Counter::PARTITION_KEY);
     let direct: Table<Counter> = Store::new(&db.engine().client()).table(FIRST);
@@ -140,7 +140,7 @@ async fn play(seed: u64, comes_back_as: &'static str) -> Told {
     let told = writers.join_all().await;
     db.settle().await;
     changes.assert_nothing_applied_twice(&db.log(), |id| db.number(comes_back_as, id, "count"));
-    told.into_iter().fold(Told::default(), |total, told| Told {
+    told.into_iter().fold(Tally::default(), |total, told| Tally {
         applied: total.applied + told.applied,
         unknown: total.unknown + told.unknown,
         gone: total.gone + told.gone,
@@ -150,7 +150,7 @@ async fn play(seed: u64, comes_back_as: &'static str) -> Told {
 #[tokio::test(start_paused = true)]
 async fn no_change_is_doubled_and_no_verdict_is_false_when_a_table_goes_and_comes_back() {
     for comes_back_as in [FIRST, SECOND] {
-        let mut total = Told::default();
+        let mut total = Tally::default();
         for seed in 0..2 {
             let told = play(seed, comes_back_as).await;
             assert!(told.applied > 10 && told.gone > 10, "seed {seed}: {told:?}");

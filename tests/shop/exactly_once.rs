@@ -59,31 +59,23 @@ impl Deed {
     }
 }
 
+/// By one function, and by ten new ones after every token is forgotten.
 #[tokio::test]
 async fn ten_times_one_after_another_is_once() {
     for deed in Deed::ALL {
-        let engine = Engine::with_tables(TABLES);
-        let event = deed.prepare(&engine).await;
-        let shop = Shop::on(&engine);
-        let mut answers = Vec::new();
-        for _ in 0..10 {
-            answers.push(shop.send(&event).await);
+        for is_forgotten in [false, true] {
+            let engine = Engine::with_tables(TABLES);
+            let event = deed.prepare(&engine).await;
+            let (mut shop, mut answers) = (Shop::on(&engine), Vec::new());
+            for _ in 0..10 {
+                answers.push(shop.send(&event).await);
+                if is_forgotten {
+                    engine.forget_tokens();
+                    shop = Shop::on(&engine);
+                }
+            }
+            deed.assert_once(&engine, &answers);
         }
-        deed.assert_once(&engine, &answers);
-    }
-}
-
-#[tokio::test]
-async fn ten_times_by_ten_new_functions_after_every_token_is_forgotten_is_once() {
-    for deed in Deed::ALL {
-        let engine = Engine::with_tables(TABLES);
-        let event = deed.prepare(&engine).await;
-        let mut answers = Vec::new();
-        for _ in 0..10 {
-            answers.push(Shop::on(&engine).send(&event).await);
-            engine.forget_tokens();
-        }
-        deed.assert_once(&engine, &answers);
     }
 }
 
@@ -167,16 +159,7 @@ async fn ten_at_once(deed: Deed, rates: Rates, seed: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_times_at_once_is_once() {
-    for deed in Deed::ALL {
-        for seed in 0..10 {
-            ten_at_once(deed, Rates::default(), seed).await;
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn ten_times_at_once_with_answers_lost_is_once() {
+async fn ten_times_at_once_is_once_also_with_answers_lost() {
     let rates = Rates {
         dropped: 30,
         answer_lost: 150,
@@ -195,6 +178,9 @@ async fn ten_times_at_once_with_answers_lost_is_once() {
         ..Rates::default()
     };
     for deed in Deed::ALL {
+        for seed in 0..10 {
+            ten_at_once(deed, Rates::default(), seed).await;
+        }
         for seed in (0..8).chain([fastrand::u64(..)]) {
             ten_at_once(deed, rates, seed).await;
         }

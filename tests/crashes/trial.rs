@@ -17,13 +17,13 @@ use tokio::time::sleep;
 /// All rows of all tables, without the ids, which differ from play to play.
 pub type Dump = BTreeMap<String, Vec<String>>;
 
-pub struct Scene {
+pub struct Trial {
     network: Arc<Network>,
     estate: Arc<Estate>,
     clock: Clock,
 }
 
-impl Scene {
+impl Trial {
     pub async fn set<F: Killed>(case: &Case, fate: Fate, breaks: Breaks) -> (Self, Event) {
         let engine = embedded_with_indexed_tables(F::tables());
         let estate = Arc::new(Estate::new(fate, breaks));
@@ -31,9 +31,9 @@ impl Scene {
         let network = Network::through(&engine, Rates::default(), rng, Seen(estate.clone()));
         // An hour later, so that no mapping of the morning lies in the future.
         let clock = Clock::standing(TEN_O_CLOCK + 3_600_000);
-        let scene = Scene { network, estate, clock };
-        let event = F::prepare(&scene.process::<F>(TEST), case).await;
-        (scene, event)
+        let trial = Trial { network, estate, clock };
+        let event = F::prepare(&trial.process::<F>(TEST), case).await;
+        (trial, event)
     }
 
     /// A process that was newly started.
