@@ -172,6 +172,7 @@ fn no_file_of_shared_names_a_file_that_is_built_on_it() {
     let layer = |module: &Module| LAYERS.iter().position(|row| row.contains(&module[0].as_str()));
     let imports = Imports::of("shared/src");
     let mut found = Complaints::default();
+    assert!(imports.named.len() > 20, "the paths of {} files are resolved", imports.named.len());
     imports.from_root.iter().for_each(|complaint| found.push(complaint.clone()));
     for (own, named) in &imports.named {
         let Some(row) = layer(own) else {
