@@ -1,5 +1,68 @@
-//! One test binary: scenarios, races, faults and the rules of the repository.
-#![allow(missing_docs, clippy::missing_panics_doc, reason = "what a test is called says what it shows")]
+//! One test binary: the crate and the functions on an engine, races, faults, and the rules of the repository.
+//!
+//! | behaviour | file |
+//! |---|---|
+//! | **one item** | |
+//! | the requests that an operation costs | `core/budgets.rs` |
+//! | update, create and delete race: all are acknowledged, none is lost | `core/crowds.rs` |
+//! | add: bounds, windows, lost answers, burns | `core/add.rs`, `core/add_rules.rs`, `core/crowds_of_adds.rs` |
+//! | a lost answer, a deadline, a denial: the caller is told no more than is known | `core/deadlines.rs` |
+//! | a page of a proxy, half an answer, a reset, a lying server | `core/garbled.rs`, `core/unruly.rs` |
+//! | a second send while the first is awaited; sends that overtake each other | `core/hedging.rs`, `core/out_of_order.rs` |
+//! | throttling for minutes | `core/storms.rs` |
+//! | a late copy of a replaced attempt | `core/succession/`, `shop/succession.rs` |
+//! | remembered items, a warm change in one request | `core/remembered.rs` |
+//! | deleted items, values that expire | `core/tombstones.rs`, `clocks/margin.rs` |
+//! | the difference of two items, keys with a sort key, derived records | `core/properties.rs`, `core/sort_keys.rs`, `core/derived.rs` |
+//! | **transactions and keys** | |
+//! | several items at once: refusals, bare adds, limits | `core/refusals.rs`, `core/anchors.rs`, `core/limits.rs`, `core/batches.rs` |
+//! | an idempotency key without HTTP | `core/idempotency.rs` |
+//! | an `Idempotency-Key` of a request, its repeat, its expiry | `devices/keys.rs`, `shop/exactly_once.rs`, `leases/keys.rs` |
+//! | a caller without a name | `requests/callers.rs` |
+//! | **leases** | |
+//! | a holder that was frozen or stopped for longer than its lease | `leases/processes.rs` |
+//! | lost answers and late copies of acquire, renew, release | `core/leases/lost_answers.rs`, `core/leases/late_copies.rs` |
+//! | fencing tokens rise; the row of a lease; clock skew | `core/leases/tokens.rs` |
+//! | waiting for a lease | `core/leases/waiting.rs` |
+//! | work under a lease, renewed and released | `core/leases/work.rs` |
+//! | routes of `lease` and of `ensure-child` | `leases/routes.rs`, `leases/children.rs` |
+//! | **the functions** | |
+//! | bad input, unknown paths and methods, malformed tags and keys | `requests/bad_input.rs` |
+//! | unusual events: base64, stages, encoded paths, Function URLs | `requests/odd_events.rs` |
+//! | routes, answers, `If-Match` | `devices/routes.rs`, `shop/routes.rs`, `mappings/routes.rs` |
+//! | numbers to the last digit; deep and large devices | `devices/exactness.rs`, `devices/sizes.rs` |
+//! | faults, and the end of Lambda's time | `devices/faults.rs` |
+//! | stock is never sold twice; many buyers; a hot product | `shop/crowd.rs` |
+//! | orders page by page | `shop/listings.rs` |
+//! | newest instance wins; a late delete; messages of a queue | `mappings/story.rs`, `mappings/batches.rs`, `mappings/events.rs`, `mappings/lost_answers.rs` |
+//! | requests per route | `shop/budgets.rs`, `leases/budgets.rs`, `mappings/budgets.rs` |
+//! | metrics, traces, log lines | `devices/metrics.rs`, `devices/traces.rs`, `mappings/processes.rs`, `core/spans.rs` |
+//! | processes over sockets that lose answers | `devices/over_http.rs`, `devices/lost_answers.rs` |
+//! | a function as a router, without events | `devices/as_a_router.rs` |
+//! | **other programs, restores, clocks, the tool** | |
+//! | rows of another program, and their adoption | `adoption/adopting.rs`, `adoption/creating.rs`, `adoption/transactions.rs` |
+//! | writers without versions; tombstones beside other writers; tags | `adoption/any_writers.rs`, `adoption/deletes.rs`, `adoption/tags.rs` |
+//! | two Regions | `adoption/regions/` |
+//! | a corrupt row | `adoption/corrupt.rs`, `maintenance/explaining.rs` |
+//! | the tool `fencepost`: adopt, sweep, killed and resumed | `maintenance/` |
+//! | a restore, with the runbook and without; a table that vanishes | `restore/`, `restore/gone.rs` |
+//! | clocks that are off | `clocks/mod.rs` |
+//! | rows of the build before | `stored_format/` |
+//! | **everything at once** | |
+//! | the process dies at each await point | `crashes/` |
+//! | seeded histories under all faults, and rules broken on purpose | `histories/`, `listings/histories/` |
+//! | queries, indexes, cursors, many keys | `listings/` |
+//! | **the SDK client** | |
+//! | connections, TLS, credentials | `core/connected.rs`, `core/pooled.rs`, `core/https.rs`, `core/credentials.rs` |
+//! | futures are `Send` and small; handles print no secret | `core/futures.rs`, `core/printed.rs` |
+//! | **the repository** | |
+//! | permissions of the template: least privilege | `repository/permissions.rs` |
+//! | units and dollars of each route | `repository/costs.rs` |
+//! | layers, circles, banned text, length of files | `repository/imports.rs`, `repository/tidy.rs` |
+//! | functions, events, template and pages agree | `repository/functions.rs`, `repository/wiring.rs`, `repository/derived.rs` |
+//! | `docs/openapi.yaml` | `repository/contract.rs`; every answer of every test is compared with it in `harness/contract.rs` |
+//! | alarms, logs, backups, deployments, metrics | `repository/protection.rs`, `repository/deployments.rs`, `repository/metrics.rs` |
+#![allow(missing_docs, clippy::missing_panics_doc, reason = "the name of a test says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "tests set the clock and write behind the crate's back")]
 #![allow(clippy::print_stdout, reason = "a random test prints its seed, a history what it was made of")]
 
@@ -15,6 +78,7 @@ mod listings;
 mod maintenance;
 mod mappings;
 mod repository;
+mod requests;
 mod restore;
 mod shop;
 mod stored_format;

@@ -57,7 +57,7 @@ async fn change<S: Setup>(engine: &Engine, table: &Table<Account<S>>, change: Ch
     }
 }
 
-/// What a delete leaves of a foreign account.
+/// The tombstone of a foreign account.
 fn tombstone(engine: &Engine, version: u64, has_mark: bool) -> Value {
     let mut left = json!({KEY: {"S": "a-1"}, "stranger": {"S": "kept"}, "_purgeAt": row(engine)["_purgeAt"]});
     if has_mark {
@@ -147,7 +147,7 @@ async fn a_change_that_writes_nothing_adopts_nothing() {
     assert_eq!((engine.take_counts(), row(&engine)), ((3, 0), foreign(50, Some(7))));
 }
 
-/// A row without a version is another state than one at version 0: somebody has written it in between.
+/// A row without a version is another state than one at version 0: another program has written it in between.
 #[tokio::test]
 async fn an_adopting_write_is_refused_where_a_version_has_come_or_gone_and_is_decided_again() {
     for [before, after] in [[None, Some(0)], [Some(0), None], [Some(7), Some(8)], [Some(7), None]] {
@@ -193,7 +193,7 @@ async fn an_adoption_raises_the_version_so_that_an_update_decided_before_it_is_r
 /// Two adoptions of one state: only the condition on the incarnation stands in the way of the second, where the other
 /// program has brought the version back.
 #[tokio::test]
-async fn an_adopting_write_is_refused_by_a_row_that_somebody_adopted_even_at_the_same_version() {
+async fn an_adopting_write_is_refused_by_an_adopted_row_even_at_the_same_version() {
     let engine = with_foreign(Some(7));
     let table = accounts::<Shared>(&engine);
     let decided = std::cell::Cell::new(0);
@@ -280,7 +280,7 @@ async fn a_fenced_change_adopts_a_row_and_leaves_its_token_which_refuses_lower_o
 }
 
 #[tokio::test]
-async fn a_client_that_remembers_items_adopts_what_it_remembers_without_a_read() {
+async fn a_client_adopts_a_remembered_item_without_a_read() {
     let engine = with_foreign(Some(7));
     let table = accounts::<Shared>(&engine).remembering_items();
     get(&table).await.expect("an account");
@@ -332,7 +332,7 @@ async fn a_lost_adoption_is_recognised_by_the_incarnation_after_the_row_has_forg
     }
 }
 
-/// Beside it, nobody else could have written the row: what it was when the answer was lost proves nothing.
+/// Another writer may have written the row, so the row at the time of the lost answer proves nothing.
 #[tokio::test(start_paused = true)]
 async fn a_lost_adoption_is_unknown_after_a_save_of_another_program_and_known_after_its_update() {
     for applied in [true, false] {

@@ -4,14 +4,16 @@ use super::world::{
     Account, Alone, Anybody, Setup, Shared, TABLE, account, accounts, adopted, call, deposit, foreign, get, key,
     number, put, remove, row, set, update, with_foreign,
 };
-use crate::harness::clients::{Way, client_that, client_whose, lost};
-use crate::harness::engine::{Asked, Engine};
-use fencepost::{Add, Bounds, Error, NotAdded, Number, Reads, Store, Table, UpdateError};
+use crate::harness::clients::{Reply, Way, client_that, client_whose, lost};
+use crate::harness::engine::{Asked, Engine, store};
+use fencepost::{Add, Bounds, Error, Failure, NotAdded, Number, Reads, Store, Table, UpdateError};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep_until};
 
 fn add(by: i64) -> Add {
     Add::to("balance", by, 0..=1000)
@@ -85,14 +87,14 @@ async fn deposited_beside_another_create<S: Setup>() -> (i64, u32) {
 }
 
 #[tokio::test]
-async fn a_row_that_was_deleted_and_created_again_at_its_version_refuses_what_was_decided_on_the_old_one() {
+async fn a_row_that_was_deleted_and_created_again_at_its_version_refuses_a_decision_on_the_old_one() {
     assert_eq!(deposited_beside_another_create::<Anybody>().await, (87, 2), "decided again");
-    // What the setting is for: with any other, the deposit replaces a value that nobody has read.
+    // With any other setting, the deposit replaces a value that no caller has read.
     assert_eq!(deposited_beside_another_create::<Alone>().await, (57, 1));
     assert_eq!(deposited_beside_another_create::<Shared>().await, (57, 1));
 }
 
-/// A program writes a row of ours and leaves the version what it is.
+/// A program writes a row of ours and does not raise the version.
 async fn deposited_beside_a_write_without_version<S: Setup>(attribute: &'static str, value: Value) -> (Value, u32) {
     let engine = with_foreign(Some(1));
     let table = accounts::<S>(&engine);
@@ -154,7 +156,7 @@ async fn copied(forgets_tokens: bool) -> Value {
 #[tokio::test]
 async fn a_late_copy_of_an_applied_write_is_not_applied_again_although_all_values_have_come_back() {
     assert_eq!(copied(false).await, foreign(50, Some(1)));
-    // What the token is for: every condition of the copy holds.
+    // The token is needed: every condition of the copy holds.
     assert_eq!(copied(true).await["balance"], number(57));
 }
 
@@ -272,9 +274,9 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
     }
 }
 
-/// An add in such a table has no window, so adds of one client conflict. None of them starts from what it does not know.
+/// An add in such a table has no window, so adds of one client conflict. None of them starts from a value that was not read.
 #[tokio::test(start_paused = true)]
-async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_somebody_read() {
+async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_were_read() {
     let engine = with_foreign(Some(7));
     let table: Table<Account<Anybody>> = Store::new(&client_that(&engine, |_| Way::Answered(10))).table(TABLE);
     let adds = (0..8).map(|_| {
@@ -295,7 +297,7 @@ async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_somebod
     assert_eq!(without, 0, "an account without a balance was never seen");
 }
 
-/// What bounds of halves make of a whole number, only DynamoDB can tell. The values tell which of both refused.
+/// Only DynamoDB can compare a whole number with bounds of halves. The values show which of both refused.
 #[tokio::test]
 async fn an_add_that_is_refused_for_other_values_starts_from_them_and_one_out_of_range_does_not() {
     for (moves_to, result) in [(Some(60), Some(61)), (None, None)] {
@@ -352,4 +354,48 @@ async fn a_change_of_a_row_that_is_gone_finds_nothing_and_makes_nothing() {
     };
     let updated = accounts::<Anybody>(&engine).update_with_retry(&key(), decide).await;
     assert!(matches!(updated, Err(UpdateError::NotFound)) && row(&engine).is_null(), "{updated:?}");
+}
+
+/// By how much the clock of the client is ahead: almost the four minutes that are assumed beside such writers.
+const AHEAD: Duration = Duration::from_secs(239);
+/// For how long no answer gets through.
+const SILENCE: Duration = Duration::from_secs(70);
+/// For how long after its date a request is accepted.
+const LIFE: Duration = Duration::from_mins(5);
+
+/// No answer gets through for a while. If another send of the same deposit leaves then, it is answered. Ten minutes after the
+/// first send its token is forgotten. Another program removes the account and makes it again at version 1, and the copies arrive
+/// that are still accepted.
+#[tokio::test(start_paused = true)]
+async fn no_copy_of_an_applied_change_is_applied_to_a_row_that_came_back_after_its_token_was_forgotten() {
+    let (engine, began) = (with_foreign(Some(1)), Instant::now());
+    let sends = Arc::<Mutex<Vec<(Instant, Vec<u8>)>>>::default();
+    let noted = sends.clone();
+    let client = client_whose(&engine, move |engine, _, operation, body| {
+        if operation == "GetItem" {
+            return Reply::from(engine.answer(operation, body));
+        }
+        assert_eq!(operation, "TransactWriteItems");
+        noted.lock().expect("no panic").push((Instant::now(), body.to_vec()));
+        let answer = engine.answer(operation, body);
+        if began.elapsed() < SILENCE { Reply::Never } else { answer.into() }
+    });
+    let now = move || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000) + AHEAD + began.elapsed();
+    let table: Table<Account<Anybody>> =
+        store(&client, now, || fastrand::u64(..)).with_time_limit(Duration::from_mins(3)).table(TABLE);
+    let told = table.update_with_retry(&key(), deposit(7)).await;
+    let is_unknown = matches!(told, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. })));
+    assert!(told.is_ok() || is_unknown, "{told:?}");
+    assert_eq!(row(&engine)["balance"], number(57), "it was applied");
+
+    sleep_until(began + Duration::from_mins(10) + Duration::from_secs(1)).await;
+    remove(&engine);
+    put(&engine, &foreign(50, Some(1)));
+    sleep_until(began + Duration::from_mins(10) + Duration::from_secs(2)).await;
+    for (sent, body) in sends.lock().expect("no panic").iter() {
+        if sent.elapsed() <= AHEAD + LIFE {
+            engine.answer("TransactWriteItems", body);
+        }
+    }
+    assert_eq!(row(&engine), foreign(50, Some(1)), "told {told:?}, and applied again");
 }

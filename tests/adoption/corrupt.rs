@@ -128,9 +128,9 @@ async fn a_mark_of_a_tombstone_that_is_malformed_or_on_a_row_of_another_program_
     says::<Shared>(&buried, "it has _buried, which marks a tombstone here, but no _incarnation").await;
 }
 
-/// What is damaged in a way that some program may have meant is usable.
+/// A row is usable if some program may have meant it.
 #[tokio::test]
-async fn what_does_not_contradict_itself_is_usable() {
+async fn a_row_without_a_contradiction_is_usable() {
     for stored in [
         ours(&[]),
         ours(&[("_buried", number(2)), ("_purgeAt", number(1_800_000_000))]),
@@ -153,7 +153,7 @@ async fn what_does_not_contradict_itself_is_usable() {
     assert!(said.contains("balance"), "{said}");
 }
 
-/// At the highest version that a row can have, it is read and never written, because nobody could read it afterwards.
+/// At the highest version of a row, it is read and never written, because the result would be unreadable.
 #[tokio::test]
 async fn a_version_that_cannot_rise_is_read_and_every_change_is_refused_before_it_is_sent() {
     for stored in [foreign(50, Some((1 << 53) - 1)), ours(&[("version", number((1_u64 << 53) - 1))])] {
@@ -204,7 +204,7 @@ async fn any_row<S: Setup>(engine: &Engine, attributes: &Map<String, Value>) -> 
     put(engine, &stored);
     let table = accounts::<S>(engine);
     if let Some(reason) = refusal(engine, &table).await {
-        // The decoder of values names what it expected instead of the attribute.
+        // The decoder of values names the expected type instead of the attribute.
         assert!(OURS.iter().any(|name| reason.contains(name)) || reason.contains("xpected"), "{reason}: {stored}");
         return false;
     }
@@ -219,7 +219,7 @@ async fn any_row<S: Setup>(engine: &Engine, attributes: &Map<String, Value>) -> 
 }
 
 #[test]
-fn whatever_attributes_a_row_has_no_operation_panics_and_a_usable_row_takes_every_change() {
+fn no_operation_panics_on_a_row_with_any_attributes_and_a_usable_row_takes_every_change() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     let runtime = runtime.expect("a runtime");
     let engine = Engine::with_tables(&[(TABLE, KEY)]);

@@ -7,6 +7,5 @@ mod creating;
 mod deletes;
 mod regions;
 mod tags;
-mod tokens;
 mod transactions;
 mod world;

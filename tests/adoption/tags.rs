@@ -11,12 +11,12 @@ use fencepost::{ItemVersion, Table, VersionError};
 use serde_json::json;
 use std::collections::BTreeSet;
 
-/// What another program does to the row.
+/// The ways in which another program changes the row.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Foreign {
     Updates,
     Saves,
-    /// It replaces the value, and the version stays what it is.
+    /// It replaces the value, and keeps the version.
     ChangesTheContent,
 }
 
@@ -104,7 +104,7 @@ async fn a_change_at_a_tag_loses_to_a_write_of_another_program_after_the_read() 
 }
 
 #[tokio::test]
-async fn states_of_a_foreign_row_have_different_tags_and_what_is_not_declared_has_no_part_in_them() {
+async fn states_of_a_foreign_row_have_different_tags_and_undeclared_attributes_have_no_part_in_them() {
     let mut tags = BTreeSet::new();
     for (balance, version) in [(50, None), (50, Some(0)), (50, Some(1)), (50, Some(7)), (51, Some(7)), (51, None)] {
         let engine = with_foreign(None);

@@ -10,13 +10,13 @@ use aws_sdk_dynamodb::Client;
 use fencepost::{Add, Error, Failure, Reads, Store, Table};
 use serde_json::{Value, json};
 
-/// What a transaction does with the account. Beside it, it creates another one.
+/// The step of a transaction on the account. Beside it, the transaction creates another account.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Step {
     Update,
     Delete,
     Check,
-    /// An add in a transaction whose other step remembers.
+    /// An add in a transaction in which the other step remembers.
     BareAdd,
     /// An add in a transaction without another step.
     AnchorAdd,
@@ -131,7 +131,7 @@ async fn a_lost_transaction_is_judged_by_the_row_that_it_adopted() {
     }
 }
 
-/// An update of another program keeps what the adoption left, and a save drops it: then nothing proves what became of it.
+/// An update of another program keeps the traces of the adoption. A save drops them: then nothing proves the outcome.
 #[tokio::test(start_paused = true)]
 async fn after_a_lost_adoption_an_update_of_another_program_is_no_obstacle_and_a_save_makes_it_unknown() {
     for (applied, saved) in [(true, false), (true, true), (false, true)] {
@@ -183,7 +183,7 @@ async fn a_step_on_a_key_that_another_program_took_is_refused_with_its_item() {
 
 /// Another program could remove the tombstone that burns a create, while a copy of the create is still on its way.
 #[tokio::test(start_paused = true)]
-async fn a_lost_create_is_burned_only_where_nobody_else_could_remove_the_tombstone() {
+async fn a_lost_create_is_burned_only_where_no_other_program_could_remove_the_tombstone() {
     async fn lose<S: Setup>() -> (bool, Value) {
         let engine = with_foreign(Some(7));
         // The resend is refused, because the other step passes its bound by then.

@@ -1,4 +1,4 @@
-//! Accounts of a bank whose other programs keep the version in `version`, and what those programs do.
+//! Accounts of a bank. Its other programs keep the version in `version`.
 
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, is_read};
@@ -123,17 +123,17 @@ pub fn number(number: impl Into<i128>) -> Value {
     json!({"N": number.into().to_string()})
 }
 
-/// Another program replaces the row, whatever it was.
+/// Another program replaces the row, without a condition.
 pub fn put(engine: &Engine, row: &Value) {
     engine.raw("PutItem", &json!({"TableName": TABLE, "Item": row}));
 }
 
-/// Another program removes the row, whatever it was.
+/// Another program removes the row, without a condition.
 pub fn remove(engine: &Engine) {
     engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {KEY: {"S": "a-1"}}}));
 }
 
-/// Another program sets attributes of the row, whatever it was.
+/// Another program sets attributes of the row, without a condition.
 pub fn set(engine: &Engine, attributes: &[(&str, Value)]) {
     let parts: Vec<_> = (0..attributes.len()).map(|index| format!("#{index} = :{index}")).collect();
     let names = attributes.iter().enumerate().map(|(index, (name, _))| (format!("#{index}"), json!(name)));
@@ -180,7 +180,7 @@ pub fn name_of(incarnation: &Value) -> String {
     bytes.trim_end_matches('=').replace('+', "-").replace('/', "_")
 }
 
-/// What a row that was adopted at this version has beside the other attributes, which are given.
+/// The row that was adopted at this version, with these other attributes.
 pub fn adopted(engine: &Engine, at: Option<u64>, rest: Value) -> Value {
     let incarnation = row(engine)["_incarnation"].take();
     let (at, name, mut expected) = (at.unwrap_or(0), name_of(&incarnation), rest);
@@ -213,7 +213,7 @@ impl<S: Setup> Resource for Account<S> {
     }
 }
 
-/// A client whose first write is lost: applied or not. After it, `meanwhile` happens.
+/// A client that loses its first write, applied or not. After it, `meanwhile` happens.
 pub fn client_that_loses_the_first(
     engine: &Engine,
     applied: bool,

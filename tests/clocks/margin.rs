@@ -25,18 +25,18 @@ fn by_clock(time: SystemTime, ahead: i64) -> SystemTime {
     if ahead < 0 { time - off } else { time + off }
 }
 
-/// What became of a create beside a tombstone.
+/// The answer to a create beside a tombstone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Told {
+enum Verdict {
     Unknown,
     NotApplied,
 }
 
 /// A tombstone ends so many seconds from now. A create leaves by a clock that is ahead, and is on its way for almost ten
-/// minutes. Then the clock is set behind, and the next send of the create is refused by the tombstone. What would take its
-/// place is throttled until the call is over. The operator, whose clock is ahead, sweeps as early as possible, and the first
-/// send arrives as late as possible. Gives what was told, and whether the create was applied.
-async fn play(ends_after: u64) -> (Told, bool) {
+/// minutes. Then the clock is set behind, and the next send of the create is refused by the tombstone. The update that
+/// would take its place is throttled until the call is over. The operator's clock is ahead: it sweeps as early as possible, and
+/// the first send arrives as late as possible. Gives the answer, and whether the create was applied.
+async fn play(ends_after: u64) -> (Verdict, bool) {
     let (db, began) = (Dynamo::with_seed(1), Instant::now());
     db.create_table(TABLE, Item::PARTITION_KEY);
     let clock = db.clone();
@@ -55,11 +55,11 @@ async fn play(ends_after: u64) -> (Told, bool) {
     let time = service.clone();
     let items: Table<Item> = store(&wire.client(), move || by_clock(time(), ahead()), || 7).table(TABLE);
     let told = match items.create("i-1", &Item { count: 1 }).await {
-        Err(Error::Failed(Failure::OutcomeUnknown { .. })) => Told::Unknown,
-        Err(Error::Failed(_)) => Told::NotApplied,
+        Err(Error::Failed(Failure::OutcomeUnknown { .. })) => Verdict::Unknown,
+        Err(Error::Failed(_)) => Verdict::NotApplied,
         other => panic!("no such thing happens here: {other:?}"),
     };
-    assert!(late.struck() == 1 && (told == Told::Unknown || throttled.struck() > 0));
+    assert!(late.struck() == 1 && (told == Verdict::Unknown || throttled.struck() > 0));
 
     let sooner = Duration::from_millis(BOUND.unsigned_abs());
     sleep_until(began + Duration::from_secs(ends_after).saturating_sub(sooner)).await;
@@ -73,14 +73,17 @@ async fn play(ends_after: u64) -> (Told, bool) {
 
 /// The margin is that of `soon_purged`.
 #[tokio::test(start_paused = true)]
-async fn a_create_that_is_said_to_be_refused_by_a_tombstone_is_never_applied_whatever_the_clocks_of_client_and_operator_say()
- {
+async fn a_create_that_is_answered_as_refused_by_a_tombstone_is_never_applied_with_any_clocks() {
     let mut seen = BTreeMap::<_, u32>::new();
     for ends_after in 590..1010 {
         let (told, applied) = play(ends_after).await;
-        assert!(told == Told::Unknown || !applied, "the tombstone ends after {ends_after} s: {told:?}, but applied");
+        assert!(told == Verdict::Unknown || !applied, "the tombstone ends after {ends_after} s: {told:?}, but applied");
         *seen.entry((told, applied)).or_default() += 1;
     }
     let kinds: Vec<_> = seen.keys().collect();
-    assert_eq!(kinds, [&(Told::Unknown, false), &(Told::Unknown, true), &(Told::NotApplied, false)], "{seen:?}");
+    assert_eq!(
+        kinds,
+        [&(Verdict::Unknown, false), &(Verdict::Unknown, true), &(Verdict::NotApplied, false)],
+        "{seen:?}"
+    );
 }

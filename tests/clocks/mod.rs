@@ -1,4 +1,4 @@
-//! Clocks of clients at the edge of what is assumed, and beyond it. In between, the histories play them.
+//! Clocks of clients at the edge of the assumption, and beyond it. In between, the histories play them.
 
 use crate::harness::clock::Clock;
 use crate::harness::engine::Engine;
@@ -47,7 +47,7 @@ fn row(network: &Arc<Network>) -> Value {
     network.engine.row(DEVICES, "deviceId", ID)
 }
 
-/// Otherwise the histories would not play what they say.
+/// Without this, the histories would not play their clocks.
 #[tokio::test(start_paused = true)]
 async fn clocks_that_are_drawn_are_right_or_off_either_way_and_some_run_or_are_set() {
     let clocks = OffClocks::of(7, Instant::now());

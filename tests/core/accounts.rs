@@ -1,4 +1,4 @@
-//! What the tests of the crate alone work on: accounts, and leaders of whom the newest counts.
+//! The items of the tests of the crate alone: accounts, and leaders of whom the newest counts.
 
 use crate::harness::engine::Engine;
 use fencepost::lww::LwwRecord;

@@ -1,4 +1,4 @@
-//! `Table::add`: numbers that many callers change at once, each exactly once, and what each case costs.
+//! `Table::add`: numbers that many callers change at once, each exactly once, and the cost of each case.
 
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::Engine;
@@ -41,7 +41,7 @@ fn shelf(stock: i64) -> Shelf {
     Shelf { stock, status, counts: [("sold".to_owned(), 0)].into() }
 }
 
-/// An engine with a shelf of 50, whose writer is another client than that of any test.
+/// An engine with a shelf of 50. Its writer is another client than that of any test.
 pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
     let created = table(&engine).create("s-1", &shelf(50)).await.expect("a free key");
@@ -128,7 +128,7 @@ async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
 #[tokio::test]
 async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
     let (engine, key, at) = with_shelf().await;
-    // Nobody told this client the stock, so it guesses the last band.
+    // This client does not know the stock, so it guesses the last band.
     let added = table(&engine).add(&key, &stock(-45).seen(at)).await.expect("within the bounds");
     assert_eq!(added.item.map(|item| item.value), Some(shelf(5)));
     assert_eq!(engine.take_counts(), (0, 2));

@@ -1,5 +1,5 @@
-//! Rules of adds and burns that a random history hardly ever needs: what happens with each on a schedule made by hand, and
-//! what harm comes without it.
+//! Rules of adds and burns that a random history hardly ever needs: the outcome of each on a schedule made by hand, and the
+//! harm without it.
 
 use super::add::{Shelf, TABLE, rivals, row, stock, stock_of, with_shelf};
 use crate::harness::clients::{client_whose, lost};
@@ -151,7 +151,7 @@ async fn a_judge_that_is_shown_no_burns_answers_unknown_where_the_outcome_is_pro
     }
 }
 
-/// An answer whose row shows no burned writes.
+/// An answer with a row that shows no burned writes.
 fn without_burns(answer: &str) -> String {
     let mut answer: Value = serde_json::from_str(answer).expect("answers are JSON");
     let memory = answer["Item"]["_writes"]["M"].as_object_mut().expect("a refusal with its row");
@@ -159,7 +159,7 @@ fn without_burns(answer: &str) -> String {
     answer.to_string()
 }
 
-/// The add is applied and its answer is lost. Then the row is purged and made anew, and is at the same version.
+/// The add is applied and its answer is lost. Then the row is purged and made again, and is at the same version.
 #[tokio::test(start_paused = true)]
 async fn without_the_incarnation_an_add_is_applied_to_the_old_row_and_to_the_new_one() {
     for (broken, stock_left) in [(Broken::Nothing, 50), (Broken::AnyIncarnation, 57)] {

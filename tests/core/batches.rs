@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// When a batch was asked for, and for how many keys.
 type Batches = Arc<Mutex<Vec<(Instant, usize)>>>;
 
-/// A client whose batches are answered for their first key only, and noted.
+/// A client that is answered for the first key of a batch only, and whose batches are noted.
 fn client_that_gets_one_at_a_time(engine: &Engine, batches: &Batches) -> Client {
     let batches = batches.clone();
     client_whose(engine, move |engine, _, operation, body| {

@@ -1,4 +1,4 @@
-//! What each operation costs, by counting what the engine was asked.
+//! The requests of each operation, as the engine counts them.
 
 use super::accounts::{Account, TABLE, call, engine, rival};
 use crate::harness::engine::Engine;
@@ -136,7 +136,7 @@ async fn what_a_deleted_item_held_is_gone_and_does_not_come_back() {
     assert!(row["stranger"].is_null() && row["_purgeAt"].is_null(), "{row}");
 }
 
-/// The incarnation's reason to exist: TTL purged the row, somebody made it anew, and its version
+/// The incarnation's reason to exist: TTL purged the row, another client created it again, and its version
 /// number came back to the one that an old reader holds.
 #[tokio::test]
 async fn an_old_version_of_a_purged_row_is_stale_although_the_number_is_the_same() {

@@ -1,4 +1,4 @@
-//! A user's own SDK client, whose credentials come from a container's endpoint and not from the environment.
+//! A user's own SDK client, with credentials from a container's endpoint and not from the environment.
 
 use crate::harness::server::{Server, listen, patiently};
 use axum::Router;
@@ -23,7 +23,7 @@ async fn container() -> String {
     format!("http://{address}/creds")
 }
 
-/// What the reader says of a note, with nothing in its environment but this.
+/// The reader's output about a note, with nothing in its environment but this.
 pub(super) async fn read(environment: &[(&str, &str)]) -> String {
     let reader = Command::new(env!("CARGO_BIN_EXE_reader"))
         .arg("n-1")

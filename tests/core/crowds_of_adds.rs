@@ -1,4 +1,4 @@
-//! Many callers that add to one item: all are acknowledged, the number is exact, and what each add costs.
+//! Many callers that add to one item: all are acknowledged, the number is exact, and the cost of each add is bounded.
 
 use crowds::adds::{Callers, at_once, one_after_another, steady};
 use crowds::crowd::Outcome;

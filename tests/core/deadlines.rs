@@ -1,4 +1,4 @@
-//! When time runs out, and when the table says no: the answer comes before the deadline, and says what is known.
+//! When time runs out, and when the table says no: the answer comes before the deadline, and claims no more than is known.
 
 use super::accounts::{Account, TABLE, engine, rival};
 use crate::harness::clients::{
@@ -155,7 +155,7 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_
     assert_eq!(call.tally().attempts, 33);
 }
 
-/// A table whose next writes are answered so.
+/// A table with these answers to its next writes.
 fn scripted(engine: &Engine, script: &[Line]) -> Table<Account> {
     Store::new(&client_by_script(engine, script)).with_time_limit(ALLOWED).table(TABLE)
 }
@@ -274,7 +274,7 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
 }
 
-/// With nothing pending, what is known is that others were first.
+/// With nothing pending, it is known that others were first.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();

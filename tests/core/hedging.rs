@@ -1,4 +1,4 @@
-//! What is sent a second time while the first send is still awaited, and what the two answers prove together.
+//! A second send while the first is still awaited, and the proof that the two answers give together.
 
 use super::accounts::{Account, TABLE, call, rival};
 use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
@@ -37,7 +37,7 @@ async fn a_cold_client_waits_for_its_handshake_and_a_late_answer_on_one_connecti
 
 #[tokio::test(start_paused = true)]
 async fn a_late_answer_to_a_connected_client_is_awaited_and_costs_no_handshake() {
-    // The hedge of the write has to open a connection, and nobody waits for it.
+    // The hedge of the write has to open a connection, which the test does not wait for.
     for (fates, sent) in [(&[Fate::Answered, LATE][..], (3, 1)), (&[LATE], (3, 1))] {
         let world = World::connected(1).await;
         world.pool.next(fates);
@@ -203,7 +203,7 @@ async fn at_most_two_sends_of_a_request_are_ever_in_flight() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hard_limit_ends_each_send_and_the_next_one_takes_its_place() {
-    // Twice what opening a connection took, but at least 600 ms.
+    // Twice the time that opening a connection took, but at least 600 ms.
     for (handshake, limit) in [(HANDSHAKE, millis(1620)), (millis(290), millis(600)), (millis(30), millis(600))] {
         let world = World::connected_with(handshake, 3).await;
         world.pool.next(&[Fate::Dropped, Fate::Dropped]);

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 const RECORDS: &str = "Records";
 
-/// A consumer whose messages pay in.
+/// A consumer of messages that pay in.
 #[derive(Clone)]
 struct Consumer {
     accounts: Table<Account>,

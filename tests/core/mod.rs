@@ -1,4 +1,4 @@
-//! The crate alone: what an operation costs, when it ends, what it refuses.
+//! The crate alone: the cost of an operation, its end, and its refusals.
 
 mod accounts;
 mod add;
@@ -17,6 +17,7 @@ mod garbled;
 mod hedging;
 mod https;
 mod idempotency;
+mod leases;
 mod limits;
 mod out_of_order;
 mod pooled;

@@ -1,4 +1,4 @@
-//! Two sends of one change whose deliveries and answers overtake each other, while another writer is between them.
+//! Two sends of one change overtake each other, there or back, while another writer is between them.
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::{Engine, body_of, client_over, is_read, number, operation_of, response};
@@ -16,10 +16,10 @@ use tokio::time::sleep;
 /// The milliseconds that a write takes to arrive, and its answer to come back.
 type Way = (u64, u64);
 
-/// What every request takes in each direction, if nothing else is said.
+/// The time of every request in each direction, unless the test says otherwise.
 const HOP: u64 = 5;
 
-/// A connector whose first writes take their own time there and back. What its client gives up on arrives as well.
+/// A connector on which the first writes take their own time there and back. A request that its client gives up on arrives as well.
 #[derive(Clone, Debug)]
 struct Slow {
     engine: Arc<Asked>,
@@ -57,7 +57,7 @@ impl HttpConnector for Slow {
     }
 }
 
-/// What is done to an account that holds 50. Each adds 100.
+/// The change of an account that holds 50. Each adds 100.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Deed {
     Update,
@@ -72,7 +72,7 @@ const OURS: i64 = 100;
 impl Deed {
     const ALL: [Deed; 4] = [Deed::Update, Deed::UpdateAtVersion, Deed::Add, Deed::AddWithin];
 
-    /// Gives what the caller was told: the error, if any.
+    /// Gives the caller's error, if any.
     async fn play(self, table: &Table<Account>, at: ItemVersion) -> Result<(), String> {
         let key = "a-1";
         let put = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + OURS }));
@@ -106,7 +106,7 @@ async fn other_writer(engine: Engine, at: u64) {
     }
 }
 
-/// What the caller was told, and whether its change is there when everything has arrived.
+/// The answer to the caller, and whether its change is there when everything has arrived.
 async fn play(deed: Deed, ways: [Way; 2], other: Option<u64>) -> (Result<(), String>, i64) {
     let engine = engine();
     let slow = Slow { engine: Arc::new(Asked(engine.clone())), ways: ways.to_vec(), writes: Arc::default() };

@@ -12,7 +12,7 @@ pub const HANDSHAKE: Duration = Duration::from_millis(800);
 pub const HOP: Duration = Duration::from_millis(5);
 pub const LATE: Fate = Fate::Late(Duration::from_millis(200));
 pub const LEASES: &str = "Leases";
-/// What a hedge comes after.
+/// The delay before a hedge.
 pub const HEDGE_AFTER: Duration = Duration::from_millis(150);
 
 /// A store over simulated connections, and an account `a-1` at version 1.

@@ -1,5 +1,4 @@
-//! What a transaction makes of its refusal: what it burns, what it reads again, what it counts as a lost race, and what it
-//! does next.
+//! A transaction after its refusal: its burns, its second looks, its lost races, and its next step.
 
 use super::accounts::{Account, TABLE, call, rival, set_balance};
 use crate::harness::clients::{client_whose, error, lost, step_in_conflict};
@@ -14,7 +13,7 @@ use std::time::Duration;
 
 const LEASES: &str = "Leases";
 
-/// An engine with the accounts `a-1` and `a-2` of 50, whose writer is another client than that of any test.
+/// An engine with the accounts `a-1` and `a-2` of 50. Its writer is another client than that of any test.
 async fn with_accounts() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (LEASES, "leaseKey")]);
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
@@ -39,7 +38,7 @@ enum First {
     AddedTo,
 }
 
-/// Moves what is left of `a-2`, but 30 at most, to `a-1`. Refuses if nothing is left.
+/// Moves the rest of `a-2`, but 30 at most, to `a-1`. Refuses if nothing is left.
 async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Error<()>> {
     let store = Store::new(client);
     let accounts: Table<Account> = store.table(TABLE);
@@ -65,8 +64,8 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Err
     moved.await
 }
 
-/// A client whose first write does not reach the engine, and before whose second write `a-2` has only so much left. Keeps the first
-/// write. `changed` may change the answer to the second.
+/// A client that loses its first write on the way, and keeps it. Before its second write, `a-2` has only so much left. `changed`
+/// may change the answer to the second.
 fn client_that_is_refused_after_a_loss(
     engine: &Engine,
     left: i64,
@@ -187,7 +186,7 @@ async fn a_row_that_takes_much_memory_is_read_again_if_another_step_was_refused(
     assert_eq!(double_both("a-2", 150_000, double).await, twice, "a burn would need its values");
 }
 
-/// An account in a table whose tombstones are swept. A tombstone keeps the attributes of other programs.
+/// An account in a table that is swept. A tombstone keeps the attributes of other programs.
 #[derive(Clone, Serialize, Deserialize, Record)]
 #[record(key = "accountId", settings = Settings::without_ttl().swept())]
 struct Swept {
@@ -259,7 +258,7 @@ async fn a_transaction_whose_token_is_said_to_mismatch_is_sent_again_with_anothe
     assert!(first == again && again != other, "{tokens:?}");
 }
 
-/// A client before whose first write `meanwhile` happens.
+/// A client that lets `meanwhile` happen before its first write.
 fn client_after(engine: &Engine, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> Client {
     client_whose(engine, move |engine, writes, operation, body| {
         if !is_read(operation) && writes == 0 {

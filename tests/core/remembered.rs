@@ -1,4 +1,4 @@
-//! Tables that remember items: what a warm change costs, and what is never answered from memory.
+//! Tables that remember items: the cost of a warm change, and the answers that never come from memory.
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::engine::Engine;
@@ -157,7 +157,7 @@ async fn a_row_of_the_first_stored_format_is_refused_with_a_sentence_and_left_al
         assert!(refused.to_string().contains("stored format 1"), "{refused}");
     }
     assert_eq!(engine.row(TABLE, "accountId", "a-1"), before);
-    // What the sentence says to do.
+    // As the sentence says.
     let empty = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET #w = :w",
         "ExpressionAttributeNames": {"#w": "_writes"}, "ExpressionAttributeValues": {":w": {"M": {}}}});
     engine.raw("UpdateItem", &empty);

@@ -1,4 +1,4 @@
-//! Tombstones in a table whose values expire by themselves.
+//! Tombstones in a table of values that expire by themselves.
 
 use crate::harness::clients::{Reply, client_whose, lost};
 use crate::harness::engine::{Engine, is_read, store};
@@ -113,7 +113,7 @@ async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string(), "a late copy of the create finds it");
 }
 
-/// What a consumer of the table's stream sees of a delete, by docs/operations.md.
+/// The records of a delete in the table's stream, by docs/operations.md.
 #[tokio::test]
 async fn a_tombstone_keeps_its_key_what_this_crate_owns_the_ttl_attribute_and_what_nobody_declared() {
     let (engine, table, key) = sessions();
@@ -152,7 +152,7 @@ async fn a_value_that_takes_the_place_of_a_tombstone_has_its_own_end_or_none() {
     }
 }
 
-/// The engine removes what has ended by the machine's clock, so these sessions live in the past.
+/// The engine removes ended items by the machine's clock, so these sessions live in the past.
 #[tokio::test]
 async fn ttl_removes_the_tombstone_of_a_session_that_had_no_end_and_of_one_that_had() {
     let sessions_of = |days_ago: u64| {

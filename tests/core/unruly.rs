@@ -60,7 +60,7 @@ async fn whatever_the_server_does_to_its_answer_a_change_is_applied_once_and_tol
                 let updated = patiently("an answer", table.update_with_retry(&key, add_one)).await;
                 let updated = updated.unwrap_or_else(|error| panic!("{manner:?}: {error}"));
                 assert_eq!((updated.value.balance, updated.version().get()), (times, times.unsigned_abs() + 1));
-                // A read right after it, which an answer to nobody may have waited for.
+                // A read right after it, for which a stray answer may have waited.
                 let read = table.get(&key).await.expect("an answer").expect("it is there");
                 assert_eq!(read.value.balance, times, "{manner:?}");
             }
@@ -112,7 +112,7 @@ async fn no_request_follows_on_a_connection_whose_answer_was_given_up_or_followe
     }
 }
 
-/// The server really sends what would deceive a client that goes on with such a connection.
+/// The server really sends the bytes that would deceive a client that goes on with such a connection.
 #[tokio::test]
 async fn a_client_that_goes_on_with_such_a_connection_takes_one_answer_for_another() {
     let engine = engine();

@@ -1,10 +1,10 @@
-//! The rows of functions that no other file has: every changing route, with the event of `events/`, on an item that is absent,
-//! there and a tombstone, with a key if it honours one. What the row promises is what undisturbed invocations show.
+//! The cases of functions that no other file has: every changing route, with the event of `events/`, on an item that is absent,
+//! there and a tombstone, with a key if it honours one. Undisturbed invocations show the promise of the case.
 
+use super::case::{Case, Given, How, Killed, Promise};
 use super::death::Fate;
 use super::devices::asked;
 use super::matrix::{Undisturbed, on_paused_time, play};
-use super::row::{Given, How, Killed, Promise, Row};
 use crate::harness::events::{Event, sample};
 use crate::harness::functions::{Alone, Functions, alone};
 use crate::harness::tombstone::bury_all;
@@ -14,19 +14,19 @@ use functions::operation::{IdempotencyKey, Operation};
 const ID: &str = "one";
 
 impl Killed for Alone {
-    const ROWS: &'static [Row] = &[];
+    const CASES: &'static [Case] = &[];
 
-    async fn prepare(world: &World<Self>, row: &Row) -> Event {
-        if row.given != Given::Absent {
+    async fn prepare(world: &World<Self>, case: &Case) -> Event {
+        if case.given != Given::Absent {
             let routes = functions::ALL.iter().find(|known| Self::names() == [known.name]).expect("one").routes();
             let create = routes.iter().find(|route| route.at.starts_with("PUT ") || route.at.starts_with("POST "));
             let created = world.send(&sample(create.expect("a route that creates").at, ID)).await;
             assert!(created.status < 300, "{created:?}");
         }
-        if row.given == Given::Tombstone {
+        if case.given == Given::Tombstone {
             bury_all(&world.engine, Self::tables(), ID);
         }
-        asked(sample(row.route, ID), row.how, "")
+        asked(sample(case.route, ID), case.how, "")
     }
 
     fn name_of(_: &str) -> &'static str {
@@ -34,12 +34,12 @@ impl Killed for Alone {
     }
 }
 
-/// The rows of a route.
-fn rows(route: &Operation) -> Vec<Row> {
+/// The cases of a route.
+pub fn cases_of(route: &Operation) -> Vec<Case> {
     let hows = if route.key == IdempotencyKey::Honoured { &[How::Plain, How::Keyed][..] } else { &[How::Plain] };
     let given = [Given::Absent, Given::Present, Given::Tombstone];
-    let row = |given, how| Row { route: route.at, given, how, promise: Promise::Nothing, answers: ["", ""] };
-    given.into_iter().flat_map(|given| hows.iter().map(move |how| row(given, *how))).collect()
+    let case = |given, how| Case { route: route.at, given, how, promise: Promise::Nothing, answers: ["", ""] };
+    given.into_iter().flat_map(|given| hows.iter().map(move |how| case(given, *how))).collect()
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn a_function_by_itself_survives_a_death_at_each_await_point() {
         Alone::is(function);
         let (mut changes, mut wrong) = (0, Vec::new());
         for route in function.routes().into_iter().filter(|route| route.key != IdempotencyKey::Ignored) {
-            for mut row in rows(&route) {
+            for mut case in cases_of(&route) {
                 let tally = on_paused_time(async {
-                    let undisturbed = Undisturbed::of::<Alone>(&row).await;
-                    row.promise = undisturbed.promise(&row);
-                    play::<Alone>(&row, &undisturbed, &[Fate::Delivered, Fate::Late], |_| {}).await
+                    let undisturbed = Undisturbed::of::<Alone>(&case).await;
+                    case.promise = undisturbed.promise(&case);
+                    play::<Alone>(&case, &undisturbed, &[Fate::Delivered, Fate::Late], |_| {}).await
                 });
-                changes += usize::from(row.promise != Promise::Nothing && tally.applied > 0);
+                changes += usize::from(case.promise != Promise::Nothing && tally.applied > 0);
                 wrong.extend(tally.why);
             }
         }

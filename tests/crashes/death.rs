@@ -1,4 +1,4 @@
-//! How a process dies, and what becomes of the requests that it leaves behind.
+//! The death of a process, and the fate of the requests that it leaves behind.
 
 use crate::harness::engine::{Engine, is_read};
 use crate::harness::faults::Network;
@@ -41,7 +41,7 @@ impl<F: Future> Future for Mortal<F> {
     }
 }
 
-/// What becomes of the requests that are on their way when their process dies.
+/// The fate of the requests that are on their way when their process dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// They are delivered before the event comes again.
@@ -56,15 +56,15 @@ pub enum Fate {
 pub const TEST: u64 = 0;
 pub const KILLED: u64 = 1;
 
-/// Breaks a rule in the requests of everybody.
+/// Breaks a rule in all requests.
 pub type Breaks = fn(&mut Request);
 
-/// Decides over what a process leaves behind.
+/// Decides about the requests that a process leaves behind.
 pub struct Estate {
     fate: Fate,
     breaks: Breaks,
     is_dead: AtomicBool,
-    /// What is to arrive late.
+    /// The requests that arrive late.
     kept: Mutex<Vec<Request>>,
     changes: Mutex<Changes>,
 }
@@ -82,7 +82,7 @@ impl Estate {
         self.is_dead.store(true, SeqCst);
     }
 
-    /// Delivers what was kept.
+    /// Delivers the kept requests.
     pub fn deliver_late(&self, engine: &Engine) {
         let kept = std::mem::take(&mut *self.kept.lock().expect("no panic while keeping"));
         for request in kept {
@@ -90,7 +90,7 @@ impl Estate {
         }
     }
 
-    /// What all processes but the test's own changed so far.
+    /// The changes of all processes but the test's own.
     pub fn changes(&self) -> Changes {
         self.changes.lock().expect("no panic while counting").clone()
     }
@@ -131,6 +131,6 @@ impl Seam for Seen {
         if estate.fate == Fate::Late {
             estate.kept.lock().expect("no panic while keeping").push(request.clone());
         }
-        error(500, "InternalServerError") // nobody hears it
+        error(500, "InternalServerError") // the process is dead and does not hear it
     }
 }

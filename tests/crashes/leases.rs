@@ -1,10 +1,10 @@
-//! The rows of `lease` and `ensure-child`.
+//! The cases of `lease` and `ensure-child`.
 
+use super::case::Given::{Absent, Expired, Present, Released, Tombstone};
+use super::case::How::{Fenced, IfMatch, IfNone, Keyed, Leased, Plain};
+use super::case::Promise::{Each, Nothing, Once};
+use super::case::{Case, Given, How, Killed, Said, answered, case};
 use super::devices::asked;
-use super::row::Given::{Absent, Expired, Present, Released, Tombstone};
-use super::row::How::{Fenced, IfMatch, IfNone, Keyed, Leased, Plain};
-use super::row::Promise::{Each, Nothing, Once};
-use super::row::{Given, How, Killed, Row, Said, answered, row};
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::{CHILDREN, Leasing};
@@ -24,34 +24,34 @@ const FENCED: [&str; 2] = ["409 fenced"; 2];
 const STALE: &str = "412 version_conflict";
 
 impl Killed for Leasing {
-    const ROWS: &'static [Row] = &[
-        row(ACQUIRE, Absent, Plain, Once, ["201", HELD]),
-        row(ACQUIRE, Released, Plain, Once, ["201", HELD]),
-        row(ACQUIRE, Expired, Plain, Once, ["201", HELD]),
-        row(ACQUIRE, Present, Plain, Nothing, [HELD; 2]),
-        row(ACQUIRE, Absent, Keyed, Once, ["201", "201 replayed"]),
-        row(ACQUIRE, Released, Keyed, Once, ["201", "201 replayed"]),
-        row(ACQUIRE, Expired, Keyed, Once, ["201", "201 replayed"]),
-        row(ACQUIRE, Present, Keyed, Nothing, [HELD; 2]),
-        row(RENEW, Absent, Plain, Nothing, NONE),
-        row(RENEW, Released, Plain, Nothing, FENCED),
-        row(RENEW, Expired, Plain, Each, ["200", "200"]),
-        row(RENEW, Present, Plain, Each, ["200", "200"]),
-        row(RENEW, Present, IfMatch, Once, ["200", STALE]),
-        row(RELEASE, Absent, Plain, Nothing, NONE),
-        row(RELEASE, Released, Plain, Nothing, ["204 released"; 2]),
-        row(RELEASE, Expired, Plain, Once, ["204 released"; 2]),
-        row(RELEASE, Present, Plain, Once, ["204 released"; 2]),
-        row(RELEASE, Present, IfMatch, Once, ["204 released"; 2]),
-        row(ENSURE, Absent, Plain, Once, ["201", "200"]),
-        row(ENSURE, Tombstone, Plain, Once, ["201", "200"]),
-        row(ENSURE, Present, Plain, Nothing, ["200", "200"]),
-        row(ENSURE, Absent, IfNone, Once, ["201", STALE]),
-        row(ENSURE, Absent, Leased, Once, ["201", "200"]),
-        row(ENSURE, Tombstone, Leased, Once, ["201", "200"]),
-        row(ENSURE, Present, Leased, Nothing, ["200", "200"]),
-        row(ENSURE, Absent, Fenced, Nothing, FENCED),
-        row(ENSURE, Present, Fenced, Nothing, ["200", "200"]),
+    const CASES: &'static [Case] = &[
+        case(ACQUIRE, Absent, Plain, Once, ["201", HELD]),
+        case(ACQUIRE, Released, Plain, Once, ["201", HELD]),
+        case(ACQUIRE, Expired, Plain, Once, ["201", HELD]),
+        case(ACQUIRE, Present, Plain, Nothing, [HELD; 2]),
+        case(ACQUIRE, Absent, Keyed, Once, ["201", "201 replayed"]),
+        case(ACQUIRE, Released, Keyed, Once, ["201", "201 replayed"]),
+        case(ACQUIRE, Expired, Keyed, Once, ["201", "201 replayed"]),
+        case(ACQUIRE, Present, Keyed, Nothing, [HELD; 2]),
+        case(RENEW, Absent, Plain, Nothing, NONE),
+        case(RENEW, Released, Plain, Nothing, FENCED),
+        case(RENEW, Expired, Plain, Each, ["200", "200"]),
+        case(RENEW, Present, Plain, Each, ["200", "200"]),
+        case(RENEW, Present, IfMatch, Once, ["200", STALE]),
+        case(RELEASE, Absent, Plain, Nothing, NONE),
+        case(RELEASE, Released, Plain, Nothing, ["204 released"; 2]),
+        case(RELEASE, Expired, Plain, Once, ["204 released"; 2]),
+        case(RELEASE, Present, Plain, Once, ["204 released"; 2]),
+        case(RELEASE, Present, IfMatch, Once, ["204 released"; 2]),
+        case(ENSURE, Absent, Plain, Once, ["201", "200"]),
+        case(ENSURE, Tombstone, Plain, Once, ["201", "200"]),
+        case(ENSURE, Present, Plain, Nothing, ["200", "200"]),
+        case(ENSURE, Absent, IfNone, Once, ["201", STALE]),
+        case(ENSURE, Absent, Leased, Once, ["201", "200"]),
+        case(ENSURE, Tombstone, Leased, Once, ["201", "200"]),
+        case(ENSURE, Present, Leased, Nothing, ["200", "200"]),
+        case(ENSURE, Absent, Fenced, Nothing, FENCED),
+        case(ENSURE, Present, Fenced, Nothing, ["200", "200"]),
     ];
 
     fn name_of(route: &str) -> &'static str {
@@ -66,28 +66,28 @@ impl Killed for Leasing {
         Said { body: None, ..answered(&world.send(event).await) }
     }
 
-    async fn prepare(world: &World<Self>, row: &Row) -> Event {
-        if row.route == ENSURE {
-            return wanted_child(world, row).await;
+    async fn prepare(world: &World<Self>, case: &Case) -> Event {
+        if case.route == ENSURE {
+            return wanted_child(world, case).await;
         }
         let mut token = 1_772_870_400_001;
         let mut tag = "\"1.0\"".to_owned();
-        if row.given != Given::Absent {
+        if case.given != Given::Absent {
             let acquired = world.send(&acquisition("worker-1")).await;
             token = token_of(&acquired);
             acquired.etag().clone_into(&mut tag);
         }
-        match row.given {
+        match case.given {
             Released => assert_eq!(world.send(&release(token)).await.status, 204),
             Expired => world.clock.set_forward(120_000),
             _ => {}
         }
-        let event = match row.route {
+        let event = match case.route {
             ACQUIRE => acquisition("worker-2"),
             RENEW => event_of(RENEW, KEY).json(&json!({"token": token, "ttlSeconds": 60})),
             _ => release(token),
         };
-        asked(event, row.how, &tag)
+        asked(event, case.how, &tag)
     }
 }
 
@@ -103,23 +103,23 @@ fn token_of(acquired: &Answer) -> u64 {
     acquired.shown(201)["token"].as_u64().expect("a number")
 }
 
-/// The child of a parent, with a lease or without, and what is there of it.
-async fn wanted_child(world: &World<Leasing>, row: &Row) -> Event {
+/// Prepares the child of a parent, with a lease or without.
+async fn wanted_child(world: &World<Leasing>, case: &Case) -> Event {
     let mut body = json!({"parentUid": "u-1", "spec": {"pages": 12}});
     let plain = load("ensure-child-ensure").of("parentId", "p-1").json(&body);
-    if [Present, Tombstone].contains(&row.given) {
+    if [Present, Tombstone].contains(&case.given) {
         let child = world.send(&plain).await.shown(201);
-        if row.given == Tombstone {
+        if case.given == Tombstone {
             bury(&world.engine, CHILDREN, child["childId"].as_str().expect("an id"));
         }
     }
-    if row.how == Leased || row.how == Fenced {
+    if case.how == Leased || case.how == Fenced {
         let token = token_of(&world.send(&acquisition("worker-1")).await);
         body["lease"] = json!({"key": KEY, "token": token});
     }
-    if row.how == How::Fenced {
+    if case.how == How::Fenced {
         let token = body["lease"]["token"].as_u64().expect("a number");
         assert_eq!(world.send(&release(token)).await.status, 204);
     }
-    asked(plain.json(&body), row.how, "")
+    asked(plain.json(&body), case.how, "")
 }

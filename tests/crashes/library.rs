@@ -31,7 +31,7 @@ struct Note {
     text: String,
 }
 
-struct Scene {
+struct Trial {
     network: Arc<Network>,
     estate: Arc<Estate>,
     start: Instant,
@@ -41,18 +41,18 @@ fn terms() -> LeaseTerms {
     LeaseTerms::new(Duration::from_secs(10)).expect("long enough")
 }
 
-impl Scene {
-    /// A report of nobody, with 10 left.
+impl Trial {
+    /// A report without writers, with 10 left.
     async fn set(fate: Fate) -> Self {
         let engine =
             Engine::embedded(&[(LEASES, "leaseKey"), (REPORTS, Report::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
         let estate = Arc::new(Estate::new(fate, |_| {}));
         let rng = fastrand::Rng::with_seed(1);
         let network = Network::through(&engine, Rates::default(), rng, Seen(estate.clone()));
-        let scene = Scene { network, estate, start: Instant::now() };
+        let trial = Trial { network, estate, start: Instant::now() };
         let report = Report { writers: Vec::new(), left: 10 };
-        Self::reports(&scene.store(0)).create("r-1", &report).await.expect("a free key");
-        scene
+        Self::reports(&trial.store(0)).create("r-1", &report).await.expect("a free key");
+        trial
     }
 
     fn store(&self, op: u64) -> Store {
@@ -154,12 +154,12 @@ fn at_each_point(play: impl AsyncFn(usize, Fate) -> bool) -> usize {
 #[test]
 fn work_under_a_lease_that_dies_at_any_point_never_writes_after_the_next_holder() {
     let points = at_each_point(async |waits, fate| {
-        let scene = Scene::set(fate).await;
-        let died = scene.dies(waits, scene.work(KILLED, "one")).await;
+        let trial = Trial::set(fate).await;
+        let died = trial.dies(waits, trial.work(KILLED, "one")).await;
         sleep(Duration::from_secs(12)).await;
-        scene.work(KILLED + 1, "two").await;
-        scene.deliver_late();
-        let writers = scene.writers();
+        trial.work(KILLED + 1, "two").await;
+        trial.deliver_late();
+        let writers = trial.writers();
         let ones = writers.iter().filter(|writer| *writer == "one").count();
         let is_whole = ones <= 2 && writers[ones..] == ["two", "two"];
         assert!(is_whole, "{fate:?} after {waits} waits: {writers:?}");
@@ -168,16 +168,16 @@ fn work_under_a_lease_that_dies_at_any_point_never_writes_after_the_next_holder(
     assert!(points > 20, "{points} points");
 }
 
-/// The lease that nobody knows of ends by itself.
+/// The lost lease ends by itself.
 #[test]
 fn a_wait_for_a_lease_that_dies_at_any_point_keeps_it_from_others_for_one_length_at_most() {
     let points = at_each_point(async |waits, fate| {
-        let scene = Scene::set(fate).await;
-        let before = Scene::leases(&scene.store(0)).acquire("job", "zero", terms()).await.expect("free");
-        let died = scene.dies(waits, scene.wait(KILLED, "one")).await;
-        scene.wait(KILLED + 1, "two").await;
-        scene.deliver_late();
-        let row = scene.network.engine.row(LEASES, "leaseKey", "job");
+        let trial = Trial::set(fate).await;
+        let before = Trial::leases(&trial.store(0)).acquire("job", "zero", terms()).await.expect("free");
+        let died = trial.dies(waits, trial.wait(KILLED, "one")).await;
+        trial.wait(KILLED + 1, "two").await;
+        trial.deliver_late();
+        let row = trial.network.engine.row(LEASES, "leaseKey", "job");
         assert_eq!(row["holder"]["S"], "two", "{fate:?} after {waits} waits: {row}");
         let first = i64::try_from(before.token().number()).expect("a moment");
         assert!(number(&row, "token") > first, "tokens rise: {row}");
@@ -189,12 +189,12 @@ fn a_wait_for_a_lease_that_dies_at_any_point_keeps_it_from_others_for_one_length
 #[test]
 fn a_transaction_with_a_bare_add_that_dies_at_any_point_is_applied_once_when_it_comes_again() {
     let points = at_each_point(async |waits, fate| {
-        let scene = Scene::set(fate).await;
-        let died = scene.dies(waits, scene.take(KILLED)).await;
-        scene.take(KILLED + 1).await.expect("there is enough");
-        scene.deliver_late();
-        scene.take(KILLED + 2).await.expect("it is there");
-        assert_eq!(number(&scene.row(), "left"), 6, "{fate:?} after {waits} waits");
+        let trial = Trial::set(fate).await;
+        let died = trial.dies(waits, trial.take(KILLED)).await;
+        trial.take(KILLED + 1).await.expect("there is enough");
+        trial.deliver_late();
+        trial.take(KILLED + 2).await.expect("it is there");
+        assert_eq!(number(&trial.row(), "left"), 6, "{fate:?} after {waits} waits");
         died
     });
     assert!(points >= 6, "{points} points");

@@ -1,9 +1,9 @@
-//! The rows of `host-mapping` and `delete-mapping`.
+//! The cases of `host-mapping` and `delete-mapping`.
 
-use super::row::Given::{Absent, Newer, Older, Present, Same, Tombstone};
-use super::row::How::Plain;
-use super::row::Promise::{Nothing, Once};
-use super::row::{Killed, Row, Said, answered, row};
+use super::case::Given::{Absent, Newer, Older, Present, Same, Tombstone};
+use super::case::How::Plain;
+use super::case::Promise::{Nothing, Once};
+use super::case::{Case, Killed, Said, answered, case};
 use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::{MAPPINGS, Mappings};
 use crate::harness::world::{ALLOWED, World, context};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const REGISTER: &str = "PUT /mappings/{hostIp}";
 const DELETE: &str = "DELETE /mappings/{hostIp}";
-/// What invokes `delete-mapping`.
+/// The queue of `delete-mapping`.
 pub const QUEUE: &str = "DeleteMappingQueue";
 
 const IP: &str = "192.0.2.10";
@@ -26,35 +26,35 @@ const T2: &str = "2026-03-07T10:30:00.000Z";
 const T3: &str = "2026-03-07T10:45:00.000Z";
 
 impl Killed for Mappings {
-    const ROWS: &'static [Row] = &[
-        row(REGISTER, Absent, Plain, Once, ["201", "200"]),
-        row(REGISTER, Older, Plain, Once, ["201", "200"]),
-        row(REGISTER, Newer, Plain, Nothing, ["409 superseded"; 2]),
-        row(REGISTER, Same, Plain, Nothing, ["200", "200"]),
+    const CASES: &'static [Case] = &[
+        case(REGISTER, Absent, Plain, Once, ["201", "200"]),
+        case(REGISTER, Older, Plain, Once, ["201", "200"]),
+        case(REGISTER, Newer, Plain, Nothing, ["409 superseded"; 2]),
+        case(REGISTER, Same, Plain, Nothing, ["200", "200"]),
         // A tombstone of an older instance; that of this one refuses it.
-        row(REGISTER, Tombstone, Plain, Once, ["201", "200"]),
-        row(REGISTER, Present, Plain, Nothing, ["409 superseded"; 2]),
-        row(DELETE, Absent, Plain, Once, ["204 already_gone", "204 already_gone"]),
-        row(DELETE, Older, Plain, Once, ["204 deleted", "204 already_gone"]),
-        row(DELETE, Newer, Plain, Nothing, ["204 superseded"; 2]),
-        row(DELETE, Same, Plain, Once, ["204 deleted", "204 already_gone"]),
-        row(DELETE, Tombstone, Plain, Once, ["204 already_gone"; 2]),
-        row(DELETE, Present, Plain, Nothing, ["204 already_gone"; 2]),
+        case(REGISTER, Tombstone, Plain, Once, ["201", "200"]),
+        case(REGISTER, Present, Plain, Nothing, ["409 superseded"; 2]),
+        case(DELETE, Absent, Plain, Once, ["204 already_gone", "204 already_gone"]),
+        case(DELETE, Older, Plain, Once, ["204 deleted", "204 already_gone"]),
+        case(DELETE, Newer, Plain, Nothing, ["204 superseded"; 2]),
+        case(DELETE, Same, Plain, Once, ["204 deleted", "204 already_gone"]),
+        case(DELETE, Tombstone, Plain, Once, ["204 already_gone"; 2]),
+        case(DELETE, Present, Plain, Nothing, ["204 already_gone"; 2]),
         // Three addresses, one of them in two messages.
-        row(QUEUE, Absent, Plain, Once, ["all done"; 2]),
-        row(QUEUE, Older, Plain, Once, ["all done"; 2]),
-        row(QUEUE, Newer, Plain, Nothing, ["all done"; 2]),
-        row(QUEUE, Same, Plain, Once, ["all done"; 2]),
-        row(QUEUE, Tombstone, Plain, Once, ["all done"; 2]),
+        case(QUEUE, Absent, Plain, Once, ["all done"; 2]),
+        case(QUEUE, Older, Plain, Once, ["all done"; 2]),
+        case(QUEUE, Newer, Plain, Nothing, ["all done"; 2]),
+        case(QUEUE, Same, Plain, Once, ["all done"; 2]),
+        case(QUEUE, Tombstone, Plain, Once, ["all done"; 2]),
     ];
 
     fn name_of(route: &str) -> &'static str {
         if route == QUEUE { "delete-mapping" } else { "host-mapping" }
     }
 
-    async fn prepare(world: &World<Self>, row: &Row) -> Event {
+    async fn prepare(world: &World<Self>, case: &Case) -> Event {
         for ip in [IP, OTHER_IP, THIRD_IP] {
-            match row.given {
+            match case.given {
                 Older => world.send(&registration(ip, "i-1", T1)).await.shown(201),
                 Newer => world.send(&registration(ip, "i-3", T3)).await.shown(201),
                 Same => world.send(&registration(ip, "i-2", T2)).await.shown(201),
@@ -63,7 +63,7 @@ impl Killed for Mappings {
                 _ => Value::Null,
             };
         }
-        match row.route {
+        match case.route {
             REGISTER => registration(IP, "i-2", T2),
             DELETE => deletion(IP, "i-2", T2),
             _ => batch(&[IP, OTHER_IP, THIRD_IP, IP]),

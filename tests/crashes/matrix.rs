@@ -1,8 +1,8 @@
-//! Plays a row: without deaths, and then with one death at each await point.
+//! Plays a case: without deaths, and then with one death at each await point.
 
+use super::case::{Case, Killed, Promise, Said};
 use super::death::{Breaks, Changes, Fate};
-use super::row::{Killed, Promise, Row, Said};
-use super::scene::{Dump, Scene};
+use super::trial::{Dump, Trial};
 use std::fmt;
 use std::ops::AddAssign;
 
@@ -12,17 +12,17 @@ const CRASHES: &str = "FENCEPOST_CRASHES";
 /// How often the event comes in all.
 const INVOCATIONS: usize = 3;
 
-/// What three invocations come to if none dies.
+/// The results of three invocations if none dies.
 pub struct Undisturbed {
-    /// What each is answered.
+    /// The answer to each.
     said: Vec<Said>,
-    /// What stands in the tables before the first and after each.
+    /// The tables before the first and after each.
     dumps: Vec<Dump>,
-    /// What was changed until then.
+    /// The changes until then.
     changes: Vec<Changes>,
 }
 
-/// What a row came to.
+/// The results of a case.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Await points, and the moment after the last one.
@@ -35,7 +35,7 @@ pub struct Tally {
     pub found: usize,
     /// Those after which an acknowledged change was missing.
     pub lost: usize,
-    /// Those after which there were more effects than the row promises.
+    /// Those after which there were more effects than the case promises.
     pub doubled: usize,
     /// Those after which an answer or the tables are not as some number of undisturbed invocations leaves them.
     pub other: usize,
@@ -63,43 +63,43 @@ impl AddAssign<&Self> for Tally {
 }
 
 impl Undisturbed {
-    pub async fn of<F: Killed>(row: &Row) -> Self {
-        let (scene, event) = Scene::set::<F>(row, Fate::Delivered, |_| {}).await;
-        let (mut said, mut dumps, mut changes) = (Vec::new(), vec![scene.dump()], vec![scene.changes()]);
+    pub async fn of<F: Killed>(case: &Case) -> Self {
+        let (trial, event) = Trial::set::<F>(case, Fate::Delivered, |_| {}).await;
+        let (mut said, mut dumps, mut changes) = (Vec::new(), vec![trial.dump()], vec![trial.changes()]);
         for invocation in 0..INVOCATIONS {
-            said.push(scene.invoke::<F>(&event, u64::try_from(invocation).expect("few")).await);
-            dumps.push(scene.dump());
-            changes.push(scene.changes());
+            said.push(trial.invoke::<F>(&event, u64::try_from(invocation).expect("few")).await);
+            dumps.push(trial.dump());
+            changes.push(trial.changes());
         }
         Undisturbed { said, dumps, changes }
     }
 
-    /// The row says what it comes to.
-    fn assert_as_promised(&self, row: &Row) {
+    /// Asserts the answers and the promise of the case.
+    fn assert_as_promised(&self, case: &Case) {
         let said: Vec<_> = self.said.iter().map(|said| said.text.as_str()).collect();
-        let [first, then] = row.answers;
-        assert_eq!(said, [first, then, then], "{row}");
-        assert_eq!(self.promise(row), row.promise, "{row}: which invocations change something");
+        let [first, then] = case.answers;
+        assert_eq!(said, [first, then, then], "{case}");
+        assert_eq!(self.promise(case), case.promise, "{case}: which invocations change something");
     }
 
-    /// What it comes to.
-    pub fn promise(&self, row: &Row) -> Promise {
+    /// The promise that these invocations show.
+    pub fn promise(&self, case: &Case) -> Promise {
         let effects: Vec<_> = self.dumps.windows(2).map(|pair| pair[0] != pair[1]).collect();
         match effects.as_slice() {
             [true, false, false] => Promise::Once,
             [true, true, true] => Promise::Each,
             [false, false, false] => Promise::Nothing,
-            _ => panic!("{row}: the invocations change something: {effects:?}"),
+            _ => panic!("{case}: the invocations change something: {effects:?}"),
         }
     }
 }
 
-/// Plays one row with one death at each point, with each of these fates, and with a rule broken.
-pub async fn play<F: Killed>(row: &Row, undisturbed: &Undisturbed, fates: &[Fate], breaks: Breaks) -> Tally {
+/// Plays one case with one death at each point, with each of these fates, and with a rule broken.
+pub async fn play<F: Killed>(case: &Case, undisturbed: &Undisturbed, fates: &[Fate], breaks: Breaks) -> Tally {
     let mut tally = Tally::default();
     for fate in fates {
         let mut waits = 0;
-        while die::<F>(row, undisturbed, (waits, *fate, breaks), &mut tally).await {
+        while die::<F>(case, undisturbed, (waits, *fate, breaks), &mut tally).await {
             waits += 1;
         }
         tally.points = waits + 1;
@@ -109,36 +109,36 @@ pub async fn play<F: Killed>(row: &Row, undisturbed: &Undisturbed, fates: &[Fate
 
 /// One death and the two invocations after it. Gives whether the process died before it was done.
 async fn die<F: Killed>(
-    row: &Row,
+    case: &Case,
     undisturbed: &Undisturbed,
     (waits, fate, breaks): (usize, Fate, Breaks),
     tally: &mut Tally,
 ) -> bool {
-    let (scene, event) = Scene::set::<F>(row, fate, breaks).await;
-    let died = scene.kill::<F>(row, &event, waits).await;
-    // A part of what a batch asks for may be done.
-    let left_behind = scene.changes();
-    let mut done = usize::from(left_behind == undisturbed.changes[1] && row.promise != Promise::Nothing);
+    let (trial, event) = Trial::set::<F>(case, fate, breaks).await;
+    let died = trial.kill::<F>(case, &event, waits).await;
+    // A part of the batch may be done.
+    let left_behind = trial.changes();
+    let mut done = usize::from(left_behind == undisturbed.changes[1] && case.promise != Promise::Nothing);
     let is_applied = done == 1;
     let mut said = Vec::new();
     let mut wrong = Vec::new();
     for invocation in 1..3 {
-        said.push(scene.invoke::<F>(&event, invocation).await);
+        said.push(trial.invoke::<F>(&event, invocation).await);
         if said.last() != Some(&undisturbed.said[done]) {
             wrong.push(format!("it was answered {:?}, not {:?}", said.last(), undisturbed.said[done]));
         }
         done += 1;
-        check(&scene, (undisturbed, done), &mut wrong);
+        check(&trial, (undisturbed, done), &mut wrong);
         if invocation == 1 {
-            scene.deliver_late();
-            let is_applied_late = scene.dump() != undisturbed.dumps[done];
-            done += usize::from(row.promise == Promise::Each && is_applied_late);
-            check(&scene, (undisturbed, done), &mut wrong);
+            trial.deliver_late();
+            let is_applied_late = trial.dump() != undisturbed.dumps[done];
+            done += usize::from(case.promise == Promise::Each && is_applied_late);
+            check(&trial, (undisturbed, done), &mut wrong);
         }
     }
-    let changes = scene.changes();
+    let changes = trial.changes();
     let once = &undisturbed.changes[1];
-    let per_row = |acknowledged: usize| if row.promise == Promise::Each { acknowledged } else { acknowledged.min(1) };
+    let per_row = |acknowledged: usize| if case.promise == Promise::Each { acknowledged } else { acknowledged.min(1) };
     let acknowledged = per_row(said.iter().filter(|said| said.is_success).count());
     let changed = |row| changes.get(row).copied().unwrap_or_default();
     let is_lost = once.iter().any(|(row, each)| changed(row) < each * acknowledged);
@@ -151,40 +151,40 @@ async fn die<F: Killed>(
     tally.doubled += usize::from(is_doubled);
     tally.other += usize::from(!wrong.is_empty());
     if is_lost || is_doubled || !wrong.is_empty() {
-        let why = format!("{row}: {fate:?} after {waits} waits: {wrong:#?}\nchanged: {changes:?}\nonce: {once:?}");
+        let why = format!("{case}: {fate:?} after {waits} waits: {wrong:#?}\nchanged: {changes:?}\nonce: {once:?}");
         tally.why.get_or_insert(why);
     }
     died
 }
 
 /// The tables are as so many undisturbed invocations leave them.
-fn check(scene: &Scene, (undisturbed, done): (&Undisturbed, usize), wrong: &mut Vec<String>) {
-    let (found, expected) = (scene.dump(), &undisturbed.dumps[done]);
+fn check(trial: &Trial, (undisturbed, done): (&Undisturbed, usize), wrong: &mut Vec<String>) {
+    let (found, expected) = (trial.dump(), &undisturbed.dumps[done]);
     if found != *expected {
         wrong.push(format!("the tables are {found:#?}, not {expected:#?}"));
     }
 }
 
-/// Plays all rows of these functions, prints the matrix, and asserts what every row promises.
+/// Plays all cases of these functions, prints the matrix, and asserts the promise of each case.
 pub fn hold<F: Killed>() {
     let all = [Fate::Delivered, Fate::Late, Fate::NeverDelivered];
     let is_deep = std::env::var(CRASHES).is_ok_and(|asked| asked == "all");
     let fates = if is_deep { &all[..] } else { &all[..2] };
-    let (mut found, mut all_rows) = (Vec::new(), Tally::default());
+    let (mut found, mut all_cases) = (Vec::new(), Tally::default());
     println!("{:14} {:57} points deaths applied found lost doubled other", "function", "route");
-    for row in F::ROWS {
+    for case in F::CASES {
         let tally = on_paused_time(async {
-            let undisturbed = Undisturbed::of::<F>(row).await;
-            undisturbed.assert_as_promised(row);
-            play::<F>(row, &undisturbed, fates, |_| {}).await
+            let undisturbed = Undisturbed::of::<F>(case).await;
+            undisturbed.assert_as_promised(case);
+            play::<F>(case, &undisturbed, fates, |_| {}).await
         });
-        println!("{:14} {row} {tally}", F::name_of(row.route));
-        assert!(tally.points >= 2, "{row} has a point before its end");
-        assert!(tally.applied > 0 || row.promise == Promise::Nothing, "{row}: its change is applied at some point");
-        all_rows += &tally;
+        println!("{:14} {case} {tally}", F::name_of(case.route));
+        assert!(tally.points >= 2, "{case} has a point before its end");
+        assert!(tally.applied > 0 || case.promise == Promise::Nothing, "{case}: its change is applied at some point");
+        all_cases += &tally;
         found.extend(tally.why);
     }
-    println!("{:14} {:57} {all_rows}", "", "in all");
+    println!("{:14} {:57} {all_cases}", "", "in all");
     assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 

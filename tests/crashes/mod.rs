@@ -1,9 +1,10 @@
 //! The process dies at each of its await points, and the same event comes again.
 //!
-//! A function is a future. It is dropped at its first, second, third … `Pending`, until it completes. Each row of the
+//! A function is a future. It is dropped at its first, second, third … `Pending`, until it completes. Each case of the
 //! matrix is one route with one way to ask, on an item in one state.
 
-mod alone;
+pub mod alone;
+pub mod case;
 mod death;
 mod devices;
 mod leases;
@@ -11,9 +12,8 @@ mod library;
 mod mappings;
 mod matrix;
 mod noticed;
-mod row;
-mod scene;
 mod shop;
+mod trial;
 
 use crate::harness::functions::{Devices, Leasing, Mappings, Shop};
 

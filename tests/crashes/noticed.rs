@@ -1,21 +1,21 @@
-//! Rules that are broken on purpose: the matrix notices. And a route without a row: that is noticed too.
+//! Rules that are broken on purpose: the matrix notices. And a route without a case: that is noticed too.
 
+use super::case::{Case, Given, How, Killed, Promise};
 use super::death::{Breaks, Fate};
 use super::mappings::QUEUE;
 use super::matrix::{Tally, Undisturbed, on_paused_time, play};
-use super::row::{Given, How, Killed, Promise, Row};
 use crate::harness::functions::{Devices, Leasing, Mappings, RECORDS, Shop, alone};
 use crate::harness::routes::{honours_key, routes_in_code};
 use fencepost_test::Request;
 use std::collections::BTreeMap;
 
-/// What the row of this route comes to with a rule broken.
+/// The results of the case of this route with a rule broken.
 fn broken<F: Killed>(route: &str, given: Given, how: How, breaks: Breaks) -> Tally {
-    let is_wanted = |row: &&Row| (row.route, row.given, row.how) == (route, given, how);
-    let row = F::ROWS.iter().find(is_wanted).expect("a row of the matrix");
+    let is_wanted = |case: &&Case| (case.route, case.given, case.how) == (route, given, how);
+    let case = F::CASES.iter().find(is_wanted).expect("a case of the matrix");
     on_paused_time(async {
-        let undisturbed = Undisturbed::of::<F>(row).await;
-        play::<F>(row, &undisturbed, &[Fate::Delivered, Fate::Late], breaks).await
+        let undisturbed = Undisturbed::of::<F>(case).await;
+        play::<F>(case, &undisturbed, &[Fate::Delivered, Fate::Late], breaks).await
     })
 }
 
@@ -62,7 +62,7 @@ fn a_change_whose_record_is_not_in_its_transaction_is_doubled_by_the_repeat() {
 }
 
 #[test]
-fn a_record_without_its_change_loses_what_the_repeat_is_told() {
+fn a_record_without_its_change_is_replayed_and_the_change_is_lost() {
     let tally = broken::<Devices>("PUT /devices/{deviceId}/status", Given::Present, How::Keyed, records_alone);
     assert!(tally.lost > 0, "{tally:?}");
 }
@@ -77,57 +77,58 @@ fn without_its_condition_a_change_is_doubled() {
     assert!(tally.doubled > 0, "{tally:?}");
 }
 
-/// The rows of each function, by its name in template.yaml.
-fn all_rows() -> BTreeMap<&'static str, Vec<Row>> {
-    fn add<F: Killed>(rows: &mut BTreeMap<&'static str, Vec<Row>>) {
-        for row in F::ROWS {
-            rows.entry(F::name_of(row.route)).or_default().push(*row);
+/// The cases of each function, by its name in template.yaml.
+fn all_cases() -> BTreeMap<&'static str, Vec<Case>> {
+    fn add<F: Killed>(cases: &mut BTreeMap<&'static str, Vec<Case>>) {
+        for case in F::CASES {
+            cases.entry(F::name_of(case.route)).or_default().push(*case);
         }
     }
-    let mut rows = BTreeMap::new();
-    add::<Devices>(&mut rows);
-    add::<Shop>(&mut rows);
-    add::<Mappings>(&mut rows);
-    add::<Leasing>(&mut rows);
-    rows
+    let mut cases = BTreeMap::new();
+    add::<Devices>(&mut cases);
+    add::<Shop>(&mut cases);
+    add::<Mappings>(&mut cases);
+    add::<Leasing>(&mut cases);
+    cases
 }
 
-/// What is missing among the rows of one changing route.
-fn missing(route: &str, rows: &[Row]) -> Vec<&'static str> {
-    let has = |such: &dyn Fn(&Row) -> bool| rows.iter().any(|row| row.route == route && such(row));
-    let on = |given: &[Given]| has(&|row| given.contains(&row.given));
+/// The kinds of cases that one changing route lacks.
+fn missing(route: &str, cases: &[Case]) -> Vec<&'static str> {
+    let has = |such: &dyn Fn(&Case) -> bool| cases.iter().any(|case| case.route == route && such(case));
+    let on = |given: &[Given]| has(&|case| given.contains(&case.given));
     let there = [Given::Present, Given::Seen, Given::Same, Given::Older, Given::Newer];
     let found = [
         (on(&[Given::Absent]), "an item that is absent"),
         (on(&there), "an item that is there"),
         (on(&[Given::Tombstone, Given::Released]), "an item that was deleted"),
-        (has(&|row| row.promise != Promise::Nothing), "something to change"),
-        (!honours_key(route) || has(&|row| row.how == How::Keyed), "an Idempotency-Key"),
+        (has(&|case| case.promise != Promise::Nothing), "something to change"),
+        (!honours_key(route) || has(&|case| case.how == How::Keyed), "an Idempotency-Key"),
     ];
     found.into_iter().filter(|(is_there, _)| !is_there).map(|(_, what)| what).collect()
 }
 
 #[test]
 fn every_changing_route_has_its_rows() {
-    let (rows, routes) = (all_rows(), routes_in_code());
+    let (cases, routes) = (all_cases(), routes_in_code());
     let mut found = Vec::new();
-    let others = alone().map(|function| function.name).collect::<Vec<_>>(); // `alone.rs` makes their rows
+    let others = alone().map(|function| function.name).collect::<Vec<_>>(); // `alone.rs` makes their cases
     for (function, routes) in routes.iter().filter(|(function, _)| !others.contains(function)) {
-        let rows = rows.get(function).map_or(&[][..], Vec::as_slice);
+        let cases = cases.get(function).map_or(&[][..], Vec::as_slice);
         for route in routes.iter().filter(|route| !route.starts_with("GET ")) {
-            found.extend(missing(route, rows).iter().map(|what| format!("{route} of {function}: no row with {what}")));
+            found
+                .extend(missing(route, cases).iter().map(|what| format!("{route} of {function}: no case with {what}")));
         }
     }
     for name in dev::template::Template::load(dev::workspace()).expect("template.yaml").functions {
-        let is_known = rows.contains_key(name.name.as_str()) || others.contains(&name.name.as_str());
+        let is_known = cases.contains_key(name.name.as_str()) || others.contains(&name.name.as_str());
         if !is_known {
-            found.push(format!("{}: no row at all", name.name));
+            found.push(format!("{}: no case at all", name.name));
         }
     }
-    for (function, rows) in &rows {
-        for row in rows.iter().filter(|row| row.route != QUEUE) {
-            if !routes.get(function).is_some_and(|routes| routes.contains(row.route)) {
-                found.push(format!("{row}: {function} has no such route"));
+    for (function, cases) in &cases {
+        for case in cases.iter().filter(|case| case.route != QUEUE) {
+            if !routes.get(function).is_some_and(|routes| routes.contains(case.route)) {
+                found.push(format!("{case}: {function} has no such route"));
             }
         }
     }

@@ -1,10 +1,10 @@
-//! The rows of `inventory` and `place-order`.
+//! The cases of `inventory` and `place-order`.
 
+use super::case::Given::{Absent, Present, Same, Seen, Tombstone};
+use super::case::How::{IfMatch, IfNone, Keyed, Plain};
+use super::case::Promise::{Each, Nothing, Once};
+use super::case::{Case, Given, Killed, case};
 use super::devices::asked;
-use super::row::Given::{Absent, Present, Same, Seen, Tombstone};
-use super::row::How::{IfMatch, IfNone, Keyed, Plain};
-use super::row::Promise::{Each, Nothing, Once};
-use super::row::{Given, Killed, Row, row};
 use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::{ORDERS, PRODUCTS, Shop};
 use crate::harness::tombstone::bury;
@@ -22,72 +22,72 @@ const NO_ORDER: [&str; 2] = ["404 order_not_found"; 2];
 const STALE: &str = "412 version_conflict";
 
 impl Killed for Shop {
-    const ROWS: &'static [Row] = &[
-        row(CREATE, Absent, Plain, Once, ["201", "409 product_exists"]),
-        row(CREATE, Tombstone, Plain, Once, ["201", "409 product_exists"]),
-        row(CREATE, Present, Plain, Nothing, ["409 product_exists"; 2]),
-        row(CREATE, Absent, IfNone, Once, ["201", STALE]),
-        row(ADJUST, Absent, Plain, Nothing, GONE),
-        row(ADJUST, Tombstone, Plain, Nothing, GONE),
-        row(ADJUST, Present, Plain, Each, ["200", "200"]),
-        row(ADJUST, Seen, Plain, Each, ["200", "200"]),
-        row(ADJUST, Present, IfMatch, Once, ["200", STALE]),
-        row(ADJUST, Absent, Keyed, Nothing, GONE),
-        row(ADJUST, Tombstone, Keyed, Nothing, GONE),
-        row(ADJUST, Present, Keyed, Once, ["200", "200 replayed"]),
-        row(ADJUST, Seen, Keyed, Once, ["200", "200 replayed"]),
-        // What is given is the order. Its products are there.
-        row(PLACE, Absent, Keyed, Once, ["201", "201 replayed"]),
-        row(PLACE, Seen, Keyed, Once, ["201", "201 replayed"]),
-        row(PLACE, Tombstone, Keyed, Once, ["201", "201 replayed"]),
-        row(PLACE, Same, Keyed, Nothing, ["201 replayed"; 2]),
-        row(CANCEL, Absent, Plain, Nothing, NO_ORDER),
-        row(CANCEL, Tombstone, Plain, Nothing, NO_ORDER),
-        row(CANCEL, Present, Plain, Once, ["200", "200"]),
-        row(CANCEL, Seen, Plain, Once, ["200", "200"]),
-        row(CANCEL, Present, IfMatch, Once, ["200", STALE]),
-        row(CANCEL, Same, Plain, Nothing, ["200", "200"]),
+    const CASES: &'static [Case] = &[
+        case(CREATE, Absent, Plain, Once, ["201", "409 product_exists"]),
+        case(CREATE, Tombstone, Plain, Once, ["201", "409 product_exists"]),
+        case(CREATE, Present, Plain, Nothing, ["409 product_exists"; 2]),
+        case(CREATE, Absent, IfNone, Once, ["201", STALE]),
+        case(ADJUST, Absent, Plain, Nothing, GONE),
+        case(ADJUST, Tombstone, Plain, Nothing, GONE),
+        case(ADJUST, Present, Plain, Each, ["200", "200"]),
+        case(ADJUST, Seen, Plain, Each, ["200", "200"]),
+        case(ADJUST, Present, IfMatch, Once, ["200", STALE]),
+        case(ADJUST, Absent, Keyed, Nothing, GONE),
+        case(ADJUST, Tombstone, Keyed, Nothing, GONE),
+        case(ADJUST, Present, Keyed, Once, ["200", "200 replayed"]),
+        case(ADJUST, Seen, Keyed, Once, ["200", "200 replayed"]),
+        // The item is the order. Its products are there.
+        case(PLACE, Absent, Keyed, Once, ["201", "201 replayed"]),
+        case(PLACE, Seen, Keyed, Once, ["201", "201 replayed"]),
+        case(PLACE, Tombstone, Keyed, Once, ["201", "201 replayed"]),
+        case(PLACE, Same, Keyed, Nothing, ["201 replayed"; 2]),
+        case(CANCEL, Absent, Plain, Nothing, NO_ORDER),
+        case(CANCEL, Tombstone, Plain, Nothing, NO_ORDER),
+        case(CANCEL, Present, Plain, Once, ["200", "200"]),
+        case(CANCEL, Seen, Plain, Once, ["200", "200"]),
+        case(CANCEL, Present, IfMatch, Once, ["200", STALE]),
+        case(CANCEL, Same, Plain, Nothing, ["200", "200"]),
     ];
 
     fn name_of(route: &str) -> &'static str {
         if [CREATE, ADJUST].contains(&route) { "inventory" } else { "place-order" }
     }
 
-    /// An order of somebody else, which reads the products and is refused.
+    /// Another client's order, which reads the products and is refused.
     fn seeing() -> Option<Event> {
         Some(order("k-2", 1_000))
     }
 
-    async fn prepare(world: &World<Self>, row: &Row) -> Event {
-        let is_order = Self::name_of(row.route) == "place-order";
+    async fn prepare(world: &World<Self>, case: &Case) -> Event {
+        let is_order = Self::name_of(case.route) == "place-order";
         let mut tag = "\"1.AAAAAAAAAAA\"".to_owned();
         for id in ["a", "b"] {
-            if is_order || row.given != Given::Absent {
+            if is_order || case.given != Given::Absent {
                 let created = world.send(&event_of(CREATE, id).json(&json!({"stock": 10, "lowStockAt": 5}))).await;
                 created.shown(201);
                 created.etag().clone_into(&mut tag);
             }
         }
         let id = order_id("k-1");
-        if is_order && (row.given == Tombstone || row.given == Same || row.route == CANCEL && row.given != Absent) {
+        if is_order && (case.given == Tombstone || case.given == Same || case.route == CANCEL && case.given != Absent) {
             let placed = world.send(&order("k-1", 4)).await;
             assert_eq!(placed.shown(201)["orderId"], id);
             placed.etag().clone_into(&mut tag);
         }
-        if row.route == CANCEL && row.given == Same {
+        if case.route == CANCEL && case.given == Same {
             world.send(&event_of(CANCEL, &id)).await.shown(200);
         }
-        if row.given == Tombstone {
+        if case.given == Tombstone {
             let (table, id) = if is_order { (ORDERS, id.as_str()) } else { (PRODUCTS, "b") };
             bury(&world.engine, table, id);
         }
-        let event = match row.route {
+        let event = match case.route {
             CREATE => event_of(CREATE, "b").json(&json!({"stock": 7})),
             ADJUST => event_of(ADJUST, "b").json(&json!({"by": -3})),
             PLACE => order("k-1", 4),
             other => event_of(other, &id),
         };
-        asked(event, row.how, &tag)
+        asked(event, case.how, &tag)
     }
 }
 

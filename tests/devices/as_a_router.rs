@@ -34,7 +34,7 @@ fn request(method: &str, path: &str, body: &'static str) -> Request<Body> {
     request
 }
 
-/// Compiles only for what axum, tower and a concurrent runtime may take from thread to thread.
+/// Compiles only for a type that axum, tower and a concurrent runtime may move between threads.
 fn is_shared(router: Router) -> impl Clone + Send + Sync + 'static {
     router
 }

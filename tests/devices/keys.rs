@@ -1,10 +1,12 @@
-//! `Idempotency-Key`: a creation and an adjustment have one effect, and each repeat gets the first answer.
+//! `Idempotency-Key`: a change has one effect, and each repeat gets the first answer.
 
-use super::world::{KEY, World};
+use super::process;
+use super::world::{KEY, TABLES, World};
 use crate::harness::answers::Answer;
-use crate::harness::clients::client_whose;
+use crate::harness::clients::{client_whose, lost};
 use crate::harness::events::Event;
 use crate::harness::functions::{DEVICES, RECORDS};
+use crate::harness::server::Server;
 use serde_json::{Value, json};
 
 const HOUR: u64 = 3_600_000; // in milliseconds
@@ -57,7 +59,7 @@ async fn a_keyed_creation_takes_a_tombstone_but_not_a_device() {
 }
 
 #[tokio::test]
-async fn a_keyed_adjustment_is_applied_once_whatever_happens_in_between() {
+async fn a_keyed_adjustment_is_applied_once_although_other_changes_come_in_between() {
     let (world, _) = World::with_lamp().await;
     world.engine.take_counts();
     let adjust = Event::adjust().key("k-1");
@@ -110,20 +112,7 @@ async fn a_refusal_does_not_close_the_key() {
     assert_eq!(world.send(&adjust).await.header("idempotency-replayed"), Some("true"));
 }
 
-#[tokio::test]
-async fn a_key_is_1_to_255_visible_characters() {
-    let (world, _) = World::with_lamp().await;
-    for key in ["", " ", "two words", "a, b", "é", &"x".repeat(256)] {
-        for event in [Event::create().device("lamp-2"), Event::adjust()] {
-            world.bad_input(&event.key(key), "invalid_idempotency_key", "header:idempotency-key").await;
-        }
-    }
-    for (version, key) in (2..).zip(["!", "a,b", &"x".repeat(255)]) {
-        world.send(&Event::adjust().key(key)).await.shows(200, version);
-    }
-}
-
-/// Without its record, the repeat would be an adjustment of what somebody else has made of the device since.
+/// Without its record, the repeat would adjust the device as another client has left it.
 #[tokio::test]
 async fn an_adjustment_that_changed_nothing_still_changes_nothing_when_it_is_repeated_late() {
     let world = World::with_state(r#"{"brightness":100}"#).await;
@@ -136,7 +125,7 @@ async fn an_adjustment_that_changed_nothing_still_changes_nothing_when_it_is_rep
     assert_eq!(world.send(&Event::get()).await.shows(200, 2)["state"]["brightness"], 50);
 }
 
-/// TTL removes rows late: until it does, the record is there, but nobody believes it.
+/// TTL removes rows late. An expired record that is still there is not believed.
 #[tokio::test]
 async fn a_record_that_has_expired_is_not_believed() {
     let (world, _) = World::with_lamp().await;
@@ -185,7 +174,7 @@ async fn an_answer_that_does_not_fit_into_its_record_is_too_large_and_nothing_is
     world.send(&Event::create().text(&state)).await.shows(201, 1);
 }
 
-/// The same device, where somebody else dims the lamp to 50, and raises its version by one, just before a transaction.
+/// The same device. Another client dims the lamp to 50, and raises its version by one, just before a transaction.
 fn rivalled(world: &World) -> World {
     let client = client_whose(&world.engine, |engine, _, operation, body| {
         if operation == "TransactWriteItems" && engine.row(DEVICES, KEY, "lamp-1")["_version"]["N"] == "1" {
@@ -204,7 +193,7 @@ fn rivalled(world: &World) -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_right_already_is_decided_again_if_it_changed_before_that_was_recorded() {
+async fn a_decision_without_effect_is_made_again_if_the_item_changed_before_it_was_recorded() {
     let world = World::with_state(r#"{"brightness":100}"#).await;
     let rivalled = rivalled(&world);
     let clamp = adjustment(r#"{"attribute":"brightness","by":10,"max":100,"onLimit":"clamp"}"#).key("k-1");
@@ -257,4 +246,106 @@ async fn the_same_request_at_once_is_not_refused_because_of_itself() {
             world.send(&Event::patch_state().text(r#"{"brightness":50}"#)).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tenants_of_a_lambda_authorizer_do_not_share_their_keys() {
+    let server = Server::start(TABLES).await;
+    let process = process::start(&server, &[("AUTHORIZER_CALLER", "tenantId")]).await;
+    let create = |tenant: Value, device: &str| {
+        Event::create().device(device).key("k-1").authorized(&json!({"lambda": {"tenantId": tenant}}))
+    };
+    for round in [false, true] {
+        for (tenant, device) in [(json!("acme"), "lamp-1"), (json!("globex"), "lamp-2"), (json!(7), "lamp-3")] {
+            let answer = process.answer(&create(tenant, device)).await;
+            assert_eq!((answer.shown(201)["deviceId"].as_str(), answer.is_replay()), (Some(device), round));
+        }
+    }
+    process.answer(&create(json!(""), "lamp-4")).await.says(403, "caller_unknown");
+}
+
+/// Each change that sets a value, and another client's change in between, which the first one must not undo.
+fn settings() -> [(Event, Event); 3] {
+    [
+        (Event::patch_state().text(r#"{"brightness":70}"#), Event::patch_state().text(r#"{"brightness":20}"#)),
+        (Event::set_status().text(r#"{"status":"offline"}"#), Event::set_status().text(r#"{"status":"online"}"#)),
+        (Event::set_config().text(r#"{"mode":"night"}"#), Event::set_config().text(r#"{"mode":"day"}"#)),
+    ]
+}
+
+/// A device without its version and its times.
+fn settings_of(answer: &Answer) -> serde_json::Value {
+    let device = answer.json();
+    json!([device["state"], device["status"], device["config"]])
+}
+
+#[tokio::test]
+async fn a_keyed_setting_that_is_repeated_after_another_clients_is_answered_and_not_applied() {
+    for (mine, theirs) in settings() {
+        let (world, _) = World::with_lamp().await;
+        let first = world.send(&mine.clone().key("k-1")).await;
+        first.shows(200, 2);
+        world.pass(3_600_000); // a config may change again
+        let second = world.send(&theirs).await;
+        second.shows(200, 3);
+        assert_ne!(settings_of(&first), settings_of(&second));
+        let again = world.send(&mine.clone().key("k-1")).await;
+        assert_eq!((again.status, &again.body), (200, &first.body), "{mine:?}");
+        assert_eq!(again.header("idempotency-replayed"), Some("true"));
+        let now = world.send(&Event::get()).await;
+        now.shows(200, 3);
+        assert_eq!(settings_of(&now), settings_of(&second), "{mine:?} was applied again");
+        world.refused(&theirs.key("k-1"), 422, "idempotency_key_reused").await;
+    }
+}
+
+#[tokio::test]
+async fn a_keyed_setting_looks_the_key_up_before_if_match_and_before_it_decides() {
+    for (mine, _) in settings() {
+        let (world, created) = World::with_lamp().await;
+        let keyed = mine.header("if-match", created.etag()).key("k-1");
+        let first = world.send(&keyed).await;
+        first.shows(200, 2);
+        // By now the tag is stale.
+        let again = world.send(&keyed).await;
+        assert_eq!((again.status, &again.body), (200, &first.body), "{keyed:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_same_request_through_another_base_path_is_the_same_request() {
+    let (world, _) = World::with_lamp().await;
+    for (index, change) in [Event::adjust(), Event::patch_state(), Event::set_config()].into_iter().enumerate() {
+        let keyed = change.key(&format!("k-{index}"));
+        let first = world.send(&keyed).await;
+        assert_eq!(first.status, 200, "{first:?}");
+        let again = world.send(&keyed.under_base_path("/base")).await;
+        assert_eq!((again.status, &again.body), (200, &first.body));
+        assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    }
+    // Another device is another request.
+    let other = Event::adjust().device("lamp-2").key("k-0").under_base_path("/base");
+    world.refused(&other, 422, "idempotency_key_reused").await;
+}
+
+/// The same device, where no single read is answered. A refusal is looked at again with one.
+fn without_a_second_look(world: &World) -> World {
+    let client =
+        client_whose(
+            &world.engine,
+            |engine, _, operation, body| {
+                if operation == "GetItem" { lost() } else { engine.answer(operation, body) }
+            },
+        );
+    world.reached_by(&client)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_keyed_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_ever_applied() {
+    let (world, _) = World::with_lamp().await;
+    let blind = without_a_second_look(&world);
+    let too_much = Event::adjust().text(r#"{"attribute":"brightness","by":1000,"max":100}"#).key("k-1");
+    let answer = blind.refused(&too_much, 503, "unavailable").await;
+    let detail = answer.json()["detail"].as_str().expect("a detail").to_owned();
+    assert!(detail.contains("this request applied nothing; an earlier one with the same Idempotency-Key"), "{detail}");
 }

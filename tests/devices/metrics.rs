@@ -1,4 +1,4 @@
-//! The metrics that a function writes, against what was done to it: every number is counted here too.
+//! The metrics that a function writes. The test counts every number too.
 
 use super::process::{self, overtaken};
 use super::world::{TABLES, World};
@@ -16,7 +16,7 @@ async fn start(server: &Server, namespace: &str, level: &str) -> FunctionProcess
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_sums_of_the_metrics_are_what_was_sent_and_what_went_wrong() {
+async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
     let server = Server::start(TABLES).await;
     let process = start(&server, NAMESPACE, "INFO").await;
     let status = async |event: Event| process.answer(&event).await.status;

@@ -36,7 +36,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Asserts that the brightness lies between what was acknowledged before the look and what was begun after it.
+    /// Asserts that the brightness is at least the adjustments acknowledged before the look, and at most those begun after it.
     fn assert_holds(&self) {
         let at_least = 50 + self.acknowledged.load(SeqCst);
         let now = brightness(&self.engine, "lamp-1");
@@ -153,8 +153,8 @@ fn brighten() -> Event {
     Event::adjust().text(r#"{"attribute":"brightness","by":1}"#)
 }
 
-/// What clients were told of their adjustments, and what came of them.
-struct Told {
+/// The answers to the clients' adjustments, and the effect.
+struct Tally {
     acknowledged: i64,
     unknown: i64,
     held: i64,
@@ -165,7 +165,7 @@ struct Told {
 /// lost, and the others take so long.
 ///
 /// The clients' timeouts run in real time. On a slow machine they end early, which is one more kind of lost answer.
-async fn adjust_over_lossy_http(lamps: usize, adjustments: usize, every: usize, delay: Duration) -> Told {
+async fn adjust_over_lossy_http(lamps: usize, adjustments: usize, every: usize, delay: Duration) -> Tally {
     let server = Server::start(TABLES).await;
     let (hop, address) = lossy_hop(&server.address, every, delay).await;
     let direct = World::on(&server.engine);
@@ -190,13 +190,13 @@ async fn adjust_over_lossy_http(lamps: usize, adjustments: usize, every: usize, 
         });
     }
     let told = clients.join_all().await;
-    let told = Told {
+    let told = Tally {
         acknowledged: told.iter().map(|(acknowledged, _)| acknowledged).sum(),
         unknown: told.iter().map(|(_, unknown)| unknown).sum(),
         held: (0..lamps).map(|lamp| brightness(&server.engine, &format!("lamp-{lamp}")) - 50).sum(),
         lost: hop.applied.load(SeqCst) / every,
     };
-    let Told { acknowledged, unknown, held, lost } = told;
+    let Tally { acknowledged, unknown, held, lost } = told;
     println!("acknowledged {acknowledged}, held {held}, unknown {unknown}, answers lost {lost}");
     let most = acknowledged + unknown;
     assert!(acknowledged <= held && held <= most, "{acknowledged} <= {held} <= {most}");

@@ -18,7 +18,7 @@ pub async fn start(server: &Server, more: &[(&str, &str)]) -> FunctionProcess {
     FunctionProcess::start("device-state", &environment).await
 }
 
-/// Sends an event whose write waits until somebody else has changed the device. Gives the status of the answer.
+/// Sends an event. Its write waits until another client has changed the device. Gives the status of the answer.
 pub async fn overtaken(server: &Server, process: &FunctionProcess, event: Event) -> i64 {
     server.shut(DEVICES);
     let waited = server.waited();

@@ -1,4 +1,4 @@
-//! How deep and how large a request and a device may be: what is larger is refused, and nothing is written.
+//! The depth and the size of a device: a larger one is refused, and nothing is written.
 
 use super::world::World;
 use crate::harness::events::Event;
@@ -83,19 +83,4 @@ async fn a_device_at_the_limit_can_still_be_changed_and_deleted() {
         world.send(&event).await.shows(200, version);
     }
     assert_eq!(world.send(&Event::delete().header("if-match", "*")).await.status, 204);
-}
-
-#[tokio::test]
-async fn a_body_over_512_kb_is_refused_before_it_is_parsed() {
-    let (world, _) = World::with_lamp().await;
-    let padded = |length: usize| format!("{}{}", " ".repeat(length - 2), "{}");
-    for event in Event::with_body() {
-        for body in [padded(512 * 1024 + 1), "x".repeat(512 * 1024 + 1), "é".repeat(256 * 1024 + 1)] {
-            let answer = world.refused(&event.clone().text(&body), 413, "too_large").await;
-            assert!(!answer.body.expect("a problem").contains("xx"));
-        }
-        let encoded = format!("{}ICAg", "ICAg".repeat(512 * 1024 / 3)); // spaces
-        world.refused(&event.base64(&encoded), 413, "too_large").await;
-    }
-    world.send(&Event::patch_state().text(&padded(512 * 1024))).await.shows(200, 1);
 }

@@ -52,19 +52,6 @@ impl Metrics {
         self.0.get(&(name.to_owned(), dimensions)).map_or(&[], Vec::as_slice)
     }
 
-    /// The values of a metric for each set of values of these dimensions, which is given as text.
-    pub fn by(&self, name: &str, dimensions: &[String]) -> BTreeMap<String, &[u64]> {
-        let has_them = |own: &BTreeMap<String, String>| {
-            own.len() == dimensions.len() && dimensions.iter().all(|dimension| own.contains_key(dimension))
-        };
-        let of_name = self.0.iter().filter(|((own, dimensions), _)| own == name && has_them(dimensions));
-        of_name
-            .map(|((_, own), values)| {
-                (dimensions.iter().map(|name| own[name].as_str()).collect::<Vec<_>>().join(" "), values.as_slice())
-            })
-            .collect()
-    }
-
     pub fn sum(&self, name: &str, dimensions: &[(&str, &str)]) -> u64 {
         self.values(name, dimensions).iter().sum()
     }

@@ -7,12 +7,12 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// The largest event that Lambda hands to a function, less what is beside the body.
+/// The largest event that Lambda hands to a function, less the parts beside the body.
 const MOST_BYTES: u32 = 6_000_000;
 /// The largest item of `DynamoDB`, less the attributes beside a free-form object.
 const MOST_ITEM: usize = 400 * 1024 - 2000;
 
-/// What a search varies.
+/// The variables of a search.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// In the body of the request.
@@ -109,7 +109,7 @@ struct Made {
 }
 
 impl Case {
-    /// Hands the event of this input to the function, and gives what it took. Nothing of the making counts.
+    /// Hands the event of this input to the function, and gives its cost. Nothing of the making counts.
     pub fn play(&self, functions: &Functions, base: &Base, input: &Input) -> super::functions::Took {
         let Made { event, rows, found, refusals } = (self.make)(input, base);
         functions.engine.hold(rows, found, refusals);
@@ -285,7 +285,7 @@ fn child(input: &Input, base: &Base, is_there: bool) -> Made {
     Made { event, rows, found: 0, refusals: u32::from(is_there) }
 }
 
-/// The most heap at one moment of an invocation, in bytes. With what the process takes before its first request, it stays below
+/// The most heap at one moment of an invocation, in bytes. The process, before its first request included, stays below
 /// 64 MB.
 pub const PEAK: u64 = 48 * 1024 * 1024;
 

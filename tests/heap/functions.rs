@@ -30,7 +30,7 @@ pub struct Functions {
     with_queues: BTreeMap<&'static str, Queue>,
 }
 
-/// What an invocation took, and its answer.
+/// The cost of an invocation, and its answer.
 pub struct Took {
     pub heap: AllocationInfo,
     /// The time of the processor, with the work of the canned answers. It is only printed.

@@ -9,10 +9,10 @@ use std::fmt::Write;
 /// The most allocations of an invocation, which stand for its time.
 const ALLOCATIONS: u64 = 2_000_000;
 
-/// What is looked for.
+/// The figures that a search maximises.
 const AIMS: [fn(&Took) -> u64; 2] = [|took| took.heap.bytes_max, |took| took.heap.count_total];
 
-/// The worst input that was found, and what it takes.
+/// The worst input that was found, and its cost.
 struct Worst {
     input: Input,
     took: Took,

@@ -15,7 +15,7 @@ fn id(answer: &Answer) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_is_created_once_and_shown_to_everybody_who_asks() {
+async fn a_child_is_created_once_and_shown_to_all_who_ask() {
     let world = World::new();
     world.send(&shown_child("p", "u-1")).await.says(404, "child_not_found");
     let created = world.send(&ensure("p", "u-1", &spec())).await;
@@ -82,7 +82,7 @@ async fn a_leader_creates_the_child_under_its_lease() {
     let created = world.send(&ensure_under("p", "u-1", &spec(), ("k", token))).await;
     created.shown(201);
     assert_eq!(created.header("location"), Some("/parents/p/child?parentUid=u-1"));
-    // It has ended, and nobody else has acquired it: nobody else is the leader.
+    // It has ended, but no other client has acquired it, so there is no other leader.
     world.pass(60_000).await;
     world.send(&ensure_under("q", "u-1", &spec(), ("k", token))).await.shown(201);
     let shown = world.send(&shown_child("p", "u-1")).await;

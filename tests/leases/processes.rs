@@ -24,7 +24,7 @@ const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId"), (
 /// Longer than the lease of the holder, which lasts an hour.
 const LATER: Duration = Duration::from_hours(2);
 
-/// What `holder.rs` writes.
+/// The item that `holder.rs` writes.
 #[derive(Clone, Debug, Serialize, Deserialize, Record)]
 #[record(key = "itemId")]
 struct Count {
@@ -32,7 +32,7 @@ struct Count {
     by: u64,
 }
 
-/// A holder in a process of its own, whose time of day is the machine's until the test sets it forward.
+/// A holder in a process of its own. Its time of day is the machine's until the test sets it forward.
 struct Holder {
     process: Child,
     clock: PathBuf,
@@ -88,7 +88,7 @@ fn item(engine: &Engine) -> Value {
     engine.row(ITEMS, "itemId", "item-1")
 }
 
-/// Later, when the lease of the holder has ended, somebody else acquires it and writes.
+/// Later, when the lease of the holder has ended, another client acquires it and writes.
 async fn take_over(engine: &Engine) -> Lease {
     let store = store(&engine.client(), || SystemTime::now() + LATER, || fastrand::u64(..));
     let lease = store.leases(LEASES).acquire("k", "next", terms(60_000)).await.expect("acquired");
@@ -99,8 +99,8 @@ async fn take_over(engine: &Engine) -> Lease {
     lease
 }
 
-/// Stops a holder for longer than its lease, while one write of its is under way that arrives after somebody else's.
-/// Gives how the holder ended, and what has arrived since.
+/// Stops a holder for longer than its lease. One of its writes is under way, and arrives after the next holder's write.
+/// Gives how the holder ended, and the requests that have arrived since.
 async fn stopped(kind: &str, how: &str) -> (String, Vec<Asked>) {
     let server = Server::start(TABLES).await;
     let engine = &server.engine;

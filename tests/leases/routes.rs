@@ -38,7 +38,7 @@ async fn a_lease_is_acquired_shown_renewed_and_released() {
     assert_eq!(acquired.header("location"), Some("/leases/k"));
     let ends = world.clock.shows(60_000);
     world.pass(10_000).await;
-    // Whoever looks from elsewhere has a clock of its own, so the skew is taken off.
+    // Another reader has a clock of its own, so the skew is taken off.
     assert_shows(&world.send(&shown_lease("k")).await, 200, &lease("a", token, 0, (ends, 50_000 - SKEW)));
     let renewed = world.send(&renew("k", token, 60)).await;
     assert_shows(&renewed, 200, &lease("a", token, 1, (world.clock.shows(60_000), 60_000)));
@@ -48,7 +48,7 @@ async fn a_lease_is_acquired_shown_renewed_and_released() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_held_lease_is_refused_to_everybody_also_to_its_holder() {
+async fn a_held_lease_is_refused_to_all_also_to_its_holder() {
     let world = World::new();
     world.acquired("k", "a", 60).await;
     let until = world.clock.shows(60_000);
@@ -137,7 +137,7 @@ async fn two_renewals_at_one_moment_are_both_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_stays_current_past_its_end_until_somebody_else_acquires() {
+async fn a_token_stays_current_past_its_end_until_the_next_acquire() {
     let world = World::new();
     let first = world.acquired("k", "a", 1).await;
     world.pass(60_000).await;
@@ -176,7 +176,7 @@ async fn under_an_old_or_a_future_token_nothing_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_never_acquired_is_not_found() {
+async fn a_lease_that_was_never_acquired_is_not_found() {
     let world = World::new();
     for (event, untagged) in [(renew("k", 1, 60), (1, 0)), (release("k", 1), (0, 1))] {
         world.refused_for(&event, 404, "lease_not_found", untagged).await;
@@ -187,7 +187,7 @@ async fn what_was_never_acquired_is_not_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_again_is_answered_the_same_until_somebody_else_acquires() {
+async fn a_repeated_release_is_answered_the_same_until_the_next_acquire() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
     for _ in 0..3 {
@@ -210,7 +210,7 @@ async fn a_renewal_honours_if_match() {
     }
     world.send(&renewed_at(&tag(token, 1), 10)).await.shown(200);
     world.send(&renewed_at("*", 90)).await.shown(200);
-    assert_tags_are_checked(&world, &renew("k", token, 60), token).await;
+    assert_another_tag_is_stale(&world, &renew("k", token, 60), token).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -221,7 +221,7 @@ async fn a_release_honours_if_match() {
     for stale in [tag(token, 0), tag(token, 2)] {
         assert_stale(&world, &release("k", token).header("if-match", &stale), token, 1).await;
     }
-    assert_tags_are_checked(&world, &release("k", token), token).await;
+    assert_another_tag_is_stale(&world, &release("k", token), token).await;
     for good in [tag(token, 1), tag(token, 1), "*".to_owned()] {
         assert_eq!(world.send(&release("k", token).header("if-match", &good)).await.status, 204);
     }
@@ -234,16 +234,8 @@ async fn assert_stale(world: &World, event: &Event, token: u64, renewals: u64) {
     assert_eq!(world.send(event).await.etag(), tag(token, renewals));
 }
 
-/// A tag that is malformed is bad input; one of another acquire is stale.
-async fn assert_tags_are_checked(world: &World, event: &Event, token: u64) {
+/// A tag of another acquire is stale.
+async fn assert_another_tag_is_stale(world: &World, event: &Event, token: u64) {
     let stale = world.send(&event.clone().header("if-match", &tag(token + 1, 1))).await;
     stale.says(412, "version_conflict");
-    let weak = format!("W/{}", tag(token, 1));
-    let (bare, list) = (format!("{token}.1"), format!("{}, {}", tag(token, 1), tag(token, 2)));
-    let padded = format!("\"0{token}.1\"");
-    for wrong in ["", "\"\"", "\"1\"", "\"a.b\"", "\"-1.0\"", &weak, &bare, &list, &padded] {
-        world.bad_input(&event.clone().header("if-match", wrong), "invalid_if_match", "header:if-match").await;
-    }
-    let unwanted = event.clone().header("if-none-match", "*");
-    world.bad_input(&unwanted, "invalid_if_none_match", "header:if-none-match").await;
 }

@@ -1,4 +1,4 @@
-//! A cursor goes on where its page ended, whatever happened since, and belongs to one query.
+//! A cursor goes on where its page ended, after any changes, and belongs to one query.
 
 use super::messages::{ByAuthor, ByNumber, ByRank, Message, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::clients::{client_whose, error};
@@ -97,8 +97,8 @@ async fn no_text_but_a_cursor_is_taken_for_one() {
     assert!(!is_refused(table.query("a"), &cursor).await);
 }
 
-/// Somebody who has read the source can make the digest of a cursor. What the key in it then says is refused by DynamoDB,
-/// or it is a place in the same partition.
+/// A reader of the source can make the digest of a cursor. DynamoDB refuses the key in it, or the key is a place in the same
+/// partition.
 #[tokio::test]
 async fn a_forged_key_under_the_right_digest_is_refused_or_harmless() {
     let (engine, other) = (engine(), other_engine());
@@ -118,7 +118,7 @@ async fn a_forged_key_under_the_right_digest_is_refused_or_harmless() {
     assert!(is_refused(ours.query("z"), &place).await);
 }
 
-/// Only what a cursor says can make a query malformed that was well-formed without it.
+/// Only a cursor can make a well-formed query malformed.
 #[tokio::test]
 async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
     let engine = engine();
@@ -136,7 +136,7 @@ async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
 #[record(key = "room", sort = "number")]
 struct Strange {}
 
-/// A table of the same name whose sort key is text.
+/// A table of the same name with a sort key that is text.
 fn other_engine() -> Engine {
     let engine = Engine::with_tables(&[]);
     let attribute = |name: &str| serde_json::json!({"AttributeName": name, "AttributeType": "S"});

@@ -1,4 +1,4 @@
-//! What the indexes of a table show, and how they are read.
+//! The items that the indexes of a table show, and how they are read.
 
 use super::messages::{
     Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, RankByNumber, all, all_numbers, engine, fill, key,

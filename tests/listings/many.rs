@@ -50,7 +50,7 @@ fn keys_in(body: &Value) -> Vec<Value> {
     body["RequestItems"][TABLE]["Keys"].as_array().cloned().unwrap_or_default()
 }
 
-/// A client whose batches are answered for every second key only, and throttled whole now and then.
+/// A client that is answered for every second key only, and throttled now and then.
 fn client_that_gets_half(engine: &Engine) -> Client {
     let batches = std::sync::atomic::AtomicUsize::new(0);
     client_whose(engine, move |engine, _, operation, body| {
@@ -75,7 +75,7 @@ fn client_that_gets_half(engine: &Engine) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_left_out_is_asked_for_again_and_no_item_is_lost_or_doubled() {
+async fn a_key_that_is_left_out_is_asked_for_again_and_no_item_is_lost_or_doubled() {
     let engine = engine();
     fill(&table(&engine), "a", 1..=150).await;
     let table: Table<Message> = Store::new(&client_that_gets_half(&engine)).table(TABLE);

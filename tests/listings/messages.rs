@@ -1,4 +1,4 @@
-//! What the listings are of: messages in rooms, in the order of their numbers, and with indexes of every kind.
+//! The listed items: messages in rooms, in the order of their numbers, and with indexes of every kind.
 
 use crate::harness::engine::Engine;
 use fencepost::{Error, Index, IndexScope, InvalidCursor, Key, Listed, Page, Projection, Query, Record, Store, Table};
@@ -28,7 +28,7 @@ pub struct Headline {
     pub rank: i64,
 }
 
-/// What an index of the keys alone can show.
+/// The record of an index of the keys alone.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
 #[record(key = "room", sort = "number")]
 pub struct Authored {

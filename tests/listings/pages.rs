@@ -1,4 +1,4 @@
-//! What a page holds, what it costs, and where it ends.
+//! The items of a page, its cost, and its end.
 
 use super::messages::{all, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::engine::Engine;

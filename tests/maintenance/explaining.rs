@@ -30,7 +30,7 @@ fn own(changes: &Value) -> Value {
     row
 }
 
-/// A row: its id, its attributes, its kind, and a part of what is said of it.
+/// A row: its id, its attributes, its kind, and a part of its explanation.
 type Animal = (&'static str, Value, &'static str, &'static str);
 
 /// Damaged, odd and good rows.
@@ -104,7 +104,7 @@ async fn each_row_of_a_damaged_table_gets_a_sentence_and_nothing_is_written() {
     assert_eq!((found.rows(), found.damaged, found.written), (zoo().len() as u64, damaged().count() as u64, 0));
 }
 
-/// What is damaged is left alone by whatever writes, and is told of.
+/// A damaged row is left alone by every task, and reported.
 #[tokio::test]
 async fn a_run_that_writes_leaves_damaged_rows_alone_and_tells_of_them() {
     for task in [Task::Adopt, Task::Sweep, Task::Restamp] {

@@ -52,13 +52,13 @@ async fn first_page(mut command: Command) -> (Child, Lines<BufReader<ChildStderr
     (process, progress)
 }
 
-/// Kills it at once, as the machine may. Gives what it has written by then.
+/// Kills it at once, as the machine may. Gives its output until then.
 async fn kill(mut process: Child) -> Vec<Value> {
     process.start_kill().expect("it runs");
     lines(&patiently("its end", process.wait_with_output()).await.expect("a child").stdout)
 }
 
-/// Lets it go to its end. Gives what it has written.
+/// Lets it go to its end. Gives its output.
 async fn to_the_end(mut command: Command) -> Vec<Value> {
     let output = patiently("a run", command.output()).await.expect("the binary is built");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -98,7 +98,7 @@ async fn an_explanation_that_is_killed_goes_on_where_it_was() {
     assert!(!state.exists(), "a run that has ended leaves no state");
 }
 
-/// Killed while writes are on their way, some of which are applied when nobody waits for them any more.
+/// Killed while writes are on their way. Some of them are applied after its death.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_adoption_that_is_killed_goes_on_and_adopts_each_row_once() {
     let server = Server::start(&[(TABLE, KEY)]).await;
@@ -152,7 +152,7 @@ async fn rows_of_forty_megabytes_are_explained_and_counted_in_bounded_memory() {
         let script = format!("ulimit -v {ADDRESS_SPACE} && exec \"$0\" {command}");
         shell.arg("-c").arg(script).arg(env!("CARGO_BIN_EXE_operator"));
         let mut shell = with_environment(shell, &server);
-        // One arena of memory, so that what is counted is what is used.
+        // One arena of memory, so that the counted memory is the used memory.
         shell.env("MALLOC_ARENA_MAX", "1");
         shell
     };

@@ -1,4 +1,4 @@
-//! Tombstones whose time has passed are removed where TTL does not, and nothing else.
+//! Expired tombstones are removed where TTL does not, and nothing else.
 
 use super::{TABLE, accounts, foreign_update, put, row};
 use crate::harness::clients::{client_whose, lost};

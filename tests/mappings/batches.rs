@@ -76,7 +76,7 @@ async fn a_batch_is_answered_in_the_form_that_the_queue_expects() {
 }
 
 #[tokio::test]
-async fn every_task_says_what_became_of_it() {
+async fn every_task_has_its_outcome() {
     let world = World::new();
     world.stands(GOOD, "i-b", T2).await;
     world.stands(STALE, "i-b", T2).await;
@@ -93,6 +93,68 @@ async fn every_task_says_what_became_of_it() {
     let folded = Ok("folded");
     let expected = [Ok("deleted"), Ok("superseded"), Ok("already_gone"), folded.clone(), Ok("deleted"), folded];
     assert_eq!(world.outcomes(&bodies).await, expected);
+}
+
+#[tokio::test]
+async fn a_malformed_message_comes_again_and_its_field_is_named_without_a_request() {
+    let world = World::new();
+    let long = format!("{}{}", " ".repeat(512 * 1024), task(IP, T1, None));
+    for (body, code, field) in [
+        ("{", "invalid_json", ""),
+        ("null", "invalid_type", ""),
+        (&long, "too_large", ""),
+        (
+            r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T10:00:00Z","hostIp":"192.0.2.2"}"#,
+            "duplicate_name",
+            "/hostIp",
+        ),
+        (r#"{"creationTimestamp":"2026-03-07T10:00:00Z"}"#, "missing_field", "/hostIp"),
+        (r#"{"hostIp":1,"creationTimestamp":"2026-03-07T10:00:00Z"}"#, "invalid_type", "/hostIp"),
+        (r#"{"hostIp":"192.0.2.010","creationTimestamp":"2026-03-07T10:00:00Z"}"#, "invalid_ip", "/hostIp"),
+        (r#"{"hostIp":"192.0.2.1"}"#, "missing_field", "/creationTimestamp"),
+        (r#"{"hostIp":"192.0.2.1","creationTimestamp":1}"#, "invalid_type", "/creationTimestamp"),
+        (r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07"}"#, "invalid_timestamp", "/creationTimestamp"),
+        (
+            r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T11:05:00.001Z"}"#,
+            "timestamp_in_future",
+            "/creationTimestamp",
+        ),
+        // If null counted as absent, it would delete all instances of that moment.
+        (
+            r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T10:00:00Z","instanceId":null}"#,
+            "invalid_type",
+            "/instanceId",
+        ),
+        (
+            r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T10:00:00Z","instanceId":"a b"}"#,
+            "invalid_id",
+            "/instanceId",
+        ),
+    ] {
+        assert_eq!(world.outcomes(&[body]).await, [Err((code, field.to_owned()))], "{body}");
+        assert_eq!(world.batch(&batch_of(&[("m-1", body)])).await, ["m-1"], "{body}");
+        assert_eq!(world.engine.take_counts(), (0, 0), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_fields_of_a_message_are_ignored_and_not_stored() {
+    let world = World::new();
+    world.stands(IP, "i-a", T1).await;
+    let body = json!({"hostIp": IP, "creationTimestamp": T1, "instanceId": "i-a", "cellId": "cell-9", "_purgeAt": 1});
+    assert_eq!(world.outcomes(&[&body.to_string()]).await, [Ok("deleted")]);
+    assert!(world.row(IP).get("cellId").is_none());
+}
+
+#[tokio::test]
+async fn a_moment_in_the_future_is_taken_when_its_time_has_come() {
+    let world = World::new();
+    let at = "2026-03-07T11:06:00.000Z";
+    let batch = batch_of(&[("m-1", task(IP, at, None))]);
+    assert_eq!(world.batch(&batch).await, ["m-1"]);
+    world.pass(60_000);
+    world.stands(IP, "i-a", at).await;
+    assert!(world.batch(&batch).await.is_empty());
 }
 
 #[tokio::test]
@@ -244,7 +306,7 @@ async fn never_more_than_four_writes_are_on_their_way_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_deadline_leaves_undone_comes_again_and_nothing_is_lost() {
+async fn a_message_that_a_deadline_leaves_undone_comes_again_and_none_is_lost() {
     let world = World::new();
     let (ips, batch) = tasks_for(20);
     for ip in &ips {

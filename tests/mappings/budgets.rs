@@ -1,13 +1,13 @@
-//! What mappings cost, by counting what the engine was asked.
+//! The requests of mappings, as the engine counts them.
 
 use super::world::{IP, T1, T2, T3, World, batch_of, deletion, look_up, registration, task};
 use serde_json::json;
 
-/// One write, and what its answer says.
+/// One write and no read.
 const ONE_WRITE: (usize, usize) = (0, 1);
 
 #[tokio::test]
-async fn a_registration_costs_one_write_and_no_read_whatever_it_comes_to() {
+async fn a_registration_costs_one_write_and_no_read_with_any_outcome() {
     let world = World::new();
     let elsewhere = json!({"cellId": "cell-2", "instanceId": "i-b", "creationTimestamp": T2}).to_string();
     for (event, status, code) in [
@@ -29,7 +29,7 @@ async fn a_registration_costs_one_write_and_no_read_whatever_it_comes_to() {
 }
 
 #[tokio::test]
-async fn a_delete_costs_one_write_and_no_read_whatever_it_comes_to() {
+async fn a_delete_costs_one_write_and_no_read_with_any_outcome() {
     let world = World::new();
     world.stands(IP, "i-b", T2).await;
     for (at, instance, outcome) in [

@@ -21,7 +21,7 @@ fn events_of(function: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_event_of_host_mapping_does_what_it_is_called() {
+async fn every_event_of_host_mapping_has_the_outcome_in_its_name() {
     let world = World::new();
     assert_eq!(events_of("host-mapping"), ["delete", "get", "register"]);
     world.send(&load("host-mapping-get")).await.says(404, "mapping_not_found");
@@ -34,7 +34,7 @@ async fn every_event_of_host_mapping_does_what_it_is_called() {
 }
 
 #[tokio::test]
-async fn every_event_of_delete_mapping_comes_to_what_it_is_called() {
+async fn every_event_of_delete_mapping_has_the_outcome_in_its_name() {
     for name in events_of("delete-mapping") {
         let world = World::new();
         let event = load(&format!("delete-mapping-{name}")).0;

@@ -1,4 +1,4 @@
-//! Answers that are lost, throttling, and what may be said about a write then.
+//! Lost answers, throttling, and the answers that are true of a write then.
 
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
 use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, Trouble, World};
@@ -18,8 +18,8 @@ impl World {
         self.reached_by(&client_in_trouble(&self.engine, move |_, _| Some(trouble)))
     }
 
-    /// The same, where nobody hears of the first write, which arrives or does not, and somebody else does what
-    /// `meanwhile` says before the second.
+    /// The same, where the first write arrives or does not, its answer is lost, and another client acts before the second
+    /// write, as `meanwhile` says.
     fn overtaken(&self, meanwhile: impl Fn(&World) + Send + Sync + 'static, arrives: bool) -> World {
         let writes = AtomicUsize::new(0);
         let other = self.reached_by(&self.engine.client());
@@ -49,7 +49,7 @@ async fn a_registration_whose_answer_is_lost_finds_itself_and_counts_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delete_whose_answer_is_lost_is_done_and_says_only_what_it_knows() {
+async fn a_delete_whose_answer_is_lost_is_done_and_claims_no_more_than_it_knows() {
     for (trouble, outcome) in [
         (&[Lost][..], "deleted"),
         (&[Throttled, Lost], "deleted"),
@@ -93,7 +93,7 @@ async fn a_lost_registration_that_a_newer_one_replaced_is_told_of_the_newer_one(
     }
 }
 
-/// Somebody else registers `i-b` of `T2`.
+/// Another client registers `i-b` of `T2`.
 fn newer_registration(other: &World) {
     other.plant(&json!({
         "hostIp": {"S": IP},
@@ -103,7 +103,7 @@ fn newer_registration(other: &World) {
     }));
 }
 
-/// Somebody else deleted `i-a` of `T1`; the tombstone may be purged in so many milliseconds.
+/// Another client deleted `i-a` of `T1`; the tombstone may be purged in so many milliseconds.
 fn dying_tombstone(milliseconds_left: u64) -> impl Fn(&World) + Send + Sync + 'static {
     move |other| {
         let purge_at = (START_MS + milliseconds_left) / 1000;

@@ -1,7 +1,5 @@
 //! Host mappings: `host-mapping` and `delete-mapping` on one engine, from the event to the row.
 
-mod agreement;
-mod bad_input;
 mod batches;
 mod budgets;
 mod events;

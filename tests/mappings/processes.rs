@@ -1,4 +1,4 @@
-//! The real functions in processes of their own, over real sockets: what they answer, and what they log.
+//! The real functions in processes of their own, over real sockets: their answers and their logs.
 
 use super::world::{IP, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
 use crate::harness::events::Event;
@@ -8,7 +8,7 @@ use crate::harness::server::Server;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-/// Starts a function on this server that logs what the crate says for debugging, too.
+/// Starts a function on this server, with the crate's lines for debugging in its log.
 async fn start(server: &Server, function: &str) -> FunctionProcess {
     let endpoint = server.endpoint();
     let environment = [
@@ -23,7 +23,7 @@ async fn status(process: &FunctionProcess, event: Event) -> i64 {
     process.answer(&event).await.status
 }
 
-/// The lines that say what became of something: all of those with this message.
+/// The lines with this message.
 fn lines<'a>(log: &'a [Value], message: &str) -> Vec<&'a Value> {
     log.iter().filter(|line| line["message"] == message).collect()
 }
@@ -72,7 +72,7 @@ async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repeat_what_it_says() {
+async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repeat_its_text() {
     let server = Server::start(TABLES).await;
     let deletes = start(&server, "delete-mapping").await;
     let bad = json!({"hostIp": IP, "creationTimestamp": "a secret", "instanceId": "another secret"}).to_string();
@@ -95,7 +95,7 @@ async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repe
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_invocation_that_cannot_say_what_failed_fails_whole_and_the_next_one_is_served() {
+async fn an_invocation_that_cannot_name_its_failures_fails_whole_and_the_next_one_is_served() {
     let server = Server::start(TABLES).await;
     let deletes = start(&server, "delete-mapping").await;
     let mut nameless = batch_of(&[("m-1", task(IP, T1, None)), ("m-2", "no JSON".to_owned())]);

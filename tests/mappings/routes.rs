@@ -31,7 +31,7 @@ async fn a_registration_is_created_and_then_the_same_again_and_shown() {
 }
 
 #[tokio::test]
-async fn an_address_that_nobody_has_is_not_found() {
+async fn an_address_without_an_instance_is_not_found() {
     let world = World::new();
     world.stands("192.0.2.11", "i-a", T1).await;
     let answer = world.get(IP).await;
@@ -70,45 +70,6 @@ async fn every_mapping_of_an_address_has_a_tag_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_newer_instance_takes_the_address_and_an_older_one_does_not() {
-    let world = World::new();
-    world.stands(IP, "i-b", T2).await;
-    let row = world.row(IP);
-    world.register(IP, "i-a", T1).await.superseded_by(T2, Some("i-b"));
-    assert_eq!(world.row(IP), row);
-    // The greater name does not make it newer: time comes first.
-    world.register(IP, "i-z", "2026-03-07T10:29:59.999Z").await.superseded_by(T2, Some("i-b"));
-    world.stands(IP, "i-a", "2026-03-07T10:30:00.001Z").await;
-    assert_eq!(world.instance(IP).await.as_deref(), Some("i-a"));
-    world.register(IP, "i-b", T2).await.superseded_by("2026-03-07T10:30:00.001Z", Some("i-a"));
-}
-
-#[tokio::test]
-async fn a_newer_instance_is_newer_by_number_and_not_by_text() {
-    let world = World::new();
-    world.stands(IP, "i-z", "1970-01-01T00:00:09.000Z").await;
-    world.stands(IP, "i-a", "1970-01-01T00:00:10.000Z").await;
-    world.stands(IP, "i-a", "2001-09-09T01:46:39.999Z").await;
-    world.stands(IP, "i-a", "2001-09-09T01:46:40.000Z").await;
-    world.register(IP, "i-z", "1970-01-01T00:00:09.000Z").await.superseded_by("2001-09-09T01:46:40.000Z", Some("i-a"));
-}
-
-#[tokio::test]
-async fn instances_of_one_moment_are_ordered_by_their_ids() {
-    let world = World::new();
-    world.stands(IP, "i-b", T1).await;
-    for older in ["i-a", "i-B", "i", "I-c"] {
-        world.register(IP, older, T1).await.superseded_by(T1, Some("i-b"));
-        assert_eq!(world.delete(IP, T1, Some(older)).await, "superseded", "{older}");
-    }
-    world.stands(IP, "i-b.1", T1).await;
-    world.stands(IP, "i-c", T1).await;
-    world.register(IP, "i-b", T1).await.superseded_by(T1, Some("i-c"));
-    assert_eq!(world.delete(IP, T1, Some("i-c")).await, "deleted");
-    world.stands(IP, "i-d", T1).await;
-}
-
-#[tokio::test]
 async fn the_same_instance_in_another_cell_is_refused_and_the_first_cell_stays() {
     let world = World::new();
     world.stands(IP, "i-a", T1).await;
@@ -119,87 +80,105 @@ async fn the_same_instance_in_another_cell_is_refused_and_the_first_cell_stays()
     assert_eq!(world.row(IP), live(IP, "i-a", T1_MS));
 }
 
-#[tokio::test]
-async fn what_was_deleted_stays_deleted() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "deleted");
-    assert_eq!(world.instance(IP).await, None);
-    world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
-    world.register(IP, "i-0", T1).await.superseded_by(T1, Some("i-a"));
-    let elsewhere = json!({"cellId": "cell-2", "instanceId": "i-a", "creationTimestamp": T1}).to_string();
-    world.send(&registration(IP, "i-a", T1).text(&elsewhere)).await.superseded_by(T1, Some("i-a"));
-    assert_eq!(world.instance(IP).await, None);
-    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "already_gone");
+/// A step of a story about one address.
+enum Step {
+    /// Registers an instance of a moment. It is new, or superseded by this moment and instance.
+    Put(&'static str, &'static str, Result<(), (&'static str, Option<&'static str>)>),
+    /// Deletes all of a moment, or one instance of it, with this outcome.
+    Delete(&'static str, Option<&'static str>, &'static str),
 }
 
-#[tokio::test]
-async fn a_delete_that_overtakes_its_own_registration_wins() {
-    let world = World::new();
-    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "already_gone");
-    world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
-    assert_eq!(world.instance(IP).await, None);
-    world.stands(IP, "i-b", T2).await;
-}
+/// One millisecond before `T2` and after it.
+const BEFORE_T2: &str = "2026-03-07T10:29:59.999Z";
+const AFTER_T2: &str = "2026-03-07T10:30:00.001Z";
 
 #[tokio::test]
-async fn a_late_delete_does_not_remove_the_new_owner() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    world.stands(IP, "i-b", T2).await;
-    let row = world.row(IP);
-    for instance in [Some("i-a"), None] {
-        assert_eq!(world.delete(IP, T1, instance).await, "superseded");
-        assert_eq!(world.row(IP), row);
+async fn the_newest_instance_wins_and_a_delete_covers_all_that_is_not_newer() {
+    use Step::{Delete, Put};
+    for story in [
+        // Time comes before the name.
+        &[
+            Put("i-b", T2, Ok(())),
+            Put("i-a", T1, Err((T2, Some("i-b")))),
+            Put("i-z", BEFORE_T2, Err((T2, Some("i-b")))),
+            Put("i-a", AFTER_T2, Ok(())),
+            Put("i-b", T2, Err((AFTER_T2, Some("i-a")))),
+        ][..],
+        // Moments are numbers, not texts.
+        &[
+            Put("i-z", "1970-01-01T00:00:09.000Z", Ok(())),
+            Put("i-a", "1970-01-01T00:00:10.000Z", Ok(())),
+            Put("i-a", "2001-09-09T01:46:39.999Z", Ok(())),
+            Put("i-a", "2001-09-09T01:46:40.000Z", Ok(())),
+            Put("i-z", "1970-01-01T00:00:09.000Z", Err(("2001-09-09T01:46:40.000Z", Some("i-a")))),
+        ],
+        // Instances of one moment are ordered by their ids.
+        &[
+            Put("i-b", T1, Ok(())),
+            Put("i-B", T1, Err((T1, Some("i-b")))),
+            Put("i", T1, Err((T1, Some("i-b")))),
+            Delete(T1, Some("i-a"), "superseded"),
+            Put("i-b.1", T1, Ok(())),
+            Put("i-c", T1, Ok(())),
+            Delete(T1, Some("i-c"), "deleted"),
+            Put("i-d", T1, Ok(())),
+        ],
+        // A deleted instance stays deleted, also if the delete overtakes its registration.
+        &[
+            Put("i-a", T1, Ok(())),
+            Delete(T1, Some("i-a"), "deleted"),
+            Put("i-a", T1, Err((T1, Some("i-a")))),
+            Put("i-0", T1, Err((T1, Some("i-a")))),
+            Delete(T1, Some("i-a"), "already_gone"),
+        ],
+        &[Delete(T1, Some("i-a"), "already_gone"), Put("i-a", T1, Err((T1, Some("i-a")))), Put("i-b", T2, Ok(()))],
+        // A delete removes an older instance than it names.
+        &[
+            Put("i-a", T1, Ok(())),
+            Delete(T2, Some("i-b"), "deleted"),
+            Put("i-a", T1, Err((T2, Some("i-b")))),
+            Put("i-b", T2, Err((T2, Some("i-b")))),
+            Delete(T1, Some("i-a"), "superseded"),
+            Delete(T3, None, "already_gone"),
+            Put("i-c", T3, Err((T3, None))),
+        ],
+        // Without an instance, it covers all of its moment.
+        &[
+            Put("i-m", T2, Ok(())),
+            Delete(BEFORE_T2, None, "superseded"),
+            Delete(T2, None, "deleted"),
+            Put("i-a", T2, Err((T2, None))),
+            Put("zzz", T2, Err((T2, None))),
+            Delete(T2, Some("zzz"), "superseded"),
+            Delete(T2, None, "already_gone"),
+            Put("0", AFTER_T2, Ok(())),
+            Delete(T2, None, "superseded"),
+        ],
+        &[Delete(T1, Some("i-m"), "already_gone"), Delete(T1, None, "already_gone"), Put("i-z", T1, Err((T1, None)))],
+    ] {
+        let (world, mut shown) = (World::new(), None);
+        for step in story {
+            let before = world.row(IP);
+            let is_refused = match step {
+                Put(instance, at, Ok(())) => {
+                    world.stands(IP, instance, at).await;
+                    shown = Some((*instance).to_owned());
+                    false
+                }
+                Put(instance, at, Err((newest, named))) => {
+                    world.register(IP, instance, at).await.superseded_by(newest, *named);
+                    true
+                }
+                Delete(at, instance, outcome) => {
+                    assert_eq!(world.delete(IP, at, *instance).await, *outcome, "{at} {instance:?}");
+                    shown = shown.filter(|_| *outcome == "superseded");
+                    *outcome == "superseded"
+                }
+            };
+            assert_eq!(world.instance(IP).await, shown);
+            assert!(!is_refused || world.row(IP) == before);
+        }
     }
-    assert_eq!(world.delete(IP, "2026-03-07T10:29:59.999Z", None).await, "superseded");
-    assert_eq!(world.instance(IP).await.as_deref(), Some("i-b"));
-}
-
-#[tokio::test]
-async fn a_delete_removes_what_is_older_than_what_it_names() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    assert_eq!(world.delete(IP, T2, Some("i-b")).await, "deleted");
-    assert_eq!(world.instance(IP).await, None);
-    world.register(IP, "i-a", T1).await.superseded_by(T2, Some("i-b"));
-    world.register(IP, "i-b", T2).await.superseded_by(T2, Some("i-b"));
-    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "superseded");
-    assert_eq!(world.delete(IP, T3, None).await, "already_gone");
-    world.register(IP, "i-c", T3).await.superseded_by(T3, None);
-}
-
-#[tokio::test]
-async fn a_delete_without_an_instance_covers_all_of_its_moment_and_none_that_is_newer() {
-    let world = World::new();
-    world.stands(IP, "i-m", T1).await;
-    assert_eq!(world.delete(IP, T1, None).await, "deleted");
-    for instance in ["i-a", "i-m", "zzz"] {
-        world.register(IP, instance, T1).await.superseded_by(T1, None);
-        assert_eq!(world.delete(IP, T1, Some(instance)).await, "superseded", "{instance}");
-    }
-    assert_eq!(world.delete(IP, T1, None).await, "already_gone");
-    world.stands(IP, "0", "2026-03-07T10:00:00.001Z").await;
-    assert_eq!(world.delete(IP, T1, None).await, "superseded");
-    assert_eq!(world.instance(IP).await.as_deref(), Some("0"));
-    // It takes the place of a tombstone with a name of the same moment.
-    assert_eq!(world.delete("192.0.2.11", T1, Some("i-m")).await, "already_gone");
-    assert_eq!(world.delete("192.0.2.11", T1, None).await, "already_gone");
-    world.register("192.0.2.11", "i-z", T1).await.superseded_by(T1, None);
-}
-
-#[tokio::test]
-async fn a_delete_that_does_not_say_which_instance_is_refused() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    world.engine.take_log();
-    for query in [&[][..], &[("instanceId", "i-a")]] {
-        let answer = world.send(&deletion(IP, T1, None).asking(query.iter().copied())).await;
-        answer.says(428, "condition_required");
-        answer.check_problem();
-    }
-    assert_eq!(world.engine.take_counts(), (0, 0));
-    assert_eq!(world.instance(IP).await.as_deref(), Some("i-a"));
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
-//! The story that the functions exist for: an address is given to somebody else before the delete of its first owner
-//! arrives.
+//! The story that the two functions exist for: an address is given to another instance before the delete of its first owner
+//! arrives. A delete by HTTP and one by the queue are the same request.
 
 use super::world::{IP, T1, T2, World, batch_of, task};
+use serde_json::Value;
 
 #[tokio::test]
 async fn a_delete_that_arrives_after_the_next_instance_was_registered_leaves_that_instance_alone() {
@@ -38,5 +39,25 @@ async fn the_registration_of_the_next_instance_may_be_the_one_that_comes_last() 
         world.stands(IP, "i-b", T2).await;
         world.register(IP, "i-a", T1).await.superseded_by(T2, Some("i-b"));
         assert_eq!(world.instance(IP).await.as_deref(), Some("i-b"));
+    }
+}
+
+#[tokio::test]
+async fn both_leave_the_same_tombstone_by_the_same_request() {
+    for instance in [None, Some("i-a")] {
+        let mut left: Vec<(Value, Vec<Value>)> = Vec::new();
+        for by_queue in [false, true] {
+            let world = World::new();
+            world.stands(IP, "i-a", T1).await;
+            world.engine.take_log();
+            if by_queue {
+                assert!(world.batch(&batch_of(&[("m-1", task(IP, T1, instance))])).await.is_empty());
+            } else {
+                assert_eq!(world.delete(IP, T1, instance).await, "deleted");
+            }
+            let asked = world.engine.take_log().into_iter().map(|asked| asked.body).collect();
+            left.push((world.row(IP), asked));
+        }
+        assert_eq!(left[0], left[1]);
     }
 }

@@ -1,4 +1,4 @@
-//! `host-mapping` and `delete-mapping` on one engine, the events and batches that they are sent, and what they leave behind.
+//! `host-mapping` and `delete-mapping` on one engine, their events and batches, and the rows that they leave.
 
 use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, error, lost};
@@ -44,7 +44,7 @@ impl World {
         self.send(&registration(ip, instance, at)).await
     }
 
-    /// Registers what must be new.
+    /// Registers a new instance.
     pub async fn stands(&self, ip: &str, instance: &str, at: &str) {
         self.register(ip, instance, at).await.shown(201);
     }
@@ -93,7 +93,7 @@ impl World {
         failed
     }
 
-    /// What Lambda is answered for a batch.
+    /// The answer to Lambda for a batch.
     pub async fn invoke(&self, time: Duration, batch: &Value) -> Result<Value, Source> {
         let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
         let event = LambdaEvent::new(payload, context(time));
@@ -165,7 +165,7 @@ pub fn message(id: &str, body: &str) -> Value {
     message
 }
 
-/// What a message says that asks to delete an instance, or all of that moment.
+/// The body of a message that asks to delete an instance, or all of that moment.
 pub fn task(ip: &str, at: &str, instance: Option<&str>) -> String {
     let mut task = json!({"hostIp": ip, "creationTimestamp": at});
     if let Some(instance) = instance {
@@ -181,7 +181,7 @@ pub fn batch_of<I: AsRef<str>, B: AsRef<str>>(messages: &[(I, B)]) -> Value {
 }
 
 impl Answer {
-    /// What became of a deletion, which has no body.
+    /// The outcome of a deletion, which has no body.
     pub fn outcome(&self) -> String {
         assert_eq!((self.status, &self.body), (204, &None), "{self:?}");
         self.header("fencepost-outcome").unwrap_or_else(|| panic!("an outcome: {self:?}")).to_owned()
@@ -196,7 +196,7 @@ impl Answer {
     }
 }
 
-/// What becomes of a write, instead of being answered as the engine answers it.
+/// The fate of a write that the engine does not answer as usual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
     /// It is not applied, and throttled.
@@ -207,7 +207,7 @@ pub enum Trouble {
     AnswerLost,
 }
 
-/// A client whose writes get into this trouble, by how many came before them and the address that they are about.
+/// A client that loses or throttles writes, by how many came before them and the address that they are about.
 pub fn client_in_trouble(
     engine: &Engine,
     trouble: impl Fn(usize, &str) -> Option<Trouble> + Send + Sync + 'static,

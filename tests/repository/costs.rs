@@ -1,4 +1,4 @@
-//! What each route costs in read and write units, as the engine counts them, and that docs/operations.md says so.
+//! The read and write units of each route, as the engine counts them, and as docs/operations.md lists them.
 
 use super::derived::compare;
 use super::files::Complaints;
@@ -26,7 +26,7 @@ const PRICES: (f64, f64) = (0.125, 0.625);
 struct Meter(Arc<Mutex<(f64, f64)>>);
 
 impl Meter {
-    /// A client whose requests ask what they cost.
+    /// A client that asks for the cost of each request.
     fn client(&self, engine: &Engine) -> Client {
         let meter = self.clone();
         client_whose(engine, move |engine, _, operation, body| {
@@ -53,7 +53,7 @@ impl Meter {
     }
 }
 
-/// Functions whose units are counted, and the rows of the table that were found so far.
+/// Functions with a meter, and the rows of the table that were found so far.
 struct Till<F> {
     world: World<F>,
     meter: Meter,
@@ -69,14 +69,14 @@ impl<F: Functions> Till<F> {
         Till { world, meter, rows: Vec::new(), routes: BTreeSet::new() }
     }
 
-    /// Sends what is not counted.
+    /// Sends an event without counting it.
     async fn prepare(&self, event: &Event) -> Answer {
         let answer = self.world.send(event).await;
         assert!(answer.status < 300, "{event:?} {answer:?}");
         answer
     }
 
-    /// Sends an event, and notes what it costs.
+    /// Sends an event, and notes its cost.
     async fn count(&mut self, case: &str, event: &Event) -> Answer {
         self.meter.take();
         let answer = self.prepare(event).await;

@@ -1,13 +1,15 @@
-//! How template.yaml and samconfig.toml deploy: through an alias, under the eyes of an alarm, with the parameters of an
-//! environment.
+//! The deployment by template.yaml and samconfig.toml: through an alias, under the eyes of an alarm, with the parameters of an
+//! environment; and the access log of the API.
 
 use super::files::{Complaints, read, template, toml};
 use dev::failure::Failure;
 use dev::template::FILE;
-use dev::yaml::{self, Place};
+use dev::yaml;
+use dev::yaml::Place;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What a rule needs of each function: its logical id, its properties, and those of `Globals`.
+/// Checks a rule with each function: its logical id, its properties, and those of `Globals`.
 fn check(rule: impl Fn(&str, &Place<'_>, &Place<'_>, &mut Complaints) -> Result<(), Failure>) {
     let mut found = Complaints::default();
     let read_all = |root: &Place<'_>| {
@@ -43,8 +45,8 @@ fn a_gradual_deployment_of_a_function_goes_back_if_its_own_alarm_fires() {
     });
 }
 
-/// SAM hashes the text of the properties, in which a parameter or a table has the same name whatever its value is. `CloudFormation`
-/// replaces a version whose description changes. `.ci/versions` shows it with the code of SAM.
+/// SAM hashes the text of the properties, which names a parameter or a table and has not its value. `CloudFormation` replaces a
+/// version when its description changes. `.ci/versions` shows it with the code of SAM.
 #[test]
 fn a_version_is_described_by_the_parameters_and_the_tables_that_its_function_reads() {
     check(|id, properties, globals, found| {
@@ -100,5 +102,59 @@ fn every_environment_names_its_stack_and_parameters_of_the_template() {
     found.unless(!workflow.contains("--parameter-overrides"), || {
         "deploy.yml: --parameter-overrides replaces the parameters of the environment".to_owned()
     });
+    found.report();
+}
+
+/// The variables that stand for an id, a time, an address, a name or a number. None of their values has a quote or a
+/// backslash. A path and a message may have both, and AWS documents no escaping of them. `error.messageString` is
+/// documented as quoted, but not its value if there is no error.
+///
+/// Source: <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-logging-variables.html>
+const PLAIN: &[&str] = &[
+    "awsEndpointRequestId",
+    "error.responseType",
+    "identity.sourceIp",
+    "identity.userArn",
+    "integrationLatency",
+    "integrationStatus",
+    "requestId",
+    "requestTime",
+    "responseLatency",
+    "responseLength",
+    "routeKey",
+    "status",
+];
+
+/// The faults of a format. Each variable stands for the text that an absent value has in the log.
+fn complaints(format: &str) -> Vec<String> {
+    let mut parts = format.split("$context.");
+    let mut line = parts.next().unwrap_or_default().to_owned();
+    let mut complaints = Vec::new();
+    for part in parts {
+        let end = part.find(|one: char| !one.is_ascii_alphanumeric() && one != '.').unwrap_or(part.len());
+        let (name, rest) = part.split_at(end);
+        if !PLAIN.contains(&name) {
+            complaints.push(format!("AWS documents no escaping of $context.{name}"));
+        }
+        line.push('-');
+        line.push_str(rest);
+    }
+    if !serde_json::from_str(&line).is_ok_and(|line: Value| line.is_object()) || line.contains('\n') {
+        complaints.push(format!("no JSON object in one line: {line}"));
+    }
+    complaints
+}
+
+#[test]
+fn each_line_of_the_access_log_is_json_for_any_request() {
+    let format = |root: &yaml::Place<'_>| {
+        let format = root.require(&["Resources", "Api", "Properties", "AccessLogSettings", "Format"])?;
+        format.text()
+    };
+    let format = yaml::read(FILE, &read(FILE), format).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut found = Complaints::default();
+    for complaint in complaints(&format) {
+        found.unless(false, || format!("{FILE}: the access log: {complaint}"));
+    }
     found.report();
 }

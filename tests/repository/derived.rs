@@ -1,4 +1,4 @@
-//! Parts of files that are derived from what the functions say of themselves. Each stands between two marks in its file.
+//! Parts of files that are derived from `FUNCTION`. Each stands between two marks in its file.
 
 use super::files::{Complaints, read, root, template};
 use crate::harness::routes::all_routes;

@@ -1,4 +1,4 @@
-//! What the rules read: the template, the manifests, the events and the sources.
+//! The files that the rules read: the template, the manifests, the events and the sources.
 
 use dev::template::Template;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is wrong, collected so that one run names everything.
+/// Complaints, collected so that one run names everything.
 #[derive(Default)]
 pub struct Complaints(Vec<String>);
 
@@ -110,7 +110,7 @@ pub fn has_row(readme: &str, cell: &str) -> bool {
     readme.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{cell}`")))
 }
 
-/// Every file below a folder, but for what is built or not ours.
+/// Every file below a folder, without build results and files of others.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -142,7 +142,7 @@ pub fn sources(folder: &str) -> Vec<Source> {
     .collect()
 }
 
-/// What runs on Lambda: the crate and the functions.
+/// The sources that run on Lambda: the crate and the functions.
 pub fn production() -> Vec<Source> {
     let mut all = sources("shared/src");
     all.extend(sources("functions/src"));

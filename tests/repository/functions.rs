@@ -1,4 +1,4 @@
-//! What a function says of itself, against its binary, the template and the events. Each failure says what is missing where.
+//! `FUNCTION` of each function, against its binary, the template and the events. Each failure names the place and the gap.
 
 use super::files::{
     Complaints, binaries, events, folder_of, has_queue, is_variable, read, routes_in_template, sources, strings,

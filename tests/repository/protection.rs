@@ -1,6 +1,5 @@
-//! What protects a stack: the alarms, the logs and the safety of the data that template.yaml asks for.
+//! The protection of a stack: the alarms, the logs and the safety of the data that template.yaml asks for.
 
-use super::alarms::is_own;
 use super::files::{Complaints, read, template};
 use dev::failure::Failure;
 use dev::template::FILE;
@@ -16,6 +15,18 @@ struct Watched {
     of: String,
     statistic: String,
 }
+
+/// The alarms that stand alone, each with its expression and its threshold. All fire above the threshold.
+const ALARMS: &[(&str, Option<&str>, &str)] = &[
+    ("Contention", Some("FILL(conflicts, 0) - 0.05 * FILL(attempts, 0)"), "ConflictsAlarmThreshold"),
+    ("Retries", Some("FILL(attempts, 0) - 1.5 * FILL(changes, 0)"), "ConflictsAlarmThreshold"),
+    ("CorruptItems", Some("FILL(corrupt, 0)"), "0"),
+    ("ProductsTransactionConflicts", Some("FILL(turned_away, 0)"), "TransactionConflictsAlarmThreshold"),
+    ("LeasesTransactionConflicts", Some("FILL(turned_away, 0)"), "TransactionConflictsAlarmThreshold"),
+    ("ApiFailing", None, "10"),
+    ("DeleteMappingQueueAge", None, "600"),
+    ("DeleteMappingDeadLettersNotEmpty", None, "0"),
+];
 
 struct Alarm<'a> {
     id: &'a str,
@@ -81,6 +92,28 @@ fn read_metric(metric: &Place<'_>, statistic: &Place<'_>) -> Result<Watched, Fai
         owners.push(owner.ok_or_else(|| value.wrong("must be `!Ref Id` or `!GetAtt Id.QueueName`"))?);
     }
     Ok(Watched { metric: name, of: owners.join(" "), statistic: statistic.text()? })
+}
+
+/// Whether this is the namespace of our own metrics. While they are off, an alarm may name another one.
+fn is_own(namespace: &Place<'_>) -> bool {
+    let named = namespace.when("HasMetrics").unwrap_or_else(|| namespace.clone());
+    named.reference() == Some("MetricsNamespace")
+}
+
+/// The metrics of our own that alarms look at: the alarm, the name of the metric and its dimensions.
+pub fn watched_metrics_of_ours() -> Vec<(String, String, Vec<String>)> {
+    let mut found = Vec::new();
+    check(|resources, _| {
+        for alarm in resources.alarms()? {
+            for Watched { metric, of, .. } in &alarm.watched {
+                let dimensions = if of.is_empty() { Vec::new() } else { vec!["function".to_owned()] };
+                let name = metric.strip_prefix("own ").map(str::to_owned);
+                found.extend(name.map(|name| (alarm.id.to_owned(), name, dimensions)));
+            }
+        }
+        Ok(())
+    });
+    found
 }
 
 fn watched(metric: &str, of: &str, statistic: &str) -> Watched {
@@ -195,9 +228,24 @@ fn the_api_has_an_alarm_on_5xx() {
 }
 
 #[test]
-fn every_alarm_uses_what_it_looks_at_and_tells_the_topic() {
+fn every_alarm_uses_its_metrics_and_tells_the_topic() {
     check(|resources, found| {
         for Alarm { id, properties, watched, expression } in resources.alarms()? {
+            found.unless(is_text(&properties, &["ComparisonOperator"], "GreaterThanThreshold"), || {
+                format!("{FILE}: {id} must have ComparisonOperator: GreaterThanThreshold")
+            });
+            if let Some((_, wanted, threshold)) = ALARMS.iter().find(|(known, ..)| *known == id) {
+                let own = properties.require(&["Threshold"])?;
+                let is_wanted = own.reference().map_or_else(|| own.text(), |name| Ok(name.to_owned()))? == *threshold;
+                found.unless(is_wanted && expression.as_deref() == *wanted, || {
+                    format!("{FILE}: {id} needs the Threshold {threshold} and the Expression {wanted:?}")
+                });
+            } else {
+                // `every_function_has_an_alarm_…` has those of functions.
+                let is_known =
+                    template().functions.iter().any(|function| function.logical_id.replace("Function", "Alarm") == id);
+                found.unless(is_known, || format!("tests/repository/protection.rs: {id} is missing in ALARMS"));
+            }
             for action in ["AlarmActions", "OKActions"] {
                 found.unless(properties.get(&[action]).is_some(), || format!("{FILE}: {id} has no {action}"));
             }
@@ -265,16 +313,4 @@ fn every_table_survives_the_stack_and_a_mistake() {
         }
         Ok(())
     });
-}
-
-#[test]
-fn every_rule_of_checkov_that_is_skipped_has_a_reason() {
-    let text = read(".checkov.yaml");
-    let mut found = Complaints::default();
-    for (above, line) in text.lines().zip(text.lines().skip(1)) {
-        let skipped = line.trim().strip_prefix("- ").unwrap_or("#");
-        let fine = skipped.starts_with('#') || above.trim().strip_prefix('#').is_some_and(|reason| reason.len() > 20);
-        found.unless(fine, || format!(".checkov.yaml: say above {skipped} why it is skipped"));
-    }
-    found.report();
 }

@@ -1,4 +1,4 @@
-//! What a function needs outside its folder: its tables, its logical id, its events in CI, its pages.
+//! The parts of a function outside its folder: its tables, its logical id, its events in CI, its pages.
 
 use super::files::{Complaints, files, has_row, read, relative, root, sources, strings, template};
 use std::collections::BTreeSet;
@@ -90,6 +90,21 @@ fn the_pages_name_only_files_that_exist() {
                 format!("{page}: it names {code}, which does not exist")
             });
         }
+    }
+    missing.report();
+}
+
+#[test]
+fn the_table_of_behaviours_names_only_files_that_exist() {
+    let table = read("tests/main.rs");
+    let mut missing = Complaints::default();
+    for path in
+        table.lines().filter(|line| line.starts_with("//! |")).flat_map(|line| line.split('`').skip(1).step_by(2))
+    {
+        let is_path = path.contains(".rs") || path.ends_with('/');
+        missing.unless(!is_path || root().join("tests").join(path).exists(), || {
+            format!("tests/main.rs: it names {path}, which does not exist")
+        });
     }
     missing.report();
 }

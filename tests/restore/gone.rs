@@ -1,5 +1,5 @@
 //! A table that is deleted under its writers and comes back as it was, under its name or another one. While it is gone,
-//! callers are told so at once, and what was sent before keeps its verdict.
+//! the callers' requests fail at once, and earlier requests keep their verdict.
 
 use crate::harness::engine::{Engine, store};
 use crate::harness::restore::rows;
@@ -53,7 +53,7 @@ fn store_on(db: &Dynamo) -> Store {
     store(&db.client(), move || now.now(), move || chance.random()).with_time_limit(ALLOWED)
 }
 
-/// Deletes a table. Gives what it had.
+/// Deletes a table. Gives its rows.
 fn delete(engine: &Engine, table: &str) -> Vec<Value> {
     let had = rows(engine, table);
     engine.raw("DeleteTable", &json!({"TableName": table}));
@@ -77,17 +77,17 @@ fn restore(engine: &Engine, table: &str, had: &[Value]) {
     }
 }
 
-/// What callers were told.
+/// Counts of the answers to the callers.
 #[derive(Clone, Copy, Default, Debug)]
-struct Told {
+struct Tally {
     applied: u32,
     unknown: u32,
     gone: u32,
 }
 
 /// Counts until this time has passed, in the table that has this name at the time.
-async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes>, time: Duration) -> Told {
-    let (store, key, begun, mut told) = (store_on(&db), Key::from(COUNTER), Instant::now(), Told::default());
+async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes>, time: Duration) -> Tally {
+    let (store, key, begun, mut told) = (store_on(&db), Key::from(COUNTER), Instant::now(), Tally::default());
     while begun.elapsed() < time {
         let table: Table<Counter> = store.table(*name.lock().expect("no panic"));
         let add_one = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
@@ -122,7 +122,7 @@ async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes
 }
 
 /// Three writers count while the table goes and comes back, under this name.
-async fn play(seed: u64, comes_back_as: &'static str) -> Told {
+async fn play(seed: u64, comes_back_as: &'static str) -> Tally {
     let db = Dynamo::with_seam(seed, LOSSY, ());
     db.create_table(FIRST, Counter::PARTITION_KEY);
     let direct: Table<Counter> = Store::new(&db.engine().client()).table(FIRST);
@@ -140,7 +140,7 @@ async fn play(seed: u64, comes_back_as: &'static str) -> Told {
     let told = writers.join_all().await;
     db.settle().await;
     changes.assert_nothing_applied_twice(&db.log(), |id| db.number(comes_back_as, id, "count"));
-    told.into_iter().fold(Told::default(), |total, told| Told {
+    told.into_iter().fold(Tally::default(), |total, told| Tally {
         applied: total.applied + told.applied,
         unknown: total.unknown + told.unknown,
         gone: total.gone + told.gone,
@@ -150,7 +150,7 @@ async fn play(seed: u64, comes_back_as: &'static str) -> Told {
 #[tokio::test(start_paused = true)]
 async fn no_change_is_doubled_and_no_verdict_is_false_when_a_table_goes_and_comes_back() {
     for comes_back_as in [FIRST, SECOND] {
-        let mut total = Told::default();
+        let mut total = Tally::default();
         for seed in 0..2 {
             let told = play(seed, comes_back_as).await;
             assert!(told.applied > 10 && told.gone > 10, "seed {seed}: {told:?}");
@@ -181,7 +181,7 @@ async fn a_table_that_is_gone_is_said_to_be_at_once_and_its_items_are_never_said
     assert_eq!(table.get(&key).await.expect("it is back").expect("it is there").at, at);
 }
 
-/// The answer of the first send is lost, and the table is gone when the second one arrives. Nobody knows then.
+/// The answer of the first send is lost, and the table is gone when the second one arrives. The outcome is unknown then.
 #[tokio::test(start_paused = true)]
 async fn a_change_whose_answer_was_lost_is_unknown_when_its_resend_finds_no_table() {
     for garbled in [false, true] {

@@ -1,4 +1,4 @@
-//! Leases and what they protect, after a restore: tokens rise if the table starts empty.
+//! Leases and the items that they protect, after a restore: tokens rise if the table starts empty.
 
 use crate::harness::engine::Engine;
 use crate::harness::events::{Event, load};

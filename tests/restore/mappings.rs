@@ -1,4 +1,4 @@
-//! Mappings after a restore. They have no version, and the newest instance wins whatever was restored.
+//! Mappings after a restore. They have no version, and the newest instance wins after it too.
 
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{MAPPINGS, Mappings};
@@ -38,7 +38,7 @@ async fn the_tag_of_a_mapping_matches_that_very_mapping_and_no_other_after_a_res
 }
 
 #[tokio::test]
-async fn a_late_copy_of_a_registration_brings_back_what_the_restore_has_lost_and_never_something_older() {
+async fn a_late_copy_of_a_registration_brings_back_a_mapping_that_the_restore_lost_and_never_an_older_one() {
     let world = Hosts::new();
     world.send(&register("i-1", OLD)).await.shown(201);
     let moment = Moment::of(&world.engine);

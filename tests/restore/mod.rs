@@ -1,4 +1,4 @@
-//! A restore to an earlier moment: what goes wrong without the runbook of docs/operations.md, and what it prevents.
+//! A restore to an earlier moment: the faults without the runbook of docs/operations.md, and their prevention.
 
 mod devices;
 mod gone;

@@ -52,7 +52,7 @@ async fn a_late_copy_of_an_order_is_applied_in_tables_of_the_same_names_and_not_
 
 /// A cancellation is an update of the order and adds without a version: the order's incarnation ends it.
 #[tokio::test]
-async fn a_late_copy_of_a_cancellation_gives_back_what_nobody_cancelled_and_is_refused_with_the_runbook() {
+async fn a_late_copy_of_a_cancellation_gives_stock_back_and_is_refused_with_the_runbook() {
     for runbook in [false, true] {
         let shop = shop().await;
         let placed = shop.send(&order()).await.shown(201);
@@ -89,7 +89,7 @@ async fn a_repeated_order_from_before_the_moment_is_shown_with_the_new_tag_and_a
     assert_eq!(stock(&shop).await, 6);
 }
 
-/// Tables that are restored to different seconds contradict each other, and new incarnations do not mend that.
+/// Tables that are restored to different seconds contradict each other, and new incarnations do not repair that.
 #[tokio::test]
 async fn stock_that_is_restored_to_another_second_than_the_orders_is_sold_twice() {
     let shop = shop().await;

@@ -1,4 +1,4 @@
-//! The run that gives each row a new incarnation: what it counts, what it leaves alone, and what it survives.
+//! The run that gives each row a new incarnation: its counts, the rows that it leaves alone, and the faults that it survives.
 
 use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
@@ -50,7 +50,7 @@ fn incarnations(engine: &Engine) -> BTreeMap<String, Value> {
     rows(engine, TABLE).into_iter().map(|row| (id(&row), row["_incarnation"].clone())).collect()
 }
 
-/// Runs to the end, whoever answers.
+/// Runs to the end, through any answers.
 async fn run(store: &Store) -> Result<Found, Error<WrongTable>> {
     let mut run = store.maintain(Task::Restamp, TABLE, &[KEY]);
     while run.next_page().await?.is_some() {}
@@ -112,7 +112,7 @@ async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
     assert_eq!(created.version().get(), 3);
 }
 
-/// Somebody writes although nobody should: the change stays, and the row is read again.
+/// A writer breaks the rule that there are none: the change stays, and the row is read again.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_comes_between_is_not_overwritten() {
     let (engine, _) = notes(2, 10).await;
@@ -138,8 +138,8 @@ async fn a_change_that_comes_between_is_not_overwritten() {
     assert_ne!(row["_incarnation"], before["n-1"]);
 }
 
-/// Why nobody may write meanwhile: a create is known by the incarnation of its row, and an update by what the row of that
-/// incarnation remembers.
+/// The reason for the rule that no program writes meanwhile: a create is known by the incarnation of its row, and an update by
+/// the memory of the row of that incarnation.
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong_or_nothing() {
     let (engine, table) = notes(2, 10).await;
@@ -207,7 +207,7 @@ async fn a_run_that_ended_early_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_table_of_leases_is_refused_with_what_to_do_instead() {
+async fn a_table_of_leases_is_refused_with_the_right_way() {
     let engine = Engine::with_tables(&[(LEASES, "leaseKey")]);
     let terms = fencepost::lease::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
     Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms).await.expect("free");

@@ -1,4 +1,4 @@
-//! What orders and adjustments cost, by counting what the engine was asked.
+//! The requests of orders and adjustments, as the engine counts them.
 
 use super::world::{Shop, TABLES, adjustment, cancellation, order};
 use crate::harness::clients::{client_whose, step_in_conflict};
@@ -72,7 +72,7 @@ async fn an_adjustment_costs_one_read_and_one_write_and_a_warm_one_without_a_key
     assert_eq!(shop.engine.take_counts(), (1, 0));
 }
 
-/// Somebody else adds one to the stock of a product.
+/// Another client adds one to the stock of a product.
 fn one_more(id: &str) -> Value {
     json!({
         "TableName": PRODUCTS,
@@ -83,7 +83,7 @@ fn one_more(id: &str) -> Value {
     })
 }
 
-/// A shop with 10 of `a` and of `b`, where somebody else adds one to `a` before each of so many transactions.
+/// A shop with 10 of `a` and of `b`. Another client adds one to `a` before each of so many transactions.
 async fn rivalled(conflicts: usize) -> Shop {
     let engine = Engine::embedded(TABLES);
     Shop::on(&engine).stock_up(&[("a", 10), ("b", 10)]).await;

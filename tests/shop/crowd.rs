@@ -1,9 +1,11 @@
-//! Many clients at one shop: nothing is sold twice, nothing is lost, and no moment shows anything else.
+//! Many clients at one shop: nothing is sold twice, nothing is lost, and no moment shows anything else. One product is as fast
+//! as a thousand.
 
 use super::world::{Shop, TABLES, cancellation, order, order_id};
 use crate::harness::engine::{Engine, number};
 use crate::harness::faults::{Broken, Network, Rates, network_that_breaks};
 use crate::harness::functions::{ORDERS, PRODUCTS};
+use crowds::orders::{CLIENTS, Outcome, Scene, Way, play};
 use fastrand::Rng;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,26 +149,23 @@ async fn sell_90_to_20_clients(rates: Rates, seed: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_90_in_stock_20_clients_order_exactly_90_and_no_moment_shows_more_or_fewer() {
-    sell_90_to_20_clients(Rates::default(), fastrand::u64(..)).await;
+async fn of_90_in_stock_20_clients_order_exactly_90_also_with_answers_lost_and_no_moment_shows_more_or_fewer() {
+    for rates in [Rates::default(), LOSSES] {
+        sell_90_to_20_clients(rates, fastrand::u64(..)).await;
+    }
 }
 
-#[tokio::test(start_paused = true)]
-async fn of_90_in_stock_20_clients_whose_answers_are_lost_order_exactly_90() {
-    sell_90_to_20_clients(LOSSES, fastrand::u64(..)).await;
-}
-
-/// What one client was told.
+/// The answers to one client.
 #[derive(Default)]
-struct Told {
+struct Tally {
     placed: BTreeSet<String>,
     cancelled: BTreeSet<String>,
     refused: u32,
 }
 
 /// Orders of two to five products in any order of lines; some are cancelled again.
-async fn buy_and_cancel(shop: Shop, mut rng: Rng, products: Vec<String>, keys: Vec<String>) -> Told {
-    let mut told = Told::default();
+async fn buy_and_cancel(shop: Shop, mut rng: Rng, products: Vec<String>, keys: Vec<String>) -> Tally {
+    let mut told = Tally::default();
     for key in keys {
         let count = rng.usize(2..=5);
         let chosen = rng.choose_multiple(&products, count);
@@ -221,17 +220,33 @@ async fn sell_and_take_back(rates: Rates, seed: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orders_over_several_products_in_any_order_keep_ordered_and_stock_together_constant() {
-    for seed in 0..3 {
-        sell_and_take_back(Rates::default(), seed).await;
+async fn orders_over_several_products_keep_ordered_and_stock_together_constant_also_with_answers_lost() {
+    for rates in [Rates::default(), LOSSES] {
+        for seed in (0..3).chain([fastrand::u64(..)]) {
+            sell_and_take_back(rates, seed).await;
+        }
     }
-    sell_and_take_back(Rates::default(), fastrand::u64(..)).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn orders_whose_answers_are_lost_keep_ordered_and_stock_together_constant() {
-    for seed in 0..3 {
-        sell_and_take_back(LOSSES, seed).await;
-    }
-    sell_and_take_back(LOSSES, fastrand::u64(..)).await;
+/// The number of orders that each client wants.
+const WANTED: usize = 30;
+const HOP: Duration = Duration::from_millis(5);
+
+fn orders(products: usize, seed: u64) -> Outcome {
+    let scene = Scene { products, losses: false, conflicts: false };
+    let outcome = play(Way::Fencepost, scene, WANTED, HOP, seed);
+    let wanted = (CLIENTS * WANTED) as u64;
+    assert_eq!((outcome.acknowledged, outcome.held), (wanted, wanted), "{products} products, seed {seed}");
+    assert_eq!(outcome.taken, i64::try_from(wanted).expect("few"), "{products} products, seed {seed}");
+    outcome
+}
+
+#[test]
+fn orders_of_one_product_are_as_fast_as_orders_of_a_thousand() {
+    let (hot, spread) = (orders(1, 0), orders(1000, 0));
+    let each = f64::from(hot.requests) / f64::from(u32::try_from(CLIENTS * WANTED).expect("few"));
+    let speed = spread.time.as_secs_f64() / hot.time.as_secs_f64();
+    println!("{each:.2} requests each, {speed:.2} of the throughput over 1,000 products");
+    assert!(each <= 2.2, "{each:.2} requests each");
+    assert!(speed >= 0.9, "{speed:.2} of the throughput over 1,000 products");
 }

@@ -6,7 +6,9 @@ use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, number};
 use crate::harness::events::Event;
 use crate::harness::faults::{Broken, Rates, network_that_breaks};
-use crate::harness::functions::PRODUCTS;
+use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
+use crate::harness::runtime_api::FunctionProcess;
+use crate::harness::server::Server;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,17 +17,17 @@ use tokio::time::Instant;
 
 /// A request that must count once.
 #[derive(Clone, Copy, Debug)]
-pub enum Deed {
+enum Deed {
     Order,
     Adjustment,
     Cancellation,
 }
 
 impl Deed {
-    pub const ALL: [Self; 3] = [Deed::Order, Deed::Adjustment, Deed::Cancellation];
+    const ALL: [Self; 3] = [Deed::Order, Deed::Adjustment, Deed::Cancellation];
 
     /// Its event, at a shop that has 10 of the product `a`.
-    pub async fn prepare(self, engine: &Engine) -> Event {
+    async fn prepare(self, engine: &Engine) -> Event {
         let shop = Shop::on(engine);
         shop.stock_up(&[("a", 10)]).await;
         match self {
@@ -40,7 +42,7 @@ impl Deed {
     }
 
     /// Asserts that the product was written once for it, and that all its answers are the same.
-    pub fn assert_once(self, engine: &Engine, answers: &[Answer]) {
+    fn assert_once(self, engine: &Engine, answers: &[Answer]) {
         let (status, stock, version) = match self {
             Deed::Order => (201, 6, 2),
             Deed::Adjustment => (200, 6, 2),
@@ -57,31 +59,23 @@ impl Deed {
     }
 }
 
+/// By one function, and by ten new ones after every token is forgotten.
 #[tokio::test]
 async fn ten_times_one_after_another_is_once() {
     for deed in Deed::ALL {
-        let engine = Engine::with_tables(TABLES);
-        let event = deed.prepare(&engine).await;
-        let shop = Shop::on(&engine);
-        let mut answers = Vec::new();
-        for _ in 0..10 {
-            answers.push(shop.send(&event).await);
+        for is_forgotten in [false, true] {
+            let engine = Engine::with_tables(TABLES);
+            let event = deed.prepare(&engine).await;
+            let (mut shop, mut answers) = (Shop::on(&engine), Vec::new());
+            for _ in 0..10 {
+                answers.push(shop.send(&event).await);
+                if is_forgotten {
+                    engine.forget_tokens();
+                    shop = Shop::on(&engine);
+                }
+            }
+            deed.assert_once(&engine, &answers);
         }
-        deed.assert_once(&engine, &answers);
-    }
-}
-
-#[tokio::test]
-async fn ten_times_by_ten_new_functions_after_every_token_is_forgotten_is_once() {
-    for deed in Deed::ALL {
-        let engine = Engine::with_tables(TABLES);
-        let event = deed.prepare(&engine).await;
-        let mut answers = Vec::new();
-        for _ in 0..10 {
-            answers.push(Shop::on(&engine).send(&event).await);
-            engine.forget_tokens();
-        }
-        deed.assert_once(&engine, &answers);
     }
 }
 
@@ -110,7 +104,7 @@ async fn a_lost_answer_is_found_out_from_the_rows_once_its_token_is_forgotten() 
 /// The product has moved on. An order and a cancellation demand no version of it, so the second send is applied. An
 /// adjustment with a key demands one, and is decided again. No copy of the first send is applied after it.
 #[tokio::test(start_paused = true)]
-async fn what_was_lost_and_not_applied_is_applied_once_whatever_became_of_the_product() {
+async fn a_request_that_was_lost_and_not_applied_is_applied_once_to_the_product_as_it_is_now() {
     for (deed, sends) in [(Deed::Order, 1), (Deed::Adjustment, 2), (Deed::Cancellation, 1)] {
         let engine = Engine::with_tables(TABLES);
         let event = deed.prepare(&engine).await;
@@ -165,16 +159,7 @@ async fn ten_at_once(deed: Deed, rates: Rates, seed: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_times_at_once_is_once() {
-    for deed in Deed::ALL {
-        for seed in 0..10 {
-            ten_at_once(deed, Rates::default(), seed).await;
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn ten_times_at_once_with_answers_lost_is_once() {
+async fn ten_times_at_once_is_once_also_with_answers_lost() {
     let rates = Rates {
         dropped: 30,
         answer_lost: 150,
@@ -193,6 +178,9 @@ async fn ten_times_at_once_with_answers_lost_is_once() {
         ..Rates::default()
     };
     for deed in Deed::ALL {
+        for seed in 0..10 {
+            ten_at_once(deed, Rates::default(), seed).await;
+        }
         for seed in (0..8).chain([fastrand::u64(..)]) {
             ten_at_once(deed, rates, seed).await;
         }
@@ -215,5 +203,33 @@ async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_
         let detail = problem["detail"].as_str().expect("a detail");
         let earlier = "this request applied nothing; an earlier one with the same Idempotency-Key";
         assert!(detail.contains(earlier), "{too_much:?}: {detail}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_processes_at_once_and_then_six_new_ones_one_after_another_do_it_once() {
+    for deed in Deed::ALL {
+        let server = Server::start(TABLES).await;
+        let event = deed.prepare(&server.engine).await;
+        let endpoint = server.endpoint();
+        let environment = [
+            ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
+            ("PRODUCTS_TABLE", PRODUCTS),
+            ("ORDERS_TABLE", ORDERS),
+            ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
+        ];
+        let function = if matches!(deed, Deed::Adjustment) { "inventory" } else { "place-order" };
+        let mut racing = JoinSet::new();
+        for _ in 0..4 {
+            let process = FunctionProcess::start(function, &environment).await;
+            let event = event.clone();
+            racing.spawn(async move { process.answer(&event).await });
+        }
+        let mut answers = racing.join_all().await;
+        for _ in 0..6 {
+            let process = FunctionProcess::start(function, &environment).await;
+            answers.push(process.answer(&event).await);
+        }
+        deed.assert_once(&server.engine, &answers);
     }
 }

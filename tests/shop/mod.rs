@@ -1,13 +1,9 @@
 //! Products and orders together: `inventory` and `place-order` on one engine, from API Gateway's event to the row.
 
-mod bad_input;
 mod budgets;
-mod callers;
 mod crowd;
 mod exactly_once;
-mod hot_product;
 mod listings;
-mod processes;
 mod routes;
 mod succession;
 pub mod world;

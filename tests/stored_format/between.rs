@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::Client;
 use serde_json::Value;
 use std::sync::Mutex;
 
-/// A client whose first applied write is lost: instead of it, the rows are as the recorded build left them.
+/// A client that loses its first applied write: instead of it, the rows are as the recorded build left them.
 fn overtaken(scene: &Scene, after: &Rows) -> Client {
     let after = Mutex::new(Some(after.clone()));
     client_whose(&scene.engine, move |engine, _, operation, body| {

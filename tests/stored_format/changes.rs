@@ -17,12 +17,12 @@ pub const ANOTHER_NAME: &str = "_ty6mHZUMhA";
 /// A change that a build makes with the write id of `MINE`.
 pub struct Case {
     pub name: &'static str,
-    /// What happens before.
+    /// The events before it.
     earlier: Vec<Event>,
     pub change: Event,
-    /// What the change is answered, also if the row says that it was applied.
+    /// The status of the change, also if the row says that it was applied.
     pub applied: i64,
-    /// Another caller's change of the same row, what it is told that lost the race, and whether it is applied afterwards.
+    /// Another caller's change of the same row, its status after it lost the race, and whether it is applied afterwards.
     pub other: (Event, i64, bool),
 }
 

@@ -40,7 +40,7 @@ impl Morning {
         now
     }
 
-    /// The row now, which has seen exactly one more write, and what it remembers beside the writes of before.
+    /// The row now, which has seen exactly one more write, and the writes that it remembers beside those of before.
     fn changed(&mut self, table: &str, id: &str) -> (Value, Vec<Value>) {
         let (then, now) = (self.row(table, id), self.scene.rows()[table][id].clone());
         let version =

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 /// The number of the stored format that this build writes.
 const FORMAT: u32 = 2;
 
-/// What the file has.
+/// The content of the file.
 #[derive(Serialize, Deserialize)]
 pub struct Recorded {
     stored_format: u32,
-    /// What `play` leaves.
+    /// The rows after `play`.
     pub rows: Rows,
     /// Changes, each with all rows before it and after it.
     pub changes: BTreeMap<String, Change>,
@@ -46,7 +46,7 @@ pub const WHAT_TO_DO: &str = "A build of yesterday that shares the table in a ca
     misread such a row. Either write it as before, or raise the number of the stored format: read \"Stored format 2\" in \
     DESIGN.md";
 
-/// What today's build leaves.
+/// The rows of today's build.
 pub async fn today() -> (Scene, Recorded) {
     let scene = play().await;
     let recorded = Recorded { stored_format: FORMAT, rows: scene.rows(), changes: changes::play().await };

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 /// The rows of all tables, by table and key.
 pub type Rows = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// What a user of the crate protects by a lease. No function writes the token of a lease into a row.
+/// An item that a user of the crate protects by a lease. No function writes the token of a lease into a row.
 #[derive(Clone, Serialize, Deserialize, Record)]
 #[record(key = "taskId")]
 pub struct Task {
@@ -198,7 +198,7 @@ const FORGETTING: u64 = 70;
 /// Milliseconds after ten o'clock at which the play is over.
 pub const ENDED: u64 = 300_000;
 
-/// Plays what leaves rows of every kind. It begins at ten o'clock with no row.
+/// Plays events that leave rows of every kind. It starts at ten o'clock with no row.
 pub async fn play() -> Scene {
     let scene = Scene::after(&Rows::new(), 0);
     play_devices(&scene).await;

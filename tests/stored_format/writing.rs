@@ -1,4 +1,4 @@
-//! Today's build writes what the recorded build wrote, so the recorded build can read it.
+//! Today's build writes the same rows as the recorded build, so the recorded build can read them.
 
 use super::changes::Change;
 use super::recorded::{WHAT_TO_DO, flat, read, today};
@@ -6,7 +6,7 @@ use super::scene::Rows;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A row without what is drawn by lot: write ids, and the ids of keyless acquires. Everything else must be exactly equal.
+/// A row without random ids: write ids, and the ids of keyless acquires. Everything else must be exactly equal.
 fn certain(row: &Value) -> Value {
     let created_by = created_by(row).unwrap_or_default();
     let mut row = row.clone();
@@ -48,7 +48,7 @@ fn is_write_id(name: &str) -> bool {
     name.len() == 11 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// What differs between two rows, attribute by attribute.
+/// The differences between two rows, attribute by attribute.
 fn differences(place: &str, then: &Value, now: &Value) -> Vec<String> {
     let attributes = |row: &Value| row.as_object().cloned().unwrap_or_default();
     let (then, now) = (attributes(then), attributes(now));

@@ -1,5 +1,5 @@
-//! A second copy of a refused attempt lands while the next attempt of its change is on its way. The caller is told what was
-//! committed, or that the outcome is unknown, and the change is applied once.
+//! A second copy of a refused attempt lands while the next attempt of its change is on its way. The caller is told of
+//! the committed attempt, or that the outcome is unknown, and the change is applied once.
 
 mod rows;
 mod transactions;
@@ -21,7 +21,7 @@ struct Note {
     amount: i64,
 }
 
-/// What the caller was told.
+/// The answer to the caller.
 enum Told<A> {
     Applied(A),
     NotApplied(String),

@@ -1,4 +1,4 @@
-//! Changes of one row whose first attempt is refused, and lands while the next one is on its way.
+//! Changes of one row. Their first attempt is refused, and lands while the next one is on its way.
 
 use super::{Told, account, add, assert_told_is_stored, forget, told};
 use crate::core::accounts::{Account, TABLE};

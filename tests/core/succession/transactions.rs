@@ -1,4 +1,4 @@
-//! Transactions whose first attempt is refused, and lands while the next one is on its way.
+//! Transactions. Their first attempt is refused, and lands while the next one is on its way.
 
 use super::rows::{left, stock, take_or_halve, with_shelf};
 use super::{
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
-/// Takes what `a-1` has, but 30 at most, and leaves a note of it.
+/// Takes all of `a-1`, but 30 at most, and leaves a note of it.
 async fn take_with_note(client: &Client) -> Told<i64> {
     let store = Store::new(client);
     let transactions = store.transactions();
@@ -45,7 +45,7 @@ async fn a_transaction_that_creates_and_adds_is_answered_by_the_attempt_that_was
     assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_with_note, answer).await;
 }
 
-/// Moves what `a-1` has, but 30 at most, to `a-2`. The first add remembers.
+/// Moves all of `a-1`, but 30 at most, to `a-2`. The first add remembers.
 async fn take_by_adds(client: &Client) -> Told<i64> {
     move_unless_above(i64::MAX, client).await
 }
@@ -164,7 +164,7 @@ fn account_that_paid(before: &[Value], after: &[Value]) -> &'static str {
     if number(&before[0], "balance") == number(&after[0], "balance") { "a-2" } else { "a-1" }
 }
 
-/// What the first attempt removes leaves nothing that tells of it.
+/// A row that the first attempt removes leaves no trace of it.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_an_open_attempt_may_have_removed_itself_does_not_deny_it() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2"), note(engine, "n-1")];

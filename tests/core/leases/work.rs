@@ -1,8 +1,8 @@
 //! Work while a lease is held: renewed meanwhile, released in the end, and over when the lease is.
 
-use super::world::{World, call, terms};
 use crate::harness::clients::{Way, client_that};
 use crate::harness::functions::LEASES;
+use crate::leases::world::{World, call, terms};
 use fencepost::Error;
 use fencepost::lease::{Lease, LeaseHeld, Unfinished};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const TRIP: u64 = 10;
 /// Requests as they leave, in milliseconds since the work began.
 type Sent = Arc<Mutex<Vec<u64>>>;
 
-/// A world whose requests fare as is said for the moment at which they leave, and when they left.
+/// A world in which a request fares by the moment at which it leaves, and when requests left.
 fn world_where(way: impl Fn(u64) -> Way + Send + Sync + 'static) -> (World, Sent) {
     let world = World::new();
     let (sent, clock, began) = (Sent::default(), world.clock.clone(), world.clock.now());
@@ -34,7 +34,7 @@ fn well() -> (World, Sent) {
     world_where(|_| Way::Answered(TRIP))
 }
 
-/// What can be seen of a work: how often it was polled and when last, and whether it is gone.
+/// The traces of a work: how often it was polled and when last, and whether it is gone.
 #[derive(Clone, Default)]
 struct Traces {
     polls: Arc<AtomicU64>,
@@ -88,7 +88,7 @@ fn assert_about(sent: &Sent, expected: &[u64]) {
     assert!(sent.len() == expected.len() && close, "{sent:?} instead of {expected:?}");
 }
 
-/// Somebody else acquires the lease, whatever its time.
+/// Another client acquires the lease, though it has not ended.
 fn take_over(world: &World) {
     world.engine.raw(
         "UpdateItem",
@@ -229,7 +229,7 @@ async fn a_renewal_that_fails_in_between_does_no_harm() {
 
 /// A machine that stands still may stop its monotonic clock; the time of day has gone on when it wakes up.
 #[tokio::test(start_paused = true)]
-async fn whoever_wakes_up_after_its_time_does_not_go_on() {
+async fn a_holder_that_wakes_up_after_its_time_does_not_go_on() {
     for other_holder in [false, true] {
         let (world, sent) = well();
         let traces = Traces::default();

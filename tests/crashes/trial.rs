@@ -1,7 +1,7 @@
 //! One death and the two invocations after it, on an engine of their own.
 
+use super::case::{Case, Given, Killed, Said};
 use super::death::{Breaks, Changes, Estate, Fate, KILLED, Mortal, Seen, TEST};
-use super::row::{Given, Killed, Row, Said};
 use crate::harness::clock::{Clock, TEN_O_CLOCK};
 use crate::harness::engine::{Engine, embedded_with_indexed_tables};
 use crate::harness::events::Event;
@@ -14,26 +14,26 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// All rows of all tables, without what differs from play to play: ids, and what is made of them.
+/// All rows of all tables, without the ids, which differ from play to play.
 pub type Dump = BTreeMap<String, Vec<String>>;
 
-pub struct Scene {
+pub struct Trial {
     network: Arc<Network>,
     estate: Arc<Estate>,
     clock: Clock,
 }
 
-impl Scene {
-    pub async fn set<F: Killed>(row: &Row, fate: Fate, breaks: Breaks) -> (Self, Event) {
+impl Trial {
+    pub async fn set<F: Killed>(case: &Case, fate: Fate, breaks: Breaks) -> (Self, Event) {
         let engine = embedded_with_indexed_tables(F::tables());
         let estate = Arc::new(Estate::new(fate, breaks));
         let rng = fastrand::Rng::with_seed(1);
         let network = Network::through(&engine, Rates::default(), rng, Seen(estate.clone()));
         // An hour later, so that no mapping of the morning lies in the future.
         let clock = Clock::standing(TEN_O_CLOCK + 3_600_000);
-        let scene = Scene { network, estate, clock };
-        let event = F::prepare(&scene.process::<F>(TEST), row).await;
-        (scene, event)
+        let trial = Trial { network, estate, clock };
+        let event = F::prepare(&trial.process::<F>(TEST), case).await;
+        (trial, event)
     }
 
     /// A process that was newly started.
@@ -51,9 +51,9 @@ impl Scene {
     }
 
     /// Invokes a process that dies when it waits for the time after so many. Says whether it did.
-    pub async fn kill<F: Killed>(&self, row: &Row, event: &Event, waits: usize) -> bool {
+    pub async fn kill<F: Killed>(&self, case: &Case, event: &Event, waits: usize) -> bool {
         let process = self.process::<F>(KILLED);
-        if row.given == Given::Seen {
+        if case.given == Given::Seen {
             F::invoke(&process, &F::seeing().expect("how it is seen")).await;
         }
         let answered = Mortal::after(waits, F::invoke(&process, event)).await;
@@ -64,7 +64,7 @@ impl Scene {
         answered.is_none()
     }
 
-    /// Delivers what was kept for later.
+    /// Delivers the requests that were kept for later.
     pub fn deliver_late(&self) {
         self.estate.deliver_late(self.engine());
     }
@@ -73,7 +73,7 @@ impl Scene {
         &self.network.engine
     }
 
-    /// What all invocations changed so far.
+    /// The changes of all invocations so far.
     pub fn changes(&self) -> Changes {
         self.estate.changes()
     }
@@ -90,7 +90,7 @@ impl Scene {
     }
 }
 
-/// A row without ids, and a lease or a child without times. Of its memory the number of ids is left, and of a record only its key and its end.
+/// A row without ids, and a lease or a child without times. Its memory is the number of its ids, and a record is its key and its end.
 fn comparable(table: &str, row: &Value) -> String {
     let mut row: Map<_, _> = row.as_object().cloned().unwrap_or_default();
     row.retain(|name, _| !["_incarnation", "acquireId"].contains(&name.as_str()));

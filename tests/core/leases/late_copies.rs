@@ -1,9 +1,9 @@
 //! Copies that arrive late, and refusals that prove less than they seem to.
 
-use super::world::{World, call, ensure_under, release, renew, shown_child, shown_lease, terms};
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::{Engine, is_read};
 use crate::harness::functions::{CHILDREN, LEASES};
+use crate::leases::world::{World, call, ensure_under, release, renew, shown_child, terms};
 use fencepost::lease::{LeaseHeld, NotHeldAt};
 use fencepost::{Error, Failure, Key, Reads, Record, Store};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Writes as they were sent: operation and body.
 type Sent = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// The same world reached by a client whose writes are noted, so that copies of them can be delivered.
+/// The same world, reached by a client that notes its writes, so that copies of them can be delivered.
 fn noting(world: &World) -> (World, Sent) {
     let sent = Sent::default();
     let noted = sent.clone();
@@ -39,7 +39,7 @@ async fn a_late_copy_of_an_acquire_does_not_take_the_lease_again_after_its_relea
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoever_lost_the_answer() {
+async fn an_acquire_that_was_applied_and_then_released_is_unknown_to_a_client_that_lost_the_answer() {
     let world = World::new();
     let client = client_whose(&world.engine, |engine, write, operation, body| {
         let answer = engine.answer(operation, body);
@@ -54,9 +54,9 @@ async fn an_acquire_that_landed_and_was_released_by_somebody_is_unknown_to_whoev
     assert!(matches!(acquired, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{acquired:?}");
 }
 
-/// A look that lands late has acquired for whoever waits, and is found by the next look.
+/// A look that arrives late has acquired the lease for the waiter. The next look finds it.
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_finds_what_a_late_copy_of_its_own_look_has_acquired() {
+async fn a_waiter_finds_the_lease_that_a_late_copy_of_its_own_look_acquired() {
     let world = World::new();
     let other = world.app.leases.acquire("k", "b", terms(10_000)).await.expect("acquired");
     let (waiting, sent) = noting(&world);
@@ -77,7 +77,7 @@ async fn whoever_waits_finds_what_a_late_copy_of_its_own_look_has_acquired() {
 
 /// The time to wait is that of the call where that ends sooner; looks are counted from the first one.
 #[tokio::test(start_paused = true)]
-async fn whoever_may_wait_longer_than_its_call_lasts_does_not_look_more_often() {
+async fn a_waiter_that_may_wait_longer_than_its_call_lasts_does_not_look_more_often() {
     for (timeout, lasts) in [(3_600, 10), (60, 10), (3_600, 25)] {
         let world = World::new();
         world.acquired("k", "b", 900).await;
@@ -90,7 +90,7 @@ async fn whoever_may_wait_longer_than_its_call_lasts_does_not_look_more_often() 
     }
 }
 
-/// Work that is always ready uses up what the runtime gives a task at a time, each time.
+/// Work that is always ready uses up each share of time that the runtime gives a task.
 #[tokio::test(start_paused = true)]
 async fn work_that_is_always_ready_does_not_keep_its_lease_from_being_renewed() {
     let world = World::new();
@@ -130,7 +130,7 @@ async fn a_late_copy_of_a_renewal_does_not_undo_one_that_made_the_lease_shorter(
     }
 }
 
-/// A renewal that landed and was followed by another one is not said to have done nothing, whatever comes then.
+/// A renewal that was applied and then followed by another one is never answered as not applied.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_throttled() {
     let world = World::new();
@@ -149,7 +149,7 @@ async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_th
     renewed.says(504, "outcome_unknown");
 }
 
-/// Somebody else renews the lease, for longer.
+/// Another client renews the lease, for longer.
 fn overtake(engine: &Engine) {
     engine.raw(
         "UpdateItem",
@@ -162,7 +162,7 @@ fn overtake(engine: &Engine) {
     );
 }
 
-/// A copy of what was refused may come true, when the lease has been renewed as often as the client demanded.
+/// A copy of a refused demand may be applied later, once the lease has been renewed as often as the client demanded.
 #[tokio::test(start_paused = true)]
 async fn a_demand_that_is_ahead_of_the_lease_is_unknown_as_long_as_a_copy_is_on_its_way() {
     let world = World::new();
@@ -197,7 +197,7 @@ fn in_order_of(body: &[u8], (status, answer): (u16, String)) -> (u16, String) {
     (status, answer.to_string())
 }
 
-/// An engine may stop at the first condition that fails: what it says nothing about is asked for.
+/// An engine may stop at the first condition that fails. The client then asks about the other items.
 #[tokio::test(start_paused = true)]
 async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_created() {
     for landed in [true, false] {
@@ -230,7 +230,7 @@ async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_cr
 
 /// The child is read before the lease is looked at, and an engine may name the lease alone: it is asked for again.
 #[tokio::test(start_paused = true)]
-async fn a_child_that_somebody_creates_in_between_answers_before_the_fence_does() {
+async fn a_child_that_another_client_creates_in_between_answers_before_the_fence_does() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
     let other = world.reached_by(&world.engine.client());
@@ -322,13 +322,4 @@ async fn a_create_under_a_token_that_is_still_to_come_is_burned_before_it_is_sai
     assert_eq!(engine.answer(&operation, &body).0, 400, "nothing of it is applied");
     // A new request under that token creates the child.
     world.send(&ensure_under("p", "u", &json!({}), ("k", next))).await.shown(201);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_parameter_that_came_twice_is_refused_and_not_the_last_one_taken() {
-    let world = World::new();
-    let token = world.acquired("k", "a", 60).await;
-    let twice = release("k", token).asking([("token", format!("{},{token}", token - 1).as_str())]);
-    world.bad_input(&twice, "invalid_value", "query:token").await;
-    world.send(&shown_lease("k")).await.shown(200);
 }

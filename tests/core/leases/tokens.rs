@@ -1,9 +1,9 @@
-//! Tokens rise whatever happens to a lease, and the row says what the contract says.
+//! Tokens rise across release, expiry and removal, and the row has the attributes of the contract.
 
-use super::world::{World, acquire, release, renew, shown_lease, terms, token};
 use crate::harness::clock::millis;
 use crate::harness::engine::{number, store};
 use crate::harness::functions::LEASES;
+use crate::leases::world::{World, acquire, release, renew, shown_lease, terms};
 use fencepost::Error;
 use fencepost::lease::LeaseHeld;
 use serde_json::json;
@@ -39,9 +39,10 @@ async fn a_row_may_be_purged_a_week_after_it_was_acquired_renewed_or_released_la
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_row_holds_what_the_protocol_says_and_its_end_in_milliseconds() {
+async fn a_row_has_the_attributes_of_the_protocol_and_its_end_in_milliseconds() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
+    assert!((1..1 << 53).contains(&token), "every reader of JSON keeps it: {token}");
     let row = world.row("k");
     let ends = i64::try_from(world.clock.now() + 60_000).expect("small");
     assert_eq!((number(&row, "expiresAt"), number(&row, "renewals")), (ends, 0));
@@ -69,7 +70,7 @@ async fn tokens_rise_across_release_expiry_and_removal_of_the_row() {
         // Ended.
         world.pass(2_001).await;
         tokens.push(world.acquired("k", "b", 1).await);
-        // Removed, though not before a week has passed; whoever acquires then may have a clock that is behind.
+        // Removed, though not before a week has passed. The next holder may have a clock that is behind.
         world.pass(7 * 24 * 3_600_000).await;
         world.purge("k");
         tokens.push(world.acquired("k", "c", 1).await);
@@ -80,15 +81,7 @@ async fn tokens_rise_across_release_expiry_and_removal_of_the_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_a_number_that_every_reader_of_json_keeps() {
-    let world = World::new();
-    let shown = world.send(&acquire("k", "a", 1)).await.shown(201);
-    assert!(shown["token"].is_number());
-    assert!((1..1 << 53).contains(&token(&shown)), "{shown}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_is_left_goes_by_whichever_clock_has_less() {
+async fn the_remaining_time_goes_by_the_clock_that_has_less() {
     let world = World::new();
     let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
     let left = || millis(lease.remaining());
@@ -126,7 +119,7 @@ async fn clocks_may_be_as_far_apart_as_is_said() {
     }
 }
 
-/// Somebody else writes to the table: nobody knows what it means, so nothing is answered and nothing changed.
+/// Another program writes to the table. The row has no known meaning, so nothing is answered and nothing changed.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_is_no_lease_is_left_alone() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! One row of the matrix: a route, how it is asked, and the state of its item.
+//! One case of the matrix: a route, how it is asked, and the state of its item.
 
 use crate::harness::answers::Answer;
 use crate::harness::events::Event;
@@ -6,7 +6,7 @@ use crate::harness::functions::Functions;
 use crate::harness::world::World;
 use std::fmt;
 
-/// What stands in the table before.
+/// The item before the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     Absent,
@@ -42,7 +42,7 @@ pub enum How {
     Fenced,
 }
 
-/// What is promised about an event that comes again.
+/// The promise about an event that comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// All invocations together have one effect.
@@ -54,27 +54,27 @@ pub enum Promise {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct Case {
     /// As in `ROUTES`, or the queue.
     pub route: &'static str,
     pub given: Given,
     pub how: How,
     pub promise: Promise,
-    /// What the first invocation is answered, and what all others are.
+    /// The answer to the first invocation, and that to all others.
     pub answers: [&'static str; 2],
 }
 
-impl fmt::Display for Row {
+impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:38} {:9} {:8}", self.route, format!("{:?}", self.given), format!("{:?}", self.how))
     }
 }
 
-pub const fn row(route: &'static str, given: Given, how: How, promise: Promise, answers: [&'static str; 2]) -> Row {
-    Row { route, given, how, promise, answers }
+pub const fn case(route: &'static str, given: Given, how: How, promise: Promise, answers: [&'static str; 2]) -> Case {
+    Case { route, given, how, promise, answers }
 }
 
-/// What an invocation is answered.
+/// The answer to an invocation, in short.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     /// `201`, `201 replayed`, `409 device_exists`, `204 deleted`.
@@ -85,16 +85,16 @@ pub struct Said {
 
 /// Functions that the matrix kills.
 pub trait Killed: Functions {
-    const ROWS: &'static [Row];
+    const CASES: &'static [Case];
 
-    /// By how many milliseconds the clock goes on with each invocation. What stands in tables of these functions is
-    /// compared without times if it does.
+    /// By how many milliseconds the clock goes on with each invocation. If it does, the tables of these functions are
+    /// compared without times.
     const TICK: u64 = 0;
 
-    /// Brings about what is given, and gives the event.
-    fn prepare(world: &World<Self>, row: &Row) -> impl Future<Output = Event>;
+    /// Prepares the item, and gives the event.
+    fn prepare(world: &World<Self>, case: &Case) -> impl Future<Output = Event>;
 
-    /// What the process did before, for an item that it has seen.
+    /// An earlier event of the process, for an item that it has seen.
     fn seeing() -> Option<Event> {
         None
     }

@@ -1,15 +1,15 @@
-//! Answers that are lost: what became of the request is found out at once, and never said wrongly.
+//! Lost answers: the outcome of the request is found out at once, and never reported wrongly.
 
-use super::world::{World, acquire, call, release, renew, shown_lease, terms, token};
 use crate::harness::clients::{Way, client_that, client_whose, lost};
 use crate::harness::engine::{Engine, number};
 use crate::harness::functions::LEASES;
+use crate::leases::world::{World, acquire, call, release, renew, shown_lease, terms, token};
 use Way::{AnswerLost, Answered, Dropped, InTransaction};
 use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
 use fencepost::{Error, Failure};
 use serde_json::{Value, json};
 
-/// A world reached by a client whose first requests fare like this, and the others well. It has had an answer before, so
+/// A world that is reached by a client. Its first requests fare like this, and the others well. The client has had an answer before, so
 /// that it sends a request again after 150 ms without an answer.
 async fn faring(ways: &'static [Way]) -> World {
     faring_on(&World::new(), ways).await
@@ -167,7 +167,7 @@ async fn a_later_renewal_adopts_one_that_landed_unknown() {
     assert_eq!((lease.renewals(), world.engine.take_counts()), (3, (0, 1)), "and knows again where it is");
 }
 
-/// Somebody else acquires the lease, as if it had ended or were free.
+/// Another client acquires the lease, as if it had ended or were free.
 fn take_over(engine: &Engine) {
     engine.raw(
         "UpdateItem",
@@ -212,7 +212,7 @@ fn where_then(applied: bool, happens: fn(&Engine)) -> World {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_never_fenced() {
+async fn a_release_that_was_lost_before_the_next_acquire_is_unknown_and_never_fenced() {
     for applied in [true, false] {
         let world = where_then(applied, take_over);
         let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
@@ -229,7 +229,7 @@ async fn a_release_that_was_lost_before_somebody_else_acquired_is_unknown_and_ne
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_that_was_lost_before_somebody_else_acquired_finds_the_lease_lost() {
+async fn a_renewal_that_was_lost_before_the_next_acquire_finds_the_lease_lost() {
     for applied in [true, false] {
         let world = where_then(applied, take_over);
         let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
@@ -251,7 +251,7 @@ async fn a_renewal_with_a_tag_that_was_lost_before_another_renewal_is_said_to_be
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_acquire_that_was_lost_before_somebody_else_acquired_says_who_holds_it() {
+async fn an_acquire_that_was_lost_before_another_clients_acquire_names_the_holder() {
     let world = World::new();
     let client = client_whose(&world.engine, |engine, write, operation, body| {
         let answer = engine.answer(operation, body);

@@ -1,9 +1,12 @@
-//! Waiting for a lease that somebody holds: how often it is looked at, and how soon it is found free.
+//! Waiting for a held lease, alone and with many: the looks at it, and the time until it is found free.
 
-use super::world::{SKEW, World, call, terms};
 use crate::harness::clients::{Way, client_that};
+use crate::leases::world::{SKEW, World, call, terms};
+use crowds::leases::{WAITERS, cycles, lost_acquire, succession, waiters};
+use crowds::wire::Loss;
 use fencepost::Error;
-use fencepost::lease::{Lease, LeaseHeld};
+use fencepost::lease::{Lease, LeaseHeld, LeaseTerms};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -19,10 +22,10 @@ fn seed() -> u64 {
     seed
 }
 
-/// When requests left, in milliseconds since somebody began to wait.
+/// When requests left, in milliseconds since the wait began.
 type Looks = Arc<Mutex<Vec<u64>>>;
 
-/// The same world reached by somebody who waits, and when its requests leave.
+/// The same world reached by a waiter, and when its requests leave.
 fn waiter(world: &World) -> (World, Looks) {
     let looks = Looks::default();
     let (noted, clock, began) = (looks.clone(), world.clock.clone(), world.clock.now());
@@ -51,7 +54,7 @@ fn assert_few(looks: &Looks, length: u64, seed: u64) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_for_a_holder_that_renews_looks_at_most_three_times_a_length() {
+async fn a_waiter_for_a_holder_that_renews_looks_at_most_three_times_a_length() {
     let seed = seed();
     for length in [1_000, 10_000, 60_000] {
         for lengths in [1, 2, 5, 20] {
@@ -80,7 +83,7 @@ async fn whoever_waits_for_a_holder_that_renews_looks_at_most_three_times_a_leng
 
 /// Each time the waiter wakes up at the end of a lease, it was renewed a moment ago: past its end, which a holder may.
 #[tokio::test(start_paused = true)]
-async fn whoever_wakes_up_at_the_end_and_finds_it_renewed_looks_no_more_often() {
+async fn a_waiter_that_wakes_up_at_the_end_and_finds_the_lease_renewed_looks_no_more_often() {
     let seed = seed();
     for length in [1_000, 10_000] {
         for late in [0, SKEW / 2, SKEW - 1] {
@@ -172,7 +175,7 @@ async fn a_lease_that_is_free_is_acquired_by_one_request_and_one_that_is_not_by_
 
 /// The call has an end too, and whichever comes first counts. No look leaves so late that it could not be answered.
 #[tokio::test(start_paused = true)]
-async fn whoever_waits_until_its_call_ends_is_told_who_holds_it() {
+async fn a_waiter_whose_call_ends_is_told_the_holder() {
     let seed = seed();
     let world = World::new();
     world.app.leases.acquire("k", "a", terms(900_000)).await.expect("acquired");
@@ -188,5 +191,54 @@ async fn whoever_waits_until_its_call_ends_is_told_who_holds_it() {
             );
             assert!(world.clock.now() - began <= seconds * 1_000, "seed {seed}");
         }
+    }
+}
+
+const HOP: Duration = Duration::from_millis(5);
+
+/// `FENCEPOST_SEED` plays one alone.
+fn seeds() -> Range<u64> {
+    let Ok(seed) = std::env::var("FENCEPOST_SEED") else { return 0..25 };
+    let seed = seed.parse().expect("a number");
+    seed..seed + 1
+}
+
+#[test]
+fn twenty_who_wait_for_one_lease_all_get_it_within_3_seconds_and_100_requests() {
+    for seed in seeds() {
+        let wait = waiters(HOP, seed);
+        println!("seed {seed}: {} requests, {} ms (virtual)", wait.cost.requests, wait.cost.time.as_millis());
+        assert_eq!((wait.tokens.len(), wait.overlaps), (WAITERS, 0), "seed {seed}");
+        assert!(wait.tokens.is_sorted_by(|earlier, later| earlier < later), "seed {seed}: {:?}", wait.tokens);
+        assert!(wait.cost.requests <= 100, "seed {seed}: {:?}", wait.cost);
+        assert!(wait.cost.time <= Duration::from_secs(3), "seed {seed}: {:?}", wait.cost);
+    }
+}
+
+#[test]
+fn acquire_and_release_cost_two_requests_and_two_round_trips() {
+    let cost = cycles(10, HOP);
+    assert_eq!((cost.requests, cost.time), (20, HOP * 4 * 10));
+}
+
+#[test]
+fn an_acquire_whose_answer_is_lost_is_known_one_request_later() {
+    // A broken connection is followed by another send at once, and silence by a hedge after 150 ms.
+    for (loss, time) in [(Loss::Broken, HOP * 4), (Loss::Silent, HOP * 2 + Duration::from_millis(150))] {
+        for seed in seeds() {
+            let cost = lost_acquire(loss, HOP, seed);
+            assert_eq!(cost.requests, 2, "{loss:?}, seed {seed}");
+            assert_eq!(cost.time, time, "{loss:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn after_a_holders_death_the_next_one_has_its_lease_as_soon_as_it_is_free() {
+    for seed in seeds() {
+        let next = succession(HOP, seed);
+        let round_trip = HOP * 2 + Duration::from_millis(1);
+        assert!(next.after_free <= LeaseTerms::LENGTH / 20 + round_trip, "seed {seed}: {next:?}");
+        assert!(next.after_death > next.after_free, "seed {seed}: {next:?}");
     }
 }

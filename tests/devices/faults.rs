@@ -1,0 +1,118 @@
+//! Faults and the end of the time, whatever the route: the answer comes before Lambda would end the invocation, and tells nothing
+//! of the inside.
+
+use super::world::{KEY, World};
+use crate::harness::answers::Answer;
+use crate::harness::clients::{Silent, client_whose, client_without_answers};
+use crate::harness::events::Event;
+use crate::harness::functions::DEVICES;
+use crate::harness::world::context;
+use lambda_runtime::Context;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The time that Lambda allows.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The answer to an event, and how long after the event it came.
+async fn timed(world: &World, event: &Event) -> (Answer, Duration) {
+    let began = Instant::now();
+    let answer = world.send_with(event, context(TIMEOUT)).await;
+    (answer, began.elapsed())
+}
+
+/// The same device, where a rival commits before every write.
+fn rivalled(world: &World) -> World {
+    let client = client_whose(&world.engine, |engine, _, operation, body| {
+        if operation == "UpdateItem" {
+            let rival = json!({
+                "TableName": DEVICES,
+                "Key": {KEY: {"S": "lamp-1"}},
+                "UpdateExpression": "SET #v = #v + :one",
+                "ExpressionAttributeNames": {"#v": "_version"},
+                "ExpressionAttributeValues": {":one": {"N": "1"}},
+            });
+            engine.raw("UpdateItem", &rival);
+        }
+        engine.answer(operation, body)
+    });
+    world.reached_by(&client)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
+    let (world, created) = World::with_lamp().await;
+    let never = |silent| world.reached_by(&client_without_answers(&world.engine, silent));
+    let delete = Event::delete().header("if-match", created.etag());
+    for (world, event, expected) in [
+        (never(Silent::Always), Event::get(), (503, "unavailable", true)),
+        (never(Silent::Always), Event::patch_state(), (503, "unavailable", true)),
+        (never(Silent::Always), delete, (504, "outcome_unknown", false)),
+        (never(Silent::Always), Event::create(), (504, "outcome_unknown", false)),
+        (never(Silent::ForWrites), Event::adjust(), (504, "outcome_unknown", false)),
+        (rivalled(&world), Event::patch_state(), (503, "contention", true)),
+    ] {
+        let (answer, took) = timed(&world, &event).await;
+        let problem = answer.json();
+        let code = problem["code"].as_str().unwrap_or_default();
+        assert_eq!((answer.status, code, answer.header("retry-after").is_some()), expected, "{event:?}");
+        assert!(took < TIMEOUT, "{event:?} took {took:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_header_is_found_in_any_case() {
+    let (world, created) = World::with_lamp().await;
+    world.send(&Event::patch_state().header("If-Match", created.etag())).await.shows(200, 2);
+    world.refused(&Event::patch_state().header("IF-MATCH", created.etag()), 412, "version_conflict").await;
+}
+
+#[tokio::test]
+async fn a_deadline_in_1970_is_none() {
+    let world = World::new();
+    let with_deadline = |milliseconds| {
+        let mut context = Context::default();
+        context.deadline = milliseconds;
+        context
+    };
+    world.send_with(&Event::create(), with_deadline(600_000)).await.shows(201, 1);
+    world.send_with(&Event::get(), with_deadline(600_000)).await.shows(200, 1);
+    world.send_with(&Event::adjust(), with_deadline(0)).await.shows(200, 2);
+}
+
+/// Each route meets a damaged row, or no table at all.
+#[tokio::test]
+async fn a_fault_is_a_500_that_tells_nothing_of_the_inside() {
+    let (world, created) = World::with_lamp().await;
+    let whole = world.row();
+    let damages: [(&str, Value); 6] = [
+        ("_version", Value::Null),
+        ("_incarnation", Value::Null),
+        ("_writes", Value::Null),
+        ("state", json!({"S": "secret-state"})),
+        ("status", json!({"S": "secret-status"})),
+        ("createdAt", json!({"N": "12345"})),
+    ];
+    let is_discreet = async |name: &str| {
+        for event in Event::all() {
+            let event = if event.method() == "DELETE" { event.header("if-match", "*") } else { event };
+            let answer = world.refused(&event, 500, "internal").await;
+            let text = answer.json()["detail"].to_string().to_lowercase();
+            for inside in [name, "secret", "dynamo", "attribute", "serde", "item", "row", "table", "aws", "resource"] {
+                assert!(!text.contains(&inside.to_lowercase()), "it tells of {inside}: {text}");
+            }
+        }
+    };
+    for (name, value) in damages {
+        let mut item = whole.clone();
+        item[name] = value;
+        item.as_object_mut().expect("an item").retain(|_, value| !value.is_null());
+        world.plant(&item);
+        is_discreet(name).await;
+    }
+    world.plant(&whole);
+    assert_eq!(world.send(&Event::get()).await.etag(), created.etag());
+    world.engine.raw("DeleteTable", &json!({"TableName": DEVICES}));
+    is_discreet("devices").await;
+}

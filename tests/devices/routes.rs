@@ -1,0 +1,342 @@
+//! Every route and every answer of `device-state`.
+
+use super::world::World;
+use crate::harness::clients::client_whose;
+use crate::harness::events::Event;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+#[tokio::test]
+async fn a_new_device_is_shown_whole_with_its_location_and_its_tag() {
+    let world = World::new();
+    let answer = world.send(&Event::create()).await;
+    let device = answer.shows(201, 1);
+    let expected = json!({
+        "deviceId": "lamp-1",
+        "status": "online",
+        "state": {"brightness": 50},
+        "config": {"fadeMs": 200},
+        "version": 1,
+        "createdAt": "2026-03-07T10:00:00.000Z",
+        "updatedAt": "2026-03-07T10:00:00.000Z",
+    });
+    assert_eq!(device, expected);
+    assert_eq!(answer.header("location"), Some("/devices/lamp-1"));
+    let read = world.send(&Event::get()).await;
+    assert_eq!((read.shows(200, 1), read.etag()), (expected, answer.etag()));
+}
+
+#[tokio::test]
+async fn a_device_that_exists_is_not_created_again() {
+    let (world, created) = World::with_lamp().await;
+    world.refused(&Event::create(), 409, "device_exists").await;
+    let answer = world.refused(&Event::create().header("if-none-match", "*"), 412, "version_conflict").await;
+    assert_eq!(answer.json()["currentVersion"], 1);
+    assert_eq!(answer.etag(), created.etag());
+}
+
+#[tokio::test]
+async fn a_device_that_is_not_there_is_not_found_by_any_route() {
+    let world = World::new();
+    for event in Event::changes().into_iter().chain([Event::get()]) {
+        world.refused(&event.clone().header("if-match", "*"), 404, "device_not_found").await;
+        if event.method() != "DELETE" {
+            world.refused(&event, 404, "device_not_found").await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tag_that_the_reader_has_already_is_answered_with_304() {
+    let (world, created) = World::with_lamp().await;
+    let tag = created.etag();
+    for header in [tag.to_owned(), "*".to_owned(), format!("W/{tag}"), format!("\"other\", {tag}")] {
+        let answer = world.send(&Event::get().header("if-none-match", &header)).await;
+        assert_eq!((answer.status, answer.header("etag"), answer.body.as_deref()), (304, Some(tag), None), "{header}");
+    }
+    world.send(&Event::patch_state()).await.shows(200, 2);
+    world.send(&Event::get().header("if-none-match", tag)).await.shows(200, 2);
+}
+
+#[tokio::test]
+async fn a_delete_demands_a_condition() {
+    let (world, _) = World::with_lamp().await;
+    world.refused(&Event::delete(), 428, "condition_required").await;
+}
+
+#[tokio::test]
+async fn a_delete_answers_204_once_and_404_from_then_on() {
+    let (world, created) = World::with_lamp().await;
+    let delete = Event::delete().header("if-match", created.etag());
+    let deleted = world.send(&delete).await;
+    assert_eq!((deleted.status, deleted.body.as_deref()), (204, None));
+    assert_eq!((deleted.header("etag"), deleted.header("content-type")), (None, None));
+    world.refused(&delete, 404, "device_not_found").await;
+    world.refused(&Event::delete().header("if-match", "*"), 404, "device_not_found").await;
+    world.refused(&Event::get(), 404, "device_not_found").await;
+    world.refused(&Event::patch_state(), 404, "device_not_found").await;
+}
+
+#[tokio::test]
+async fn a_device_that_is_created_again_goes_on_counting_and_starts_empty() {
+    let (world, created) = World::with_lamp().await;
+    world.send(&Event::set_config()).await.shows(200, 2);
+    assert_eq!(world.send(&Event::delete().header("if-match", "*")).await.status, 204);
+    world.pass(60_000);
+    let anew = world.send(&Event::create().text(r#"{"state":{"colour":"red"}}"#)).await;
+    let device = anew.shows(201, 4);
+    let expected = json!({
+        "deviceId": "lamp-1",
+        "status": "offline",
+        "state": {"colour": "red"},
+        "config": {},
+        "version": 4,
+        "createdAt": "2026-03-07T10:01:00.000Z",
+        "updatedAt": "2026-03-07T10:01:00.000Z",
+    });
+    assert_eq!(device, expected, "nothing of the old device is left, configUpdatedAt included");
+    let stale = Event::delete().header("if-match", created.etag());
+    world.refused(&stale, 412, "version_conflict").await;
+    world.send(&Event::get()).await.shows(200, 4);
+}
+
+fn patch(body: &str) -> Event {
+    Event::patch_state().text(body)
+}
+
+/// An adjustment of `brightness`, with these members beside.
+fn adjust(members: &str) -> Event {
+    Event::adjust().text(&format!(r#"{{"attribute":"brightness",{members}}}"#))
+}
+
+/// A state, a change, and the state that it leaves, or the code of its refusal.
+#[tokio::test]
+async fn each_change_leaves_its_state_or_is_refused() {
+    let lamp = r#"{"brightness":50}"#;
+    let names = r#"{"a.b":1,"a":{"b":10},"/a":100,"text":"1","yes":true,"nothing":null}"#;
+    let named = |name: &str| Event::adjust().json(&json!({"attribute": name, "by": 1}));
+    for (state, change, expected) in [
+        (
+            r#"{"brightness":50,"colour":"red","fade":{"ms":1,"curve":"in"},"list":[1,2]}"#,
+            patch(
+                r#"{"brightness":60,"colour":null,"absent":null,"fade":{"ms":2,"curve":null},"list":[3],"new":{"a":null,"b":1}}"#,
+            ),
+            Ok(json!({"brightness": 60, "fade": {"ms": 2}, "list": [3], "new": {"b": 1}})),
+        ),
+        (lamp, Event::adjust(), Ok(json!({"brightness": 51}))),
+        (lamp, adjust(r#""by":-1.5"#), Ok(json!({"brightness": 48.5}))),
+        (lamp, adjust(r#""by":50,"max":100"#), Ok(json!({"brightness": 100}))),
+        (lamp, adjust(r#""by":51,"max":100"#), Err("limit_reached")),
+        (lamp, adjust(r#""by":-51,"min":0"#), Err("limit_reached")),
+        (lamp, adjust(r#""by":0.001,"min":0,"max":50,"onLimit":"refuse""#), Err("limit_reached")),
+        (lamp, adjust(r#""by":1,"min":60"#), Err("limit_reached")),
+        (lamp, adjust(r#""by":1000,"min":0,"max":100,"onLimit":"clamp""#), Ok(json!({"brightness": 100}))),
+        (lamp, adjust(r#""by":-1000,"min":10,"onLimit":"clamp""#), Ok(json!({"brightness": 10}))),
+        // The current number is outside.
+        (lamp, adjust(r#""by":-1,"max":20,"onLimit":"clamp""#), Ok(json!({"brightness": 20}))),
+        // An attribute is a literal name at the top.
+        (r#"{"a.b":1,"a":{"b":10}}"#, named("a.b"), Ok(json!({"a.b": 2, "a": {"b": 10}}))),
+        (r#"{"/a":1,"a":10}"#, named("/a"), Ok(json!({"/a": 2, "a": 10}))),
+        (names, named("text"), Err("not_a_number")),
+        (names, named("a"), Err("not_a_number")),
+        (names, named("yes"), Err("not_a_number")),
+        (names, named("nothing"), Err("not_a_number")),
+        (names, named("/a/b"), Err("not_a_number")),
+        (names, named("__proto__"), Err("not_a_number")),
+        (names, named(""), Err("not_a_number")),
+    ] {
+        let world = World::with_state(state).await;
+        match expected {
+            Ok(state) => assert_eq!(world.send(&change).await.shows(200, 2)["state"], state, "{change:?}"),
+            Err(code) => {
+                let problem = world.refused(&change, 409, code).await.json();
+                assert!(code != "limit_reached" || problem["current"] == 50, "{change:?}: {problem}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_moves_the_time_of_the_update_alone() {
+    let (world, _) = World::with_lamp().await;
+    world.pass(1_500);
+    let device = world.send(&Event::patch_state()).await.shows(200, 2);
+    assert_eq!(
+        (&device["createdAt"], &device["updatedAt"]),
+        (&json!("2026-03-07T10:00:00.000Z"), &json!("2026-03-07T10:00:01.500Z"))
+    );
+    assert_eq!(world.send(&Event::get()).await.shows(200, 2), device);
+}
+
+#[tokio::test]
+async fn a_patch_takes_both_media_types() {
+    let world = World::with_state("{}").await;
+    for (version, media_type) in (2..).zip(["application/json", "application/merge-patch+json; charset=utf-8"]) {
+        let event = patch(&format!(r#"{{"n":{version}}}"#)).header("content-type", media_type);
+        world.send(&event).await.shows(200, version);
+    }
+}
+
+#[tokio::test]
+async fn a_change_without_effect_costs_one_read_and_keeps_the_version() {
+    let (world, created) = World::with_lamp().await;
+    world.pass(1_000_000);
+    for event in [
+        patch("{}"),
+        patch(r#"{"brightness":50.0,"absent":null}"#),
+        adjust(r#""by":0"#),
+        adjust(r#""by":1,"max":50,"onLimit":"clamp""#),
+        Event::set_status(),
+    ] {
+        world.engine.take_log();
+        let answer = world.send(&event).await;
+        assert_eq!((answer.shows(200, 1), answer.etag()), (created.json(), created.etag()), "{event:?}");
+        assert_eq!(world.engine.take_counts(), (1, 0), "{event:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_status_is_online_or_offline() {
+    let (world, _) = World::with_lamp().await;
+    for (version, status) in (2..).zip(["offline", "online"]) {
+        let event = Event::set_status().json(&json!({"status": status}));
+        assert_eq!(world.send(&event).await.shows(200, version)["status"], status);
+    }
+}
+
+#[tokio::test]
+async fn undeclared_attributes_survive_every_change() {
+    let (world, _) = World::with_lamp().await;
+    let mut item: Value = world.row();
+    item["firmware"] = json!({"M": {"build": {"N": "7"}, "keys": {"SS": ["a", "b"]}}});
+    world.plant(&item);
+    for event in [
+        Event::patch_state(),
+        Event::adjust(),
+        Event::set_config(),
+        Event::set_status().text(r#"{"status":"offline"}"#),
+    ] {
+        assert_eq!(world.send(&event).await.status, 200, "{event:?}");
+        assert_eq!(world.row()["firmware"], item["firmware"], "{event:?}");
+    }
+}
+
+fn config(text: &str) -> Event {
+    Event::set_config().text(text)
+}
+
+#[tokio::test]
+async fn a_config_is_replaced_as_a_whole_and_creation_does_not_count_as_a_change() {
+    let (world, created) = World::with_lamp().await;
+    assert!(created.json()["configUpdatedAt"].is_null());
+    world.pass(1);
+    let device = world.send(&config(r#"{"mode":"night"}"#)).await.shows(200, 2);
+    assert_eq!(device["config"], json!({"mode": "night"}));
+    assert_eq!(device["configUpdatedAt"], "2026-03-07T10:00:00.001Z");
+    assert_eq!(device["updatedAt"], device["configUpdatedAt"]);
+}
+
+#[tokio::test]
+async fn a_config_is_changed_again_only_when_the_interval_has_passed() {
+    let (world, _) = World::with_lamp().await;
+    world.send(&config(r#"{"n":1}"#)).await.shows(200, 2);
+    for (passed, left) in [(0, "300"), (1_000, "299"), (500, "299"), (298_000, "1"), (499, "1")] {
+        world.pass(passed);
+        let answer = world.refused(&config(r#"{"n":2}"#), 409, "changed_too_recently").await;
+        assert_eq!(answer.header("retry-after"), Some(left));
+    }
+    world.pass(1);
+    world.send(&config(r#"{"n":2}"#)).await.shows(200, 3);
+    world.refused(&config(r#"{"n":3}"#), 409, "changed_too_recently").await;
+}
+
+#[tokio::test]
+async fn other_changes_do_not_start_the_interval() {
+    let (world, _) = World::with_lamp().await;
+    world.send(&Event::patch_state()).await.shows(200, 2);
+    world.send(&config(r#"{"n":1}"#)).await.shows(200, 3);
+    world.pass(299_000);
+    world.send(&Event::adjust()).await.shows(200, 4);
+    world.pass(1_000);
+    world.send(&config(r#"{"n":2}"#)).await.shows(200, 5);
+}
+
+#[tokio::test]
+async fn an_offline_device_is_told_so_before_the_interval() {
+    let (world, _) = World::with_lamp().await;
+    world.send(&config(r#"{"n":1}"#)).await.shows(200, 2);
+    world.send(&Event::set_status().text(r#"{"status":"offline"}"#)).await.shows(200, 3);
+    let answer = world.refused(&config(r#"{"n":2}"#), 409, "device_offline").await;
+    assert_eq!(answer.header("retry-after"), None);
+    world.refused(&config(r#"{"n":1}"#), 409, "device_offline").await;
+}
+
+#[tokio::test]
+async fn every_change_takes_the_tag_of_the_answer_before() {
+    let (world, created) = World::with_lamp().await;
+    let mut tag = created.etag().to_owned();
+    let [patch, adjust, offline, _, delete] = Event::changes();
+    let online = Event::set_status();
+    for (version, event) in (2..).zip([patch, adjust, offline, online, Event::set_config()]) {
+        let answer = world.send(&event.header("if-match", &tag)).await;
+        answer.shows(200, version);
+        tag = answer.etag().to_owned();
+    }
+    assert_eq!(world.send(&Event::get()).await.etag(), tag, "a read gives the same tag");
+    assert_eq!(world.send(&delete.header("if-match", &tag)).await.status, 204);
+}
+
+#[tokio::test]
+async fn a_change_with_a_tag_of_another_version_or_incarnation_is_refused_with_the_current_version() {
+    let (world, created) = World::with_lamp().await;
+    let of_another_incarnation = World::new().send(&Event::create()).await;
+    assert_ne!(of_another_incarnation.etag(), created.etag());
+    let updated = world.send(&Event::patch_state()).await;
+    for stale in [&created, &of_another_incarnation] {
+        for event in Event::changes().into_iter().chain([Event::patch_state().text("{}")]) {
+            let answer = world.refused(&event.header("if-match", stale.etag()), 412, "version_conflict").await;
+            assert_eq!((answer.json()["currentVersion"].as_u64(), answer.etag()), (Some(2), updated.etag()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stale_tag_is_told_before_the_state_is_asked() {
+    let (world, created) = World::with_lamp().await;
+    world.send(&Event::set_status().text(r#"{"status":"offline"}"#)).await.shows(200, 2);
+    world.refused(&Event::set_config().header("if-match", created.etag()), 412, "version_conflict").await;
+    world.refused(&Event::set_config(), 409, "device_offline").await;
+}
+
+#[tokio::test]
+async fn a_star_matches_any_version() {
+    let (world, _) = World::with_lamp().await;
+    let [patch, adjust, offline, _, delete] = Event::changes();
+    for (version, event) in (2..).zip([patch, adjust, offline]) {
+        world.send(&event.header("if-match", "*")).await.shows(200, version);
+    }
+    assert_eq!(world.send(&delete.header("if-match", "*")).await.status, 204);
+}
+
+/// The client names a version that the device does not have yet. The delete is refused. When the device gets there, a second
+/// copy of the delete is applied: its condition holds.
+#[tokio::test]
+async fn a_second_copy_of_a_delete_with_a_made_up_tag_is_applied_when_the_device_gets_to_that_version() {
+    let (world, created) = World::with_lamp().await;
+    let made_up = created.etag().replace("\"1.", "\"3.");
+    let sent = Arc::<Mutex<Vec<u8>>>::default();
+    let noted = sent.clone();
+    let client = client_whose(&world.engine, move |engine, _, operation, body| {
+        *noted.lock().expect("no panic") = body.to_vec();
+        engine.answer(operation, body)
+    });
+    let refused = world.reached_by(&client).send(&Event::delete().header("if-match", &made_up)).await;
+    refused.says(412, "version_conflict");
+    let copied = || world.engine.answer("UpdateItem", &sent.lock().expect("no panic")).0;
+    assert_eq!(copied(), 400, "at version 1");
+    world.send(&Event::patch_state()).await.shows(200, 2);
+    assert_eq!(copied(), 400, "at version 2");
+    world.send(&Event::adjust()).await.shows(200, 3);
+    assert_eq!(copied(), 200, "at version 3");
+    world.send(&Event::get()).await.says(404, "device_not_found");
+}

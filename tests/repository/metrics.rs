@@ -1,0 +1,105 @@
+//! The metrics that a function writes, against the page, the alarms and the dashboard that name them.
+
+use super::files::{Complaints, read, template};
+use super::protection::watched_metrics_of_ours;
+use crate::devices::process;
+use crate::devices::world::TABLES;
+use crate::harness::emf::Metrics;
+use crate::harness::events::Event;
+use crate::harness::server::Server;
+use dev::template::FILE;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const NAMESPACE: &str = "Tests";
+const OPERATIONS: &str = "docs/operations.md";
+
+/// A log line of a real function, with its metrics.
+async fn recorded_line() -> Value {
+    let server = Server::start(TABLES).await;
+    let process = process::start(&server, &[("METRICS_NAMESPACE", NAMESPACE)]).await;
+    assert_eq!(process.answer(&Event::get()).await.status, 404);
+    process.end().await.pop().expect("one line")
+}
+
+/// Whether a line has a value for a metric with these dimensions.
+fn is_written(line: &Value, name: &str, dimensions: &[&str]) -> bool {
+    let metrics = Metrics::read(std::slice::from_ref(line), NAMESPACE);
+    let valued: Vec<_> = dimensions.iter().map(|name| (*name, line[*name].as_str().unwrap_or_default())).collect();
+    metrics.values(name, &valued).len() == 1
+}
+
+/// The widgets of the dashboard, with the names of the references in place of their values.
+fn widgets() -> Vec<Value> {
+    let text = read(FILE);
+    let body = text.split("DashboardBody: !Sub |").nth(1).and_then(|rest| rest.split("\n\n").next());
+    let mut parts = body.expect("a dashboard").split("${");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let filled = parts.fold(first, |text, part| {
+        let (name, rest) = part.split_once('}').expect("a reference ends");
+        text + if name == "MetricsNamespace" { NAMESPACE } else { name } + rest
+    });
+    let dashboard: Value = serde_json::from_str(&filled).unwrap_or_else(|error| panic!("{error}: {filled}"));
+    dashboard["widgets"].as_array().expect("widgets").clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_metric_is_documented_and_alarms_and_widgets_name_metrics_that_are_written() {
+    let line = recorded_line().await;
+    let mut found = Complaints::default();
+    let directives = line["_aws"]["CloudWatchMetrics"].as_array().expect("directives");
+    let written: BTreeSet<_> = directives
+        .iter()
+        .flat_map(|directive| directive["Metrics"].as_array().expect("metrics"))
+        .map(|metric| metric["Name"].as_str().expect("a name"))
+        .collect();
+    let text = read(OPERATIONS);
+    let section = text.split("\n## Metrics\n").nth(1).and_then(|rest| rest.split("\n## ").next()).expect("a section");
+    let documented: BTreeSet<_> =
+        section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    for name in written.symmetric_difference(&documented) {
+        found.push(format!("{OPERATIONS}: {name} is a metric that is not documented, or not written"));
+    }
+    for (alarm, name, dimensions) in watched_metrics_of_ours() {
+        let dimensions: Vec<_> = dimensions.iter().map(String::as_str).collect();
+        found.unless(is_written(&line, &name, &dimensions), || {
+            format!("{FILE}: {alarm} watches {name} by {dimensions:?}, which no function writes")
+        });
+    }
+    for widget in widgets() {
+        let title = &widget["properties"]["title"];
+        let mut namespace = "";
+        for row in widget["properties"]["metrics"].as_array().expect("metrics") {
+            // A search: SEARCH('{Namespace,dimension,...} MetricName="name"', 'Sum', 300)
+            let (name, dimensions) = if let Some(search) = row[0]["expression"].as_str() {
+                let mut schema = search.split(['{', '}']).nth(1).expect("a schema").split(',');
+                namespace = schema.next().expect("a namespace");
+                (search.split('"').nth(1).expect("a name in quotes"), schema.collect())
+            } else {
+                // A dot repeats the namespace above it.
+                let first = row[0].as_str().expect("a namespace");
+                namespace = if first == "." { namespace } else { first };
+                (row[1].as_str().expect("a name"), Vec::new())
+            };
+            found.unless(namespace != NAMESPACE || is_written(&line, name, &dimensions), || {
+                format!("{FILE}: {title} draws {name} by {dimensions:?}, which no function writes")
+            });
+        }
+    }
+    found.report();
+}
+
+#[test]
+fn the_write_and_read_units_of_every_table_are_drawn() {
+    let tables: BTreeSet<_> = template().tables.into_iter().map(|table| table.name).collect();
+    let mut units = Vec::new();
+    for widget in widgets() {
+        let rows = widget["properties"]["metrics"].as_array().expect("metrics").clone();
+        if rows[0][0] == "AWS/DynamoDB" {
+            let drawn: BTreeSet<_> = rows.iter().filter_map(|row| row.as_array()?.last()?.as_str()).collect();
+            assert_eq!(drawn, tables.iter().map(String::as_str).collect(), "{rows:?}");
+            units.push(rows[0][1].as_str().expect("a name").to_owned());
+        }
+    }
+    assert_eq!(units, ["ConsumedWriteCapacityUnits", "ConsumedReadCapacityUnits"]);
+}
