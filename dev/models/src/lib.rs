@@ -16,6 +16,5 @@ pub mod protocol;
 pub mod row;
 pub mod run;
 pub mod scenes;
-pub mod story;
 pub mod transactions;
 pub mod world;

@@ -92,7 +92,7 @@ fn all(asked: &Asked) -> bool {
         let Removal { scene: Scene { model, name, .. }, keeps, .. } = removal;
         match &played.violated {
             Some((property, story)) if property == keeps => {
-                println!("model={model} without={name} breaks=\"{property}\" steps={}", story.lines().len());
+                println!("model={model} without={name} breaks=\"{property}\" steps={}", story.lines().count());
             }
             other => {
                 println!("model={model} without={name} should break \"{keeps}\", and this was found: {other:?}");

@@ -13,18 +13,14 @@ impl<T: Clone + Eq + Hash + Debug + Send + Sync + 'static> Part for T {}
 pub trait Protocol: Part + Sized {
     /// The rows, and what the model keeps to compare them with.
     type Shared: Part;
-    /// How far one call is.
     type Call: Part;
-    /// The content of a request.
     type Write: Part + Ord;
     /// What happens beside the calls.
     type Event: Part;
     /// What a caller is told of an applied change: enough to tell one attempt of a call from another.
     type Said: Part;
-    /// What an answer shows.
     type Shown;
 
-    /// The bounds of the model.
     fn limits(&self) -> Limits;
     /// The states from which the model starts.
     fn start(&self) -> Vec<(Self::Shared, Vec<Self::Call>)>;
@@ -39,7 +35,6 @@ pub trait Protocol: Part + Sized {
         write: &Self::Write,
         now: u32,
     ) -> (Answer<Self::Shown>, Option<Self::Said>);
-    /// The call hears an answer.
     fn answered(
         &self,
         shared: &mut Self::Shared,
@@ -55,7 +50,6 @@ pub trait Protocol: Part + Sized {
     }
     /// What may happen beside the calls.
     fn events(&self, world: &World<Self>, events: &mut Vec<Self::Event>);
-    /// It happens.
     fn happen(&self, shared: &mut Self::Shared, now: &mut u32, event: &Self::Event);
     /// What must always hold, and what must happen somewhere.
     fn properties() -> Vec<Property<Checked<Self>>>;
@@ -77,13 +71,9 @@ pub trait Protocol: Part + Sized {
         false
     }
 
-    /// The call, in a word or two.
     fn call(&self, call: &Self::Call) -> String;
-    /// A request, in words.
     fn write(&self, write: &Self::Write) -> String;
-    /// What else happens, in a sentence.
     fn event(&self, event: &Self::Event) -> String;
-    /// The rows, in words.
     fn rows(&self, shared: &Self::Shared) -> String;
     /// What an answer says of an applied change, after "applied".
     fn said(&self, _said: &Self::Said) -> String {
@@ -95,29 +85,22 @@ pub trait Protocol: Part + Sized {
     }
 }
 
-/// The bounds of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Limits {
-    /// How many sends a call has.
     pub sends: u8,
-    /// What the network may do.
     pub faults: Faults,
     /// For how long after the beginning of a call its requests live.
     pub life: u32,
     /// Whether a send may be followed by an identical one before it is answered.
     pub hedges: bool,
-    /// The time at the beginning.
     pub begins: u32,
 }
 
 /// What a call does next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next<P: Protocol> {
-    /// It sends this write.
     Send(P::Write),
-    /// It goes on later.
     Pause,
-    /// It ends.
     Told(Told<P::Said>),
 }
 
@@ -130,7 +113,6 @@ pub enum Answer<S> {
     Refused(S),
 }
 
-/// What a caller is told.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Told<S> {
     /// The change was applied, as this attempt.
@@ -141,15 +123,10 @@ pub enum Told<S> {
     Unknown,
 }
 
-/// No change is applied twice.
 pub const ONCE: &str = "no change is applied twice";
-/// A change that its caller was told to be applied was applied exactly once.
 pub const APPLIED: &str = "told applied: applied exactly once";
-/// An answer is that of the attempt that was applied.
 pub const COMMITTED: &str = "what is told is what was committed";
-/// A change that its caller was told not to be applied never is.
 pub const NOT_APPLIED: &str = "told not applied: never applied";
-/// An outcome is unknown only while an answer is missing, or while an attempt is open.
 pub const UNKNOWN: &str = "unknown only while an answer is missing or an attempt is open";
 
 /// What holds in every model of changes.

@@ -1,6 +1,6 @@
 //! What a caller concludes from an answer, by the functions of production.
 
-use super::{Call, Held, LeaseModel, LeaseRow, Request, Rule, Shared, Shown, seconds};
+use super::{Call, Held, LeaseModel, LeaseRow, Request, Shared, Shown, seconds};
 use crate::protocol::{Answer, Next, Told};
 use crate::row::{Row, Write};
 use fencepost::lease::{Leases, StoredLease};
@@ -24,7 +24,7 @@ impl LeaseModel {
         let is_lease_lost = lease.is_some_and(|lease| is_lost(token, lease.token, lease.holder.is_some()));
         let facts = Facts { is_pending, is_lease_lost, can_burn: burn_helps(&sent, shown) };
         match after(judge_steps(shown.map(|verdict| (verdict, false)).into_iter()), facts) {
-            After::AskRows if self.lacks(Rule::AskRows) => Next::Told(Told::NotApplied),
+            After::AskRows if self.lacks("ask-rows") => Next::Told(Told::NotApplied),
             After::AskRows => {
                 call.asks = Some(write.clone());
                 Next::Pause
@@ -49,7 +49,7 @@ impl LeaseModel {
         let held = &mut shared.held[call.process];
         let clock = Self::clock(now + shared.ahead[call.process]);
         let later = self.times(clock).expires_at;
-        let counted = |sent: u64| if self.lacks(Rule::CountsFromSend) { later } else { sent };
+        let counted = |sent: u64| if self.lacks("counts-from-send") { later } else { sent };
         let (applied, refused) = match answer {
             Answer::Applied((lease, _)) => (Some(lease), None),
             Answer::Refused((lease, _)) => (None, lease),

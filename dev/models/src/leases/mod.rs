@@ -19,11 +19,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// What one call wants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Acquires the lease.
     Acquire,
-    /// Renews it.
     Renew,
-    /// Releases it.
     Release,
     /// Changes the item in a transaction that requires the lease.
     Required,
@@ -31,32 +28,6 @@ pub enum Kind {
     Fenced,
 }
 
-/// A rule that the model can do without.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rule {
-    /// Others wait until the end lies back by more than clocks may differ.
-    Skew,
-    /// A holder counts from before the first send.
-    CountsFromSend,
-    /// A release keeps the row, and so the token.
-    ReleaseKeepsRow,
-    /// Where no row remembers a token, tokens count from the time of day.
-    TokensFromTime,
-    /// A renewal demands the number of renewals.
-    RenewalCounts,
-    /// A renewal demands that the lease is held.
-    RenewalHeld,
-    /// One id acquires once.
-    AcquireOnce,
-    /// A required write demands the lease.
-    Require,
-    /// A refused lease does not prove that no earlier copy was applied: the rows are asked.
-    AskRows,
-    /// A fenced write demands that the item has seen no higher token.
-    Fence,
-}
-
-/// The model and its bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LeaseModel {
     /// The calls, each with its process.
@@ -67,14 +38,11 @@ pub struct LeaseModel {
     pub skew: u32,
     /// How far each clock is ahead at most, in seconds. More than the skew is more than is assumed.
     pub apart: u32,
-    /// How many seconds pass.
     pub seconds: u8,
-    /// How often a week passes.
     pub weeks: u8,
-    /// The bounds of the network.
     pub limits: Limits,
     /// The rule that is missing.
-    pub without: Option<Rule>,
+    pub without: Option<&'static str>,
 }
 
 /// What a process believes.
@@ -119,7 +87,6 @@ impl Kind {
     }
 }
 
-/// One call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Call {
     process: usize,
@@ -135,11 +102,8 @@ pub type Shown = (Option<LeaseRow>, Option<Row>);
 /// What happens beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// A second passes.
     Second,
-    /// A week passes.
     Week,
-    /// TTL removes the row of the lease.
     Ttl,
 }
 
@@ -147,15 +111,12 @@ pub enum Event {
 const REMEMBERED: u64 = 4;
 const WINDOW: u8 = 4;
 
-/// Within the bound of the clocks, no two processes believe in one lease.
 pub const HOLDERS: &str = "no two processes believe in one lease";
-/// Each acquire has a higher token than all before.
 pub const TOKENS: &str = "tokens rise";
 /// A required write is applied only under the token of the last acquire.
 pub const REQUIRED: &str = "a required write is never applied after the next acquire";
 /// No late copy acquires a lease that the same acquire had, and that was released.
 pub const AGAIN: &str = "what was acquired and released is not acquired again by a late copy";
-/// The tokens that the item sees never fall.
 pub const FENCED: &str = "the tokens that the item sees never fall";
 
 impl Protocol for LeaseModel {
@@ -217,8 +178,8 @@ impl Protocol for LeaseModel {
         let held = shared.held[process];
         Some(Next::Send(match call.kind {
             Kind::Acquire => {
-                let cutoff = if self.lacks(Rule::Skew) { floor } else { cutoff };
-                let floor = if self.lacks(Rule::TokensFromTime) { 0 } else { floor };
+                let cutoff = if self.lacks("skew") { floor } else { cutoff };
+                let floor = if self.lacks("tokens-from-time") { 0 } else { floor };
                 Request::Acquire { process, id: call.id, expires_at, cutoff, floor, purge_at }
             }
             Kind::Renew => {
@@ -394,7 +355,7 @@ impl Protocol for LeaseModel {
 }
 
 impl LeaseModel {
-    fn lacks(&self, rule: Rule) -> bool {
+    fn lacks(&self, rule: &str) -> bool {
         self.without == Some(rule)
     }
 

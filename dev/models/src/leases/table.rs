@@ -1,39 +1,51 @@
 //! The row of a lease, and what a request does to it.
 
-use super::{LeaseModel, Rule, Shared, Shown, Wrong};
+use super::{LeaseModel, Shared, Shown, Wrong};
 use crate::protocol::Answer;
 use crate::row::{self, Demands, Id, Write};
 
-/// The row of the lease.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LeaseRow {
-    /// The process that holds it.
     pub holder: Option<usize>,
-    /// The token.
     pub token: u64,
-    /// The renewals since the acquire.
     pub renewals: u64,
     /// The end, in milliseconds.
     pub expires_at: u64,
-    /// The id of the last acquire.
     pub acquire_id: Id,
     /// When TTL may remove the row, in seconds.
     pub purge_at: u32,
 }
 
-/// A request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Request {
-    /// Acquires the lease.
-    Acquire { process: usize, id: Id, expires_at: u64, cutoff: u64, floor: u64, purge_at: u32 },
-    /// Renews it.
-    Renew { token: u64, at: u64, expires_at: u64, purge_at: u32 },
-    /// Releases it.
-    Release { token: u64, purge_at: u32 },
+    Acquire {
+        process: usize,
+        id: Id,
+        expires_at: u64,
+        cutoff: u64,
+        floor: u64,
+        purge_at: u32,
+    },
+    Renew {
+        token: u64,
+        at: u64,
+        expires_at: u64,
+        purge_at: u32,
+    },
+    Release {
+        token: u64,
+        purge_at: u32,
+    },
     /// Writes the item if the lease is held under this token.
-    Required { token: u64, write: Write },
+    Required {
+        token: u64,
+        write: Write,
+    },
     /// Writes the item if it has seen no higher token.
-    Fenced { token: u64, write: Write },
+    Fenced {
+        token: u64,
+        write: Write,
+    },
 }
 
 impl LeaseModel {
@@ -42,7 +54,7 @@ impl LeaseModel {
         match request {
             Request::Acquire { process, id, expires_at, cutoff, floor, purge_at } => {
                 let is_free = row.is_none_or(|row| {
-                    let is_new = row.acquire_id != *id || self.lacks(Rule::AcquireOnce);
+                    let is_new = row.acquire_id != *id || self.lacks("acquire-once");
                     (row.holder.is_none() && is_new) || row.expires_at < *cutoff
                 });
                 is_free.then(|| {
@@ -58,15 +70,15 @@ impl LeaseModel {
             }
             Request::Renew { token, at, expires_at, purge_at } => {
                 let row = row.filter(|row| row.token == *token)?;
-                let is_held = row.holder.is_some() || self.lacks(Rule::RenewalHeld);
-                let is_at = row.renewals == *at || self.lacks(Rule::RenewalCounts);
+                let is_held = row.holder.is_some() || self.lacks("renewal-held");
+                let is_at = row.renewals == *at || self.lacks("renewal-counts");
                 let (expires_at, purge_at) = (*expires_at, *purge_at);
                 (is_held && is_at)
                     .then(|| Some(LeaseRow { renewals: row.renewals + 1, expires_at, purge_at, ..row.clone() }))
             }
             Request::Release { token, purge_at } => {
                 let row = row.filter(|row| row.token == *token)?;
-                let keeps = !self.lacks(Rule::ReleaseKeepsRow);
+                let keeps = !self.lacks("release-keeps-row");
                 Some(keeps.then(|| LeaseRow { holder: None, purge_at: *purge_at, ..row.clone() }))
             }
             Request::Required { .. } | Request::Fenced { .. } => None,
@@ -79,7 +91,7 @@ impl LeaseModel {
     }
 
     pub(super) fn meets_required(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, Option<()>) {
-        let is_required = self.lacks(Rule::Require) || self.is_held(shared.lease.as_ref(), token);
+        let is_required = self.lacks("require") || self.is_held(shared.lease.as_ref(), token);
         match write.apply(Some(&shared.item), None, Demands::ALL) {
             Ok(Some(next)) if is_required => {
                 shared.wrongs.extend((token < shared.acquired).then_some(Wrong::ReplacedWrote));
@@ -97,7 +109,7 @@ impl LeaseModel {
 
     pub(super) fn meets_fenced(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, Option<()>) {
         let is_burn = matches!(write, Write::Burn { .. });
-        let demands = Demands { fence: !self.lacks(Rule::Fence), ..Demands::ALL };
+        let demands = Demands { fence: !self.lacks("fence"), ..Demands::ALL };
         let fence = (!is_burn).then_some(token);
         match write.apply(Some(&shared.item), fence, demands) {
             Ok(Some(next)) => {

@@ -1,19 +1,18 @@
-//! The decisions of the calls, and how an add goes on that its item refused.
+//! The decisions of the calls, and the conclusions that they draw from a row.
 
-use super::{Call, HOUR, Kind, MOST, OneItem, Rule};
-use crate::protocol::{Next, Told};
-use crate::row::{self, At, Id, Row, Write};
-use fencepost::testing::{Stand, is_in_window, stand};
+use super::{Call, HOUR, Kind, MOST, OneItem, Said, said};
+use crate::protocol::{Next, Protocol, Told};
+use crate::row::{self, At, Id, Row, Write, small};
+use fencepost::testing::{Fate, SeenRow, SentWrite, Stand, Verdict, fate, is_in_window, is_soon, judge, stand};
 use fencepost::{Add, Attributes, ItemVersion};
 use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-/// The stock after a refill.
 const REFILL: i8 = 5;
 
 impl OneItem {
     pub(super) fn prunable(&self, row: &Row, by: Id) -> Vec<Id> {
-        row.prunable(self.remembered - u64::from(self.lacks(Rule::PruneLate)), by)
+        row.prunable(self.remembered - u64::from(self.lacks("prune-late")), by)
     }
 
     pub(super) fn time(units: u32) -> Duration {
@@ -60,7 +59,7 @@ impl OneItem {
     }
 
     fn add(&self, call: &Call, row: &Row, at: At, by: i8) -> Next<Self> {
-        let window = if self.lacks(Rule::WindowWithinMemory) { self.window + 2 } else { self.window };
+        let window = if self.lacks("window-within-memory") { self.window + 2 } else { self.window };
         let (prune, burn, next) = (self.prunable(row, call.id), burnable(call, row), row.stock + by);
         let results = bands(call.kind).iter().find(|band| band.contains(&next)).cloned().unwrap_or(0..=MOST);
         let (low, high) = (results.start() - by, results.end() - by);
@@ -92,6 +91,59 @@ impl OneItem {
             }
             _ => Next::Told(Told::NotApplied),
         }
+    }
+
+    pub(super) fn judge(&self, sent: &SentWrite, row: Option<&Row>) -> Verdict {
+        if self.lacks("judge") { Verdict::NeverApplied } else { judge(sent, self.seen(row).as_ref()) }
+    }
+
+    pub(super) fn seen(&self, row: Option<&Row>) -> Option<SeenRow> {
+        let mut row = row.cloned();
+        if self.lacks("burned-is-not-applied") {
+            row.iter_mut().flat_map(|row| &mut row.memory).for_each(|(_, trace)| *trace = trace.abs());
+        }
+        row.map(|row| row.seen())
+    }
+
+    pub(super) fn sent(&self, write: &Write) -> SentWrite {
+        write.sent(self.remembered, false).expect("each write here leaves an id")
+    }
+
+    /// Whether TTL may remove this row while a copy of the create that it refused can arrive.
+    pub(super) fn is_soon(&self, write: &Write, row: Option<&Row>, now: u32) -> bool {
+        let purge_at = row.and_then(|row| row.purge_at).map(|units| u64::from(units) * 600);
+        let is_create = matches!(write, Write::Create { .. });
+        is_create && !self.lacks("margin") && is_soon(purge_at, UNIX_EPOCH + Self::time(now))
+    }
+
+    /// Leaves a refused attempt open that may still be applied. The next one has an id of its own.
+    pub(super) fn leave_open(&self, call: &mut Call, write: &Write, sent: &SentWrite, row: Option<&Row>) {
+        if !self.lacks("own-id") {
+            call.open.push(write.clone().narrowed(&sent.not_applied_before(self.seen(row).as_ref())));
+            call.id += 1;
+        }
+    }
+
+    /// What a call is told that ends without an answer, with nothing pending.
+    pub(super) fn gives_up(&self, call: &Call) -> Told<Said> {
+        let is_open = self.has_open_attempts(call) && !self.lacks("open-is-unknown");
+        if is_open { Told::Unknown } else { Told::NotApplied }
+    }
+
+    /// What the row tells of the open attempts: the one that was applied, and whether it may have forgotten one.
+    pub(super) fn judge_earlier(&self, call: &mut Call, row: Option<&Row>, now: u32) -> (Option<Said>, bool) {
+        let (mut landed, mut is_forgotten) = (None, false);
+        call.open.retain_mut(|open| {
+            match fate(&self.sent(open), self.seen(row).as_ref(), self.is_soon(open, row, now)) {
+                Fate::Landed(made) if !self.lacks("knows-earlier") => landed = Some(said(open, small(made.get()))),
+                Fate::Landed(_) => {}
+                Fate::Never => return false,
+                Fate::Open(known) => *open = open.clone().narrowed(&known),
+                Fate::Forgotten => is_forgotten |= !self.lacks("forgotten-is-unknown"),
+            }
+            true
+        });
+        (landed, is_forgotten)
     }
 }
 

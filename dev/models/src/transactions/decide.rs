@@ -1,6 +1,6 @@
 //! The decisions of the calls, the anchor that production chooses, and the outcome of a refused transaction.
 
-use super::{Call, Kind, Known, MOST, Refusals, Rule, Said, Steps, Transactions, X, Y};
+use super::{Call, Kind, Known, MOST, Refusals, Said, Steps, Transactions, X, Y};
 use crate::protocol::{Next, Told};
 use crate::row::{Row, Write};
 use fencepost::testing::{After, Facts, StepKind, Verdict, after, anchors_of};
@@ -35,7 +35,7 @@ impl Transactions {
         };
         let mut kinds: Vec<_> = steps.iter().map(kind).collect();
         let Some(anchors) = anchors_of(&kinds, &Self::rows_of_open(call)) else { return Next::Told(Told::NotApplied) };
-        for index in anchors.into_iter().filter(|_| !self.lacks(Rule::Anchor)) {
+        for index in anchors.into_iter().filter(|_| !self.lacks("anchor")) {
             let (row, write) = &mut steps[index];
             let (Known::Row(seen), Write::AddAnywhere { by, low, high }) = (&call.known[*row], &*write) else {
                 return Next::Told(Told::NotApplied);
@@ -45,7 +45,7 @@ impl Transactions {
             *write = Write::Add { at, window: self.window, id, prune, burn, by, low, high };
             kinds[index] = StepKind::Writes(*row);
         }
-        if !self.lacks(Rule::BurnsBeside)
+        if !self.lacks("burns-beside")
             && let Some(burn) = self.burn_beside(call, &kinds)
         {
             return burn;
@@ -118,14 +118,14 @@ impl Transactions {
         match follows {
             After::Landed(_) => Next::Told(Told::Applied(steps.said())),
             After::Corrupt => Next::Told(Told::NotApplied),
-            After::Burn if self.lacks(Rule::Burn) => {
+            After::Burn if self.lacks("burn-transaction") => {
                 self.learn(call, refusals);
                 self.decide_again(call)
             }
             After::NotApplied => {
                 call.unread = self.unseen(call, refusals);
                 self.learn(call, refusals);
-                if is_open && !self.lacks(Rule::OwnId) {
+                if is_open && !self.lacks("own-id-of-attempt") {
                     self.leave_open(call, steps);
                 }
                 if call.unread.is_empty() { self.decide_again(call) } else { Next::Pause }

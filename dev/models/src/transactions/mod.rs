@@ -14,7 +14,6 @@ use fencepost::testing::{After, Facts, Verdict, after, burn_helps, judge, judge_
 use open::{Burning, Open};
 use stateright::Property;
 
-/// The first row: a product.
 pub const X: usize = 0;
 /// The second row: another product, or an order.
 pub const Y: usize = 1;
@@ -40,45 +39,8 @@ pub enum Kind {
     },
 }
 
-/// A rule that the model can do without.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rule {
-    /// The judge comes before the reason why a step was refused.
-    JudgeFirst,
-    /// One row remembers a transaction that only adds.
-    Anchor,
-    /// An update leaves the id in its row.
-    UpdateLeavesId,
-    /// A transaction that may still be applied is burned.
-    Burn,
-    /// A create is not burned where rows may vanish.
-    NoTombstoneWhereRowsVanish,
-    /// A refused bare add proves nothing about earlier copies.
-    BareProvesNothing,
-    /// An attempt that follows one which may still be applied has an id of its own, and knows the other.
-    OwnId,
-    /// An attempt demands that the row remembers no earlier one.
-    EarlierIsAbsent,
-    /// An attempt leaves the ids of earlier ones as burned.
-    BurnsEarlier,
-    /// An attempt that writes to no row that would remember an earlier one is sent after that one was burned.
-    BurnsBeside,
-    /// A row shows that an earlier attempt was applied.
-    KnowsEarlier,
-    /// An earlier attempt that a row may have forgotten makes the outcome unknown.
-    ForgottenIsUnknown,
-    /// A row of an earlier attempt of which a cancellation shows none is read before the next decision.
-    ReadsUnseen,
-    /// A call that ends without an answer while an attempt is open is unknown.
-    OpenIsUnknown,
-    /// An earlier attempt that nothing excludes or burns makes the outcome unknown.
-    UnburnedIsUnknown,
-}
-
-/// The model and its bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Transactions {
-    /// The calls.
     pub calls: Vec<Kind>,
     /// The number in each row at the beginning. `None` if there is no row.
     pub stock: [Option<i8>; 2],
@@ -92,16 +54,14 @@ pub struct Transactions {
     pub removals: u8,
     /// How often a call decides again.
     pub attempts: u8,
-    /// The bounds of the network.
     pub limits: Limits,
     /// The rule that is missing.
-    pub without: Option<Rule>,
+    pub without: Option<&'static str>,
 }
 
 /// The rows, and what is left to happen.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shared {
-    /// The rows.
     pub rows: [Option<Row>; 2],
     others: [u8; 2],
     removals: u8,
@@ -119,7 +79,6 @@ enum Known {
     Row(Row),
 }
 
-/// One call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Call {
     kind: Kind,
@@ -144,7 +103,6 @@ pub struct Call {
 pub enum Event {
     /// Somebody else adds one to a row by an update.
     OtherUpdate(usize),
-    /// Another program removes Y.
     Removal,
 }
 
@@ -273,7 +231,7 @@ impl Protocol for Transactions {
         if let Some(landed) = call.landed {
             return Next::Told(Told::Applied(landed));
         }
-        if self.lacks(Rule::JudgeFirst) {
+        if self.lacks("judge-first") {
             let mut told = call.clone();
             self.learn(&mut told, &refusals);
             if let next @ Next::Told(_) = self.decide(&mut told) {
@@ -291,7 +249,7 @@ impl Protocol for Transactions {
         };
         let facts = Facts { is_pending, can_burn: burnable().next().is_some(), ..Facts::default() };
         let after = after(verdict, facts);
-        if after == After::Burn && !self.lacks(Rule::Burn) {
+        if after == After::Burn && !self.lacks("burn-transaction") {
             return match burnable().find_map(|(row, write)| self.burn_of(call, *row, write)) {
                 Some((row, burned, burn)) => {
                     call.burning = Some(Burning::Pending { row, burned, steps: sent.clone(), refusals });
@@ -402,7 +360,7 @@ impl Protocol for Transactions {
 }
 
 impl Transactions {
-    fn lacks(&self, rule: Rule) -> bool {
+    fn lacks(&self, rule: &str) -> bool {
         self.without == Some(rule)
     }
 
@@ -412,16 +370,16 @@ impl Transactions {
 
     fn demands(&self) -> Demands {
         Demands {
-            writes_leave_id: !self.lacks(Rule::UpdateLeavesId),
-            earlier_is_absent: !self.lacks(Rule::EarlierIsAbsent),
-            earlier_is_burned: !self.lacks(Rule::BurnsEarlier),
+            writes_leave_id: !self.lacks("update-leaves-id"),
+            earlier_is_absent: !self.lacks("earlier-is-absent"),
+            earlier_is_burned: !self.lacks("burns-earlier-attempt"),
             ..Demands::ALL
         }
     }
 
     /// The verdict on a refused step. `None` if it leaves no id.
     fn judge(&self, write: &Write, row: Option<&Row>) -> Option<Verdict> {
-        if self.lacks(Rule::BareProvesNothing) && matches!(write, Write::AddAnywhere { .. }) {
+        if self.lacks("bare-proves-nothing") && matches!(write, Write::AddAnywhere { .. }) {
             return Some(Verdict::NeverApplied);
         }
         let sent = write.sent(self.remembered, self.rows_may_vanish())?;

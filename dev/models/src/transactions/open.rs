@@ -1,13 +1,12 @@
 //! The attempts of one call that were refused and may still be applied, and the burns.
 
-use super::{Call, Known, Refusals, Rule, Said, Steps, Transactions, X, Y};
+use super::{Call, Known, Refusals, Said, Steps, Transactions, X, Y};
 use crate::protocol::{Answer, Next, Protocol, Told};
 use crate::row::{Id, Row, Write};
 use fencepost::testing::{
     Fate, SentWrite, StepBurn, StepKind, Verdict, burn_of_step, fate, judge, may_still_land, writes_to,
 };
 
-/// One of them.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Open {
     pub(super) id: Id,
@@ -58,7 +57,7 @@ impl Transactions {
 
     /// What a call is told that ends without an answer, with nothing pending.
     pub(super) fn gives_up(&self, call: &Call) -> Told<Said> {
-        let is_open = self.has_open_attempts(call) && !self.lacks(Rule::OpenIsUnknown);
+        let is_open = self.has_open_attempts(call) && !self.lacks("open-attempt-is-unknown");
         if is_open { Told::Unknown } else { Told::NotApplied }
     }
 
@@ -68,11 +67,11 @@ impl Transactions {
         call.open.retain_mut(|open| {
             for (_, write) in open.writes.iter_mut().filter(|(of, _)| *of == row) {
                 match fate(&self.sent(write), seen.as_ref(), false) {
-                    Fate::Landed(_) if self.lacks(Rule::KnowsEarlier) => {}
+                    Fate::Landed(_) if self.lacks("knows-earlier-attempt") => {}
                     Fate::Landed(_) => *landed = Some(open.said),
                     Fate::Never => return false,
                     Fate::Open(known) => *write = write.clone().narrowed(&known),
-                    Fate::Forgotten => open.is_forgotten = !self.lacks(Rule::ForgottenIsUnknown),
+                    Fate::Forgotten => open.is_forgotten = !self.lacks("forgotten-attempt-is-unknown"),
                 }
             }
             true
@@ -93,7 +92,7 @@ impl Transactions {
     pub(super) fn unseen(&self, call: &Call, shown: &Refusals) -> Vec<usize> {
         let mut unseen: Vec<_> = Self::rows_of_open(call)
             .iter()
-            .filter(|rows| !self.lacks(Rule::ReadsUnseen) && rows.iter().all(|row| shown[*row].is_none()))
+            .filter(|rows| !self.lacks("reads-unseen") && rows.iter().all(|row| shown[*row].is_none()))
             .filter_map(|rows| rows.first().copied())
             .collect();
         unseen.sort_unstable();
@@ -141,7 +140,7 @@ impl Transactions {
         let beside = call.open.iter().position(|open| !writes_to(kinds, &open.rows()))?;
         let writes = &call.open[beside].writes;
         let Some((row, burned, burn)) = writes.iter().find_map(|(row, write)| self.burn_of(call, *row, write)) else {
-            return (!self.lacks(Rule::UnburnedIsUnknown)).then_some(Next::Told(Told::Unknown));
+            return (!self.lacks("unburned-is-unknown")).then_some(Next::Told(Told::Unknown));
         };
         call.burning = Some(Burning::Open((row, burned), call.open.remove(beside)));
         Some(Next::Send(Steps(vec![(row, burn)])))
@@ -149,7 +148,7 @@ impl Transactions {
 
     /// The parts of a write that decide whether it can be burned, if it leaves an id.
     pub(super) fn sent_to_burn(&self, write: &Write) -> Option<SentWrite> {
-        let can_vanish = self.rows_may_vanish() && !self.lacks(Rule::NoTombstoneWhereRowsVanish);
+        let can_vanish = self.rows_may_vanish() && !self.lacks("no-tombstone-where-rows-vanish");
         write.sent(self.remembered, can_vanish)
     }
 
@@ -170,7 +169,6 @@ impl Transactions {
         Some((row, write.clone(), burn))
     }
 
-    /// The answer to a burn.
     pub(super) fn burned(&self, call: &mut Call, burning: Burning, answer: &Answer<Refusals>) -> Next<Self> {
         let (Answer::Applied(shown) | Answer::Refused(shown)) = answer;
         // The row refuses the burned id. What follows is a new write. The burn of a create has an id of its own.
