@@ -1,4 +1,4 @@
-//! [`Call`]: the deadline of one invocation, and a tally of the cost of its operations.
+//! [`Call`]: the deadline of one invocation, with a tally of the cost of its operations.
 
 use crate::retry::Deadline;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ pub struct Tally {
     pub attempts: u32,
     /// Conditional writes that lost a race.
     pub conflicts: u32,
-    /// Sends of a write whose answer was lost: no answer arrived, or the answer proved nothing. A send that is still in
-    /// flight when the answer to another one decides is not counted.
+    /// Lost answers to sends of a write. A lost answer never arrived or proved nothing. A send that is still in flight
+    /// when the answer to another one decides is not counted.
     pub lost_answers: u32,
 }
 

@@ -121,20 +121,20 @@ impl Request {
 }
 
 impl<T: Resource> Items<T> {
-    /// Creates items whose routes refuse idempotency keys.
+    /// Creates items without idempotency: their routes refuse idempotency keys.
     #[must_use]
     pub fn new(table: Table<T>) -> Self {
         const { assert!(T::SORT_KEY.is_none(), "a path has one id, so Items need a table without a sort key") }
         Items { table, idempotency: None }
     }
 
-    /// Creates items whose creations and changes honour idempotency keys. Both must belong to one store.
+    /// Creates items that honour idempotency keys in creations and changes. Both must belong to one store.
     #[must_use]
     pub fn with_idempotency(table: Table<T>, idempotency: Idempotency<Response>) -> Self {
         Items { idempotency: Some(idempotency), ..Self::new(table) }
     }
 
-    /// Returns items whose operations end at the deadline of this call and count in its tally, as after
+    /// Returns items bound to the deadline and the tally of this call, as after
     /// [`Store::in_call`](crate::Store::in_call). A handler calls it once per request.
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
@@ -385,7 +385,7 @@ impl<T: Resource> Items<T> {
                     Ok(Self::created(id, &Versioned { value, at }))
                 }
                 (Some(value), Some(current)) => {
-                    // It may be large, and the step decodes the item again.
+                    // It may be large. The step decodes the item again.
                     drop(current);
                     let at = attempt.update_at(item, &value)?;
                     Ok(Self::ok(id, &Versioned { value, at }))

@@ -30,10 +30,10 @@ use tower_service::Service;
 
 /// The HTTPS client of [`client_from_env`](super::client_from_env), for an SDK configuration of your own.
 ///
-/// It speaks HTTP/1.1, over TLS where the endpoint is `https`, and keeps its connections. It applies the connect and the
-/// read timeout of the SDK. It knows no proxies. The trusted authorities are read once, now: those that `SSL_CERT_FILE`
-/// and `SSL_CERT_DIR` name, or else those of the system. Without the feature `lambda` there is no TLS, and an endpoint with
-/// `https` is an error of each request.
+/// It speaks HTTP/1.1, over TLS where the endpoint is `https`, and keeps its connections. It applies the connect and
+/// the read timeout of the SDK. It knows no proxies. The trusted authorities are read once, now: those that
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` name, or else those of the system. Without the feature `lambda` there is no TLS:
+/// an endpoint with `https` is an error of each request.
 ///
 /// ```no_run
 /// # async fn client() -> aws_sdk_dynamodb::Client {

@@ -1,4 +1,4 @@
-//! The line about a request or a batch. It is a log line, and it carries metrics in the embedded metric format of
+//! The line about a request or a batch. It is a log line that carries metrics in the embedded metric format of
 //! `CloudWatch`.
 //!
 //! `CloudWatch` makes metrics of the numbers that the member `_aws` names. The function sends nothing itself. Source:
@@ -40,7 +40,7 @@ pub struct Reporter {
     write: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// What is reported about a request or a batch.
+/// The report on a request or a batch.
 pub(super) struct Report<'a> {
     /// `request` or `batch`.
     pub message: &'static str,
@@ -118,7 +118,7 @@ impl Reporter {
     pub(super) fn new(namespace: Option<String>, threshold: Severity) -> Self {
         let namespace = namespace.filter(|namespace| !namespace.is_empty());
         let write = Box::new(|line: String| {
-            // Nobody is left to tell if the log is gone.
+            // If the log is gone, no other channel is left.
             let _ = writeln!(std::io::stdout().lock(), "{line}");
         });
         Reporter { namespace, service: None, threshold, is_cold: AtomicBool::new(true), write }
