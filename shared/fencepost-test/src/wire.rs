@@ -7,9 +7,8 @@ use crate::fault::Fault;
 use crate::garbling::Garbled;
 use crate::log::Outcome;
 use crate::network::{Applied, Network, Touched};
+use crate::plan::Rival;
 use crate::request::{Answer, Request, TRANSACTION};
-use crate::rule::Rival;
-use crate::signature::Signature;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
@@ -328,5 +327,40 @@ impl HttpConnector for Wire {
                 Err(_) => Err(ConnectorError::io("connection reset".into())),
             }
         })
+    }
+}
+
+/// A request whose date differs from the service's clock by more than this is refused unread.
+const LIFE: Duration = Duration::from_mins(5);
+
+/// The date that a request was signed with, by the clock of its client.
+#[derive(Clone, Copy, Debug)]
+struct Signature {
+    signed: Instant,
+    /// By how many milliseconds the client's clock was ahead then.
+    ahead: i64,
+}
+
+impl Signature {
+    fn now(ahead: i64) -> Self {
+        Signature { signed: Instant::now(), ahead }
+    }
+
+    /// Whether it is accepted now.
+    fn is_valid(self) -> bool {
+        let age = i128::try_from(self.signed.elapsed().as_micros()).expect("small") - i128::from(self.ahead) * 1000;
+        age.unsigned_abs() <= LIFE.as_micros()
+    }
+
+    /// For how many milliseconds it is still accepted.
+    fn left(self) -> u64 {
+        let life = i128::try_from(LIFE.as_millis()).expect("small") + i128::from(self.ahead);
+        let left = life - i128::try_from(self.signed.elapsed().as_millis()).expect("small");
+        u64::try_from(left).unwrap_or_default()
+    }
+
+    /// For how many milliseconds more it lives than one that was dated right.
+    fn lives_longer(self) -> u64 {
+        u64::try_from(self.ahead).unwrap_or_default()
     }
 }

@@ -57,14 +57,6 @@ async fn the_sdk_takes_a_changed_byte_for_what_was_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_sdk_repeats_a_write_whose_answer_broke_off() {
-    let db = scene(1);
-    db.fault(Fault::GarbledAs { form: Garbling::Page, executed: true }).once();
-    add(&db.client(), "a").await.expect("the second send is answered");
-    assert_eq!(held(&db, "a"), 2, "the program asked for one");
-}
-
-#[tokio::test(start_paused = true)]
 async fn what_is_drawn_takes_every_form_executed_and_not() {
     let db = Dynamo::with_seam(4, Rates { garbled: 1000, ..Rates::default() }, ());
     db.create_table(TABLE, "id");

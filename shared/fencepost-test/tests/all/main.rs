@@ -7,7 +7,6 @@ mod counter;
 mod engine;
 mod faults;
 mod garbling;
-mod loops;
 mod plans;
 mod replay;
 mod seams;
