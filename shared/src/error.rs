@@ -75,8 +75,7 @@ pub enum Failure {
         /// The problem with the value.
         reason: String,
     },
-    /// The steps of a transaction cannot be sent together, or do not fit the items that were read. This is a bug in the
-    /// decision.
+    /// The steps of a transaction cannot be sent together, or do not fit the read items. This is a bug in the decision.
     #[error("nothing was applied: the transaction cannot be sent, correct the decision: {reason}")]
     InvalidTransaction {
         /// The problem with the steps.
@@ -185,7 +184,7 @@ pub enum IdempotencyError<R = Infallible> {
     Failed(#[from] Failure),
 }
 
-/// A value that cannot be made. `Display` states the rule.
+/// An invalid value. `Display` states the rule.
 #[derive(Clone, PartialEq, Eq, Debug, ThisError)]
 pub enum InvalidValue {
     /// The text does not have the form of the value.
@@ -196,8 +195,7 @@ pub enum InvalidValue {
     OutOfRange(Cow<'static, str>),
 }
 
-/// An error that holds an item shows only the version of the item in `Debug`. Values may be secret, and need not be
-/// `Debug`.
+/// An error with an item shows only its version in `Debug`. Values may be secret, and need not be `Debug`.
 impl<T, R: fmt::Debug> fmt::Debug for VersionError<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

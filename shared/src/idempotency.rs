@@ -51,10 +51,10 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 
 /// Changes that are made once per request. [`Store::idempotency`] makes it; copies are cheap.
 ///
-/// A request that is repeated has one effect, even if another process handles the repeat hours later. The record with the answer
-/// is committed in the same transaction as the effect, so there is no state "in progress" that a crash would leave wrong. A
-/// request that only creates an item needs no record: with an id from [`derived_id`], the second create collides with the
-/// first.
+/// A repeated request has one effect, even if another process handles the repeat hours later. The record with the
+/// answer is committed in the same transaction as the effect, so there is no state "in progress" that a crash would
+/// leave wrong. A request that only creates an item needs no record: with an id from [`derived_id`], the second create
+/// collides with the first.
 ///
 /// `A` is the answer that a repeat gets again. It can be any serialisable value, for a consumer of a queue as well as
 /// for an HTTP function.

@@ -1,5 +1,4 @@
-//! What comes back in place of an answer proves nothing: not that a write was applied, nor that it was not, nor that there
-//! is no item.
+//! A garbled answer proves nothing: neither that a write was applied or not, nor that there is no item.
 
 use super::accounts::{Account, TABLE, engine};
 use crate::harness::clients::client_whose;
@@ -23,8 +22,8 @@ async fn account(table: &Table<Account>) -> Key {
     key
 }
 
-/// `{}` says that there is no item only where one item was asked for. The answers to other reads speak of what they were
-/// asked for, even where nothing is there.
+/// `{}` says that there is no item only where one item was asked for. The answers to other reads name the requested
+/// rows, even where none is there.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_speak_of_the_rows_that_were_asked_for_is_none() {
     let engine = engine();

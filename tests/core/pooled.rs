@@ -1,7 +1,7 @@
 //! A store over simulated connections: each takes a handshake to open, and is closed when its request is dropped.
 
 use super::accounts::{Account, TABLE, call};
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, number};
 use crowds::pool::{Counts, Fate, Pool};
 use fencepost::{ItemVersion, Key, Store, Table};
 use std::convert::Infallible;
@@ -12,10 +12,10 @@ pub const HANDSHAKE: Duration = Duration::from_millis(800);
 pub const HOP: Duration = Duration::from_millis(5);
 pub const LATE: Fate = Fate::Late(Duration::from_millis(200));
 pub const LEASES: &str = "Leases";
-/// What a hedge comes after.
+/// The delay of a hedge.
 pub const HEDGE_AFTER: Duration = Duration::from_millis(150);
 
-/// A store over simulated connections, and an account `a-1` at version 1.
+/// A store over simulated connections with an account `a-1` at version 1.
 pub struct World {
     pub engine: Engine,
     pub pool: Pool,
@@ -71,8 +71,7 @@ impl World {
     /// The version and the balance of the account.
     pub fn stored(&self) -> (i64, i64) {
         let row = self.engine.row(TABLE, "accountId", "a-1");
-        let number = |name: &str| row[name]["N"].as_str().and_then(|n| n.parse().ok()).expect("a number");
-        (number("_version"), number("balance"))
+        (number(&row, "_version"), number(&row, "balance"))
     }
 
     /// Adds one. Gives the lost answers, and how long it took.

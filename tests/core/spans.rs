@@ -1,4 +1,4 @@
-//! The span of each send: a subscriber sees what was sent, why, and what the answer proved.
+//! The span of each send: a subscriber sees the request, its reason and the proof in its answer.
 
 use super::accounts::{Account, TABLE, engine, rival};
 use crate::harness::clients::{Way, client_by_script, client_that, client_whose};
@@ -133,7 +133,7 @@ async fn the_next_attempt_says_that_the_last_one_lost_a_race() {
 #[tokio::test(start_paused = true)]
 async fn a_hedge_says_so_and_the_send_that_nobody_awaits_any_more_has_no_outcome() {
     let engine = engine();
-    // The read, a write whose answer is late, and its hedge.
+    // The read, a write with a late answer and its hedge.
     let client = client_that(&engine, |request| Way::Answered(if request == 1 { 900 } else { 2 }));
     let mut spans = spans_of_a_deposit(&engine, &client).await;
     spans.sort();

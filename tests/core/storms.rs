@@ -1,5 +1,4 @@
-//! Minutes of throttling, batches that are never whole, and a table that goes and comes back: what callers are told, and how
-//! many requests it costs.
+//! Minutes of throttling and batches that are never whole: the answers to callers and the number of requests.
 
 use super::accounts::{Account, TABLE};
 use crate::harness::engine::store;
@@ -16,8 +15,9 @@ use tokio::time::{Instant, sleep};
 /// The time that a call may take.
 const ALLOWED: Duration = Duration::from_secs(5);
 
-/// What one call sends at most on average, while everything is throttled. Seven pauses grow to a second, which takes 0.64 s
-/// on average, and each further one takes half a second: that is 16 in 5 s. A call may have two such loops, one after another.
+/// The most sends of one call on average, while everything is throttled. Seven pauses grow to a second, which takes
+/// 0.64 s on average. Each further one takes half a second: 16 in 5 s. A call may have two such loops, one after
+/// another.
 const SENDS: usize = 20;
 
 const WRITERS: u64 = 3;
@@ -48,7 +48,7 @@ fn account(id: &str) -> Value {
     })
 }
 
-/// A store with a client of its own, whose chance comes from the seed.
+/// A store with a client of its own and chance from the seed.
 fn store_on(db: &Dynamo) -> Store {
     let (now, chance) = (db.clone(), db.clone());
     store(&db.client(), move || now.now(), move || chance.random())
@@ -63,7 +63,7 @@ fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
     Ok(Some(Account { balance: account.balance + 1 }))
 }
 
-/// What became of the calls of one phase.
+/// The outcomes of the calls of one phase.
 #[derive(Default, Debug)]
 struct Seen {
     calls: usize,
@@ -111,7 +111,7 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
     seen
 }
 
-/// Lets all writers work for so long. Gives what became of their calls, and how many requests they sent.
+/// Lets all writers work for so long. Returns the outcomes of their calls and the number of their requests.
 async fn phase(db: &Dynamo, tables: &[Table<Account>], changes: &Arc<Changes>, time: Duration) -> (Seen, usize) {
     let before = db.log().len();
     let mut writers = JoinSet::new();
@@ -151,7 +151,7 @@ async fn minutes_of_throttling_cost_a_bounded_number_of_requests_and_no_false_ve
     changes.assert_nothing_applied_twice(&db.log(), |id| db.number(TABLE, id, "balance"));
 }
 
-/// A throttled resend says nothing of the send before it, whose answer was lost.
+/// A throttled resend says nothing of a lost answer before it.
 #[tokio::test(start_paused = true)]
 async fn a_storm_after_lost_answers_turns_no_applied_change_into_one_that_was_not() {
     for seed in 0..3 {

@@ -1,8 +1,7 @@
-//! A server that breaks the rules of HTTP/1.1: no answer is taken for the answer to another request, and no change is
-//! applied twice.
+//! A server that breaks the rules of HTTP/1.1: no answer is taken for that to another request and no change is applied
+//! twice.
 
-use super::accounts::{Account, TABLE, engine};
-use crate::harness::engine::number;
+use super::accounts::{Account, TABLE, balance, engine};
 use crate::harness::server::patiently;
 use crate::harness::unruly::{Manner, Unruly, bare_request};
 use aws_sdk_dynamodb::Client;
@@ -18,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-/// The HTTP client that the SDK has by default, and that of the functions.
+/// The default HTTP client of the SDK and that of the functions.
 fn http_clients() -> [SharedHttpClient; 2] {
     [aws_smithy_http_client::Builder::new().build_http(), fencepost::lambda::https_client()]
 }
@@ -38,7 +37,7 @@ fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
     Ok(Some(Account { balance: account.balance + 1 }))
 }
 
-/// A server that answers every third request of this operation in one manner, and the others well.
+/// A server that answers every third request of this operation in one manner and the others well.
 async fn server(operation: &'static str, manner: Manner) -> Unruly {
     let asked = AtomicUsize::new(0);
     let choose = move |came: &str| {
@@ -60,11 +59,11 @@ async fn whatever_the_server_does_to_its_answer_a_change_is_applied_once_and_tol
                 let updated = patiently("an answer", table.update_with_retry(&key, add_one)).await;
                 let updated = updated.unwrap_or_else(|error| panic!("{manner:?}: {error}"));
                 assert_eq!((updated.value.balance, updated.version().get()), (times, times.unsigned_abs() + 1));
-                // A read right after it, which an answer to nobody may have waited for.
+                // A read right after it, for which a stray answer may have waited.
                 let read = table.get(&key).await.expect("an answer").expect("it is there");
                 assert_eq!(read.value.balance, times, "{manner:?}");
             }
-            assert_eq!(number(&server.engine.row(TABLE, "accountId", "a-1"), "balance"), 3, "{manner:?}");
+            assert_eq!(balance(&server.engine, "a-1"), 3, "{manner:?}");
             assert!(server.came().iter().any(|came| came.manner == manner));
         }
     }
@@ -112,7 +111,7 @@ async fn no_request_follows_on_a_connection_whose_answer_was_given_up_or_followe
     }
 }
 
-/// The server really sends what would deceive a client that goes on with such a connection.
+/// The server really sends an answer that deceives a client that keeps such a connection.
 #[tokio::test]
 async fn a_client_that_goes_on_with_such_a_connection_takes_one_answer_for_another() {
     let engine = engine();
@@ -135,7 +134,7 @@ async fn a_client_that_goes_on_with_such_a_connection_takes_one_answer_for_anoth
     assert!(heard.find("41").expect("the account") < heard.find("{}").expect("nobody"), "{heard}");
 }
 
-/// Four clients, each with an account of its own and one of all, and a server with every manner.
+/// Four clients, each with an account of its own and one of all. The server has every manner.
 #[tokio::test]
 async fn under_every_manner_at_once_changes_are_applied_once_or_unknown_and_no_read_is_stale() {
     let seed = fencepost_test::seeds::asked(fencepost_test::seeds::SEED).unwrap_or_else(|| fastrand::u64(..1_000_000));
@@ -159,7 +158,7 @@ async fn under_every_manner_at_once_changes_are_applied_once_or_unknown_and_no_r
         clients.spawn(changes_accounts(table, id, changes.clone()));
     }
     patiently("the end", clients.join_all()).await;
-    let held = |id: &str| number(&engine.row(TABLE, "accountId", id), "balance");
+    let held = |id: &str| balance(&engine, id);
     changes.check(&Log::default(), held).unwrap_or_else(|contradiction| panic!("{contradiction}"));
 }
 

@@ -1,4 +1,4 @@
-//! Plays the models and prints what was found. `docs/models.md` says how to read it.
+//! Plays the models and prints the findings. `docs/models.md` says how to read it.
 //!
 //! `models [--deep] [--threads N] [MODEL]`, `models --without RULE`, `models --rules`
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
@@ -104,7 +104,7 @@ fn all(asked: &Asked) -> bool {
     is_fine
 }
 
-/// Tells what happens without a rule.
+/// Tells the story without a rule.
 fn without(rule: &str, model: Option<&str>) -> bool {
     let removals = removals();
     let is_it =

@@ -10,10 +10,10 @@ use fencepost::testing::{is_soon, judge_registration};
 use stateright::Property;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// An instance: its number, and its name. No name stands for all instances with the number.
+/// An instance: its number and its name. No name stands for all instances with the number.
 pub type Instance = (u8, Option<char>);
 
-/// What one call wants.
+/// The intent of one call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
     /// Registers an instance with a value.
@@ -40,7 +40,7 @@ pub struct Stored {
     pub purge_at: Option<u32>,
 }
 
-/// The row, and what has arrived.
+/// The row with the greatest arrival.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shared {
     row: Option<Stored>,
@@ -55,7 +55,7 @@ pub struct Call {
     said: Option<Said>,
 }
 
-/// What a call says beside whether it was applied.
+/// The details of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Said {
     New,
@@ -73,7 +73,7 @@ pub struct Request {
     pub purge_at: u32,
 }
 
-/// What happens beside the calls.
+/// Events beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
     Hour,

@@ -1,23 +1,23 @@
-//! [`Protocol`]: what a model says about its rows and its calls. The [`World`] plays it.
+//! [`Protocol`]: the rows and calls of a model. The [`World`] plays it.
 
 use crate::world::{Caller, Checked, Faults, World};
 use stateright::Property;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// What a state is made of.
+/// A part of a state.
 pub trait Part: Clone + Eq + Hash + Debug + Send + Sync + 'static {}
 impl<T: Clone + Eq + Hash + Debug + Send + Sync + 'static> Part for T {}
 
-/// One protocol: its rows, its calls, and what else happens.
+/// One protocol: its rows, calls and events.
 pub trait Protocol: Part + Sized {
-    /// The rows, and what the model keeps to compare them with.
+    /// The rows with the history to compare them with.
     type Shared: Part;
     type Call: Part;
     type Write: Part + Ord;
-    /// What happens beside the calls.
+    /// Events beside the calls.
     type Event: Part;
-    /// What a caller is told of an applied change: enough to tell one attempt of a call from another.
+    /// The answer for an applied change, enough to distinguish the attempts of a call.
     type Said: Part;
     type Shown;
 
@@ -28,7 +28,7 @@ pub trait Protocol: Part + Sized {
     fn may_go_on(&self, world: &World<Self>, caller: usize) -> bool;
     /// The call goes on. `None` if it cannot.
     fn go_on(&self, shared: &mut Self::Shared, call: &mut Self::Call, now: u32) -> Option<Next<Self>>;
-    /// A request meets the table. Returns the answer, and the change itself, if it was applied.
+    /// A request meets the table. Returns the answer with the change, if it was applied.
     fn meets(
         &self,
         shared: &mut Self::Shared,
@@ -44,14 +44,14 @@ pub trait Protocol: Part + Sized {
         answer: Answer<Self::Shown>,
         is_pending: bool,
     ) -> Next<Self>;
-    /// What a call is told when its time is over while it sends this write.
+    /// The end of a call that runs out of time while it sends this write.
     fn out_of_time(&self, _call: &Self::Call, _write: &Self::Write, is_pending: bool) -> Told<Self::Said> {
         if is_pending { Told::Unknown } else { Told::NotApplied }
     }
-    /// What may happen beside the calls.
+    /// The possible events beside the calls.
     fn events(&self, world: &World<Self>, events: &mut Vec<Self::Event>);
     fn happen(&self, shared: &mut Self::Shared, now: &mut u32, event: &Self::Event);
-    /// What must always hold, and what must happen somewhere.
+    /// Promises and necessary examples.
     fn properties() -> Vec<Property<Checked<Self>>>;
     /// Whether a second copy of this request, which was refused with nothing pending, may be applied after its call has
     /// ended like this: the cases that are known and left open.
@@ -66,7 +66,7 @@ pub trait Protocol: Part + Sized {
     fn again(&self, _call: &mut Self::Call, write: Self::Write) -> Self::Write {
         write
     }
-    /// Whether a throttled resend clears what is pending: it must not.
+    /// Whether a throttled resend clears the pending send: it must not.
     fn throttling_clears_pending(&self) -> bool {
         false
     }
@@ -75,11 +75,11 @@ pub trait Protocol: Part + Sized {
     fn write(&self, write: &Self::Write) -> String;
     fn event(&self, event: &Self::Event) -> String;
     fn rows(&self, shared: &Self::Shared) -> String;
-    /// What an answer says of an applied change, after "applied".
+    /// The details of an applied change, after "applied".
     fn said(&self, _said: &Self::Said) -> String {
         String::new()
     }
-    /// What a write did to the rows, after "it".
+    /// The effect of a write on the rows, after "it".
     fn change(&self, _before: &Self::Shared, after: &Self::Shared) -> String {
         format!("is applied ({})", self.rows(after))
     }
@@ -96,7 +96,7 @@ pub struct Limits {
     pub begins: u32,
 }
 
-/// What a call does next.
+/// The next step of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next<P: Protocol> {
     Send(P::Write),
@@ -129,7 +129,7 @@ pub const COMMITTED: &str = "what is told is what was committed";
 pub const NOT_APPLIED: &str = "told not applied: never applied";
 pub const UNKNOWN: &str = "unknown only while an answer is missing or an attempt is open";
 
-/// What holds in every model of changes.
+/// The promises of every model of changes.
 pub fn promises<P: Protocol>() -> Vec<Property<Checked<P>>> {
     vec![
         Property::always(ONCE, |_, world: &World<P>| world.callers.iter().all(|caller| caller.applied <= 1)),

@@ -1,7 +1,7 @@
 //! [`Row`] and [`Write`]: the few lines of `DynamoDB` that the models need. "Apply this write if its condition holds."
 //!
-//! The conditions of production are expression text. `tests/conformance.rs` plays random writes on this and on an engine
-//! that reads the text, and compares what is applied, what is refused, and the row that is left.
+//! The conditions of production are expression text. `tests/conformance.rs` plays random writes on this and on an
+//! engine that reads the text, and compares outcomes and rows.
 
 use fencepost::testing::{Base, Memory, SeenRow, SentWrite, Trace, WriteId};
 use fencepost::{Incarnation, Version};
@@ -84,7 +84,7 @@ pub enum Write {
     },
 }
 
-/// Parts of the conditions and of the writes that a model can do without, to show what they are for.
+/// Parts of the conditions and of the writes. A model removes one to show its purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each says whether one rule is there")]
 pub struct Demands {
@@ -102,7 +102,7 @@ pub struct Demands {
     pub earlier_is_absent: bool,
     /// A write leaves earlier attempts of the same change as burned.
     pub earlier_is_burned: bool,
-    /// A write at a version, or an add, leaves its id.
+    /// A write at a version or an add leaves its id.
     pub writes_leave_id: bool,
     /// A delete leaves a tombstone.
     pub tombstone: bool,
@@ -129,7 +129,7 @@ impl Demands {
     };
 }
 
-/// A write whose condition did not hold.
+/// A write with a failed condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused;
 
@@ -205,7 +205,7 @@ impl Write {
         Ok(Some(next))
     }
 
-    /// What the judge must know of the write, if it leaves an id.
+    /// The judge's view of the write, if it leaves an id.
     pub fn sent(&self, remembered: u64, rows_may_vanish: bool) -> Option<SentWrite> {
         let base = |at: At, window: u8| Base::Row {
             version: version(at.version),

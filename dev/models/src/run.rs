@@ -1,4 +1,4 @@
-//! Plays a model to its end, and says how large it was and what it violates.
+//! Plays a model to its end. Returns its size and its violation.
 
 #![expect(clippy::disallowed_methods, reason = "how long a model takes is measured, and decides nothing")]
 
@@ -17,7 +17,7 @@ pub struct Scene {
 }
 
 pub struct Removal {
-    /// The smallest scene that shows what the rule is for, without it.
+    /// The smallest scene that violates the promise without the rule.
     pub scene: Scene,
     pub rule: &'static str,
     pub keeps: &'static str,
@@ -31,7 +31,7 @@ pub struct Played {
     pub seconds: f64,
     /// The property that is violated, and how.
     pub violated: Option<(&'static str, String)>,
-    /// What must happen somewhere, and did.
+    /// Examples that were found.
     pub examples: BTreeSet<&'static str>,
     pub wanted: BTreeSet<&'static str>,
 }
@@ -79,7 +79,7 @@ fn violation<P: Protocol>(found: &HashMap<&'static str, PathTo<P>>) -> Option<&'
     always.find(|property| found.contains_key(property.name)).map(|property| property.name)
 }
 
-/// The shortest way to a violation. The checker tells the last one that it met, so this looks one step deeper each time.
+/// The shortest way to a violation. The checker tells the last one that it met. This looks one step deeper each time.
 fn shortest<P: Protocol>(protocol: &P) -> (&'static str, String) {
     for depth in 2.. {
         let mut found = check(protocol, 1, depth).discoveries();

@@ -30,14 +30,14 @@ pub fn limits(sends: u8, losses: u8, copies: u8, throttles: u8) -> Limits {
     Limits { sends, faults: Faults { losses, copies, throttles }, life: 1, hedges: false, begins: 100 }
 }
 
-/// Each scene: its name, the bounds that it changes, and the bounds that it starts from.
+/// Each scene: its name, its changed bounds and its base.
 macro_rules! scenes {
     ($of:literal $model:ident: $($name:literal { $($field:ident: $value:expr),* } $base:expr;)*) => {
         vec![$(Scene::new($of, $name, $model { $($field: $value,)* ..$base })),*]
     };
 }
 
-/// Each rule: its name, the promise that it keeps, the rule in a sentence, and the scene without it.
+/// Each rule: its name, its promise, the rule in a sentence and the scene without it.
 macro_rules! rules {
     ($of:literal $model:ident:
      $($name:literal $keeps:ident $rule:literal { $($field:ident: $value:expr),* } $base:expr;)*) => {
@@ -135,7 +135,7 @@ const BLIND: transactions::Kind = transactions::Kind::Adds { reads_x: false };
 const RESTOCK: transactions::Kind = transactions::Kind::Restock { reads_y: true };
 const ORDER_OR_RESTOCK: transactions::Kind = transactions::Kind::Restock { reads_y: false };
 
-/// A number in each row, or one in the first row only.
+/// The number in each row, if it exists.
 type Stock = [Option<i8>; 2];
 
 fn some(x: i8, y: i8) -> Stock {

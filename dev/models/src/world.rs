@@ -1,39 +1,39 @@
-//! [`World`]: the calls of one model, their requests, and what the network does to them.
+//! [`World`]: the calls of one model, their requests and the network.
 //!
-//! A request meets the table at one moment, and its answer is heard at that moment or never. An answer that comes later
-//! changes nothing: what the caller does next leaves as a request, and a request may be late too. So a lost answer and a
-//! late request, each at any moment, are all that a network can do here, beside second copies and throttling.
+//! A request meets the table at one moment. Its answer is heard at that moment or never. A late answer adds nothing:
+//! the caller's next request may be late instead. So a lost answer and a late request, each at any moment, are all that
+//! a network can do here, beside second copies and throttling.
 
 use crate::protocol::{Answer, Next, Protocol, Told};
 use stateright::{Model, Path, Property};
 
-/// All calls of one model with their requests, and the state that they share.
+/// All calls of one model with their requests and their shared state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct World<P: Protocol> {
-    /// The rows, and what the model keeps to compare them with.
+    /// The rows with the history to compare them with.
     pub shared: P::Shared,
     pub callers: Vec<Caller<P>>,
     /// The time, in the unit of the model.
     pub now: u32,
-    /// What the network may still do.
+    /// The remaining faults of the network.
     pub left: Faults,
 }
 
-/// How often the network may do what.
+/// How often each fault may happen.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Faults {
-    /// Answers that are lost, and requests that nobody waits for any more.
+    /// Lost answers and requests that their callers have given up.
     pub losses: u8,
     pub copies: u8,
     pub throttles: u8,
 }
 
-/// One call, its requests, and what really became of it.
+/// One call with its requests and its real outcome.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Caller<P: Protocol> {
     /// How far the call is.
     pub call: P::Call,
-    /// The write whose outcome is not proved, and whether a send of it is pending.
+    /// The write without a proved outcome, and whether a send of it is pending.
     pub sending: Option<(P::Write, bool)>,
     /// The requests of this call that may meet the table.
     pub flights: Vec<Flight<P::Write>>,
@@ -62,9 +62,9 @@ pub struct Flight<W> {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Way {
-    /// It is on its way, and its caller waits for the answer.
+    /// It is on its way. Its caller waits for the answer.
     Awaited,
-    /// It is on its way, and nobody waits for it any more.
+    /// It is on its way. Its caller has given up.
     Unheard,
     /// It met the table. The network may deliver a second copy.
     Met {
@@ -76,12 +76,12 @@ pub enum Way {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Act<E> {
     GoOn(usize),
-    /// A request meets the table, and its answer is heard if somebody waits for it.
+    /// A request meets the table. Its answer is heard if its caller waits for it.
     Meet(usize, usize),
-    /// A request meets the table, and its answer is lost.
+    /// A request meets the table. Its answer is lost.
     MeetUnheard(usize, usize),
     GiveUp(usize, usize),
-    /// A request is throttled: it is not applied, and its caller hears that.
+    /// A request is throttled instead of applied. Its caller hears that.
     Throttle(usize, usize),
     SendAgain(usize),
     Copy(usize, usize),
@@ -140,7 +140,7 @@ impl<P: Protocol> Model for Checked<P> {
                     acts.push(Act::OutOfTime(index));
                 }
             }
-            // Of two ways of one length, the checker tells the one whose steps come last here: late requests are easier
+            // Of two ways of one length, the checker tells the one with the last steps here: late requests are easier
             // to follow than second copies.
             for (flight, Flight { way, .. }) in caller.flights.iter().enumerate().rev() {
                 match way {
@@ -289,8 +289,7 @@ impl<P: Protocol> Caller<P> {
 }
 
 impl<P: Protocol> World<P> {
-    /// Drops requests that are too old or that nothing happens to any more, and puts the others in order, so that equal
-    /// worlds are equal.
+    /// Drops dead requests and sorts the others, so that equal worlds are equal.
     fn tidy(&mut self, life: u32) {
         for caller in &mut self.callers {
             let is_alive = self.now <= caller.began + life;

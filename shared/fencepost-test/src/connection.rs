@@ -15,10 +15,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-/// What a client needs to be told before its retries and timeouts, which are the SDK's own.
+/// The configuration of a client without retries and timeouts, which stay the SDK's own.
 ///
-/// The SDK lets all clients of a process share one allowance of retries. Here each client has its own, so a seed tells
-/// the same story whatever else the process has played.
+/// The SDK lets all clients of a process share one allowance of retries. Here each client has its own. A seed tells the
+/// same story in any process.
 pub fn config() -> Builder {
     Config::builder()
         .retry_partition(RetryPartition::custom("one client").build())
@@ -70,16 +70,16 @@ pub fn response(status: u16, body: impl Into<String>) -> Result<HttpResponse, Co
     Ok(response)
 }
 
-/// What becomes of a request that the test answers itself.
+/// The fate of a request that the test answers itself.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// It is answered at once, with this status and body.
     Now(u16, String),
     /// It is given to the engine after half of this time, and answered after the other half.
     After(Duration),
-    /// It is given to the engine, and this comes back in place of its answer. The number decides what the form leaves open.
+    /// It is given to the engine. This form comes back in place of the answer, with its details drawn from the number.
     Garbled(Garbling, u64),
-    /// Nobody hears an answer.
+    /// No answer comes.
     Never,
 }
 
@@ -89,7 +89,7 @@ impl From<(u16, String)> for Reply {
     }
 }
 
-/// A client whose requests are answered by the test. It learns how many writes came before, the operation and its body.
+/// A client with answers by the test. It learns how many writes came before, the operation and its body.
 ///
 /// Use it where the test must decide each answer itself. For a fault among real answers, plan it on a
 /// [`Dynamo`](crate::Dynamo).

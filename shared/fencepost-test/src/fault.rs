@@ -1,4 +1,4 @@
-//! What may become of a request, and how often each thing happens.
+//! The faults of requests and their rates.
 
 use crate::engine::is_read;
 use crate::garbling::Garbling;
@@ -6,19 +6,19 @@ use crate::request::TRANSACTION;
 use std::fmt;
 use std::time::Duration;
 
-/// What becomes of a request that fares otherwise than it should.
+/// The fate of a request that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// It never arrives.
     Dropped,
-    /// It is executed, and its answer never arrives.
+    /// It is executed. Its answer never arrives.
     AnswerLost,
     /// It is executed, and answered 500.
     Applied500,
     /// It is not executed, and answered 500.
     Refused500,
-    /// It is held for up to five minutes and then executed. Nobody hears its answer.
+    /// It is held for up to five minutes and then executed. Its answer is lost.
     Held,
     /// It is held for so long, and then executed and answered.
     Delayed(Duration),
@@ -46,9 +46,9 @@ pub enum Fault {
     MixedReasons,
     /// A batch of reads comes back without some of its keys.
     Unprocessed,
-    /// What comes back is no answer. The seed decides its form, and whether the request is executed.
+    /// Its answer is garbled. The seed decides the form and whether the request is executed.
     Garbled,
-    /// What comes back is no answer, but this.
+    /// Its answer is garbled in this way.
     GarbledAs {
         /// What comes back.
         form: Garbling,
@@ -131,7 +131,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// What this number below 1000 means for a request. `resent` for a transaction whose token came before.
+    /// The fault for a request that this number below 1000 draws. `resent` for a transaction with a token that came
+    /// before.
     pub fn fault(&self, mut drawn: u32, operation: &str, resent: bool) -> Option<Fault> {
         let (write, transaction) = (!is_read(operation), operation == TRANSACTION);
         let faults = [

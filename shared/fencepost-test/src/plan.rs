@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 /// [`always`](Self::always) or [`with_probability`](Self::with_probability).
 ///
 /// Without [`of`](Self::of), [`on`](Self::on) and [`about`](Self::about) it is meant for every request of every client.
-/// Each send counts, so a request that the SDK repeats by itself may be struck more than once.
+/// Each send counts: a request that the SDK repeats by itself may be struck more than once.
 #[must_use = "a fault strikes only after `once`, `times`, `always` or `with_probability`"]
 pub struct Plan {
     network: Arc<Network>,
@@ -108,7 +108,7 @@ impl Plan {
     }
 }
 
-/// A planned fault, to be asked whether it struck. A test whose fault never strikes shows nothing.
+/// A planned fault, to be asked whether it struck. A test without a struck fault shows nothing.
 #[derive(Clone)]
 pub struct Planned(Arc<Rule>);
 
@@ -125,7 +125,7 @@ impl fmt::Debug for Planned {
     }
 }
 
-/// What another writer does right before a request arrives.
+/// The change of another writer right before a request arrives.
 pub type Rival = Arc<dyn Fn(&Engine) + Send + Sync>;
 
 /// A fault, the requests that it is meant for, and when it strikes.

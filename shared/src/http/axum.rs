@@ -159,7 +159,7 @@ async fn only_parameter(parts: &mut Parts) -> Result<(String, String), Problem> 
     }
 }
 
-/// The id that is the only parameter of the path.
+/// The id, as the only parameter of the path.
 impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Problem;
 
@@ -169,7 +169,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
-/// The address that is the only parameter of the path.
+/// The address, as the only parameter of the path.
 impl<S: Send + Sync> FromRequestParts<S> for Ip {
     type Rejection = Problem;
 

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 
-/// A [`Record`] that clients see as an HTTP resource.
+/// A [`Record`] as an HTTP resource.
 pub trait Resource: Record + Clone + Send + Sync {
     /// The stable code and the detail of a 404.
     const NOT_FOUND: (&'static str, &'static str);
@@ -101,7 +101,7 @@ impl Request {
         Ok(ChangeRequest { if_match: self.if_match()?, claim: self.idempotency_claim(payload)? })
     }
 
-    /// Parses the headers of a creation on a route that refuses idempotency keys.
+    /// Parses the headers of a creation on a route without idempotency keys.
     ///
     /// # Errors
     /// `idempotency_key_unsupported`, `invalid_if_match`, `invalid_if_none_match`.

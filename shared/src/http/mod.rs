@@ -2,7 +2,7 @@
 //! codes.
 //!
 //! A function names the *kind* of its answer ([`Problem::refused`], [`Response::created`]) and a stable code. This
-//! folder turns the kind into a status code. [`Items`] does the work that all routes over a single item share.
+//! folder turns the kind into a status code. [`Items`] does the shared work of all routes over a single item.
 //!
 //! With the feature `axum`, a [`Request`] is an extractor that takes the whole body. [`Id`], [`Ip`], [`IfMatch`],
 //! [`Preconditions`], [`QueryString`], `IdempotencyKey` and `Invocation` are extractors that take none, and

@@ -6,7 +6,7 @@ use super::validator::Validator;
 use crate::version::ItemVersion;
 use serde::Serialize;
 
-/// The state of an item that a request demands in order to change it.
+/// The state of an item demanded by a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IfMatch<V = ItemVersion> {
     /// Any state or none: the header is missing.
@@ -46,14 +46,14 @@ impl<V: Validator> IfMatch<V> {
     }
 }
 
-/// The states of an item that a request excludes.
+/// The states of an item excluded by a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IfNoneMatch {
     /// No state: the header is missing.
     None,
     /// `*`: the item must not exist.
     Any,
-    /// These tags, compared weakly. On GET, they are the states that the client has.
+    /// These tags, compared weakly. On GET, they are the states of the client.
     Tags(Vec<String>),
 }
 

@@ -90,7 +90,7 @@ impl Problem {
         Self::new(Kind::CallerUnknown, "caller_unknown", detail)
     }
 
-    /// 404: the path names an item that does not exist.
+    /// 404: the path names a missing item.
     pub fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, code, detail)
     }

@@ -10,7 +10,7 @@ const JSON: &str = "application/json";
 /// Names in lower case, with values. A stored answer has names from its text, so not all names are constants.
 pub(super) type Headers = Vec<(Cow<'static, str>, String)>;
 
-/// An answer that any transport can send.
+/// An answer for any transport.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Response {
     status: u16,

@@ -1,4 +1,4 @@
-//! The HTTPS client of the SDK: HTTP/1.1 over TLS, on connections that are kept.
+//! The HTTPS client of the SDK: HTTP/1.1 over TLS, on kept connections.
 //!
 //! The SDK's own client also speaks HTTP/2 and knows proxies, which takes 0.6 MB of a function. `DynamoDB` speaks
 //! HTTP/1.1 (`docs/decisions.md`, "Start-up and size").
@@ -124,7 +124,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Sends requests on connections that are kept.
+/// Sends requests on kept connections.
 struct Pool {
     client: legacy::Client<Connector, SdkBody>,
     read_timeout: Option<Duration>,

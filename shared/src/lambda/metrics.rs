@@ -33,7 +33,7 @@ const DURATION: &str = "duration_ms";
 pub struct Reporter {
     namespace: Option<String>,
     service: Option<String>,
-    /// The least severe lines that are written. With metrics, every line is written.
+    /// The least severe written lines. With metrics, every line is written.
     threshold: Severity,
     /// Whether the next line is the first of this process.
     is_cold: AtomicBool,
@@ -53,7 +53,7 @@ pub(super) struct Report<'a> {
     pub outcomes: Outcomes,
     pub took: Duration,
     pub severity: Severity,
-    /// Members that are no metrics, such as keys and ids. Null is left out.
+    /// Members beside the metrics, such as keys and ids. Null is left out.
     pub details: Vec<(&'static str, Value)>,
 }
 
@@ -89,7 +89,7 @@ impl Outcomes {
         }
     }
 
-    /// Counts a message that the function gave no outcome.
+    /// Counts a message without an outcome of the function.
     pub(super) fn count_missing(&mut self) {
         self.faults += 1;
     }

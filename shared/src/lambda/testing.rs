@@ -20,7 +20,7 @@ pub use super::metrics::Reporter;
 pub use super::queue::answer_batch;
 pub use super::serve::answer_request;
 
-/// A request or a batch that is reported.
+/// A reported request or batch.
 #[derive(Debug)]
 pub struct Reported<'a> {
     /// The namespace of the metrics, if there are any.

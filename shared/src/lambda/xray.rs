@@ -50,7 +50,7 @@ impl XRay {
         Some(XRay { socket, daemon, rng: Rng::system() })
     }
 
-    /// The spans that it needs, at any log level.
+    /// Its spans, at any log level.
     pub(super) fn filter() -> Targets {
         Targets::new().with_targets([(INVOCATION, Level::DEBUG), (SEND_TARGET, Level::DEBUG)])
     }

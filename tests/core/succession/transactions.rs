@@ -1,5 +1,6 @@
-//! Transactions whose first attempt is refused, and lands while the next one is on its way.
+//! Transactions: the first attempt is refused and lands while the next one is on its way.
 
+use super::rows::{left, stock, take_or_halve, with_shelf};
 use super::{
     NOTES, Note, Told, account, assert_told_is_stored, by_transaction, deposit, fill, forget, note, with_accounts,
 };
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
-/// Takes what `a-1` has, but 30 at most, and leaves a note of it.
+/// Takes all of `a-1`, but 30 at most, and leaves a note of it.
 async fn take_with_note(client: &Client) -> Told<i64> {
     let store = Store::new(client);
     let transactions = store.transactions();
@@ -44,8 +45,8 @@ async fn a_transaction_that_creates_and_adds_is_answered_by_the_attempt_that_was
     assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_with_note, answer).await;
 }
 
-/// Moves what `a-1` has, but 30 at most, to `a-2`. The first add remembers.
-pub(super) async fn take_by_adds(client: &Client) -> Told<i64> {
+/// Moves all of `a-1`, but 30 at most, to `a-2`. The first add remembers.
+async fn take_by_adds(client: &Client) -> Told<i64> {
     move_unless_above(i64::MAX, client).await
 }
 
@@ -80,7 +81,7 @@ async fn a_transaction_of_adds_is_answered_by_the_attempt_that_was_committed() {
 }
 
 /// The amount that was moved from the first account to the second.
-pub(super) fn moved(before: &[Value], after: &[Value]) -> i64 {
+fn moved(before: &[Value], after: &[Value]) -> i64 {
     let moved = |of: usize| number(&after[of], "balance") - number(&before[of], "balance");
     assert_eq!(moved(0), -moved(1));
     moved(1)
@@ -163,7 +164,7 @@ fn account_that_paid(before: &[Value], after: &[Value]) -> &'static str {
     if number(&before[0], "balance") == number(&after[0], "balance") { "a-2" } else { "a-1" }
 }
 
-/// What the first attempt removes leaves nothing that tells of it.
+/// The row that the first attempt removes leaves no trace.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_an_open_attempt_may_have_removed_itself_does_not_deny_it() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2"), note(engine, "n-1")];
@@ -286,4 +287,17 @@ async fn an_attempt_that_was_committed_is_told_although_a_row_that_is_read_with_
         _ => panic!("nothing is left to write"),
     });
     assert!(matches!(move_with_note(&client).await, Told::Applied(30)));
+}
+
+/// After the second copy, everything is throttled until the deadline: no row shows that the copy was applied.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_ends_without_an_answer_while_an_earlier_attempt_may_have_been_applied_is_unknown() {
+    let before_the_second = || Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
+    let throttling = |rival| Rival { throttles: true, ..rival };
+    let rows = |engine: &Engine| vec![account(engine, "a-1")];
+    let rival = throttling(Rival::of(|engine| stock(engine, -20), |engine| stock(engine, 40)));
+    assert_told_is_stored(before_the_second(), with_shelf, rival, rows, take_or_halve, left).await;
+    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
+    let rival = throttling(Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30)));
+    assert_told_is_stored(before_the_second(), with_accounts, rival, rows, take_by_adds, moved).await;
 }

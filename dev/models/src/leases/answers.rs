@@ -1,4 +1,4 @@
-//! What a caller concludes from an answer, by the functions of production.
+//! The conclusions of a caller from an answer, by the functions of production.
 
 use super::{Call, Held, LeaseModel, LeaseRow, Request, Shared, Shown, seconds};
 use crate::protocol::{Answer, Next, Told};

@@ -1,4 +1,4 @@
-//! Leases: acquire, renew, release, removal by TTL, and writes under a token, by processes whose clocks differ.
+//! Leases: acquire, renew, release, removal by TTL and writes under a token, by processes with different clocks.
 //!
 //! The unit of time is a second. A process that is stopped is one that does nothing while seconds pass.
 
@@ -16,7 +16,7 @@ use stateright::Property;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What one call wants.
+/// The intent of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     Acquire,
@@ -45,7 +45,7 @@ pub struct LeaseModel {
     pub without: Option<&'static str>,
 }
 
-/// What a process believes.
+/// The belief of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Held {
     token: u64,
@@ -54,7 +54,7 @@ struct Held {
     until: u64,
 }
 
-/// The rows, the processes, and what was ever seen.
+/// The rows, the processes and the history.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shared {
     lease: Option<LeaseRow>,
@@ -72,7 +72,7 @@ pub struct Shared {
     wrongs: BTreeSet<Wrong>,
 }
 
-/// What must never happen.
+/// Violations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Wrong {
     TokenFell,
@@ -92,14 +92,14 @@ pub struct Call {
     process: usize,
     kind: Kind,
     id: Id,
-    /// A required write whose lease is lost: its row is to be asked.
+    /// A required write after the loss of its lease: its row is read next.
     asks: Option<Write>,
 }
 
-/// What an answer shows: the lease and the item, as far as they refused or were written.
+/// The lease and the item in an answer, as far as they refused or were written.
 pub type Shown = (Option<LeaseRow>, Option<Row>);
 
-/// What happens beside the calls.
+/// Events beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
     Second,
@@ -115,7 +115,7 @@ pub const HOLDERS: &str = "no two processes believe in one lease";
 pub const TOKENS: &str = "tokens rise";
 /// A required write is applied only under the token of the last acquire.
 pub const REQUIRED: &str = "a required write is never applied after the next acquire";
-/// No late copy acquires a lease that the same acquire had, and that was released.
+/// No late copy of an acquire takes the lease again after its release.
 pub const AGAIN: &str = "what was acquired and released is not acquired again by a late copy";
 pub const FENCED: &str = "the tokens that the item sees never fall";
 
@@ -274,8 +274,8 @@ impl Protocol for LeaseModel {
             Property::always(REQUIRED, |_, world: &World<Self>| !world.shared.wrongs.contains(&Wrong::ReplacedWrote)),
             Property::always(FENCED, |_, world: &World<Self>| !world.shared.wrongs.contains(&Wrong::ItemSawFall)),
             Property::always(AGAIN, |_, world: &World<Self>| !world.shared.wrongs.contains(&Wrong::AcquiredAgain)),
-            // A renewal that others were faster than is made again, and a release does the same each time. A late copy
-            // of an acquire may be applied after somebody else's acquire and release: nobody holds that lease then.
+            // A renewal after a faster one is made again. A release does the same each time. A late copy of an acquire
+            // may be applied after another holder's acquire and release: that lease has no holder then.
             Property::always(ONCE, |_, world: &World<Self>| {
                 world.callers.iter().all(|caller| caller.applied <= 1 || !caller.call.kind.is_write())
             }),
@@ -284,7 +284,7 @@ impl Protocol for LeaseModel {
                 let mut callers = world.callers.iter().filter(|caller| caller.call.kind != Kind::Renew);
                 callers.all(|caller| !caller.is_told_applied() || caller.applied > 0)
             }),
-            // An acquire may be applied after its caller gave up: nobody holds that lease then.
+            // An acquire may be applied after its caller gave up: that lease has no holder then.
             Property::always(NOT_APPLIED, |_, world: &World<Self>| {
                 world.callers.iter().all(|caller| {
                     !caller.call.kind.is_write()
@@ -377,7 +377,7 @@ impl LeaseModel {
         (0..held.len()).filter(believes).count()
     }
 
-    /// What the judge must know of a write to the item.
+    /// The judge's view of a write to the item.
     fn sent(write: &Write, fence: Option<u64>) -> SentWrite {
         SentWrite { fence, ..write.sent(REMEMBERED, false).expect("each write here leaves an id") }
     }

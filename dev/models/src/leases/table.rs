@@ -1,4 +1,4 @@
-//! The row of a lease, and what a request does to it.
+//! The row of a lease and the effect of a request on it.
 
 use super::{LeaseModel, Shared, Shown, Wrong};
 use crate::protocol::Answer;
@@ -85,7 +85,7 @@ impl LeaseModel {
         }
     }
 
-    /// Whether the lease is held under this token: what a required write demands.
+    /// Whether the lease is held under this token, as a required write demands.
     pub fn is_held(&self, row: Option<&LeaseRow>, token: u64) -> bool {
         row.is_some_and(|row| row.token == token && row.holder.is_some())
     }

@@ -1,4 +1,4 @@
-//! The decisions of the calls, and the conclusions that they draw from a row.
+//! The decisions of the calls and their conclusions from a row.
 
 use super::{Call, HOUR, Kind, MOST, OneItem, Said, said};
 use crate::protocol::{Next, Protocol, Told};
@@ -19,7 +19,7 @@ impl OneItem {
         Duration::from_mins(10) * units
     }
 
-    /// Decides on this state of the key: what is sent, or told.
+    /// Decides on this state of the key.
     pub(super) fn decide(&self, call: &Call, row: Option<&Row>, now: u32) -> Next<Self> {
         let (id, purge_at) = (call.id, now + HOUR);
         let live = row.filter(|row| row.purge_at.is_none());
@@ -66,7 +66,7 @@ impl OneItem {
         Next::Send(Write::Add { at, window, id: call.id, prune, burn, by, low, high })
     }
 
-    /// What an add does that was not applied, by the row that is there.
+    /// The next step of an add that was not applied, by the current row.
     pub(super) fn stands(&self, call: &mut Call, write: &Write, row: Option<&Row>, now: u32) -> Next<Self> {
         let by = match call.kind {
             Kind::Add(by) => by,
@@ -124,13 +124,13 @@ impl OneItem {
         }
     }
 
-    /// What a call is told that ends without an answer, with nothing pending.
+    /// The end of a call without an answer and with nothing pending.
     pub(super) fn gives_up(&self, call: &Call) -> Told<Said> {
         let is_open = self.has_open_attempts(call) && !self.lacks("open-is-unknown");
         if is_open { Told::Unknown } else { Told::NotApplied }
     }
 
-    /// What the row tells of the open attempts: the one that was applied, and whether it may have forgotten one.
+    /// The row's evidence on the open attempts: the applied one, and whether the row may have forgotten one.
     pub(super) fn judge_earlier(&self, call: &mut Call, row: Option<&Row>, now: u32) -> (Option<Said>, bool) {
         let (mut landed, mut is_forgotten) = (None, false);
         call.open.retain_mut(|open| {

@@ -1,7 +1,7 @@
 //! One item: adds with windows, updates, deletes that leave tombstones, revives, removal by TTL, burns.
 //!
-//! The unit of time is ten minutes. All requests of a call are dead before the second unit after its first send is over,
-//! and a tombstone stays for six, an hour.
+//! The unit of time is ten minutes. All requests of a call are dead before the second unit after its first send is
+//! over. A tombstone stays for six, an hour.
 
 mod decide;
 
@@ -13,16 +13,16 @@ use crate::world::{Checked, World};
 use fencepost::testing::{After, Facts, Verdict, after, burn_helps, judge_steps, may_still_land};
 use stateright::Property;
 
-/// What one call wants.
+/// The intent of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// Adds this to the stock, which must not fall below 0.
     Add(i8),
     /// Takes one. Sets an attribute by the result, one or more or none, which is guessed from the stock that it saw.
     AddInBand,
-    /// Adds, but names a version that nobody has seen, higher than the row's by this.
+    /// Adds at a made-up version, higher than the row's by this.
     AddAhead(u8),
-    /// Takes one by an add. If its bounds refuse it, sets the stock by a decision instead: one less, or a refill.
+    /// Takes one by an add. If its bounds refuse it, sets the stock by a decision instead: one less or a refill.
     AddOrUpdate,
     /// Sets the stock by a decision: one more than was read.
     Update,
@@ -41,7 +41,7 @@ pub struct OneItem {
     pub remembered: u64,
     /// W.
     pub window: u8,
-    /// How many updates somebody else makes.
+    /// How many updates others make.
     pub others: u8,
     pub hours: u8,
     /// How often a call decides again.
@@ -51,7 +51,7 @@ pub struct OneItem {
     pub without: Option<&'static str>,
 }
 
-/// The row, and what is left to happen.
+/// The row and the remaining events.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shared {
     pub row: Option<Row>,
@@ -67,17 +67,17 @@ pub struct Call {
     kind: Kind,
     /// The write id of the attempt. Burned ids are followed by new ones, and so are those of open attempts.
     id: Id,
-    /// The attempts that were refused and may still be applied, with what is known of them.
+    /// The refused attempts that may still be applied, with the narrowest known window.
     open: Vec<Write>,
-    /// Whether the item refused the add, and an update follows.
+    /// Whether an update follows because the item refused the add.
     has_turned: bool,
     attempts: u8,
     has_looked: bool,
-    /// What it looked at, until it sends.
+    /// The row that it looked at, until it sends.
     looked: Option<Row>,
 }
 
-/// What a caller is told of an applied change.
+/// The answer for an applied change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Said {
     /// The version that the change made.
@@ -86,7 +86,7 @@ pub struct Said {
     stock: Option<i8>,
 }
 
-/// What happens beside the calls.
+/// Events beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
     OtherUpdate,
@@ -94,7 +94,7 @@ pub enum Event {
     Ttl,
 }
 
-/// Write ids of others, and the incarnation of the first row.
+/// Write ids of others and the incarnation of the first row.
 const OTHERS: Id = 100;
 const FIRST_ROW: Id = 99;
 /// The write ids of one call.
@@ -265,7 +265,7 @@ impl Protocol for OneItem {
         all
     }
 
-    /// A second copy of a refused add meets a number in bounds, or one of a refused create meets a free key.
+    /// The second copy of a refused add meets a number in bounds. That of a refused create meets a free key.
     fn is_left_open(&self, call: &Call, write: &Write) -> bool {
         call.open.iter().any(|open| open.id() == write.id())
     }
@@ -342,7 +342,7 @@ impl OneItem {
     }
 }
 
-/// What the answer to an applied write says. An add does not decide on the stock.
+/// The answer to an applied write. An add does not decide on the stock.
 fn said(write: &Write, version: u8) -> Said {
     let stock = match write {
         Write::Create { stock, .. } | Write::Update { stock, .. } => Some(*stock),

@@ -1,4 +1,4 @@
-//! The decisions of the calls, the anchor that production chooses, and the outcome of a refused transaction.
+//! The decisions of the calls, the anchor of production and the outcome of a refused transaction.
 
 use super::{Call, Kind, Known, MOST, Refusals, Said, Steps, Transactions, X, Y};
 use crate::protocol::{Next, Told};
@@ -17,7 +17,7 @@ impl Call {
 }
 
 impl Transactions {
-    /// What is sent on what is known, or told.
+    /// Decides on the known rows.
     pub(super) fn decide(&self, call: &mut Call) -> Next<Self> {
         if let Some(landed) = call.landed {
             return Next::Told(Told::Applied(landed));
@@ -148,7 +148,7 @@ impl Steps {
         self.0.iter().any(|(_, write)| matches!(write, Write::Burn { .. } | Write::BurnCreate { .. }))
     }
 
-    /// What the answer to these steps says.
+    /// The answer to these steps.
     pub(super) fn said(&self) -> Said {
         let said = |wanted: usize| {
             let (_, write) = self.0.iter().find(|(row, _)| *row == wanted)?;

@@ -1,8 +1,8 @@
 //! Transactions over two items: adds with an anchor, bare adds beside a create or an update, checks, burns.
 //!
 //! The tokens of `DynamoDB` play no part: it has forgotten them all. Only where rows may vanish do they count, because
-//! nothing else keeps a second copy of a create from a key that another program has freed. A cancellation may show each
-//! step whose condition did not hold, or only the first one.
+//! nothing else keeps a second copy of a create from a key that another program has freed. A cancellation may show all
+//! failed steps or only the first one.
 
 mod decide;
 mod open;
@@ -15,13 +15,13 @@ use open::{Burning, Open};
 use stateright::Property;
 
 pub const X: usize = 0;
-/// The second row: another product, or an order.
+/// The second row: another product or an order.
 pub const Y: usize = 1;
 
-/// What one call wants.
+/// The intent of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Takes two of X, or the last one, and adds one to Y.
+    /// Takes two of X or the last one. Adds one to Y.
     Adds {
         /// Whether X is read before the first decision.
         reads_x: bool,
@@ -48,7 +48,7 @@ pub struct Transactions {
     pub remembered: u64,
     /// W.
     pub window: u8,
-    /// How many updates somebody else makes to each row.
+    /// How many updates others make to each row.
     pub others: [u8; 2],
     /// Whether another program may remove Y, and how often it does.
     pub removals: u8,
@@ -59,19 +59,19 @@ pub struct Transactions {
     pub without: Option<&'static str>,
 }
 
-/// The rows, and what is left to happen.
+/// The rows and the remaining events.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shared {
     pub rows: [Option<Row>; 2],
     others: [u8; 2],
     removals: u8,
-    /// The applied transactions whose tokens `DynamoDB` remembers, where rows may vanish.
+    /// The applied transactions with tokens that `DynamoDB` remembers, where rows may vanish.
     tokens: Vec<Steps>,
-    /// Whether a cancellation shows all steps whose condition did not hold.
+    /// Whether a cancellation shows all failed steps.
     shows_all: bool,
 }
 
-/// What a call knows of a row.
+/// The knowledge of a call about a row.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Known {
     Nothing,
@@ -98,10 +98,10 @@ pub struct Call {
     has_burned_beside: bool,
 }
 
-/// What happens beside the calls.
+/// Events beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// Somebody else adds one to a row by an update.
+    /// Another writer adds one to a row by an update.
     OtherUpdate(usize),
     Removal,
 }
@@ -110,7 +110,7 @@ pub enum Event {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Steps(Vec<(usize, Write)>);
 
-/// What a caller is told of an applied change: for each row the amount that was added, or the new stock and version.
+/// The answer for an applied change: for each row the added amount or the new stock and version.
 pub type Said = [Option<(i8, Option<u8>)>; 2];
 
 /// The rows that refused, each of them or only the first.
@@ -262,7 +262,7 @@ impl Protocol for Transactions {
         self.follow(call, sent, after, &refusals, is_open)
     }
 
-    /// While an attempt is burned whose send is pending, it is pending too.
+    /// During the burn of a pending attempt, the attempt stays pending.
     fn out_of_time(&self, call: &Call, _: &Steps, is_pending: bool) -> Told<Said> {
         let burns_pending = matches!(call.burning, Some(Burning::Pending { .. }));
         if is_pending || burns_pending { Told::Unknown } else { self.gives_up(call) }

@@ -1,4 +1,4 @@
-//! The attempts of one call that were refused and may still be applied, and the burns.
+//! The refused attempts of one call that may still be applied, and their burns.
 
 use super::{Call, Known, Refusals, Said, Steps, Transactions, X, Y};
 use crate::protocol::{Answer, Next, Protocol, Told};
@@ -11,9 +11,9 @@ use fencepost::testing::{
 pub(super) struct Open {
     pub(super) id: Id,
     said: Said,
-    /// Its writes that leave an id, each with its row and with what is known of it.
+    /// Its writes that leave an id, each with its row and its narrowest known window.
     writes: Vec<(usize, Write)>,
-    /// Whether it may have been applied, and a row would have forgotten it.
+    /// Whether a row may have applied and forgotten it.
     pub(super) is_forgotten: bool,
 }
 
@@ -55,7 +55,7 @@ impl Transactions {
         call.id += 1;
     }
 
-    /// What a call is told that ends without an answer, with nothing pending.
+    /// The end of a call without an answer and with nothing pending.
     pub(super) fn gives_up(&self, call: &Call) -> Told<Said> {
         let is_open = self.has_open_attempts(call) && !self.lacks("open-attempt-is-unknown");
         if is_open { Told::Unknown } else { Told::NotApplied }
@@ -112,7 +112,7 @@ impl Transactions {
     pub(super) fn may_still_land(&self, steps: &[(usize, Write)], refusals: &Refusals) -> bool {
         let may = |write: &Write, row: Option<&Row>| {
             let sent = match write {
-                // A check is judged like a write at that version whose id no row knows.
+                // A check is judged like a write at that version with an unknown id.
                 Write::Check { at } => self.sent(&Write::Burn { at: *at, window: 1, id: 0, burn: Vec::new() }),
                 Write::AddAnywhere { .. } => return true,
                 _ => self.sent(write),
@@ -171,7 +171,7 @@ impl Transactions {
 
     pub(super) fn burned(&self, call: &mut Call, burning: Burning, answer: &Answer<Refusals>) -> Next<Self> {
         let (Answer::Applied(shown) | Answer::Refused(shown)) = answer;
-        // The row refuses the burned id. What follows is a new write. The burn of a create has an id of its own.
+        // The row refuses the burned id. The next write is a new one. The burn of a create has an id of its own.
         call.id += 2;
         self.learn(call, shown);
         let verdict = |row: usize, burned: &Write| match answer {

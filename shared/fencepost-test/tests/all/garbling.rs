@@ -1,11 +1,11 @@
-//! What comes back in place of an answer, and what the SDK makes of it.
+//! Garbled answers and the reaction of the SDK.
 
 use crate::counter::{Failed, TABLE, add, held, read, scene};
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost_test::{Dynamo, Fault, Garbling, Outcome, Rates};
 use std::collections::{BTreeSet, HashMap};
 
-/// What the SDK takes for an answer, because it looks at neither the length nor the checksum of a body.
+/// The forms that the SDK takes for an answer: it looks at neither the length nor the checksum of a body.
 const PASSING: [Garbling; 2] = [Garbling::Empty, Garbling::Changed];
 
 #[tokio::test(start_paused = true)]

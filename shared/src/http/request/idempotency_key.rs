@@ -29,7 +29,7 @@ impl Request {
         }
     }
 
-    /// The idempotency key, on a route that requires one.
+    /// The idempotency key, on a route where it is required.
     ///
     /// # Errors
     /// `idempotency_key_required`, `invalid_idempotency_key`.
