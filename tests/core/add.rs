@@ -216,17 +216,6 @@ async fn an_add_may_be_as_late_as_its_window_and_costs_one_more_write_after_it()
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_lost_answer_costs_one_more_write_and_the_number_changes_once() {
-    for ways in [[Way::AnswerLost, Way::Dropped], [Way::Dropped, Way::AnswerLost]] {
-        let (engine, key, at) = with_shelf().await;
-        let client = client_that(&engine, move |before| ways.get(before).copied().unwrap_or(Way::Answered(10)));
-        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at)).await;
-        assert_eq!(added.expect("once").item.map(|item| item.value), Some(shelf(57)), "{ways:?}");
-        assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (57, json!("2")), "{ways:?}");
-    }
-}
-
 /// The first send is lost before or after it was applied, and others commit before the second.
 async fn lost_then(
     commits: usize,

@@ -110,13 +110,6 @@ async fn keeping_and_refusing_cost_no_write() {
 }
 
 #[tokio::test]
-async fn setting_up_a_table_asks_nothing() {
-    let engine = engine();
-    drop(Store::new(&engine.client()).table::<Account>(TABLE));
-    assert_eq!(engine.take_counts(), (0, 0));
-}
-
-#[tokio::test]
 async fn what_a_deleted_item_held_is_gone_and_does_not_come_back() {
     let (engine, table, key, created) = with_account().await;
     let stranger = json!({":s": {"S": "unknown to Account"}});

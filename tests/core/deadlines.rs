@@ -1,6 +1,6 @@
 //! Time that runs out and tables that refuse: the answer comes before the deadline and states all that is known.
 
-use super::accounts::{Account, TABLE, balance, change, engine, rival};
+use super::accounts::{Account, TABLE, add_one, balance, change, engine, rival};
 use crate::harness::clients::{
     Line, Silent, Way, client_by_script, client_that, client_whose, client_without_answers, error, lost,
 };
@@ -21,11 +21,6 @@ use tokio::time::Instant;
 
 fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
     Store::new(&client_without_answers(engine, silent)).with_time_limit(ALLOWED).table(TABLE)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
-    Ok(Some(Account { balance: account.balance + 1 }))
 }
 
 const ALLOWED: Duration = Duration::from_secs(5);
@@ -274,7 +269,7 @@ async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
     let table: Table<Account> = store(&engine.client(), asleep_after(FIRST_SEND), || 7).table(TABLE);
     let decide = |account: &Account| {
         rival(&engine, "a-1");
-        Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }))
+        add_one(account)
     };
     let lost = table.update_with_retry(&key, decide).await.expect_err("a rival was first");
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { .. })), "{lost:?}");
@@ -293,7 +288,7 @@ async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
         if rivals.replace(1) == 0 {
             rival(&engine, "a-1");
         }
-        Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }))
+        add_one(account)
     };
     // Of 25 round trips of 20 ms, the longest pause would be half a second.
     let call = Call::new(Deadline::within(Duration::from_millis(600)));

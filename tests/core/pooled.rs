@@ -1,10 +1,9 @@
 //! A store over simulated connections: each takes a handshake to open, and is closed when its request is dropped.
 
-use super::accounts::{Account, TABLE, call};
+use super::accounts::{Account, TABLE, add_one, call};
 use crate::harness::engine::{Engine, number};
 use crowds::pool::{Counts, Fate, Pool};
 use fencepost::{ItemVersion, Key, Store, Table};
-use std::convert::Infallible;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -77,8 +76,7 @@ impl World {
     /// Adds one. Gives the lost answers, and how long it took.
     pub async fn add_one(&self) -> (u32, Duration) {
         let (began, call) = (Instant::now(), call());
-        let add = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
-        self.table.in_call(&call).update_with_retry(&self.key, add).await.expect("a live account");
+        self.table.in_call(&call).update_with_retry(&self.key, add_one).await.expect("a live account");
         (call.tally().lost_answers, began.elapsed())
     }
 }

@@ -1,11 +1,10 @@
 //! Minutes of throttling and batches that are never whole: the answers to callers and the number of requests.
 
-use super::accounts::{Account, TABLE};
+use super::accounts::{Account, TABLE, add_one};
 use crate::harness::engine::store;
 use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -56,11 +55,6 @@ fn store_on(db: &Dynamo) -> Store {
 
 fn soon() -> Call {
     Call::new(Deadline::within(ALLOWED))
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
-    Ok(Some(Account { balance: account.balance + 1 }))
 }
 
 /// The outcomes of the calls of one phase.

@@ -8,6 +8,7 @@ use crate::run::{Removal, Scene};
 use crate::transactions::Transactions;
 use crate::world::Faults;
 use crate::{leases, newest, one_item, transactions};
+use std::collections::BTreeSet;
 
 /// The models, in the order in which they build on each other.
 pub const MODELS: [&str; 4] = ["one-item", "transactions", "leases", "newest"];
@@ -25,8 +26,54 @@ pub fn removals() -> Vec<Removal> {
         .collect()
 }
 
+/// The findings about all scenes and rules.
+#[derive(Default)]
+pub struct Findings {
+    /// One line for each scene that holds and each rule that is needed.
+    pub lines: Vec<String>,
+    /// Scenes that do not hold, missing examples and rules that break no promise or another one.
+    pub wrong: Vec<String>,
+    pub states: usize,
+    pub seconds: f64,
+}
+
+/// Plays all scenes with and without the rules, of one model or all.
+pub fn check(is_deep: bool, threads: usize, model: Option<&str>) -> Findings {
+    let is_asked = |scene: &Scene| model.is_none_or(|model| model == scene.model);
+    let mut found = Findings::default();
+    let (mut examples, mut wanted) = (BTreeSet::new(), BTreeSet::new());
+    for scene in scenes(is_deep).iter().filter(|scene| is_asked(scene)) {
+        let (Scene { model, name, .. }, played) = (scene, scene.play(threads));
+        let (states, depth) = (played.unique, played.depth);
+        let line = format!("model={model} scene={name} states={states} depth={depth} seconds={:.1}", played.seconds);
+        if states <= 100 || depth <= 8 {
+            found.wrong.push(format!("too few states: {line}"));
+        } else if let Some((property, story)) = &played.violated {
+            found.wrong.push(format!("{line}\nviolated: {property}\n{story}"));
+        } else {
+            found.lines.push(line);
+        }
+        (found.states, found.seconds) = (found.states + states, found.seconds + played.seconds);
+        examples.extend(played.examples.into_iter().map(|example| (*model, example)));
+        wanted.extend(played.wanted.into_iter().map(|example| (*model, example)));
+    }
+    let missing = wanted.difference(&examples);
+    found.wrong.extend(missing.map(|(model, missing)| format!("model={model} never shows: {missing}")));
+    for Removal { scene, keeps, .. } in removals().iter().filter(|removal| is_asked(&removal.scene)) {
+        let Scene { model, name, .. } = scene;
+        match scene.play(1).violated {
+            Some((property, story)) if property == *keeps && (2..=14).contains(&story.lines().count()) => {
+                let steps = story.lines().count();
+                found.lines.push(format!("model={model} without={name} breaks=\"{property}\" steps={steps}"));
+            }
+            other => found.wrong.push(format!("model={model} without={name} should break \"{keeps}\": {other:?}")),
+        }
+    }
+    found
+}
+
 /// The bounds of a network.
-pub fn limits(sends: u8, losses: u8, copies: u8, throttles: u8) -> Limits {
+fn limits(sends: u8, losses: u8, copies: u8, throttles: u8) -> Limits {
     Limits { sends, faults: Faults { losses, copies, throttles }, life: 1, hedges: false, begins: 100 }
 }
 

@@ -8,7 +8,7 @@ use super::accounts::{self, Account, TABLE};
 use crate::harness::engine::Engine;
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Error, Failure, Record, Store, Table};
+use fencepost::{Error, Failure, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
