@@ -55,6 +55,9 @@ async fn an_item_is_read_over_tls_from_a_server_that_the_environment_trusts() {
     ])
     .await;
     assert_eq!(said, "read");
+    let authorizations = server.authorizations();
+    let signed = |authorization: &String| authorization.contains("Credential=test/");
+    assert!(!authorizations.is_empty() && authorizations.iter().all(signed), "{authorizations:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,17 +22,9 @@ const HOP: u64 = 5;
 /// A connector that delays its first writes there and back. A request arrives even after its client has given up.
 #[derive(Clone, Debug)]
 struct Slow {
-    engine: Arc<Asked>,
+    engine: Engine,
     ways: Vec<Way>,
     writes: Arc<AtomicUsize>,
-}
-
-struct Asked(Engine);
-
-impl std::fmt::Debug for Asked {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Asked")
-    }
 }
 
 impl HttpConnector for Slow {
@@ -46,7 +38,7 @@ impl HttpConnector for Slow {
         };
         let answered = tokio::spawn(async move {
             sleep(Duration::from_millis(there)).await;
-            let answer = engine.0.answer(&operation, &body);
+            let answer = engine.answer(&operation, &body);
             sleep(Duration::from_millis(back)).await;
             answer
         });
@@ -101,7 +93,7 @@ async fn other_writer(engine: Engine, at: u64) {
 /// The answer to the caller and the amount that was added after all arrivals.
 async fn play(deed: Deed, ways: [Way; 2], other: Option<u64>) -> (Result<(), String>, i64) {
     let engine = engine();
-    let slow = Slow { engine: Arc::new(Asked(engine.clone())), ways: ways.to_vec(), writes: Arc::default() };
+    let slow = Slow { engine: engine.clone(), ways: ways.to_vec(), writes: Arc::default() };
     let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
     let at = direct.create("a-1", &Account { balance: 50 }).await.expect("a free key").at;
     let table: Table<Account> = Store::new(&client_over(slow)).table(TABLE);

@@ -2,7 +2,6 @@
 //!
 //! The unit of time is a second. A process that is stopped is one that does nothing while seconds pass.
 
-mod answers;
 mod table;
 
 pub use table::{LeaseRow, Request};

@@ -5,13 +5,12 @@
 //! failed steps or only the first one.
 
 mod decide;
-mod open;
 
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
 use crate::row::{self, At, Demands, Id, Row, Write};
 use crate::world::{Checked, World};
+use decide::{Burning, Open};
 use fencepost::testing::{After, Facts, Verdict, after, burn_helps, judge, judge_steps};
-use open::{Burning, Open};
 use stateright::Property;
 
 pub const X: usize = 0;
