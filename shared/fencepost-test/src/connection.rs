@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-/// The configuration of a client without retries and timeouts, which stay the SDK's own.
+/// The configuration of a client, with the retries and timeouts of the SDK.
 ///
 /// The SDK lets all clients of a process share one allowance of retries. Here each client has its own. A seed tells the
 /// same story in any process.
@@ -70,7 +70,7 @@ pub fn response(status: u16, body: impl Into<String>) -> Result<HttpResponse, Co
     Ok(response)
 }
 
-/// The fate of a request that the test answers itself.
+/// The answer of a test to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// It is answered at once, with this status and body.
@@ -89,7 +89,7 @@ impl From<(u16, String)> for Reply {
     }
 }
 
-/// A client with answers by the test. It learns how many writes came before, the operation and its body.
+/// A client that the test answers. It learns how many writes came before, the operation and its body.
 ///
 /// Use it where the test must decide each answer itself. For a fault among real answers, plan it on a
 /// [`Dynamo`](crate::Dynamo).

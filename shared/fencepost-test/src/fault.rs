@@ -6,7 +6,7 @@ use crate::request::TRANSACTION;
 use std::fmt;
 use std::time::Duration;
 
-/// The fate of a request that fails.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {

@@ -108,7 +108,7 @@ impl Plan {
     }
 }
 
-/// A planned fault, to be asked whether it struck. A test without a struck fault shows nothing.
+/// A planned fault, to be asked whether it struck. A test shows nothing if its fault never strikes.
 #[derive(Clone)]
 pub struct Planned(Arc<Rule>);
 

@@ -64,7 +64,8 @@ impl Wire {
         Wire { network: network.clone(), op: Arc::default(), ahead: Arc::new(|| 0) }
     }
 
-    /// The same for a client with a wrong clock: it is ahead by so many milliseconds, or behind by a negative number.
+    /// The same for a client with a wrong clock, which is ahead by so many milliseconds, or behind if they are
+    /// negative.
     ///
     /// A request is signed by that clock. It is refused if the service's clock differs from its date by more than five
     /// minutes when it arrives. So a clock that is ahead lets a request live longer.

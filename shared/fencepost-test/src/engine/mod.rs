@@ -153,7 +153,7 @@ impl Engine {
         Answer { status, body: serde_json::from_str(&body).expect("answers are JSON") }
     }
 
-    /// Sends a request of no client: it must succeed. Neither the log nor the counts show it.
+    /// Sends a request that belongs to no client: it must succeed. Neither the log nor the counts show it.
     pub fn raw(&self, operation: &str, request: &Value) -> Value {
         let (status, answer) = self.ask(operation, request.to_string().as_bytes());
         assert_eq!(status, 200, "{operation} {request}: {answer}");
