@@ -54,7 +54,7 @@ pub fn balance(engine: &Engine, id: &str) -> i64 {
     number(&engine.row(TABLE, "accountId", id), "balance")
 }
 
-/// An update by another program. `#v` is the version and `#w` the memory, where the expression names them.
+/// An update by another program. In its expression, `#v` is the version, `#w` the memory and `#p` the end of a tombstone.
 pub fn change(engine: &Engine, table: &str, key: &Value, expression: &str, values: &Value) {
     let mut request = json!({"TableName": table, "Key": key, "UpdateExpression": expression,
         "ExpressionAttributeValues": values});
