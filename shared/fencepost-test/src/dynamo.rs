@@ -7,7 +7,7 @@ use crate::freezing::Freezing;
 use crate::log::Log;
 use crate::network::{Network, Seam};
 use crate::plan::Plan;
-use crate::seeds::{SEED, asked};
+use crate::seeds::{SEED, asked, asked_seeds};
 use crate::wire::Wire;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::{Client, config::Builder};
@@ -242,4 +242,26 @@ impl Dynamo {
 
 fn time_since(begun: Instant) -> SystemTime {
     SystemTime::UNIX_EPOCH + TEN_O_CLOCK + begun.elapsed()
+}
+
+/// Plays a test once for each of these seeds, each time under paused time of its own. `FENCEPOST_SEED` plays one of them
+/// again, and `FENCEPOST_HISTORIES` says how many are played (`10000`) or which (`10000..20000`).
+///
+/// A test that fails prints its seed.
+///
+/// ```
+/// fencepost_test::for_each_seed(3, async |db| {
+///     db.create_table("Counters", "id");
+///     db.lose_answer().of("PutItem").with_probability(0.5);
+///     // ... the program under test, with `db.client()`
+/// });
+/// ```
+///
+/// # Panics
+/// Where the test does.
+pub fn for_each_seed(sample: u64, test: impl AsyncFn(Dynamo)) {
+    for seed in asked_seeds().unwrap_or(0..sample) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async { test(Dynamo::chosen(seed)).await });
+    }
 }

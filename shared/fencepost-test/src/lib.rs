@@ -2,6 +2,7 @@
 #![allow(clippy::missing_panics_doc, reason = "a test kit panics where the test is wrong, and says how")]
 #![allow(clippy::disallowed_methods, reason = "this is the clock of tests, and the README shows the bare SDK")]
 
+mod answering;
 mod answers;
 mod changes;
 mod connection;
@@ -19,10 +20,11 @@ pub mod seeds;
 mod size;
 mod wire;
 
+pub use answering::{Reply, client_answered_by};
 pub use answers::error;
 pub use changes::{Changes, Contradiction};
-pub use connection::{Reply, body_of, client_answered_by, client_over, http_client, operation_of, response};
-pub use dynamo::Dynamo;
+pub use connection::{body_of, client_over, http_client, operation_of, response};
+pub use dynamo::{Dynamo, for_each_seed};
 pub use engine::{Asked, Engine, Step, Use, action_of, is_read, number};
 pub use fault::{Fault, Rates};
 pub use freezing::Freezing;
@@ -31,6 +33,5 @@ pub use log::{Log, Outcome, Sent};
 pub use network::{Applied, Network, Seam, Touched};
 pub use plan::{Plan, Planned};
 pub use request::{Answer, Request};
-pub use seeds::for_each_seed;
 pub use size::size_of_item;
 pub use wire::Wire;

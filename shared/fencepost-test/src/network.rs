@@ -1,11 +1,10 @@
 //! The shared state of the wires of one test: rates, plans and logs.
 
 use crate::engine::{Engine, Step};
-use crate::fault::{Fault, Rates};
+use crate::fault::{Fault, Rates, Rule};
 use crate::garbling::Garbling;
 use crate::holds::Holds;
 use crate::log::{Log, Outcome, Sent};
-use crate::plan::Rule;
 use crate::request::{Answer, Request};
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -1,6 +1,5 @@
 //! Playing seeded tests: how many, which one again, and whether any shows the harm that a broken rule does.
 
-use crate::dynamo::Dynamo;
 use std::fmt::{Debug, Display};
 use std::ops::{AddAssign, Range};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,28 +30,6 @@ pub fn asked_seeds() -> Option<Range<u64>> {
     let (first, end) = text.split_once("..").unwrap_or(("0", &text));
     let number = |text: &str| text.parse().unwrap_or_else(|_| panic!("{HISTORIES} takes 10000, or 10000..20000"));
     Some(number(first)..number(end))
-}
-
-/// Plays a test once for each of these seeds, each time under paused time of its own. `FENCEPOST_SEED` plays one of them
-/// again, and `FENCEPOST_HISTORIES` says how many are played (`10000`) or which (`10000..20000`).
-///
-/// A test that fails prints its seed.
-///
-/// ```
-/// fencepost_test::for_each_seed(3, async |db| {
-///     db.create_table("Counters", "id");
-///     db.lose_answer().of("PutItem").with_probability(0.5);
-///     // ... the program under test, with `db.client()`
-/// });
-/// ```
-///
-/// # Panics
-/// Where the test does.
-pub fn for_each_seed(sample: u64, test: impl AsyncFn(Dynamo)) {
-    for seed in asked_seeds().unwrap_or(0..sample) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        runtime.expect("a runtime").block_on(async { test(Dynamo::chosen(seed)).await });
-    }
 }
 
 /// Plays these seeds until a history breaks. Returns the sum of the histories.
