@@ -118,3 +118,14 @@ async fn a_garbled_answer_to_a_read_never_means_that_there_is_no_item() {
         assert_eq!(garbled.map(|planned| planned.struck()), [2, 2, 2]);
     }
 }
+
+/// The row of the refusal is unchanged, as after a writer that took its change back.
+#[tokio::test(start_paused = true)]
+async fn a_conditional_write_that_is_refused_without_a_reason_is_made_again_and_applied_once() {
+    let (db, store) = scene(1);
+    let table: Table<Account> = store.table(TABLE);
+    let key = account(&table).await;
+    let conflict = db.conflict_next().of("UpdateItem").once();
+    table.update_with_retry(&key, add_one).await.expect("the second attempt is applied");
+    assert_eq!((db.number(TABLE, "a-1", "balance"), conflict.struck()), (2, 1));
+}

@@ -1,11 +1,13 @@
-//! The HTTPS client of the functions, over real sockets.
+//! Clients over real sockets: the HTTPS client of the functions, and a user's own client with the credentials of a container.
 
 use super::deadlines::is_unavailable_at;
-use crate::harness::server::{Server, patiently};
+use crate::harness::server::{Server, listen, patiently};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::{Client, Config};
+use axum::Router;
+use axum::routing::get;
 use fencepost::lambda::https_client;
 use serde_json::json;
 use std::process::Stdio;
@@ -55,9 +57,6 @@ async fn an_item_is_read_over_tls_from_a_server_that_the_environment_trusts() {
     ])
     .await;
     assert_eq!(said, "read");
-    let authorizations = server.authorizations();
-    let signed = |authorization: &String| authorization.contains("Credential=test/");
-    assert!(!authorizations.is_empty() && authorizations.iter().all(signed), "{authorizations:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,6 +90,22 @@ async fn connecting_and_waiting_for_an_answer_end_with_the_timeouts_of_the_sdk()
     }
 }
 
+const ACCESS_KEY: &str = "AKIDOFTHECONTAINER";
+
+/// Hands out the credentials, as the endpoint of a container does. Gives where.
+///
+/// Source: <https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html>
+async fn container() -> String {
+    let credentials = json!({
+        "AccessKeyId": ACCESS_KEY,
+        "SecretAccessKey": "a secret",
+        "Token": "a token",
+        "Expiration": "2099-01-01T00:00:00Z",
+    });
+    let address = listen(Router::new().route("/creds", get(|| async move { credentials.to_string() }))).await;
+    format!("http://{address}/creds")
+}
+
 /// The reader's output for a note, with only this environment.
 async fn read(environment: &[(&str, &str)]) -> String {
     let reader = Command::new(env!("CARGO_BIN_EXE_reader"))
@@ -117,4 +132,22 @@ async fn server_with_note() -> Server {
     });
     server.engine.raw("PutItem", &json!({"TableName": "Notes", "Item": note}));
     server
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_users_client_with_the_credentials_of_a_container_signs_the_requests_of_a_store() {
+    let server = server_with_note().await;
+    let said = read(&[
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", container().await.as_str()),
+        ("AWS_ENDPOINT_URL_DYNAMODB", server.endpoint().as_str()),
+        ("AWS_REGION", "eu-west-1"),
+        ("AWS_CONFIG_FILE", "/dev/null"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ])
+    .await;
+    assert_eq!(said, "read");
+    let authorizations = server.authorizations();
+    let signed = |authorization: &String| authorization.contains(&format!("Credential={ACCESS_KEY}/"));
+    assert!(!authorizations.is_empty() && authorizations.iter().all(signed), "{authorizations:?}");
 }
