@@ -39,8 +39,7 @@ use std::env;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long a request may take. ECS waits 30 s between SIGTERM and SIGKILL, so a request that is being answered ends in
-/// time.
+/// How long a request may take. ECS waits 30 s between SIGTERM and SIGKILL: a request in progress ends in time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often a room was visited.
@@ -109,7 +108,7 @@ fn router(visits: Items<Visits>) -> Router {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
     let setting = |name, default: &str| env::var(name).unwrap_or_else(|_| default.to_owned());
-    // Sends nothing yet: the first request asks for credentials, and the client asks again before they expire.
+    // Sends nothing yet. The first request asks for credentials; the client asks again before they expire.
     let store = Store::new(&aws_sdk_dynamodb::Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
     let visits = Items::with_idempotency(
         store.table(setting("VISITS_TABLE", "Devices")),

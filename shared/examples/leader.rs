@@ -9,7 +9,7 @@
 //! cargo run -p fencepost --example leader ann
 //! ```
 //!
-//! The work is to count: one item of `CHILDREN_TABLE` holds the number of steps, and the name of the last leader.
+//! The work is to count: one item of `CHILDREN_TABLE` holds the number of steps and the name of the last leader.
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
@@ -41,20 +41,22 @@ enum Turn {
     Over,
     /// The fence refused a write: another process leads.
     Fenced,
-    /// A failure that repeating cannot mend.
+    /// A failure that repeating cannot repair.
     Broken(Failure),
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
     tracing_subscriber::fmt().with_target(false).init();
-    let [_, _, _, leases, children] =
-        environment(["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "LEASES_TABLE", "CHILDREN_TABLE"])?;
+    let setting = |name| {
+        let how = "`cargo dev --dynamodb-only` starts a DynamoDB that has the tables, and prints what to export";
+        std::env::var(name).map_err(|_| format!("the environment does not say {name}: {how}"))
+    };
     let name = std::env::args().nth(1).unwrap_or_else(|| format!("leader-{}", std::process::id()));
     // The whole default chain of the SDK: profiles, container endpoints, the metadata of the machine.
     let store = Store::new(&Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
-    let leases = store.leases(leases);
-    let progress: Table<Progress> = store.table(children);
+    let leases = store.leases(setting("LEASES_TABLE")?);
+    let progress: Table<Progress> = store.table(setting("CHILDREN_TABLE")?);
 
     let terms = LeaseTerms::default();
     loop {
@@ -71,14 +73,14 @@ async fn main() -> Result<(), Source> {
                 pause = pause.min(leases.free_in(until));
             }
             // The work was cancelled at some `await`. The outcome of a write in flight is unknown here. But it was
-            // under the token, so it was applied before the first write of the next leader, or never will be.
+            // under the token: it was applied before the first write of the next leader or never will be.
             Err(Error::Refused(Unfinished::Lost)) => warn!(name, "the lease is lost, and I follow"),
             Err(Error::Refused(Unfinished::Unknown { source })) => {
                 warn!(name, %source, "nothing proves that I still lead, so I do not, and I follow");
             }
             Err(error) => warn!(name, %error, "the table of leases does not answer"),
         }
-        // A little longer, and never the same time, so that followers do not all come at once.
+        // A little longer and never the same time: followers do not all come at once.
         sleep(pause + Duration::from_millis(Rng::system().next_u64() % 500)).await;
     }
 }
@@ -92,8 +94,7 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
         match step(&progress, name).await {
             Ok(Progress { steps, .. }) => info!(name, token = token.number(), steps, "a step"),
             Err(Failure::Fenced) => return Turn::Fenced,
-            // The outcome is unknown. The next step begins with what the table says, so this one counts once or not at
-            // all.
+            // The outcome is unknown. The next step starts from the table. This one counts once or not at all.
             Err(failure) if failure.is_outcome_unknown() => warn!(name, %failure, "perhaps a step"),
             Err(failure) if failure.is_retryable() => warn!(name, %failure, "no step"),
             Err(failure) => return Turn::Broken(failure),
@@ -116,17 +117,4 @@ async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failur
             Err(Error::Failed(failure)) => Err(failure),
         },
     }
-}
-
-/// Reads these variables. Fails with a sentence about all that are missing.
-fn environment<const N: usize>(names: [&str; N]) -> Result<[String; N], Source> {
-    let values = names.map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    let missing: Vec<_> =
-        names.iter().zip(&values).filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect();
-    if !missing.is_empty() {
-        let missing = missing.join(", ");
-        let how = "`cargo dev --dynamodb-only` starts a DynamoDB that has the tables, and prints what to export";
-        return Err(format!("the environment does not say {missing}: {how}").into());
-    }
-    Ok(values.map(Option::unwrap_or_default))
 }

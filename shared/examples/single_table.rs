@@ -2,7 +2,7 @@
 //!
 //! Run it with `cargo run -p fencepost --example single_table`. It needs nothing else.
 //!
-//! All items of a customer share a partition key, and the start of the sort key says what an item is:
+//! All items of a customer share a partition key. The start of the sort key names the kind of an item:
 //!
 //! | pk | sk | item |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | `customer#7` | `order#2026-03-07#1` | an order, sorted by its day |
 //! | `customer#7` | `note#1` | a note |
 //!
-//! Each kind is a `Record` of its own over the same table. Their keys are made in one place, so that no two kinds share
-//! one. A transaction changes several kinds together, a query lists one kind, and another one lists all.
+//! Each kind is a `Record` of its own over the same table. Their keys are made in one place: no two kinds share one. A
+//! transaction changes several kinds together, a query lists one kind, and another one lists all.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
@@ -196,7 +196,7 @@ async fn main() -> Result<(), Source> {
     Ok(())
 }
 
-/// The table, with both parts of its key, and the index of open orders.
+/// The table with both parts of its key and the index of open orders.
 async fn create_table(client: &Client) -> Result<(), Source> {
     let attribute =
         |name: &str| AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S).build();

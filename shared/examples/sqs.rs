@@ -42,8 +42,8 @@ const WAIT: i32 = 20;
 const HIDDEN: i32 = 60;
 /// How long the consumer waits after a receive that failed.
 const PAUSE: Duration = Duration::from_secs(5);
-/// The oldest payment that is applied. Its record counts for 25 hours, so a repeat after that would be applied again.
-/// The hour between is for clocks that differ and for the time in the queue of this process.
+/// The oldest payment that is applied. Its record counts for 25 hours: a repeat after that would be applied again. The
+/// hour between is for clocks that differ and for the time in the queue of this process.
 const NOT_OLDER_THAN: Duration = Duration::from_hours(24);
 
 #[derive(Clone, Serialize, Deserialize, Record)]
@@ -55,7 +55,7 @@ struct Account {
 /// The body of a message.
 ///
 /// The producer gives each payment its id and its time, and repeats both whenever it sends the payment again. The id of
-/// the message would not do as a key: a producer that lost an answer sends a second message, and a redrive from the
+/// the message would not do as a key: a producer that lost an answer sends a second message. A redrive from the
 /// dead-letter queue gives the message a new id and a new time.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -70,9 +70,9 @@ struct Payment {
 /// Why a message comes again.
 #[derive(Debug)]
 enum Undone {
-    /// It will fail each time, until somebody looks at it.
+    /// It will fail each time, until an operator looks at it.
     Poison(String),
-    /// It may succeed next time. Nothing was applied, or the next delivery finds out whether it was.
+    /// It may succeed next time. Either nothing was applied or the next delivery finds out.
     Later(Failure),
 }
 
@@ -133,7 +133,7 @@ impl Consumer {
         Ok(request.send().await?.messages.unwrap_or_default())
     }
 
-    /// Handles the messages side by side, and deletes those whose payments are applied. The others come again.
+    /// Handles the messages side by side and deletes those with applied payments. The others come again.
     async fn handle_batch(&self, messages: Vec<Message>) {
         let mut handling = JoinSet::new();
         for message in messages {
@@ -145,7 +145,7 @@ impl Consumer {
         }
         let mut done = Vec::new();
         while let Some(ended) = handling.join_next().await {
-            // A handler that panicked proved nothing, so its message comes again as well.
+            // A handler that panicked proved nothing: its message comes again as well.
             done.extend(ended.ok().flatten());
         }
         if let Err(error) = self.delete(&done).await {

@@ -1,4 +1,4 @@
-//! Two leaders, one child. Both leaders are alive in the same second, and the story is told in three ways.
+//! Two leaders, one child. Both leaders are alive in the same second. The story is told in three ways.
 //!
 //! Run it with `cargo run -p fencepost --example two_leaders`. It needs nothing else.
 //!
@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 
 const LEASES: &str = "Leases";
 const CHILDREN: &str = "Children";
-/// The name of the parent, and its uid: which parent of that name.
+/// The name of the parent and its uid among parents of that name.
 const PARENT: [&str; 2] = ["cluster-1", "first"];
 
 /// The way in which a leader keeps the children at one.
@@ -34,7 +34,7 @@ enum Way {
     Memory,
     /// The id of the child is derived from the parent. The create demands that the key is free.
     DerivedKey,
-    /// Like `DerivedKey`, and the create also demands the lease.
+    /// Like `DerivedKey`; the create also demands the lease.
     DerivedKeyAndFence,
 }
 

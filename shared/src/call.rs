@@ -1,4 +1,4 @@
-//! [`Call`]: the deadline of one invocation, and a tally of the cost of its operations.
+//! [`Call`]: the deadline of one invocation, with a tally of the cost of its operations.
 
 use crate::retry::Deadline;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ struct Counts {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Tally {
-    /// Operations that sent a write.
+    /// Operations with a write.
     pub changes: u32,
-    /// Observe-decide-write rounds that sent a write. An operation without a conflict counts 1.
+    /// Observe-decide-write rounds with a write. An operation without a conflict counts 1.
     pub attempts: u32,
-    /// Conditional writes that lost a race.
+    /// Conditional writes lost in a race.
     pub conflicts: u32,
-    /// Sends of a write whose answer was lost: no answer arrived, or the answer proved nothing. A send that is still in
-    /// flight when the answer to another one decides is not counted.
+    /// Lost answers to sends of a write. A lost answer never arrived or proved nothing. A send that is still in flight
+    /// when the answer to another one decides is not counted.
     pub lost_answers: u32,
 }
 
 impl Call {
-    /// Creates a call that ends at this deadline.
+    /// Creates a call with this deadline.
     #[must_use]
     pub fn new(deadline: Deadline) -> Self {
         Call { deadline, counts: Arc::default() }

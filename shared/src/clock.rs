@@ -1,4 +1,4 @@
-//! [`Clock`] and [`Rng`]: the wall clock and random bits, passed in so that tests can replace them.
+//! [`Clock`] and [`Rng`]: the wall clock and random bits, passed in for tests to replace.
 #![expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock; all other code asks a Clock")]
 
 use std::fmt;
@@ -16,7 +16,7 @@ impl Clock {
         Clock::new(SystemTime::now)
     }
 
-    /// A clock that asks `now` for the time. Tests use it to run under virtual time.
+    /// A clock over `now`. Tests use it to run under virtual time.
     pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Clock(Arc::new(now))
     }
@@ -51,7 +51,7 @@ impl Rng {
         Rng::new(|| getrandom::u64().expect("the operating system gives random bytes"))
     }
 
-    /// A source that asks `random` for 64 bits. Tests use it to replay a run from its seed.
+    /// A source over `random`, which gives 64 bits. Tests use it to replay a run from its seed.
     pub fn new(random: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Rng(Arc::new(random))
     }

@@ -1,6 +1,6 @@
-//! Errors by outcome: what happened to the data, and what to do about it.
+//! Errors by outcome: the state of the data, and the remedy.
 //!
-//! `Display` says what to do and never prints the source. Walk [`std::error::Error::source`] for the whole chain.
+//! `Display` names the remedy and never prints the source. Walk [`std::error::Error::source`] for the whole chain.
 //!
 //! The outcomes of an operation are complete, because another outcome would need another operation. The causes in
 //! [`Failure`] may grow, so it is `#[non_exhaustive]`. Ask [`Failure::is_retryable`] and
@@ -13,13 +13,14 @@ use std::error::Error as StdError;
 use std::fmt;
 use thiserror::Error as ThisError;
 
-/// The cause below an error: an error of the SDK, or a sentence of this crate.
+/// The cause below an error: an error of the SDK or a sentence of this crate.
 pub type Source = Box<dyn StdError + Send + Sync>;
 
 /// Why a call failed. Every variant except [`Failure::OutcomeUnknown`] proves that **nothing was applied**.
 ///
-/// `Display` says what to do and never prints the source. Walk [`source`](std::error::Error::source) for the whole chain.
-/// The causes may grow: ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing them.
+/// `Display` names the remedy and never prints the source. Walk [`source`](std::error::Error::source) for the whole
+/// chain. The causes may grow: ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing
+/// them.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Failure {
@@ -35,12 +36,12 @@ pub enum Failure {
     /// send the write. Repeat the call later.
     #[error("nothing was applied: DynamoDB could not be asked in time; repeat the call later")]
     Unavailable {
-        /// The last answer, or the reason why there was none.
+        /// The last answer, or the reason for its absence.
         source: Source,
     },
-    /// Nothing proves whether a write was applied or still will be. Usually its answer was lost. Rarely it was refused, and
-    /// a second copy may have been applied since. Read the item. If the change has an idempotency key, repeat it with the
-    /// same key instead.
+    /// Nothing proves whether a write was applied or still will be. Usually its answer was lost. In rare cases it was
+    /// refused, but a second copy may have been applied since. Read the item. If the change has an idempotency key,
+    /// repeat it with the same key instead.
     #[error(
         "outcome unknown: an answer was lost, and nothing proves whether the write was applied; read the item to find out"
     )]
@@ -48,8 +49,8 @@ pub enum Failure {
         /// The reason why the answer was lost.
         source: Source,
     },
-    /// The lease of the change is no longer held: another holder acquired it, or it was released. Nothing will ever be
-    /// applied under this token. Acquire the lease again before anything else.
+    /// The lease of the change was released or acquired by another holder. Nothing will ever be applied under this
+    /// token. Acquire the lease again before anything else.
     #[error("nothing was applied: the lease is no longer held; acquire it again before anything else")]
     Fenced,
     /// The item would exceed the size limit. Store less in it.
@@ -74,8 +75,7 @@ pub enum Failure {
         /// The problem with the value.
         reason: String,
     },
-    /// The steps of a transaction cannot be sent together, or do not fit the items that were read. This is a bug in the
-    /// decision.
+    /// The steps of a transaction cannot be sent together, or do not fit the read items. This is a bug in the decision.
     #[error("nothing was applied: the transaction cannot be sent, correct the decision: {reason}")]
     InvalidTransaction {
         /// The problem with the steps.
@@ -113,7 +113,7 @@ impl Failure {
     }
 }
 
-/// Why an operation did nothing: it was refused, for the reason `R`, or it failed.
+/// Why an operation did nothing: a refusal, with the reason `R`, or a failure.
 ///
 /// A decision refuses for a reason of the program. The other reasons are plain data beside their operations, such as
 /// [`Exists`](crate::Exists) of a create. `Display` shows a reason in its own words.
@@ -128,7 +128,7 @@ pub enum Error<R = Infallible> {
 }
 
 impl From<Error> for Failure {
-    /// What is never refused can only fail.
+    /// An operation without refusals can only fail.
     fn from(error: Error) -> Self {
         let Error::Failed(failure) = error;
         failure
@@ -142,7 +142,7 @@ pub enum UpdateError<R = Infallible> {
     /// The key has no item. Nothing was written.
     #[error("nothing was changed: the key has no item")]
     NotFound,
-    /// The decision refused, or the item refused an add, for this reason. Nothing was written.
+    /// The reason for which the decision refused, or the item refused an add. Nothing was written.
     #[error("{0}")]
     Refused(R),
     /// See [`Failure`].
@@ -154,7 +154,7 @@ pub enum UpdateError<R = Infallible> {
 /// [`update_at_version`](crate::Table::update_at_version), [`delete_at_version`](crate::Table::delete_at_version).
 #[derive(ThisError)]
 pub enum VersionError<T, R = Infallible> {
-    /// The key has no item, or no longer has one. Nothing was written.
+    /// The key has no item now. Nothing was written.
     #[error("nothing was changed: the key has no item")]
     NotFound,
     /// The item is at another version now. Nothing was written. Decide again on this item.
@@ -175,16 +175,16 @@ pub enum IdempotencyError<R = Infallible> {
     /// The key was used for a request with another payload. Nothing was written. Use a new key.
     #[error("nothing was changed: the idempotency key belongs to another request; use a new key")]
     KeyReused,
-    /// It was refused, for this reason. Nothing was written, and the key stays open.
+    /// It was refused, for this reason. Nothing was written. The key stays open.
     #[error("{0}")]
     Refused(R),
-    /// See [`Failure`]. It speaks about this call only. An earlier copy of the request, whose outcome was unknown, may
-    /// have been applied. Repeat the request with the same claim: that is always safe and finds out.
+    /// See [`Failure`]. It speaks about this call only. An earlier copy of the request may have been applied. Repeat
+    /// the request with the same claim: that is always safe and finds out.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
-/// A value that cannot be made. `Display` says what it must be.
+/// An invalid value. `Display` states the rule.
 #[derive(Clone, PartialEq, Eq, Debug, ThisError)]
 pub enum InvalidValue {
     /// The text does not have the form of the value.
@@ -195,8 +195,7 @@ pub enum InvalidValue {
     OutOfRange(Cow<'static, str>),
 }
 
-/// An error that holds an item shows only the version of the item in `Debug`. Values may be secret, and need not be
-/// `Debug`.
+/// An error with an item shows only its version in `Debug`. Values may be secret, and need not be `Debug`.
 impl<T, R: fmt::Debug> fmt::Debug for VersionError<T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! [`FencingToken`]: the lease, and the acquire of that lease, under which a change is made.
+//! [`FencingToken`]: the lease and its acquire under which a change is made.
 
 use std::ops::RangeInclusive;
 

@@ -5,7 +5,7 @@
 //! - An item that the request creates gets an id derived from the caller and the key ([`derived_id`]). The second
 //!   create collides with the first.
 //! - Any other change commits a record with its answer in the same transaction as its effect ([`Idempotency::change`]).
-//!   Both are committed or neither, and the record holds the first answer. It counts for 25 hours.
+//!   Both are committed or neither. The record holds the first answer. It counts for 25 hours.
 
 use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError};
@@ -21,11 +21,11 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// The bytes of a digest that make an id: 192 bits, so that two ids never collide by chance.
+/// The bytes of a digest that make an id: 192 bits, enough that two ids never collide by chance.
 const ID_BYTES: usize = 24;
 
-/// Derives an id from these parts. Equal parts give the same id, other parts give another id, and the id reveals
-/// nothing about the parts. It has 32 characters that may stand in a path (RFC 4648, section 5).
+/// Derives an id from these parts. Equal parts give the same id, other parts another one. The id reveals nothing about
+/// the parts. It has 32 characters that may stand in a path (RFC 4648, section 5).
 ///
 /// ```
 /// use fencepost::derived_id;
@@ -51,13 +51,13 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 
 /// Changes that are made once per request. [`Store::idempotency`] makes it; copies are cheap.
 ///
-/// A request that is repeated has one effect, even if another process handles the repeat hours later. The record with the answer
-/// is committed in the same transaction as the effect, so there is no state "in progress" that a crash would leave wrong. A
-/// request that only creates an item needs no record: with an id from [`derived_id`], the second create collides with the
-/// first.
+/// A repeated request has one effect, even if another process handles the repeat hours later. The record with the
+/// answer is committed in the same transaction as the effect, so there is no state "in progress" that a crash would
+/// leave wrong. A request that only creates an item needs no record: with an id from [`derived_id`], the second create
+/// collides with the first.
 ///
-/// `A` is the answer that a repeat gets again. It can be any serialisable value, so a consumer of a queue can use this
-/// as well as an HTTP function.
+/// `A` is the answer that a repeat gets again. It can be any serialisable value, for a consumer of a queue as well as
+/// for an HTTP function.
 ///
 /// ```
 /// use fencepost::{Answer, Error, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Record, Table};
@@ -111,7 +111,7 @@ impl Store {
 }
 
 impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
-    /// Returns a copy whose changes end at the deadline of this call and count in its tally, as after [`Store::in_call`].
+    /// Returns a copy bound to the deadline and the tally of this call, as after [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
         Idempotency { transactions: self.transactions.in_call(call), records: self.records.in_call(call) }
@@ -125,7 +125,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
     /// - `Ok(answer)` commits the steps and the record in one transaction. Without a step, it commits only the record, on
     ///   the condition that every item is still as it was read. Without the record, a delayed duplicate could apply the
     ///   change after a change of another caller.
-    /// - `Err(Error::Refused(reason))` is not recorded. The key stays open, and the same request may succeed later. A
+    /// - `Err(Error::Refused(reason))` is not recorded. The key stays open: the same request may succeed later. A
     ///   refusal costs one more read of the record.
     ///
     /// # Errors
@@ -215,9 +215,9 @@ pub(crate) enum Lookup<A> {
     KeyReused,
 }
 
-/// The record of a change: the request, and its answer.
+/// The record of a change: the request with its answer.
 ///
-/// It holds only a hash of the request, and the whole answer, for [`IdempotencyClaim::RETENTION`].
+/// It holds a hash of the request and the whole answer for [`IdempotencyClaim::RETENTION`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IdempotencyRecord<A> {
@@ -285,7 +285,7 @@ impl<'de, A: Deserialize<'de>> Deserialize<'de> for Kept<A> {
     }
 }
 
-/// The identity of one request: the id of its record, and a hash of its content.
+/// The identity of one request: the id of its record with a hash of its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IdempotencyClaim {
     id: String,
@@ -293,8 +293,8 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// How long a record counts: the promised 24 hours, and one more hour for clocks that differ and for a repeat that was
-    /// sent in time and arrives late.
+    /// How long a record counts: the promised 24 hours plus one for different clocks and for a repeat that was sent in
+    /// time and arrives late.
     pub const RETENTION: Duration = Duration::from_hours(24 + 1);
 
     /// Creates the claim of a request.

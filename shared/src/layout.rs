@@ -18,8 +18,8 @@ use std::ops::Deref;
 ///     Settings::without_ttl().shared_with_versioned_writers().swept().names(Names::DEFAULT.version("version"));
 /// ```
 ///
-/// `docs/adoption.md` says which settings a library needs, and what holds under each. All programs that use this crate on
-/// one table have the same settings. Only [`Settings::add_window`] may differ.
+/// `docs/adoption.md` lists the settings that a library needs, with the promises under each. All programs that use this
+/// crate on one table have the same settings. Only [`Settings::add_window`] may differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     pub(crate) names: Names,
@@ -36,7 +36,7 @@ pub struct Settings {
 impl Settings {
     /// A table that no other program writes. A delete leaves a tombstone, which TTL removes. This is the default.
     ///
-    /// Rows of another program may be there, but it does not write any more. The TTL attribute of the table is that of
+    /// Rows may be there of another program that no longer writes. The TTL attribute of the table is that of
     /// [`Names::purge_at`], or [`EXPIRES_AT`](crate::Record::EXPIRES_AT) if values have one.
     ///
     /// Another program may bring a tombstone back to life, and TTL would remove that row. A table that several Regions
@@ -106,7 +106,7 @@ impl Settings {
     /// Sets how many commits a row remembers the id of a write: R, from the [add window](Settings::add_window) to 128, and
     /// 16 by default. Every program that writes the table must use the same number, or a change may be applied twice.
     ///
-    /// After a lost answer, the resend finds out what became of the first send while the row remembers it. Later, the
+    /// After a lost answer, the resend learns the outcome of the first send while the row remembers it. Later, the
     /// answer is "unknown", never a guess. One id takes 16 bytes of the item. 16 is enough where writers decide on a
     /// version. For adds on hot items, take 32 to 64.
     #[must_use]
@@ -117,7 +117,7 @@ impl Settings {
     /// Sets how many versions an [`Add`](crate::Add) may be late: W, at least 1, and 8 by default. An add is refused, and
     /// sent again, if more than W - 1 other writes were committed since its writer saw the row.
     ///
-    /// Take more than the commits per second times the age of what the writer saw, and at most the
+    /// Take more than the commits per second times the age of the writer's view, and at most the
     /// [remembered writes](Settings::remembered_writes) less the commits in the time that a lost answer takes to be
     /// noticed.
     #[must_use]
@@ -138,7 +138,7 @@ impl Settings {
     }
 
     /// Whether the version that a delete made marks its tombstone. Where TTL removes tombstones, the time alone marks
-    /// them, because nobody else writes the row.
+    /// them, because no other program writes the row.
     pub(crate) fn marks_by_version(&self) -> bool {
         self.deletes != Deletes::Expire
     }
@@ -219,7 +219,7 @@ impl WithoutTtl {
     /// A delete removes the row. The version that it returns is that of no row, and versions start again with the next
     /// create.
     ///
-    /// A delete whose answer was lost is unknown, and so is a create. A create whose second copy the network delivers after
+    /// A delete or a create with a lost answer is unknown. A create with a second copy that the network delivers after
     /// the delete, within 15 minutes of the first, is applied again.
     #[must_use]
     pub const fn removed(self) -> Settings {
@@ -287,7 +287,7 @@ impl Layout {
         Layout { partition_key, sort_key: None, attributes: &[], expires_at: None, settings }
     }
 
-    /// Refuses what cannot hold, when the program is compiled.
+    /// Refuses impossible settings when the program is compiled.
     pub(crate) const fn checked(self) -> Self {
         let Settings { names, first_version, remembered, window, regions, .. } = self.settings;
         assert!(1 <= window && window <= remembered, "add_window is 1 to remembered_writes");

@@ -111,7 +111,7 @@
 //!
 //! # What is promised
 //!
-//! The result of a call says what became of the change:
+//! The result of a call states the outcome of the change:
 //!
 //! | the call ends with | the change was applied |
 //! |---|---|
@@ -152,9 +152,9 @@
 //!
 //! # A table that is there already
 //!
-//! A table may have rows that another program wrote, its own names, and programs that go on writing. [`Record::SETTINGS`]
-//! says so. Rows of other programs are read, tagged, and adopted by the
-//! first change. `docs/adoption.md` says which settings a library needs, and what holds beside it.
+//! A table may have rows that another program wrote, its own names, and programs that go on writing.
+//! [`Record::SETTINGS`] says so. Rows of other programs are read, tagged, and adopted by the first change.
+//! `docs/adoption.md` lists the settings that a library needs, with the promises beside it.
 //!
 //! Programs that use this crate on one table must have the same stored format (2) and the same settings in their
 //! `Record`s. Only [`Settings::add_window`] may differ, and a build may know fewer attributes than another one.
@@ -200,11 +200,11 @@
 //!
 //! # Traces
 //!
-//! Each send to `DynamoDB` is a `tracing` span named `send`, at `DEBUG` with the target `fencepost::send`. Its fields are
-//! `operation`, `table`, `attempt`, `why` (why this send left) and `outcome` (what its answer proved). The functions give
-//! these spans to X-Ray. A service gives them to the subscriber that it uses. Where a refused write is judged, an event at
-//! `DEBUG` with the target `fencepost::judge` has the `verdict`: `landed`, `never_applied`, `open`, `unproved` or
-//! `corrupt`.
+//! Each send to `DynamoDB` is a `tracing` span named `send`, at `DEBUG` with the target `fencepost::send`. Its fields
+//! are `operation`, `table`, `attempt`, `why` (why this send left) and `outcome` (the proof in its answer). The
+//! functions give these spans to X-Ray. A service gives them to the subscriber that it uses. Where a refused write is
+//! judged, an event at `DEBUG` with the target `fencepost::judge` has the `verdict`: `landed`, `never_applied`, `open`,
+//! `unproved` or `corrupt`.
 //!
 //! # Features
 //!
@@ -225,8 +225,8 @@
 //!
 //! 1. `version`, `timestamp`, `clock`, `retry`, `call`, `error`, `fencing_token`, `names`, `layout`: small files
 //!    that depend on no later part. `layout` is how a table is set up beside its values.
-//! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define what is stored, and `condition` has all
-//!    expression text. `send` sends one request and says what its answer proves. `judge` finds out what became of a
+//! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define the stored data, `condition` has all
+//!    expression text. `send` sends one request and reads the proof in its answer. `judge` finds the outcome of a
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
 //!    rows that the client saw last.
 //! 3. [`Store`]: one client, and the settings for its requests.

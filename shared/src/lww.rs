@@ -2,8 +2,8 @@
 //!
 //! *Instances* follow each other under one key, such as hosts behind one address. They are ordered by a number, usually
 //! the time of their creation, and then by name. A registration replaces an older instance, and never a newer one. A
-//! deletion leaves a tombstone that remembers its instance, so a late and older change has no effect. The row always
-//! holds the newest instance that arrived. Names decide ties, so the result does not depend on the order of arrival.
+//! deletion leaves a tombstone with its instance. A late and older change has no effect. The row always holds the
+//! newest instance that arrived. Names decide ties: the result does not depend on the order of arrival.
 //!
 //! Each operation is one conditional write without a read. A write that is sent again after a lost answer, or that
 //! arrives twice, meets its own result or a newer instance. Both leave the row correct.
@@ -25,7 +25,7 @@ use std::fmt;
 use std::time::Duration;
 use tracing::debug;
 
-/// A [`Record`] whose values are instances. Two of its attributes identify and order an instance.
+/// A [`Record`] of instances. Two of its attributes identify and order an instance.
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
@@ -95,7 +95,7 @@ pub enum Registration<T> {
 /// The outcome of [`LwwTable::delete`]. All three count as success: the instance is not registered any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Deletion {
-    /// The instance, or an older one, was registered, and is deleted now.
+    /// The instance or an older one was registered. It is deleted now.
     Deleted,
     /// No instance was registered. After a lost answer, this very call may have deleted it.
     AlreadyGone,
@@ -141,7 +141,7 @@ impl Store {
 
 impl<T: LwwRecord> LwwTable<T> {
     /// How long a tombstone is kept by default: 30 days, counted from the arrival of the deletion. A queue and its
-    /// dead-letter queue keep a message for at most 14 days each, so no message is older. To change it, use
+    /// dead-letter queue keep a message for at most 14 days each. No message is older. To change it, use
     /// [`LwwTable::with_tombstone_retention`].
     ///
     /// Source: <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
@@ -154,8 +154,7 @@ impl<T: LwwRecord> LwwTable<T> {
         LwwTable { table: self.table.with_tombstone_retention(retention) }
     }
 
-    /// Returns a table whose operations end at the deadline of this call and count in its tally, as after
-    /// [`Store::in_call`].
+    /// Returns a table bound to the deadline and the tally of this call, as after [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
         LwwTable { table: self.table.in_call(call) }
@@ -292,7 +291,7 @@ impl<T: LwwRecord> Stored<T> {
     }
 }
 
-/// The order key of a row, and its instance unless it is a tombstone.
+/// The order key of a row, with its instance unless it is a tombstone.
 #[cfg(feature = "testing")]
 pub(crate) fn read_instance<T: LwwRecord>(attributes: &Attributes) -> Result<(OrderKey, Option<T>), Failure> {
     Stored::read(attributes).map(|stored| (stored.order_key, stored.live))

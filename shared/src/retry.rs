@@ -63,8 +63,8 @@ pub(crate) struct Conflicts {
     pub(crate) pauses: u32,
     /// Conflicts since the last pause. 1 means that only the first attempt after the pause has lost.
     pub(crate) since_pause: u32,
-    /// The time from the conflict before to the last one. The item was seen then, so a pause is part of it, and so is the
-    /// wait for a lost answer.
+    /// The time from the conflict before to the last one. The item was seen then: a pause and the wait for a lost
+    /// answer are part of it.
     pub(crate) observed: Duration,
     /// The time from the last refused send to its answer.
     pub(crate) round_trip: Duration,
@@ -111,15 +111,15 @@ impl Conflicts {
 #[non_exhaustive]
 pub struct RetryPolicy {
     /// The most attempts (observe-decide-write rounds) before a call fails with *contention*. Default 40. With 100
-    /// writers on one item, the unluckiest writer needs about 15, so the deadline usually ends a call first.
+    /// writers on one item, the unluckiest writer needs about 15. The deadline usually ends a call first.
     pub max_attempts: u32,
     /// The time without an answer after which an identical second send leaves. Default 150 ms, which is about 30 times
-    /// a usual answer of `DynamoDB`. So hardly any request is sent twice, and a lost answer is found out while the row
-    /// still remembers the write.
+    /// a usual answer of `DynamoDB`. Hardly any request is sent twice. A lost answer is noticed while the row still
+    /// remembers the write.
     ///
-    /// The first send is still awaited, and the first answer that proves something counts. At most two sends are in
-    /// flight. A client that was not answered within the last minute sends no second one, because it is probably still
-    /// connecting. After a broken connection, the second send also waits for as long as opening one has taken so far.
+    /// The first send is still awaited. The first answer with a proof counts. At most two sends are in flight. A client
+    /// that was not answered within the last minute sends no second one, because it is probably still connecting. After
+    /// a broken connection, the second send also waits for as long as opening one has taken so far.
     pub hedge_after: Duration,
     /// The longest that one send is awaited. Default 2 s, because name look-up and TLS handshake take most of a second
     /// on a 128 MB function, and giving a send up closes its connection. Every two lost answers double it, up to four
@@ -183,12 +183,12 @@ impl RetryPolicy {
         fraction(grown(RESEND_PAUSE, 2, sends.saturating_sub(1), MAX_RESEND_PAUSE), random)
     }
 
-    /// The bound of the pause before an add is sent again whose window had passed. `pauses` counts the pauses, this one
-    /// included, and `crowd` the adds of this client that wait at the same item.
+    /// The bound of the pause before an add is sent again after its window has passed. `pauses` counts the pauses, this
+    /// one included, and `crowd` the adds of this client that wait at the same item.
     ///
     /// Without a pause, each round trip lets one window of adds through and refuses all others. So the adds spread over
     /// as many round trips as they need if each lets a quarter of a window through. A client that is alone there does
-    /// not see the others. It begins with 4 round trips, and each further pause is up to 8 times as long.
+    /// not see the others. It starts at 4 round trips. Each further pause is up to 8 times as long.
     ///
     /// The table shows callers that know nothing of the item and begin at once, with hops of 5 ms each way and a window
     /// of 32. `cargo dev bench` measures it with the real code. Its engine has no capacity, and `DynamoDB` takes 1,000
@@ -209,10 +209,10 @@ impl RetryPolicy {
     /// The pause before the next attempt, given the `conflicts` of this change so far.
     ///
     /// All pauses are measured in round trips, because the round trip decides whether two attempts meet. An attempt
-    /// wins if nobody commits between its observation and its write, one round trip later.
+    /// wins if no other writer commits between its observation and its write, one round trip later.
     ///
     /// 1. After the first conflict, the pause is anywhere within 25 round trips. It spreads out the writers that met.
-    /// 2. After a pause, the observed item is stale, so the next attempt is usually refused. The refusal returns the
+    /// 2. After a pause, the observed item is stale: the next attempt is usually refused. The refusal returns the
     ///    current item, and **that** item is tried at once, without a pause, up to 3 times.
     /// 3. If those attempts are refused too, the pause is anywhere within 350 round trips. Then rule 2 applies again.
     /// 4. After the first pause, the refusal also shows how fast the item moves. If other writers commit more than

@@ -1,4 +1,4 @@
-//! [`Store`]: one client, and the settings that decide how its requests are sent.
+//! [`Store`]: one client with the settings of its requests.
 
 use crate::call::Call;
 use crate::clock::{Clock, Rng};
@@ -16,8 +16,8 @@ use std::time::Duration;
 /// only so much time in all, such as an invocation of a function. [`Store::in_call`] gives the call to the store, once.
 ///
 /// A store owns the client (with the retries of the SDK switched off), the [`RetryPolicy`], the [`Clock`], the [`Rng`],
-/// and the time of the last answer to the client. All tables, leases and transactions of a store share that time, so
-/// the first request of each knows whether the client is connected. Copies are cheap and share it too.
+/// and the time of the last answer to the client. All tables, leases and transactions of a store share that time: the
+/// first request of each knows whether the client is connected. Copies are cheap and share it too.
 ///
 /// ```
 /// use fencepost::{Record, Store, Table};
@@ -64,14 +64,14 @@ impl Store {
         self.with(|sender| sender.policy = policy)
     }
 
-    /// Returns a copy of the store whose operations take at most this long each, all their sends and pauses together.
+    /// Returns a copy of the store with this limit for each operation, all its sends and pauses together.
     #[must_use]
     pub fn with_time_limit(&self, time_limit: Duration) -> Self {
         Store { time_limit, ..self.clone() }
     }
 
-    /// Returns a copy of the store whose operations all end at the deadline of this call, whatever the time limit, and
-    /// count in its tally. So do the operations of the tables, leases and transactions that are made from it.
+    /// Returns a copy of the store bound to this call: all operations end at its deadline instead of the time limit,
+    /// and count in its tally. So do the operations of the tables, leases and transactions that are made from it.
     ///
     /// ```
     /// use fencepost::{Call, Deadline, Failure, Record, Store, Table};
@@ -126,7 +126,7 @@ impl Store {
         &self.sender.policy
     }
 
-    /// The call of an operation: that of this store, or a new one within its time limit.
+    /// The call of an operation: that of this store or a new one within its time limit.
     pub(crate) fn call(&self) -> Call {
         self.call_after(Duration::ZERO)
     }

@@ -49,7 +49,7 @@ impl fmt::Display for Version {
 
 /// The identity of a row: the write id of the create that made it on a free key, or of the change that adopted it.
 ///
-/// Versions alone are not enough. TTL may remove a row, and a new row under the same key may reach an old version
+/// Versions alone are not enough. After TTL has removed a row, a new row under the same key may reach an old version
 /// number again. An old reader would take the new row for the one it knew. The incarnation tells them apart. A row of a
 /// restored table gets a new incarnation for the same reason ([`Task::Restamp`](crate::maintenance::Task::Restamp)).
 ///
@@ -73,7 +73,7 @@ impl Incarnation {
         Incarnation(Identity::Row(bytes))
     }
 
-    /// What takes the place of an incarnation in a row of another program: a digest of its value.
+    /// The substitute for an incarnation in a row of another program: a digest of its value.
     #[must_use]
     pub const fn of_content(digest: [u8; 16]) -> Self {
         Incarnation(Identity::Content(digest))

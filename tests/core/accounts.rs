@@ -1,10 +1,11 @@
-//! The items of the tests of the crate alone: accounts, and leaders of whom the newest counts.
+//! The data of these tests: accounts and leaders, and changes of them by other programs.
 
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, number};
 use fencepost::lww::LwwRecord;
-use fencepost::{Call, Deadline, Record};
+use fencepost::{Call, Deadline, Record, Store, Table};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
@@ -25,6 +26,11 @@ impl LwwRecord for Leader {
     const NAMED_BY: &'static str = "node";
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
+pub fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
+    Ok(Some(Account { balance: account.balance + 1 }))
+}
+
 pub const TABLE: &str = "Accounts";
 
 pub fn engine() -> Engine {
@@ -35,22 +41,42 @@ pub fn call() -> Call {
     Call::new(Deadline::within(Duration::from_mins(1)))
 }
 
-/// Another program sets a balance, and does not raise the version.
-pub fn set_balance(engine: &Engine, id: &str, balance: i64) {
-    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": id}},
-        "UpdateExpression": "SET balance = :balance",
-        "ExpressionAttributeValues": {":balance": {"N": balance.to_string()}}});
+/// The accounts of these ids with 50 each, made by another client than that of any test.
+pub async fn with_accounts(engine: &Engine, ids: &[&str]) {
+    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    for id in ids {
+        accounts.create(*id, &Account { balance: 50 }).await.expect("a free key");
+    }
+    engine.take_log();
+}
+
+pub fn balance(engine: &Engine, id: &str) -> i64 {
+    number(&engine.row(TABLE, "accountId", id), "balance")
+}
+
+/// An update by another program. In its expression, `#v` is the version, `#w` the memory and `#p` the end of a tombstone.
+pub fn change(engine: &Engine, table: &str, key: &Value, expression: &str, values: &Value) {
+    let mut request = json!({"TableName": table, "Key": key, "UpdateExpression": expression,
+        "ExpressionAttributeValues": values});
+    for (name, attribute) in [("#v", "_version"), ("#w", "_writes"), ("#p", "_purgeAt")] {
+        if expression.contains(name) {
+            request["ExpressionAttributeNames"][name] = json!(attribute);
+        }
+    }
     engine.raw("UpdateItem", &request);
+}
+
+fn change_account(engine: &Engine, id: &str, expression: &str, number: i64) {
+    let values = json!({":n": {"N": number.to_string()}});
+    change(engine, TABLE, &json!({"accountId": {"S": id}}), expression, &values);
+}
+
+/// Another program sets a balance without a new version.
+pub fn set_balance(engine: &Engine, id: &str, balance: i64) {
+    change_account(engine, id, "SET balance = :n", balance);
 }
 
 /// Another client's committed write, between two of ours.
 pub fn rival(engine: &Engine, id: &str) {
-    let request = json!({
-        "TableName": TABLE,
-        "Key": {"accountId": {"S": id}},
-        "UpdateExpression": "SET balance = balance + :one, #v = #v + :one",
-        "ExpressionAttributeNames": {"#v": "_version"},
-        "ExpressionAttributeValues": {":one": {"N": "1"}},
-    });
-    engine.raw("UpdateItem", &request);
+    change_account(engine, id, "SET balance = balance + :n, #v = #v + :n", 1);
 }

@@ -1,7 +1,8 @@
 //! `Table::add`: numbers that many callers change at once, each exactly once, and the cost of each case.
 
+use super::accounts::change;
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, number};
 use fencepost::testing::slow_round_trips;
 use fencepost::{
     Add, Bounds, Call, Deadline, Failure, ItemVersion, Key, NotAdded, Number, Record, Rng, Settings, Store, Table,
@@ -17,7 +18,7 @@ use std::time::Duration;
 pub const TABLE: &str = "Shelves";
 const MAX: i64 = 1000;
 
-/// A shelf with a stock, a status that follows from it, and a number in a map.
+/// A shelf with a stock, its status and a number in a map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shelf {
     pub stock: i64,
@@ -41,7 +42,7 @@ fn shelf(stock: i64) -> Shelf {
     Shelf { stock, status, counts: [("sold".to_owned(), 0)].into() }
 }
 
-/// An engine with a shelf of 50. Its writer is another client than that of any test.
+/// An engine with a shelf of 50, made by another client than that of any test.
 pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
     let created = table(&engine).create("s-1", &shelf(50)).await.expect("a free key");
@@ -59,21 +60,23 @@ pub fn row(engine: &Engine) -> Value {
 }
 
 pub fn stock_of(engine: &Engine) -> i64 {
-    row(engine)["stock"]["N"].as_str().and_then(|stock| stock.parse().ok()).expect("a whole number")
+    number(&row(engine), "stock")
 }
 
 /// Commits of other writers, between two requests of ours.
 pub fn rivals(engine: &Engine, commits: usize) {
     for _ in 0..commits {
-        let request = json!({
-            "TableName": TABLE,
-            "Key": {"shelfId": {"S": "s-1"}},
-            "UpdateExpression": "SET #v = #v + :one",
-            "ExpressionAttributeNames": {"#v": "_version"},
-            "ExpressionAttributeValues": {":one": {"N": "1"}},
-        });
-        engine.raw("UpdateItem", &request);
+        change_shelf(engine, "SET #v = #v + :n", &json!({":n": {"N": "1"}}));
     }
+}
+
+pub fn change_shelf(engine: &Engine, expression: &str, values: &Value) {
+    change(engine, TABLE, &json!({"shelfId": {"S": "s-1"}}), expression, values);
+}
+
+/// Another program sets the stock to 100, without a new version.
+pub fn restock(engine: &Engine) {
+    change_shelf(engine, "SET stock = :n", &json!({":n": {"N": "100"}}));
 }
 
 #[tokio::test]
@@ -128,7 +131,7 @@ async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
 #[tokio::test]
 async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
     let (engine, key, at) = with_shelf().await;
-    // This client does not know the stock, so it guesses the last band.
+    // This client does not know the stock and guesses the last band.
     let added = table(&engine).add(&key, &stock(-45).seen(at)).await.expect("within the bounds");
     assert_eq!(added.item.map(|item| item.value), Some(shelf(5)));
     assert_eq!(engine.take_counts(), (0, 2));
@@ -213,17 +216,6 @@ async fn an_add_may_be_as_late_as_its_window_and_costs_one_more_write_after_it()
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_lost_answer_costs_one_more_write_and_the_number_changes_once() {
-    for ways in [[Way::AnswerLost, Way::Dropped], [Way::Dropped, Way::AnswerLost]] {
-        let (engine, key, at) = with_shelf().await;
-        let client = client_that(&engine, move |before| ways.get(before).copied().unwrap_or(Way::Answered(10)));
-        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at)).await;
-        assert_eq!(added.expect("once").item.map(|item| item.value), Some(shelf(57)), "{ways:?}");
-        assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (57, json!("2")), "{ways:?}");
-    }
-}
-
 /// The first send is lost before or after it was applied, and others commit before the second.
 async fn lost_then(
     commits: usize,
@@ -271,7 +263,7 @@ async fn a_refusal_after_a_lost_answer_burns_the_add_for_one_more_write() {
     assert!(matches!(refused, Err(UpdateError::Refused(NotAdded::OutOfRange(current))) if current.value == shelf(50)));
     let log = engine.take_log();
     assert_eq!(log.len(), 2, "the add that was refused, and the burn");
-    // Now there is stock, and the lost copy arrives.
+    // Now there is stock. The lost copy arrives.
     table(&engine).add("s-1", &stock(100)).await.expect("within the bounds");
     let late = log.first().expect("the add").body.clone();
     let (status, _) = engine.answer("UpdateItem", late.to_string().as_bytes());
@@ -292,12 +284,7 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
             }
             1 => {
                 let refused = engine.answer(operation, body);
-                let more = json!({
-                    "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
-                    "UpdateExpression": "SET stock = :more",
-                    "ExpressionAttributeValues": {":more": {"N": "100"}},
-                });
-                engine.raw("UpdateItem", &more);
+                restock(engine);
                 let late = engine.answer(operation, first.as_ref().expect("the first"));
                 assert_eq!(late.0, 200, "it is applied");
                 refused
@@ -321,13 +308,7 @@ async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
         let client = client_whose(&engine, move |engine, before, operation, body| {
             let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
             if before == 1 {
-                // Stock arrives between the refusal and the burn.
-                let more = json!({
-                    "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
-                    "UpdateExpression": "SET stock = :more",
-                    "ExpressionAttributeValues": {":more": {"N": "100"}},
-                });
-                engine.raw("UpdateItem", &more);
+                restock(engine); // between the refusal and the burn
             }
             answer
         });
@@ -337,7 +318,7 @@ async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
     }
 }
 
-/// A pause takes at most half of the time left, so that the add has time for its answer.
+/// A pause takes at most half of the remaining time: the add has time for its answer.
 #[tokio::test(start_paused = true)]
 async fn an_add_that_spreads_out_leaves_time_for_itself() {
     let (engine, key, at) = with_shelf().await;

@@ -1,7 +1,7 @@
-//! Rules of adds and burns that a random history hardly ever needs: the outcome of each on a schedule made by hand, and the
-//! harm without it.
+//! Rules of adds and burns that a random history hardly ever needs: each on a schedule made by hand, with the rule and
+//! without it.
 
-use super::add::{Shelf, TABLE, rivals, row, stock, stock_of, with_shelf};
+use super::add::{Shelf, TABLE, change_shelf, restock, rivals, row, stock, stock_of, with_shelf};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, leave_out};
@@ -18,25 +18,9 @@ fn answer(engine: &Engine, operation: &str, body: &[u8], broken: Broken) -> (u16
     engine.answer(operation, request.to_string().as_bytes())
 }
 
-/// Stock arrives by a writer that is not ours.
-fn restock(engine: &Engine) {
-    let more = json!({
-        "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
-        "UpdateExpression": "SET stock = :more",
-        "ExpressionAttributeValues": {":more": {"N": "100"}},
-    });
-    engine.raw("UpdateItem", &more);
-}
-
 /// The row forgets all writes, as it may some time after the R-th commit.
 fn forget(engine: &Engine) {
-    let none = json!({
-        "TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}},
-        "UpdateExpression": "SET #writes = :none",
-        "ExpressionAttributeNames": {"#writes": "_writes"},
-        "ExpressionAttributeValues": {":none": {"M": {}}},
-    });
-    engine.raw("UpdateItem", &none);
+    change_shelf(engine, "SET #w = :none", &json!({":none": {"M": {}}}));
 }
 
 /// The network delivers the refused add once more when there is stock, within its window. The change of the same call was
@@ -66,7 +50,7 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
     assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (40, json!("3")));
 }
 
-/// An add of -51 to 50 is lost, and its resend is refused. Before the burn arrives, there is stock, the lost copy is
+/// An add of -51 to 50 is lost. Its resend is refused. Before the burn arrives, there is stock, the lost copy is
 /// applied, and others commit; after so many that the row may forget it, it does.
 async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), UpdateError<NotAdded<Shelf>>>) {
     let (engine, key, at) = with_shelf().await;
@@ -131,7 +115,7 @@ async fn an_add_whose_window_has_no_beginning_is_applied_twice_from_a_version_th
     }
 }
 
-/// It is not false, but it knows less.
+/// It is not false but knows less.
 #[tokio::test(start_paused = true)]
 async fn a_judge_that_is_shown_no_burns_answers_unknown_where_the_outcome_is_proved() {
     for hides in [false, true] {

@@ -1,6 +1,6 @@
-//! Transactions in which one row remembers, and the other steps are bare adds.
+//! Transactions in which one row remembers and the other steps are bare adds.
 
-use super::accounts::{Account, TABLE, engine, set_balance};
+use super::accounts::{Account, TABLE, balance, change, engine, set_balance, with_accounts};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
@@ -21,9 +21,7 @@ struct Note {
 /// An engine with an account of 50.
 async fn with_account() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    accounts.create("a-1", &Account { balance: 50 }).await.expect("a free key");
-    engine.take_log();
+    with_accounts(&engine, &["a-1"]).await;
     engine
 }
 
@@ -50,10 +48,7 @@ async fn take(client: &Client, by: i64) -> Result<(), Error<i64>> {
 }
 
 fn state(engine: &Engine) -> (i64, bool) {
-    let account = engine.row(TABLE, "accountId", "a-1");
-    let note = engine.row(NOTES, "noteId", "n-1");
-    let balance = account["balance"]["N"].as_str().and_then(|balance| balance.parse().ok()).expect("a whole number");
-    (balance, note["text"].is_object())
+    (balance(engine, "a-1"), engine.row(NOTES, "noteId", "n-1")["text"].is_object())
 }
 
 #[tokio::test]
@@ -74,7 +69,7 @@ async fn a_bare_add_that_is_refused_says_why_and_nothing_is_written() {
     assert_eq!((state(&engine), engine.take_counts()), ((50, false), (0, 1)));
 }
 
-/// Takes 30 although the answer to the first send is lost, and its token forgotten. Before the second send the account
+/// Takes 30 although the answer to the first send is lost and its token forgotten. Before the second send the account
 /// changes by `meanwhile`.
 async fn lost_once(applied: bool, meanwhile: i64) -> (Engine, Result<(), Error<i64>>, Vec<u8>) {
     let engine = with_account().await;
@@ -89,11 +84,9 @@ async fn lost_once(applied: bool, meanwhile: i64) -> (Engine, Result<(), Error<i
             engine.answer(operation, body);
         }
         engine.forget_tokens();
-        let change = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
-            "UpdateExpression": "SET balance = balance + :by, #v = #v + :one",
-            "ExpressionAttributeNames": {"#v": "_version"},
-            "ExpressionAttributeValues": {":by": {"N": meanwhile.to_string()}, ":one": {"N": "1"}}});
-        engine.raw("UpdateItem", &change);
+        let values = json!({":by": {"N": meanwhile.to_string()}, ":one": {"N": "1"}});
+        let key = json!({"accountId": {"S": "a-1"}});
+        change(engine, TABLE, &key, "SET balance = balance + :by, #v = #v + :one", &values);
         lost()
     });
     let taken = take(&client, 30).await;
@@ -118,7 +111,7 @@ async fn a_refusal_after_a_lost_answer_burns_the_anchor_so_that_no_copy_is_appli
     let operations: Vec<_> = engine.take_log().into_iter().map(|asked| asked.operation).collect();
     let writes: Vec<_> = operations.iter().filter(|operation| !is_read(operation)).collect();
     assert_eq!(writes.last().map(|last| last.as_str()), Some("PutItem"), "{operations:?}");
-    // There is enough again, and the copy arrives.
+    // There is enough again. The copy arrives.
     set_balance(&engine, "a-1", 90);
     let (status, answer) = engine.answer("TransactWriteItems", &late);
     assert_eq!((status, state(&engine)), (400, (90, false)), "{answer}");
@@ -171,10 +164,8 @@ async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Re
     let store = Store::new(client);
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
-    let items = ["a-1", "a-2"].map(|id| {
-        let key = id;
-        if reads_first { reads.item(id, &accounts, key) } else { reads.later(id, &accounts, key) }
-    });
+    let items = ["a-1", "a-2"]
+        .map(|id| if reads_first { reads.item(id, &accounts, id) } else { reads.later(id, &accounts, id) });
     engine.take_log();
     let transactions = store.transactions();
     let moved = transactions.transact_with_retry(reads, |attempt| {
@@ -189,10 +180,7 @@ async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Re
 async fn of_adds_alone_the_first_known_one_remembers_and_a_lost_answer_moves_once() {
     for applied in [true, false] {
         let engine = engine();
-        let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-        for id in ["a-1", "a-2"] {
-            accounts.create(id, &Account { balance: 50 }).await.expect("a free key");
-        }
+        with_accounts(&engine, &["a-1", "a-2"]).await;
         let client = client_whose(&engine, move |engine, writes, operation, body| {
             if is_read(operation) || writes > 0 {
                 return engine.answer(operation, body);
@@ -204,8 +192,7 @@ async fn of_adds_alone_the_first_known_one_remembers_and_a_lost_answer_moves_onc
             lost()
         });
         move_between(&engine, &client, true).await.expect("there is enough");
-        let balance = |id: &str| engine.row(TABLE, "accountId", id)["balance"]["N"].clone();
-        assert_eq!([balance("a-1"), balance("a-2")], [json!("40"), json!("60")], "{applied}");
+        assert_eq!(["a-1", "a-2"].map(|id| balance(&engine, id)), [40, 60], "{applied}");
         let remembered =
             |id: &str| engine.row(TABLE, "accountId", id)["_writes"]["M"].as_object().map_or(0, serde_json::Map::len);
         assert_eq!([remembered("a-1"), remembered("a-2")], [2, 1], "{applied}");

@@ -1,10 +1,10 @@
 //! A batch that `DynamoDB` answers in part.
 
-use super::accounts::{Account, TABLE, call, engine, rival};
+use super::accounts::{Account, TABLE, balance, call, engine, rival, with_accounts};
 use crate::harness::clients::{client_whose, step_in_conflict};
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Call, Deadline, Error, Failure, Reads, Store, Table};
+use fencepost::{Call, Error, Reads, Store, Table};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// When a batch was asked for, and for how many keys.
 type Batches = Arc<Mutex<Vec<(Instant, usize)>>>;
 
-/// A client that is answered for the first key of a batch only, and whose batches are noted.
+/// A client that gets only the first key of each batch. Batches are noted.
 fn client_that_gets_one_at_a_time(engine: &Engine, batches: &Batches) -> Client {
     let batches = batches.clone();
     client_whose(engine, move |engine, _, operation, body| {
@@ -57,10 +57,7 @@ async fn with_two_accounts() -> (Batches, Store) {
     let now = || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
     // Pauses are drawn at their longest.
     let store = store(&client_that_gets_one_at_a_time(&engine, &batches), now, || u64::MAX);
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    for id in ["a-1", "a-3"] {
-        accounts.create(id, &Account { balance: 1 }).await.expect("a free key");
-    }
+    with_accounts(&engine, &["a-1", "a-3"]).await;
     (batches, store)
 }
 
@@ -75,22 +72,9 @@ async fn what_a_batch_leaves_out_is_asked_for_again_after_a_pause_that_grows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_is_never_answered_whole_ends_before_the_deadline_as_unavailable() {
-    let (_, store) = with_two_accounts().await;
-    let began = Instant::now();
-    let call = Call::new(Deadline::within(Duration::from_millis(200)));
-    let ended = read_three(&store, &call).await.expect_err("no time for three batches");
-    assert!(matches!(ended, Error::Failed(Failure::Unavailable { .. })), "{ended:?}");
-    assert!(began.elapsed() < Duration::from_millis(200));
-}
-
-#[tokio::test(start_paused = true)]
 async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_again() {
     let engine = engine();
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    for id in ["a-1", "a-2"] {
-        accounts.create(id, &Account { balance: 10 }).await.expect("a free key");
-    }
+    with_accounts(&engine, &["a-1", "a-2"]).await;
     let client = client_whose(&engine, |engine, writes, operation, body| {
         if operation != "TransactWriteItems" || writes > 0 {
             return engine.answer(operation, body);
@@ -101,7 +85,6 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
         let (status, answer) = engine.answer(operation, body);
         (status, step_in_conflict(&answer, 1))
     });
-    engine.take_log();
     let store = Store::new(&client);
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
@@ -121,6 +104,6 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
     let again = &asked[2].body["RequestItems"][TABLE]["Keys"];
     assert_eq!(*again, json!([{"accountId": {"S": "a-2"}}]));
     for id in ["a-1", "a-2"] {
-        assert_eq!(engine.row(TABLE, "accountId", id)["balance"]["N"], "9");
+        assert_eq!(balance(&engine, id), 49);
     }
 }

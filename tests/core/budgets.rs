@@ -1,6 +1,6 @@
-//! The requests of each operation, as the engine counts them.
+//! The cost of each operation, counted at the engine.
 
-use super::accounts::{Account, TABLE, call, engine, rival};
+use super::accounts::{Account, TABLE, call, change, engine, rival};
 use crate::harness::engine::Engine;
 use fencepost::{Call, Error, Exists, ItemVersion, Key, Store, Table, Tally, UpdateError, VersionError, Versioned};
 use serde_json::json;
@@ -110,22 +110,10 @@ async fn keeping_and_refusing_cost_no_write() {
 }
 
 #[tokio::test]
-async fn setting_up_a_table_asks_nothing() {
-    let engine = engine();
-    drop(Store::new(&engine.client()).table::<Account>(TABLE));
-    assert_eq!(engine.take_counts(), (0, 0));
-}
-
-#[tokio::test]
 async fn what_a_deleted_item_held_is_gone_and_does_not_come_back() {
     let (engine, table, key, created) = with_account().await;
-    let request = json!({
-        "TableName": TABLE,
-        "Key": {"accountId": {"S": "a-1"}},
-        "UpdateExpression": "SET stranger = :s",
-        "ExpressionAttributeValues": {":s": {"S": "unknown to Account"}},
-    });
-    engine.raw("UpdateItem", &request);
+    let stranger = json!({":s": {"S": "unknown to Account"}});
+    change(&engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET stranger = :s", &stranger);
     let updated = table.update_at_version(&key, created.at, add(1)).await.expect("the current version");
     assert_eq!(engine.row(TABLE, "accountId", "a-1")["stranger"]["S"], "unknown to Account", "updates keep it");
     table.delete_at_version(&key, updated.at).await.expect("the current version");
@@ -136,8 +124,8 @@ async fn what_a_deleted_item_held_is_gone_and_does_not_come_back() {
     assert!(row["stranger"].is_null() && row["_purgeAt"].is_null(), "{row}");
 }
 
-/// The incarnation's reason to exist: TTL purged the row, another client created it again, and its version
-/// number came back to the one that an old reader holds.
+/// The incarnation's reason to exist: TTL purged the row, another client made it again, and it reached the version
+/// number that an old reader holds.
 #[tokio::test]
 async fn an_old_version_of_a_purged_row_is_stale_although_the_number_is_the_same() {
     let (engine, table, key, old) = with_account().await;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 const OTHERS: &str = "Others";
 const LEASES: &str = "Leases";
 
-/// A client with a first write that is applied and never answered.
+/// A client that never gets the answer to its first write, which is applied.
 fn client_without_the_first_answer(engine: &Engine) -> Client {
     client_whose(engine, |engine, writes, operation, body| {
         let answer = engine.answer(operation, body);
@@ -20,7 +20,7 @@ fn client_without_the_first_answer(engine: &Engine) -> Client {
     })
 }
 
-/// The first write of a store, which loses the answer.
+/// The first write of a store. Its answer is lost.
 #[derive(Clone, Copy, Debug)]
 enum First {
     Create,

@@ -1,6 +1,6 @@
-//! When time runs out, and when the table says no: the answer comes before the deadline, and claims no more than is known.
+//! Time that runs out and tables that refuse: the answer comes before the deadline and states all that is known.
 
-use super::accounts::{Account, TABLE, engine, rival};
+use super::accounts::{Account, TABLE, add_one, balance, change, engine, rival};
 use crate::harness::clients::{
     Line, Silent, Way, client_by_script, client_that, client_whose, client_without_answers, error, lost,
 };
@@ -21,11 +21,6 @@ use tokio::time::Instant;
 
 fn silent_table(engine: &Engine, silent: Silent) -> Table<Account> {
     Store::new(&client_without_answers(engine, silent)).with_time_limit(ALLOWED).table(TABLE)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
-    Ok(Some(Account { balance: account.balance + 1 }))
 }
 
 const ALLOWED: Duration = Duration::from_secs(5);
@@ -95,7 +90,7 @@ async fn a_write_that_is_applied_and_never_answered_is_found_out_by_its_resend()
     let updated = table.in_call(&call).update_with_retry(&key, add_one).await.expect("the resend shows it");
     assert_eq!((created.version().get(), updated.version().get(), updated.value.balance), (1, 2, 2));
     let deleted = table.in_call(&call).delete_at_version(&key, updated.at).await.expect("the resend shows it");
-    // The create has to give up the first connection. The others are decided by their hedges, so nothing counts as lost.
+    // The create has to give up the first connection. The others are decided by their hedges and not lost.
     assert_eq!((deleted.get(), call.tally().lost_answers), (3, 1));
 }
 
@@ -133,8 +128,7 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     let lost = table.in_call(&call).update_with_retry(&key, decide).await.expect_err("a rival is always first");
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { attempts }) if attempts == call.tally().attempts));
     assert!(began.elapsed() <= ALLOWED);
-    let balance = engine.row(TABLE, "accountId", "a-1")["balance"]["N"].clone();
-    assert_eq!(balance, json!(rivals.get().to_string()), "only the rival wrote");
+    assert_eq!(balance(&engine, "a-1"), rivals.get(), "only the rival wrote");
 }
 
 #[tokio::test(start_paused = true)]
@@ -215,14 +209,8 @@ async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answ
         plain.delete_at_version(&key, created.at).await.expect("the current version");
         let purge_at = SystemTime::now() + Duration::from_mins(minutes);
         let seconds = purge_at.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
-        let request = json!({
-            "TableName": TABLE,
-            "Key": {"accountId": {"S": "a-1"}},
-            "UpdateExpression": "SET #p = :p",
-            "ExpressionAttributeNames": {"#p": "_purgeAt"},
-            "ExpressionAttributeValues": {":p": {"N": seconds.to_string()}},
-        });
-        engine.raw("UpdateItem", &request);
+        let soon = json!({":p": {"N": seconds.to_string()}});
+        change(&engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET #p = :p", &soon);
         let dropped = (500, "InternalServerError", false);
         let anew = scripted(&engine, &[dropped]).create(&key, &Account { balance: 2 }).await;
         let unknown = matches!(anew, Err(Error::Failed(Failure::OutcomeUnknown { .. })));
@@ -240,17 +228,15 @@ async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
     assert_eq!(engine.take_counts(), (0, 0));
 }
 
+/// The looks at the wall clock until the first send has left.
+const FIRST_SEND: u32 = 4;
+
 /// A wall clock that is asked once for the window, once for the write, and once before and once after the signing of each
 /// send. The machine sleeps after so many looks.
 fn asleep_after(most: u32) -> impl Fn() -> SystemTime {
     let looks = AtomicU32::new(0);
     let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
     move || start + Duration::from_mins(5) * u32::from(looks.fetch_add(1, Relaxed) >= most)
-}
-
-/// The machine sleeps between the first two sends.
-fn asleep_after_the_first_send() -> impl Fn() -> SystemTime {
-    asleep_after(4)
 }
 
 /// The process stands still while a send is signed. Its copies would live longer than others count with.
@@ -267,29 +253,29 @@ async fn a_write_that_was_signed_after_four_minutes_on_the_wall_clock_does_not_l
 #[tokio::test(start_paused = true)]
 async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
-    let store = store(&client_by_script(&engine, &[LOST]), asleep_after_the_first_send(), || 7);
+    let store = store(&client_by_script(&engine, &[LOST]), asleep_after(FIRST_SEND), || 7);
     let table = store.table(TABLE);
     let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
     assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
 }
 
-/// With nothing pending, it is known that others were first.
+/// With nothing pending, others are known to have been first.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
     let key = Key::from("a-1");
     Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }).await.expect("a free key");
-    let table: Table<Account> = store(&engine.client(), asleep_after_the_first_send(), || 7).table(TABLE);
+    let table: Table<Account> = store(&engine.client(), asleep_after(FIRST_SEND), || 7).table(TABLE);
     let decide = |account: &Account| {
         rival(&engine, "a-1");
-        Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }))
+        add_one(account)
     };
     let lost = table.update_with_retry(&key, decide).await.expect_err("a rival was first");
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { .. })), "{lost:?}");
 }
 
-/// A pause takes at most half of the time left, so that another attempt has time for its answer.
+/// A pause takes at most half of the remaining time: another attempt has time for its answer.
 #[tokio::test(start_paused = true)]
 async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
     let engine = engine();
@@ -302,7 +288,7 @@ async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
         if rivals.replace(1) == 0 {
             rival(&engine, "a-1");
         }
-        Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }))
+        add_one(account)
     };
     // Of 25 round trips of 20 ms, the longest pause would be half a second.
     let call = Call::new(Deadline::within(Duration::from_millis(600)));
@@ -311,11 +297,11 @@ async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
     assert!(call.deadline().remaining() < Duration::from_millis(300), "it paused: {call:?}");
 }
 
-/// After the first refused connection the wall clock ends the window of the sends, so no real time has to pass.
+/// After the first refused connection the wall clock ends the window of the sends. No real time has to pass.
 pub(super) async fn is_unavailable_at(endpoint: &str, http_client: SharedHttpClient) {
     let config = engine().client().config().to_builder();
     let config = config.endpoint_url(endpoint).http_client(http_client).build();
-    let asleep = store(&Client::from_conf(config), asleep_after_the_first_send(), || 7);
+    let asleep = store(&Client::from_conf(config), asleep_after(FIRST_SEND), || 7);
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(1);
     (policy.hedge_after, policy.send_limit) = (long, long);

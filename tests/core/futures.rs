@@ -1,4 +1,4 @@
-//! The futures of all operations are `Send`, so that a multi-threaded runtime takes them, and small.
+//! The futures of all operations are `Send`, for a multi-threaded runtime, and small.
 #![allow(dead_code, reason = "what is sent between threads is compiled and never run")]
 
 use super::accounts::{Account, Leader, TABLE, engine};

@@ -1,21 +1,25 @@
-//! The HTTPS client of the functions, over real sockets.
+//! Clients over real sockets: the HTTPS client of the functions, and a user's own client with the credentials of a container.
 
-use super::credentials::{read, server_with_note};
 use super::deadlines::is_unavailable_at;
-use crate::harness::server::Server;
+use crate::harness::server::{Server, listen, patiently};
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::{Client, Config};
+use axum::Router;
+use axum::routing::get;
 use fencepost::lambda::https_client;
+use serde_json::json;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::process::Command;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
-/// A certificate for `localhost` that signed itself, valid from 2020 to 2120, and its key.
+/// A self-signed certificate for `localhost`, valid from 2020 to 2120, with its key.
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/core/tls/localhost.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/core/tls/localhost.key");
 
@@ -62,7 +66,7 @@ async fn nothing_is_sent_to_a_server_that_nobody_trusts() {
     assert_eq!(server.answered(), 0);
 }
 
-/// Connecting includes TLS, so a server that never says anything is never connected to over `https`.
+/// Connecting includes TLS: a silent server is never connected to over `https`.
 #[tokio::test(start_paused = true)]
 async fn connecting_and_waiting_for_an_answer_end_with_the_timeouts_of_the_sdk() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -84,4 +88,66 @@ async fn connecting_and_waiting_for_an_answer_end_with_the_timeouts_of_the_sdk()
         let error = Client::from_conf(config).list_tables().send().await.expect_err("nobody answers");
         assert!(matches!(&error, SdkError::DispatchFailure(failure) if failure.is_timeout()), "{scheme}: {error:?}");
     }
+}
+
+const ACCESS_KEY: &str = "AKIDOFTHECONTAINER";
+
+/// Hands out the credentials, as the endpoint of a container does. Gives where.
+///
+/// Source: <https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html>
+async fn container() -> String {
+    let credentials = json!({
+        "AccessKeyId": ACCESS_KEY,
+        "SecretAccessKey": "a secret",
+        "Token": "a token",
+        "Expiration": "2099-01-01T00:00:00Z",
+    });
+    let address = listen(Router::new().route("/creds", get(|| async move { credentials.to_string() }))).await;
+    format!("http://{address}/creds")
+}
+
+/// The reader's output for a note, with only this environment.
+async fn read(environment: &[(&str, &str)]) -> String {
+    let reader = Command::new(env!("CARGO_BIN_EXE_reader"))
+        .arg("n-1")
+        .env_clear()
+        .envs(environment.iter().copied())
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .output();
+    let output = patiently("a read", reader).await.expect("the binary is built");
+    String::from_utf8(output.stdout).expect("text").trim().to_owned()
+}
+
+/// A server with the note that [`read`] reads.
+async fn server_with_note() -> Server {
+    let server = Server::start(&[("Notes", "noteId")]).await;
+    let note = json!({
+        "noteId": {"S": "n-1"},
+        "text": {"S": "read"},
+        "_version": {"N": "1"},
+        "_incarnation": {"B": "AAAAAAAAAAA="},
+        "_writes": {"M": {}},
+    });
+    server.engine.raw("PutItem", &json!({"TableName": "Notes", "Item": note}));
+    server
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_users_client_with_the_credentials_of_a_container_signs_the_requests_of_a_store() {
+    let server = server_with_note().await;
+    let said = read(&[
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", container().await.as_str()),
+        ("AWS_ENDPOINT_URL_DYNAMODB", server.endpoint().as_str()),
+        ("AWS_REGION", "eu-west-1"),
+        ("AWS_CONFIG_FILE", "/dev/null"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+    ])
+    .await;
+    assert_eq!(said, "read");
+    let authorizations = server.authorizations();
+    let signed = |authorization: &String| authorization.contains(&format!("Credential={ACCESS_KEY}/"));
+    assert!(!authorizations.is_empty() && authorizations.iter().all(signed), "{authorizations:?}");
 }

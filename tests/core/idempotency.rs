@@ -1,6 +1,6 @@
 //! Idempotency without HTTP: a consumer of a queue counts each message once.
 
-use super::accounts::{Account, TABLE, engine};
+use super::accounts::{Account, TABLE, balance, engine, with_accounts};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Rates, Wire, network_that_breaks, store_on};
@@ -45,13 +45,8 @@ impl Consumer {
 
 async fn with_account() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, "accountId"), (RECORDS, "recordId")]);
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    accounts.create("a-1", &Account { balance: 50 }).await.expect("a free key");
+    with_accounts(&engine, &["a-1"]).await;
     engine
-}
-
-fn balance(engine: &Engine) -> String {
-    engine.row(TABLE, "accountId", "a-1")["balance"]["N"].as_str().expect("a number").to_owned()
 }
 
 #[tokio::test]
@@ -66,7 +61,7 @@ async fn a_message_that_is_delivered_five_times_counts_once_and_is_answered_alik
     assert_eq!(consumer.handle("m-1", 5).await.expect("paid in before"), Answer::Replayed(55));
     let other = consumer.handle("m-1", 6).await.expect_err("another payload");
     assert!(matches!(other, IdempotencyError::KeyReused), "{other:?}");
-    assert_eq!(balance(&engine), "60");
+    assert_eq!(balance(&engine, "a-1"), 60);
 }
 
 #[tokio::test]
@@ -80,7 +75,7 @@ async fn a_message_that_two_consumers_handle_at_once_counts_once() {
     let answers = tasks.join_all().await;
     assert_eq!(answers.iter().filter(|answer| **answer == Answer::New(55)).count(), 1, "{answers:?}");
     assert_eq!(answers.iter().filter(|answer| **answer == Answer::Replayed(55)).count(), 4, "{answers:?}");
-    assert_eq!(balance(&engine), "55");
+    assert_eq!(balance(&engine, "a-1"), 55);
 }
 
 /// Handles the message until the outcome is known, as a queue delivers it again after a failure.
@@ -116,7 +111,7 @@ async fn a_message_that_five_consumers_handle_at_once_while_answers_are_lost_cou
         assert_eq!(consumers.join_all().await, [55; 5], "seed {seed}");
         // Until everything that is still under way has arrived.
         tokio::time::sleep(Duration::from_mins(15)).await;
-        assert_eq!(balance(&engine), "55", "seed {seed}");
+        assert_eq!(balance(&engine, "a-1"), 55, "seed {seed}");
     }
 }
 
@@ -128,22 +123,14 @@ async fn a_message_whose_first_answer_is_lost_counts_once() {
         if operation == "TransactWriteItems" && writes == 0 { lost() } else { answer }
     });
     assert_eq!(Consumer::reached_by(&client).handle("m-1", 5).await.expect("paid in"), Answer::New(55));
-    assert_eq!(balance(&engine), "55");
+    assert_eq!(balance(&engine, "a-1"), 55);
 }
 
 /// The record is looked at once more before a refusal. If that look fails, nothing is known of an earlier copy.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_cannot_be_looked_at_again_is_a_failure_and_no_refusal() {
     let engine = engine();
-    engine.raw(
-        "CreateTable",
-        &serde_json::json!({
-            "TableName": RECORDS,
-            "KeySchema": [{"AttributeName": "recordId", "KeyType": "HASH"}],
-            "AttributeDefinitions": [{"AttributeName": "recordId", "AttributeType": "S"}],
-            "BillingMode": "PAY_PER_REQUEST",
-        }),
-    );
+    engine.create_table(RECORDS, "recordId");
     let looks = AtomicUsize::new(0);
     let client = client_whose(&engine, move |engine, _, operation, body| {
         if operation == "GetItem" {

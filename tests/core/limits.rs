@@ -1,4 +1,4 @@
-//! The limits of a transaction: one that cannot be sent is refused before any request.
+//! The limits of a transaction: one that is too large is refused before anything is sent.
 
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -18,7 +18,7 @@ struct Note {
     text: String,
 }
 
-/// The refusal of a transaction over so many notes, none of them read first, without a request to DynamoDB.
+/// The failure of a transaction over so many notes without reads. DynamoDB is not asked.
 async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Result<(), Failure>) -> Failure {
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);
     let client = engine.client();
@@ -97,7 +97,7 @@ async fn a_transaction_over_100_items_is_sent() {
     assert_eq!(engine.row(TABLE, "noteId", "n-99")["text"]["S"], "x");
 }
 
-/// The attributes that a step leaves alone count too, because DynamoDB counts the item as it will be.
+/// Unchanged attributes count too, because DynamoDB counts the item after the step.
 #[tokio::test]
 async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);

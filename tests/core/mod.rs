@@ -1,4 +1,4 @@
-//! The crate alone: the cost of an operation, its end, and its refusals.
+//! The crate alone: costs, deadlines and refusals of its operations.
 
 mod accounts;
 mod add;
@@ -7,9 +7,7 @@ mod anchors;
 mod batches;
 mod budgets;
 mod connected;
-mod credentials;
 mod crowds;
-mod crowds_of_adds;
 mod deadlines;
 mod derived;
 mod futures;

@@ -1,7 +1,7 @@
-//! Two sends of one change overtake each other, there or back, while another writer is between them.
+//! Two sends of one change that overtake each other there and back, with another writer between them.
 
-use super::accounts::{Account, TABLE, engine};
-use crate::harness::engine::{Engine, body_of, client_over, is_read, number, operation_of, response};
+use super::accounts::{Account, TABLE, balance, change, engine};
+use crate::harness::engine::{Engine, body_of, client_over, is_read, operation_of, response};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::{Add, ItemVersion, Store, Table};
@@ -13,26 +13,18 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The milliseconds that a write takes to arrive, and its answer to come back.
+/// The milliseconds of a write on its way there and of its answer back.
 type Way = (u64, u64);
 
-/// The time of every request in each direction, unless the test says otherwise.
+/// The usual milliseconds in each direction.
 const HOP: u64 = 5;
 
-/// A connector on which the first writes take their own time there and back. A request that its client gives up on arrives as well.
+/// A connector that delays its first writes there and back. A request arrives even after its client has given up.
 #[derive(Clone, Debug)]
 struct Slow {
-    engine: Arc<Asked>,
+    engine: Engine,
     ways: Vec<Way>,
     writes: Arc<AtomicUsize>,
-}
-
-struct Asked(Engine);
-
-impl std::fmt::Debug for Asked {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Asked")
-    }
 }
 
 impl HttpConnector for Slow {
@@ -46,7 +38,7 @@ impl HttpConnector for Slow {
         };
         let answered = tokio::spawn(async move {
             sleep(Duration::from_millis(there)).await;
-            let answer = engine.0.answer(&operation, &body);
+            let answer = engine.answer(&operation, &body);
             sleep(Duration::from_millis(back)).await;
             answer
         });
@@ -57,7 +49,7 @@ impl HttpConnector for Slow {
     }
 }
 
-/// The change of an account that holds 50. Each adds 100.
+/// A change of an account that holds 50. Each adds 100.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Deed {
     Update,
@@ -72,7 +64,7 @@ const OURS: i64 = 100;
 impl Deed {
     const ALL: [Deed; 4] = [Deed::Update, Deed::UpdateAtVersion, Deed::Add, Deed::AddWithin];
 
-    /// Gives the caller's error, if any.
+    /// Returns the error that the caller was told, if any.
     async fn play(self, table: &Table<Account>, at: ItemVersion) -> Result<(), String> {
         let key = "a-1";
         let put = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + OURS }));
@@ -93,23 +85,15 @@ async fn add(table: &Table<Account>, add: &Add) -> Result<(), String> {
 async fn other_writer(engine: Engine, at: u64) {
     for (after, by) in [(at, "20"), (100, "-20")] {
         sleep(Duration::from_millis(after)).await;
-        engine.raw(
-            "UpdateItem",
-            &json!({
-                "TableName": TABLE,
-                "Key": {"accountId": {"S": "a-1"}},
-                "UpdateExpression": "SET balance = balance + :by, #v = #v + :one",
-                "ExpressionAttributeNames": {"#v": "_version"},
-                "ExpressionAttributeValues": {":by": {"N": by}, ":one": {"N": "1"}},
-            }),
-        );
+        let (key, values) = (json!({"accountId": {"S": "a-1"}}), json!({":by": {"N": by}, ":one": {"N": "1"}}));
+        change(&engine, TABLE, &key, "SET balance = balance + :by, #v = #v + :one", &values);
     }
 }
 
-/// The answer to the caller, and whether its change is there when everything has arrived.
+/// The answer to the caller and the amount that was added after all arrivals.
 async fn play(deed: Deed, ways: [Way; 2], other: Option<u64>) -> (Result<(), String>, i64) {
     let engine = engine();
-    let slow = Slow { engine: Arc::new(Asked(engine.clone())), ways: ways.to_vec(), writes: Arc::default() };
+    let slow = Slow { engine: engine.clone(), ways: ways.to_vec(), writes: Arc::default() };
     let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
     let at = direct.create("a-1", &Account { balance: 50 }).await.expect("a free key").at;
     let table: Table<Account> = Store::new(&client_over(slow)).table(TABLE);
@@ -119,7 +103,7 @@ async fn play(deed: Deed, ways: [Way; 2], other: Option<u64>) -> (Result<(), Str
     }
     let told = deed.play(&table, at).await;
     sleep(Duration::from_mins(10)).await;
-    (told, number(&engine.row(TABLE, "accountId", "a-1"), "balance") - 50)
+    (told, balance(&engine, "a-1") - 50)
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,10 +1,9 @@
 //! A store over simulated connections: each takes a handshake to open, and is closed when its request is dropped.
 
-use super::accounts::{Account, TABLE, call};
-use crate::harness::engine::Engine;
+use super::accounts::{Account, TABLE, add_one, call};
+use crate::harness::engine::{Engine, number};
 use crowds::pool::{Counts, Fate, Pool};
 use fencepost::{ItemVersion, Key, Store, Table};
-use std::convert::Infallible;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -12,10 +11,10 @@ pub const HANDSHAKE: Duration = Duration::from_millis(800);
 pub const HOP: Duration = Duration::from_millis(5);
 pub const LATE: Fate = Fate::Late(Duration::from_millis(200));
 pub const LEASES: &str = "Leases";
-/// The delay before a hedge.
+/// The delay of a hedge.
 pub const HEDGE_AFTER: Duration = Duration::from_millis(150);
 
-/// A store over simulated connections, and an account `a-1` at version 1.
+/// A store over simulated connections with an account `a-1` at version 1.
 pub struct World {
     pub engine: Engine,
     pub pool: Pool,
@@ -71,15 +70,13 @@ impl World {
     /// The version and the balance of the account.
     pub fn stored(&self) -> (i64, i64) {
         let row = self.engine.row(TABLE, "accountId", "a-1");
-        let number = |name: &str| row[name]["N"].as_str().and_then(|n| n.parse().ok()).expect("a number");
-        (number("_version"), number("balance"))
+        (number(&row, "_version"), number(&row, "balance"))
     }
 
     /// Adds one. Gives the lost answers, and how long it took.
     pub async fn add_one(&self) -> (u32, Duration) {
         let (began, call) = (Instant::now(), call());
-        let add = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
-        self.table.in_call(&call).update_with_retry(&self.key, add).await.expect("a live account");
+        self.table.in_call(&call).update_with_retry(&self.key, add_one).await.expect("a live account");
         (call.tally().lost_answers, began.elapsed())
     }
 }

@@ -1,4 +1,4 @@
-//! The handles of the crate in a log: they name their tables, and leave out the client and its keys.
+//! Handles in a log: they name their tables and leave out the client and its keys.
 
 use super::accounts::{Account, Leader, TABLE};
 use crate::harness::engine::Engine;

@@ -78,7 +78,7 @@ struct Bench<const OF_MANY: bool> {
     runtime: Runtime,
 }
 
-/// The request of one update, and the stored row after it.
+/// The request of one update and the row after it.
 struct Updated {
     operation: String,
     expression: Option<String>,
@@ -126,7 +126,7 @@ impl<const OF_MANY: bool> Bench<OF_MANY> {
     }
 }
 
-/// The row holds `b` and `strangers`, and of ours the traces of a second write.
+/// The row holds `b` and `strangers`, and our attributes after a second write.
 fn check(updated: Updated, strangers: &Attributes, b: &Attributes) -> Result<(), TestCaseError> {
     let mut stored = updated.stored;
     prop_assert_eq!(stored.remove("_version"), Some(N("2".to_owned())));
@@ -227,7 +227,7 @@ fn play<T: std::fmt::Debug>(
 fn any_item_becomes_any_other_by_its_diff_and_strangers_stay() {
     let bench = Bench::<false>::new();
     let items = || some_of(&AWKWARD, 0..=AWKWARD.len());
-    // The attributes of `both` are in both items, so that some stay as they are.
+    // Both items have the attributes of `both`, which stay as they are.
     play(192, &(items(), items(), items(), strangers()), |(both, mut a, mut b, strangers)| {
         a.extend(both.clone());
         b.extend(both);

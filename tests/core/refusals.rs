@@ -1,6 +1,6 @@
-//! A transaction after its refusal: its burns, its second looks, its lost races, and its next step.
+//! A transaction after its refusal: burns, reads, lost races and the next attempt.
 
-use super::accounts::{Account, TABLE, call, rival, set_balance};
+use super::accounts::{self, Account, TABLE, call, rival, set_balance};
 use crate::harness::clients::{client_whose, error, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
@@ -13,22 +13,15 @@ use std::time::Duration;
 
 const LEASES: &str = "Leases";
 
-/// An engine with the accounts `a-1` and `a-2` of 50. Its writer is another client than that of any test.
+/// An engine with the accounts `a-1` and `a-2` of 50, made by another client than that of any test.
 async fn with_accounts() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (LEASES, "leaseKey")]);
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    for id in ["a-1", "a-2"] {
-        accounts.create(id, &Account { balance: 50 }).await.expect("a free key");
-    }
-    engine.take_log();
+    accounts::with_accounts(&engine, &["a-1", "a-2"]).await;
     engine
 }
 
 fn balances(engine: &Engine) -> [i64; 2] {
-    ["a-1", "a-2"].map(|id| {
-        let row = engine.row(TABLE, "accountId", id);
-        row["balance"]["N"].as_str().and_then(|balance| balance.parse().ok()).expect("a whole number")
-    })
+    ["a-1", "a-2"].map(|id| accounts::balance(engine, id))
 }
 
 /// How a transfer changes `a-1`. It always adds to `a-2` without a demand on its version.
@@ -64,8 +57,8 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Err
     moved.await
 }
 
-/// A client that loses its first write on the way, and keeps it. Before its second write, `a-2` has only so much left. `changed`
-/// may change the answer to the second.
+/// A client that loses its first write. Before its second write, `a-2` has only so much left. Keeps the first write.
+/// `changed` may change the answer to the second.
 fn client_that_is_refused_after_a_loss(
     engine: &Engine,
     left: i64,
@@ -93,7 +86,7 @@ fn operations(engine: &Engine) -> Vec<String> {
     engine.take_log().into_iter().map(|asked| asked.operation).collect()
 }
 
-/// The lost send could still be applied: its row is as it was, and the other account may get more.
+/// The lost send could still be applied: its row is unchanged and the other account may get more.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_was_to_be_updated_is_burned_so_that_no_copy_of_the_lost_send_is_applied() {
     let engine = with_accounts().await;
@@ -143,13 +136,17 @@ struct Open {
     balance: i64,
 }
 
+/// Another program gives `a-1` so many more values.
+fn enlarge(engine: &Engine, values: usize) {
+    let more = json!({":more": {"L": vec![json!({"NULL": true}); values]}});
+    accounts::change(engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET more = :more", &more);
+}
+
 /// Doubles both balances. `a-1` has so many more values. Before the first attempt arrives, another client raises the balance of
 /// `changed`. Returns the requests.
 async fn double_both<T: Record>(changed: &'static str, values: usize, double: fn(&T) -> T) -> Vec<String> {
     let engine = with_accounts().await;
-    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET more = :more",
-        "ExpressionAttributeValues": {":more": {"L": vec![json!({"NULL": true}); values]}}});
-    engine.raw("UpdateItem", &request);
+    enlarge(&engine, values);
     let client = client_whose(&engine, move |engine, writes, operation, body| {
         if !is_read(operation) && writes == 0 {
             rival(engine, changed);
@@ -186,20 +183,18 @@ async fn a_row_that_takes_much_memory_is_read_again_if_another_step_was_refused(
     assert_eq!(double_both("a-2", 150_000, double).await, twice, "a burn would need its values");
 }
 
-/// An account in a table that is swept. A tombstone keeps the attributes of other programs.
+/// An account in a table with swept tombstones. A tombstone keeps the attributes of other programs.
 #[derive(Clone, Serialize, Deserialize, Record)]
 #[record(key = "accountId", settings = Settings::without_ttl().swept())]
 struct Swept {
     balance: i64,
 }
 
-/// The burn of a create on a tombstone demands that the row still is one, so a large tombstone is kept.
+/// The burn of a create on a tombstone demands that the row still is one. A large tombstone is kept for that.
 #[tokio::test(start_paused = true)]
 async fn a_lost_create_on_a_tombstone_that_takes_much_memory_can_be_burned() {
     let engine = with_accounts().await;
-    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET more = :more",
-        "ExpressionAttributeValues": {":more": {"L": vec![json!({"NULL": true}); 150_000]}}});
-    engine.raw("UpdateItem", &request);
+    enlarge(&engine, 150_000);
     let store = Store::new(&engine.client());
     store.table::<Swept>(TABLE).delete("a-1").await.expect("an account");
     assert!(engine.row(TABLE, "accountId", "a-1")["more"].is_object());
@@ -258,7 +253,7 @@ async fn a_transaction_whose_token_is_said_to_mismatch_is_sent_again_with_anothe
     assert!(first == again && again != other, "{tokens:?}");
 }
 
-/// A client that lets `meanwhile` happen before its first write.
+/// A client with an event, `meanwhile`, before its first write.
 fn client_after(engine: &Engine, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> Client {
     client_whose(engine, move |engine, writes, operation, body| {
         if !is_read(operation) && writes == 0 {

@@ -1,6 +1,6 @@
-//! Tables that remember items: the cost of a warm change, and the answers that never come from memory.
+//! Tables that remember items: the cost of a warm change, and answers that never come from memory.
 
-use super::accounts::{Account, TABLE, engine};
+use super::accounts::{self, Account, TABLE, engine, with_accounts};
 use crate::harness::engine::Engine;
 use fencepost::testing::last_seen;
 use fencepost::{Add, Error, Failure, Key, Reads, Store, Table, UpdateError};
@@ -15,17 +15,15 @@ fn plus(by: i64) -> impl Fn(&Account) -> Result<Option<Account>, &'static str> {
 }
 
 fn balance(engine: &Engine) -> i64 {
-    let row = engine.row(TABLE, "accountId", "a-1");
-    row["balance"]["N"].as_str().and_then(|balance| balance.parse().ok()).expect("a whole number")
+    accounts::balance(engine, "a-1")
 }
 
-/// A table that remembers, one that does not and writes as another client, and an account with 50.
+/// An account with 50, a table that remembers, and one of another client that does not.
 async fn with_account() -> (Engine, Table<Account>, Table<Account>, Key) {
     let engine = engine();
     let table = || Store::new(&engine.client()).table::<Account>(TABLE);
     let (remembering, other, key) = (table().remembering_items(), table(), Key::from("a-1"));
-    other.create(&key, &Account { balance: 50 }).await.expect("a free key");
-    engine.take_log();
+    with_accounts(&engine, &["a-1"]).await;
     (engine, remembering, other, key)
 }
 
@@ -141,10 +139,11 @@ async fn what_a_transaction_reads_is_remembered_by_a_table_that_remembers_and_fo
 #[tokio::test]
 async fn a_row_of_the_first_stored_format_is_refused_with_a_sentence_and_left_alone() {
     let (engine, table, _, key) = with_account().await;
-    let slots = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET #w = :w",
-        "ExpressionAttributeNames": {"#w": "_writes"},
-        "ExpressionAttributeValues": {":w": {"M": {"1": {"B": "AAAAAAAAAAA="}}}}});
-    engine.raw("UpdateItem", &slots);
+    let set_memory = |memory| {
+        let key = json!({"accountId": {"S": "a-1"}});
+        accounts::change(&engine, TABLE, &key, "SET #w = :w", &json!({":w": {"M": memory}}));
+    };
+    set_memory(json!({"1": {"B": "AAAAAAAAAAA="}}));
     let before = engine.row(TABLE, "accountId", "a-1");
     for refused in [
         table.get(&key).await.expect_err("another format"),
@@ -157,10 +156,8 @@ async fn a_row_of_the_first_stored_format_is_refused_with_a_sentence_and_left_al
         assert!(refused.to_string().contains("stored format 1"), "{refused}");
     }
     assert_eq!(engine.row(TABLE, "accountId", "a-1"), before);
-    // As the sentence says.
-    let empty = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}, "UpdateExpression": "SET #w = :w",
-        "ExpressionAttributeNames": {"#w": "_writes"}, "ExpressionAttributeValues": {":w": {"M": {}}}});
-    engine.raw("UpdateItem", &empty);
+    // The remedy in that sentence.
+    set_memory(json!({}));
     table.update_with_retry(&key, plus(1)).await.expect("an account");
     assert_eq!(balance(&engine), 51);
 }

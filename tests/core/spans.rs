@@ -1,12 +1,11 @@
-//! The span of each send: a subscriber sees the request, its reason, and the proof of its answer.
+//! The span of each send: a subscriber sees the request, its reason and the proof in its answer.
 
-use super::accounts::{Account, TABLE, engine, rival};
+use super::accounts::{Account, TABLE, add_one, engine, rival};
 use crate::harness::clients::{Way, client_by_script, client_that, client_whose};
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::{Error, Key, Reads, Store, Table};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
@@ -83,8 +82,7 @@ async fn table(engine: &Engine, client: &Client) -> (Table<Account>, Key) {
 }
 
 async fn deposit(table: &Table<Account>, key: &Key) {
-    let decide = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
-    table.update_with_retry(key, decide).await.expect("applied");
+    table.update_with_retry(key, add_one).await.expect("applied");
 }
 
 /// The spans of a deposit over this client.
@@ -133,7 +131,7 @@ async fn the_next_attempt_says_that_the_last_one_lost_a_race() {
 #[tokio::test(start_paused = true)]
 async fn a_hedge_says_so_and_the_send_that_nobody_awaits_any_more_has_no_outcome() {
     let engine = engine();
-    // The read, a write with a late answer, and its hedge.
+    // The read, a write with a late answer and its hedge.
     let client = client_that(&engine, |request| Way::Answered(if request == 1 { 900 } else { 2 }));
     let mut spans = spans_of_a_deposit(&engine, &client).await;
     spans.sort();

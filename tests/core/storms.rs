@@ -1,12 +1,10 @@
-//! Minutes of throttling, batches that are never whole, and a table that goes and comes back: the answers to the callers, and
-//! the requests that they cost.
+//! Minutes of throttling and batches that are never whole: the answers to callers and the number of requests.
 
-use super::accounts::{Account, TABLE};
+use super::accounts::{Account, TABLE, add_one};
 use crate::harness::engine::store;
 use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Duration;
@@ -16,8 +14,9 @@ use tokio::time::{Instant, sleep};
 /// The time that a call may take.
 const ALLOWED: Duration = Duration::from_secs(5);
 
-/// The average number of sends of one call, while everything is throttled. Seven pauses grow to a second, which takes 0.64 s
-/// on average, and each further one takes half a second: that is 16 in 5 s. A call may have two such loops, one after another.
+/// The most sends of one call on average, while everything is throttled. Seven pauses grow to a second, which takes
+/// 0.64 s on average. Each further one takes half a second: 16 in 5 s. A call may have two such loops, one after
+/// another.
 const SENDS: usize = 20;
 
 const WRITERS: u64 = 3;
@@ -48,7 +47,7 @@ fn account(id: &str) -> Value {
     })
 }
 
-/// A store with a client of its own. Its random numbers come from the seed.
+/// A store with a client of its own and chance from the seed.
 fn store_on(db: &Dynamo) -> Store {
     let (now, chance) = (db.clone(), db.clone());
     store(&db.client(), move || now.now(), move || chance.random())
@@ -56,11 +55,6 @@ fn store_on(db: &Dynamo) -> Store {
 
 fn soon() -> Call {
     Call::new(Deadline::within(ALLOWED))
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
-    Ok(Some(Account { balance: account.balance + 1 }))
 }
 
 /// The outcomes of the calls of one phase.
@@ -111,7 +105,7 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
     seen
 }
 
-/// Lets all writers work for so long. Gives the outcomes of their calls, and how many requests they sent.
+/// Lets all writers work for so long. Returns the outcomes of their calls and the number of their requests.
 async fn phase(db: &Dynamo, tables: &[Table<Account>], changes: &Arc<Changes>, time: Duration) -> (Seen, usize) {
     let before = db.log().len();
     let mut writers = JoinSet::new();
@@ -151,7 +145,7 @@ async fn minutes_of_throttling_cost_a_bounded_number_of_requests_and_no_false_ve
     changes.assert_nothing_applied_twice(&db.log(), |id| db.number(TABLE, id, "balance"));
 }
 
-/// A throttled resend proves nothing about the send before it, which lost its answer.
+/// A throttled resend says nothing of a lost answer before it.
 #[tokio::test(start_paused = true)]
 async fn a_storm_after_lost_answers_turns_no_applied_change_into_one_that_was_not() {
     for seed in 0..3 {

@@ -1,5 +1,6 @@
 //! Tombstones in a table of values that expire by themselves.
 
+use super::accounts::change;
 use crate::harness::clients::{Reply, client_whose, lost};
 use crate::harness::engine::{Engine, is_read, store};
 use fencepost::{Attempt, Error, Failure, Key, Reads, Record, Table};
@@ -77,7 +78,7 @@ async fn a_tombstone_that_a_transaction_leaves_is_kept_as_long() {
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string());
 }
 
-/// The create never arrives. Its lease is lost meanwhile, or another step refuses it, so its key is burned.
+/// The create never arrives. Another step refuses its resend, and its key is burned.
 #[tokio::test(start_paused = true)]
 async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
     let (engine, table, key) = sessions();
@@ -88,11 +89,8 @@ async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
             return engine.answer(operation, body);
         }
         // The other session changes before the resend arrives, and so it is refused.
-        let change = json!({
-            "TableName": TABLE, "Key": {"sessionId": {"S": "s-2"}}, "UpdateExpression": "SET #v = #v + :one",
-            "ExpressionAttributeNames": {"#v": "_version"}, "ExpressionAttributeValues": {":one": {"N": "1"}},
-        });
-        engine.raw("UpdateItem", &change);
+        let one = json!({":one": {"N": "1"}});
+        change(engine, TABLE, &json!({"sessionId": {"S": "s-2"}}), "SET #v = #v + :one", &one);
         lost()
     });
     let now = || SystemTime::UNIX_EPOCH + Duration::from_secs(NOW);
@@ -113,19 +111,13 @@ async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string(), "a late copy of the create finds it");
 }
 
-/// The records of a delete in the table's stream, by docs/operations.md.
+/// The view of a delete by a consumer of the table's stream, by docs/operations.md.
 #[tokio::test]
 async fn a_tombstone_keeps_its_key_what_this_crate_owns_the_ttl_attribute_and_what_nobody_declared() {
     let (engine, table, key) = sessions();
     table.create(&key, &session(None)).await.expect("a free key");
-    let stranger = json!({
-        "TableName": TABLE,
-        "Key": {"sessionId": {"S": "s-1"}},
-        "UpdateExpression": "SET stranger = :s, #v = #v + :one",
-        "ExpressionAttributeNames": {"#v": "_version"},
-        "ExpressionAttributeValues": {":s": {"S": "of another program"}, ":one": {"N": "1"}},
-    });
-    engine.raw("UpdateItem", &stranger);
+    let values = json!({":s": {"S": "of another program"}, ":one": {"N": "1"}});
+    change(&engine, TABLE, &json!({"sessionId": {"S": "s-1"}}), "SET stranger = :s, #v = #v + :one", &values);
     let token = table.store().leases("Leases").token("k", 7);
     table.fenced_by(&token).delete(&key).await.expect("a session");
     let row = engine.row(TABLE, Session::PARTITION_KEY, "s-1");
@@ -152,7 +144,7 @@ async fn a_value_that_takes_the_place_of_a_tombstone_has_its_own_end_or_none() {
     }
 }
 
-/// The engine removes ended items by the machine's clock, so these sessions live in the past.
+/// These sessions live in the past, because the engine expires rows by the machine's clock.
 #[tokio::test]
 async fn ttl_removes_the_tombstone_of_a_session_that_had_no_end_and_of_one_that_had() {
     let sessions_of = |days_ago: u64| {
@@ -177,7 +169,7 @@ async fn ttl_removes_the_tombstone_of_a_session_that_had_no_end_and_of_one_that_
     }
 }
 
-/// The session ends within seconds. Its create is applied, and no answer gets through. TTL removes the row, and another
+/// The session ends within seconds. Its create is applied. No answer gets through. TTL removes the row, and another
 /// client takes the key.
 #[tokio::test(start_paused = true)]
 async fn a_create_whose_value_ttl_may_have_removed_is_unknown_and_not_refused() {

@@ -1,12 +1,11 @@
-//! Plays the models and prints what was found. `docs/models.md` says how to read it.
+//! Plays the models and prints the findings. `docs/models.md` says how to read it.
 //!
 //! `models [--deep] [--threads N] [MODEL]`, `models --without RULE`, `models --rules`
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use lexopt::prelude::*;
-use models::run::{Removal, Scene};
-use models::scenes::{MODELS, removals, scenes};
-use std::collections::BTreeSet;
+use models::run::Removal;
+use models::scenes::{MODELS, check, removals};
 use std::process::ExitCode;
 
 #[derive(Default)]
@@ -34,7 +33,12 @@ fn main() -> ExitCode {
     } else if let Some(rule) = &asked.without {
         without(rule, asked.model.as_deref())
     } else {
-        all(&asked)
+        let threads = asked.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let found = check(asked.is_deep, threads, asked.model.as_deref());
+        found.lines.iter().chain(&found.wrong).for_each(|line| println!("{line}"));
+        let is_fine = found.wrong.is_empty();
+        println!("states={} seconds={:.1} fine={is_fine}", found.states, found.seconds);
+        is_fine
     };
     if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -61,50 +65,7 @@ fn asked() -> Result<Asked, lexopt::Error> {
     Ok(asked)
 }
 
-/// Plays all scenes, and all rules too. Returns whether each scene holds and each rule is needed.
-fn all(asked: &Asked) -> bool {
-    let threads = asked.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let is_asked = |scene: &Scene| asked.model.as_deref().is_none_or(|model| model == scene.model);
-    let (mut is_fine, mut total, mut seconds) = (true, 0, 0.0);
-    let (mut examples, mut wanted) = (BTreeSet::new(), BTreeSet::new());
-    for scene in scenes(asked.is_deep).iter().filter(|scene| is_asked(scene)) {
-        let played = scene.play(threads);
-        let Scene { model, name, .. } = scene;
-        println!(
-            "model={model} scene={name} states={} depth={} seconds={:.1}",
-            played.unique, played.depth, played.seconds
-        );
-        if let Some((property, story)) = &played.violated {
-            println!("violated: {property}\n{story}");
-            is_fine = false;
-        }
-        total += played.unique;
-        seconds += played.seconds;
-        examples.extend(played.examples.into_iter().map(|example| (*model, example)));
-        wanted.extend(played.wanted.into_iter().map(|example| (*model, example)));
-    }
-    for (model, missing) in wanted.difference(&examples) {
-        println!("model={model} never shows: {missing}");
-        is_fine = false;
-    }
-    for removal in removals().iter().filter(|removal| is_asked(&removal.scene)) {
-        let played = removal.scene.play(1);
-        let Removal { scene: Scene { model, name, .. }, keeps, .. } = removal;
-        match &played.violated {
-            Some((property, story)) if property == keeps => {
-                println!("model={model} without={name} breaks=\"{property}\" steps={}", story.lines().len());
-            }
-            other => {
-                println!("model={model} without={name} should break \"{keeps}\", and this was found: {other:?}");
-                is_fine = false;
-            }
-        }
-    }
-    println!("states={total} seconds={seconds:.1} fine={is_fine}");
-    is_fine
-}
-
-/// Tells what happens without a rule.
+/// Tells the story without a rule.
 fn without(rule: &str, model: Option<&str>) -> bool {
     let removals = removals();
     let is_it =

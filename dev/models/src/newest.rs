@@ -10,10 +10,10 @@ use fencepost::testing::{is_soon, judge_registration};
 use stateright::Property;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// An instance: its number, and its name. No name stands for all instances with the number.
+/// An instance: its number and its name. No name stands for all instances with the number.
 pub type Instance = (u8, Option<char>);
 
-/// What one call wants.
+/// The intent of one call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
     /// Registers an instance with a value.
@@ -22,44 +22,17 @@ pub enum Kind {
     Delete(Instance),
 }
 
-/// A rule that the model can do without.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rule {
-    /// A write has a condition.
-    Condition,
-    /// Names decide between equal numbers.
-    Ties,
-    /// A delete takes its own instance too.
-    DeleteItself,
-    /// A delete takes older instances too.
-    DeleteOlder,
-    /// A delete without a name takes each instance of its number.
-    Nameless,
-    /// A tombstone without a name refuses each instance of its number.
-    NamelessRefuses,
-    /// A delete leaves a tombstone.
-    Tombstone,
-    /// A tombstone that TTL may remove soon proves nothing about a register.
-    Margin,
-}
-
-/// The model and its bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Newest {
-    /// The calls.
     pub calls: Vec<Kind>,
-    /// How many hours may pass.
     pub hours: u8,
-    /// The bounds of the network.
     pub limits: Limits,
     /// The rule that is missing.
-    pub without: Option<Rule>,
+    pub without: Option<&'static str>,
 }
 
-/// The row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Stored {
-    /// The instance.
     pub instance: Instance,
     /// The value. `None` on a tombstone.
     pub live: Option<u8>,
@@ -67,7 +40,7 @@ pub struct Stored {
     pub purge_at: Option<u32>,
 }
 
-/// The row, and what has arrived.
+/// The row with the greatest arrival.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shared {
     row: Option<Stored>,
@@ -76,14 +49,13 @@ pub struct Shared {
     greatest: Option<(Instance, bool)>,
 }
 
-/// One call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Call {
     kind: Kind,
     said: Option<Said>,
 }
 
-/// What a call says beside whether it was applied.
+/// The details of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Said {
     New,
@@ -94,31 +66,24 @@ enum Said {
     AlreadyGone,
 }
 
-/// A request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Request {
-    /// What it does.
     pub kind: Kind,
     /// When TTL may remove the tombstone of a delete.
     pub purge_at: u32,
 }
 
-/// What happens beside the calls.
+/// Events beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// An hour passes.
     Hour,
-    /// TTL removes the tombstone.
     Ttl,
 }
 
 const HOUR: u32 = 6;
 
-/// What is seen is the greatest of all that arrived. Nothing is seen if that was a delete.
 pub const GREATEST: &str = "what is seen is the greatest of all that arrived";
-/// A register that was told to be superseded is not applied after that.
 pub const SUPERSEDED: &str = "told superseded: not registered afterwards";
-/// What is told to be new or deleted was applied.
 pub const TRUE: &str = "told new or deleted: applied";
 
 impl Protocol for Newest {
@@ -186,7 +151,7 @@ impl Protocol for Newest {
             (Kind::Register(mine, value), Answer::Refused(Some(stored))) => {
                 let purge_at = stored.purge_at.map(|units| u64::from(units) * 600);
                 let is_soon = is_soon(purge_at, UNIX_EPOCH + Duration::from_mins(10) * now);
-                if is_pending && is_soon && self.without != Some(Rule::Margin) {
+                if is_pending && is_soon && self.without != Some("newest-margin") {
                     return Next::Told(Told::Unknown);
                 }
                 match judge_registration(&order_key(mine), &order_key(stored.instance), stored.live, &value) {
@@ -288,7 +253,7 @@ impl Newest {
     /// The next row, if the condition of the request holds on this one.
     pub fn apply(&self, row: Option<&Stored>, request: &Request) -> Option<Option<Stored>> {
         let lacks = |rule| self.without == Some(rule);
-        let is_nameless_refused = |stored: &Stored| stored.instance.1.is_some() || !lacks(Rule::NamelessRefuses);
+        let is_nameless_refused = |stored: &Stored| stored.instance.1.is_some() || !lacks("nameless-refuses");
         let (mine, live) = match request.kind {
             Kind::Register(mine, value) => (mine, Some(value)),
             Kind::Delete(mine) => (mine, None),
@@ -297,22 +262,21 @@ impl Newest {
             let order = order_key(stored.instance).cmp(&order_key(mine));
             let is_tie = stored.instance.0 == mine.0;
             match request.kind {
-                _ if lacks(Rule::Condition) => true,
-                Kind::Register(..) if lacks(Rule::Ties) => stored.instance.0 < mine.0,
+                _ if lacks("condition") => true,
+                Kind::Register(..) if lacks("ties") => stored.instance.0 < mine.0,
                 Kind::Register(..) => order.is_lt() || (is_tie && !is_nameless_refused(stored)),
-                Kind::Delete(_) if lacks(Rule::DeleteItself) => order.is_lt(),
-                Kind::Delete(_) if lacks(Rule::DeleteOlder) => order.is_eq(),
-                Kind::Delete((_, None)) if lacks(Rule::Nameless) => stored.instance.0 < mine.0,
+                Kind::Delete(_) if lacks("delete-itself") => order.is_lt(),
+                Kind::Delete(_) if lacks("delete-older") => order.is_eq(),
+                Kind::Delete((_, None)) if lacks("nameless") => stored.instance.0 < mine.0,
                 Kind::Delete(_) => order.is_le(),
             }
         });
         let purge_at = live.is_none().then_some(request.purge_at);
-        let leaves_row = live.is_some() || !lacks(Rule::Tombstone);
+        let leaves_row = live.is_some() || !lacks("newest-tombstone");
         is_free.then(|| leaves_row.then_some(Stored { instance: mine, live, purge_at }))
     }
 }
 
-/// The order key as production has it.
 pub fn order_key((order, name): Instance) -> OrderKey {
     OrderKey { order: u64::from(order), name: name.map(String::from) }
 }

@@ -1,30 +1,26 @@
-//! [`Protocol`]: what a model says about its rows and its calls. The [`World`] plays it.
+//! [`Protocol`]: the rows and calls of a model. The [`World`] plays it.
 
 use crate::world::{Caller, Checked, Faults, World};
 use stateright::Property;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// What a state is made of.
+/// A part of a state.
 pub trait Part: Clone + Eq + Hash + Debug + Send + Sync + 'static {}
 impl<T: Clone + Eq + Hash + Debug + Send + Sync + 'static> Part for T {}
 
-/// One protocol: its rows, its calls, and what else happens.
+/// One protocol: its rows, calls and events.
 pub trait Protocol: Part + Sized {
-    /// The rows, and what the model keeps to compare them with.
+    /// The rows with the history to compare them with.
     type Shared: Part;
-    /// How far one call is.
     type Call: Part;
-    /// The content of a request.
     type Write: Part + Ord;
-    /// What happens beside the calls.
+    /// Events beside the calls.
     type Event: Part;
-    /// What a caller is told of an applied change: enough to tell one attempt of a call from another.
+    /// The answer for an applied change, enough to distinguish the attempts of a call.
     type Said: Part;
-    /// What an answer shows.
     type Shown;
 
-    /// The bounds of the model.
     fn limits(&self) -> Limits;
     /// The states from which the model starts.
     fn start(&self) -> Vec<(Self::Shared, Vec<Self::Call>)>;
@@ -32,14 +28,13 @@ pub trait Protocol: Part + Sized {
     fn may_go_on(&self, world: &World<Self>, caller: usize) -> bool;
     /// The call goes on. `None` if it cannot.
     fn go_on(&self, shared: &mut Self::Shared, call: &mut Self::Call, now: u32) -> Option<Next<Self>>;
-    /// A request meets the table. Returns the answer, and the change itself, if it was applied.
+    /// A request meets the table. Returns the answer with the change, if it was applied.
     fn meets(
         &self,
         shared: &mut Self::Shared,
         write: &Self::Write,
         now: u32,
     ) -> (Answer<Self::Shown>, Option<Self::Said>);
-    /// The call hears an answer.
     fn answered(
         &self,
         shared: &mut Self::Shared,
@@ -49,15 +44,14 @@ pub trait Protocol: Part + Sized {
         answer: Answer<Self::Shown>,
         is_pending: bool,
     ) -> Next<Self>;
-    /// What a call is told when its time is over while it sends this write.
+    /// The end of a call that runs out of time while it sends this write.
     fn out_of_time(&self, _call: &Self::Call, _write: &Self::Write, is_pending: bool) -> Told<Self::Said> {
         if is_pending { Told::Unknown } else { Told::NotApplied }
     }
-    /// What may happen beside the calls.
+    /// The possible events beside the calls.
     fn events(&self, world: &World<Self>, events: &mut Vec<Self::Event>);
-    /// It happens.
     fn happen(&self, shared: &mut Self::Shared, now: &mut u32, event: &Self::Event);
-    /// What must always hold, and what must happen somewhere.
+    /// Promises and necessary examples.
     fn properties() -> Vec<Property<Checked<Self>>>;
     /// Whether a second copy of this request, which was refused with nothing pending, may be applied after its call has
     /// ended like this: the cases that are known and left open.
@@ -72,52 +66,41 @@ pub trait Protocol: Part + Sized {
     fn again(&self, _call: &mut Self::Call, write: Self::Write) -> Self::Write {
         write
     }
-    /// Whether a throttled resend clears what is pending: it must not.
+    /// Whether a throttled resend clears the pending send: it must not.
     fn throttling_clears_pending(&self) -> bool {
         false
     }
 
-    /// The call, in a word or two.
     fn call(&self, call: &Self::Call) -> String;
-    /// A request, in words.
     fn write(&self, write: &Self::Write) -> String;
-    /// What else happens, in a sentence.
     fn event(&self, event: &Self::Event) -> String;
-    /// The rows, in words.
     fn rows(&self, shared: &Self::Shared) -> String;
-    /// What an answer says of an applied change, after "applied".
+    /// The details of an applied change, after "applied".
     fn said(&self, _said: &Self::Said) -> String {
         String::new()
     }
-    /// What a write did to the rows, after "it".
+    /// The effect of a write on the rows, after "it".
     fn change(&self, _before: &Self::Shared, after: &Self::Shared) -> String {
         format!("is applied ({})", self.rows(after))
     }
 }
 
-/// The bounds of a model.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Limits {
-    /// How many sends a call has.
     pub sends: u8,
-    /// What the network may do.
     pub faults: Faults,
     /// For how long after the beginning of a call its requests live.
     pub life: u32,
     /// Whether a send may be followed by an identical one before it is answered.
     pub hedges: bool,
-    /// The time at the beginning.
     pub begins: u32,
 }
 
-/// What a call does next.
+/// The next step of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Next<P: Protocol> {
-    /// It sends this write.
     Send(P::Write),
-    /// It goes on later.
     Pause,
-    /// It ends.
     Told(Told<P::Said>),
 }
 
@@ -130,7 +113,6 @@ pub enum Answer<S> {
     Refused(S),
 }
 
-/// What a caller is told.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Told<S> {
     /// The change was applied, as this attempt.
@@ -141,18 +123,13 @@ pub enum Told<S> {
     Unknown,
 }
 
-/// No change is applied twice.
 pub const ONCE: &str = "no change is applied twice";
-/// A change that its caller was told to be applied was applied exactly once.
 pub const APPLIED: &str = "told applied: applied exactly once";
-/// An answer is that of the attempt that was applied.
 pub const COMMITTED: &str = "what is told is what was committed";
-/// A change that its caller was told not to be applied never is.
 pub const NOT_APPLIED: &str = "told not applied: never applied";
-/// An outcome is unknown only while an answer is missing, or while an attempt is open.
 pub const UNKNOWN: &str = "unknown only while an answer is missing or an attempt is open";
 
-/// What holds in every model of changes.
+/// The promises of every model of changes.
 pub fn promises<P: Protocol>() -> Vec<Property<Checked<P>>> {
     vec![
         Property::always(ONCE, |_, world: &World<P>| world.callers.iter().all(|caller| caller.applied <= 1)),

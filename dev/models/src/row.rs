@@ -1,7 +1,7 @@
 //! [`Row`] and [`Write`]: the few lines of `DynamoDB` that the models need. "Apply this write if its condition holds."
 //!
-//! The conditions of production are expression text. `tests/conformance.rs` plays random writes on this and on an engine
-//! that reads the text, and compares what is applied, what is refused, and the row that is left.
+//! The conditions of production are expression text. `tests/conformance.rs` plays random writes on this and on an
+//! engine that reads the text, and compares outcomes and rows.
 
 use fencepost::testing::{Base, Memory, SeenRow, SentWrite, Trace, WriteId};
 use fencepost::{Incarnation, Version};
@@ -9,27 +9,21 @@ use fencepost::{Incarnation, Version};
 /// A write id, and so an incarnation too.
 pub type Id = u8;
 
-/// The state of one row.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Row {
     /// The state, as writes demand it.
     pub at: At,
     /// Each remembered id with the version before its commit, negative if it was burned. In order.
     pub memory: Vec<(Id, i8)>,
-    /// The number that adds change.
     pub stock: i8,
     /// On a tombstone: when TTL may remove it.
     pub purge_at: Option<u32>,
-    /// The highest fencing token.
     pub fence: Option<u64>,
 }
 
-/// One state of one row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct At {
-    /// The version.
     pub version: u8,
-    /// The incarnation.
     pub incarnation: Id,
 }
 
@@ -37,24 +31,60 @@ pub struct At {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Write {
     /// Creates the item on a key without a row.
-    Create { id: Id, stock: i8 },
+    Create {
+        id: Id,
+        stock: i8,
+    },
     /// The burn of a create: a tombstone on a key without a row.
-    BurnCreate { id: Id, purge_at: u32 },
+    BurnCreate {
+        id: Id,
+        purge_at: u32,
+    },
     /// Changes the item, or revives the tombstone, that is exactly there. Burns earlier attempts of the same change.
-    Update { at: At, id: Id, prune: Vec<Id>, burn: Vec<Id>, stock: i8 },
+    Update {
+        at: At,
+        id: Id,
+        prune: Vec<Id>,
+        burn: Vec<Id>,
+        stock: i8,
+    },
     /// Deletes the item that is exactly there.
-    Bury { at: At, id: Id, prune: Vec<Id>, purge_at: u32 },
+    Bury {
+        at: At,
+        id: Id,
+        prune: Vec<Id>,
+        purge_at: u32,
+    },
     /// Adds in a window, and leaves the id. Burns earlier attempts of the same change.
-    Add { at: At, window: u8, id: Id, prune: Vec<Id>, burn: Vec<Id>, by: i8, low: i8, high: i8 },
+    Add {
+        at: At,
+        window: u8,
+        id: Id,
+        prune: Vec<Id>,
+        burn: Vec<Id>,
+        by: i8,
+        low: i8,
+        high: i8,
+    },
     /// Adds at any version, and leaves nothing.
-    AddAnywhere { by: i8, low: i8, high: i8 },
+    AddAnywhere {
+        by: i8,
+        low: i8,
+        high: i8,
+    },
     /// Burns an add: leaves its id as burned.
-    Burn { at: At, window: u8, id: Id, burn: Vec<Id> },
-    /// Checks that the row is exactly there.
-    Check { at: At },
+    Burn {
+        at: At,
+        window: u8,
+        id: Id,
+        burn: Vec<Id>,
+    },
+    Check {
+        at: At,
+    },
 }
 
-/// Parts of the conditions and of the writes that a model can do without, to show what they are for.
+/// Parts of the conditions and of the writes. A model removes one to show its purpose.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each says whether one rule is there")]
 pub struct Demands {
@@ -72,7 +102,7 @@ pub struct Demands {
     pub earlier_is_absent: bool,
     /// A write leaves earlier attempts of the same change as burned.
     pub earlier_is_burned: bool,
-    /// A write at a version, or an add, leaves its id.
+    /// A write at a version or an add leaves its id.
     pub writes_leave_id: bool,
     /// A delete leaves a tombstone.
     pub tombstone: bool,
@@ -99,7 +129,7 @@ impl Demands {
     };
 }
 
-/// A write whose condition did not hold.
+/// A write with a failed condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused;
 
@@ -175,7 +205,7 @@ impl Write {
         Ok(Some(next))
     }
 
-    /// What the judge must know of the write, if it leaves an id.
+    /// The judge's view of the write, if it leaves an id.
     pub fn sent(&self, remembered: u64, rows_may_vanish: bool) -> Option<SentWrite> {
         let base = |at: At, window: u8| Base::Row {
             version: version(at.version),
@@ -234,7 +264,6 @@ impl Write {
         self
     }
 
-    /// The write in words.
     pub fn words(&self) -> String {
         match self {
             Write::Create { .. } => "create".to_owned(),
@@ -285,7 +314,6 @@ impl Row {
         self.memory.iter().map(|(known, number)| (id(*known), trace(*number))).collect()
     }
 
-    /// What the judge sees of the row.
     pub fn seen(&self) -> SeenRow {
         SeenRow {
             version: version(self.at.version),
@@ -302,7 +330,6 @@ impl Row {
         old.iter().map(|id| id.as_bytes()[7]).collect()
     }
 
-    /// The row in words.
     pub fn words(&self) -> String {
         let At { version, incarnation } = self.at;
         let what = match self.purge_at {
@@ -325,17 +352,14 @@ fn versions(at: At, window: u8) -> String {
     }
 }
 
-/// A key in words.
 pub fn words(row: Option<&Row>) -> String {
     row.map_or_else(|| "no row".to_owned(), Row::words)
 }
 
-/// A write id as production has it.
 pub fn id(id: Id) -> WriteId {
     WriteId::from_random(u64::from(id))
 }
 
-/// An incarnation as production has it.
 pub fn incarnation(of: Id) -> Incarnation {
     id(of).as_incarnation()
 }
@@ -345,7 +369,6 @@ pub fn small(number: u64) -> u8 {
     u8::try_from(number).expect("a small number")
 }
 
-/// A version as production has it.
 pub fn version(number: u8) -> Version {
     Version::new(u64::from(number)).expect("a small version")
 }

@@ -1,9 +1,8 @@
-//! Plays a model to its end, and says how large it was and what it violates.
+//! Plays a model to its end. Returns its size and its violation.
 
 #![expect(clippy::disallowed_methods, reason = "how long a model takes is measured, and decides nothing")]
 
 use crate::protocol::Protocol;
-use crate::story::Story;
 use crate::world::{Checked, PathTo, tell};
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use std::collections::{BTreeSet, HashMap};
@@ -11,42 +10,33 @@ use std::time::Instant;
 
 /// One model with bounds, or without a rule.
 pub struct Scene {
-    /// The model, in a word.
     pub model: &'static str,
     /// The scene or the rule, in a few words joined by `-`.
     pub name: &'static str,
     play: Box<dyn Fn(usize) -> Played + Send + Sync>,
 }
 
-/// A rule that can be removed.
 pub struct Removal {
-    /// The smallest scene that shows what the rule is for, without it.
+    /// The smallest scene that violates the promise without the rule.
     pub scene: Scene,
-    /// The rule, in a sentence.
     pub rule: &'static str,
-    /// The property that it keeps.
     pub keeps: &'static str,
 }
 
-/// What was found.
 #[derive(Debug)]
 pub struct Played {
-    /// The different states.
     pub unique: usize,
     /// The longest of the shortest ways to a state.
     pub depth: usize,
-    /// The time that it took.
     pub seconds: f64,
     /// The property that is violated, and how.
-    pub violated: Option<(&'static str, Story)>,
-    /// What must happen somewhere, and did.
+    pub violated: Option<(&'static str, String)>,
+    /// Examples that were found.
     pub examples: BTreeSet<&'static str>,
-    /// What must happen somewhere.
     pub wanted: BTreeSet<&'static str>,
 }
 
 impl Scene {
-    /// A scene of this model.
     pub fn new<P: Protocol>(model: &'static str, name: &'static str, protocol: P) -> Self {
         Scene { model, name, play: Box::new(move |threads| play(&protocol, threads)) }
     }
@@ -89,13 +79,13 @@ fn violation<P: Protocol>(found: &HashMap<&'static str, PathTo<P>>) -> Option<&'
     always.find(|property| found.contains_key(property.name)).map(|property| property.name)
 }
 
-/// The shortest way to a violation. The checker tells the last one that it met, so this looks one step deeper each time.
-fn shortest<P: Protocol>(protocol: &P) -> (&'static str, Story) {
+/// The shortest way to a violation. The checker tells the last one that it met. This looks one step deeper each time.
+fn shortest<P: Protocol>(protocol: &P) -> (&'static str, String) {
     for depth in 2.. {
         let mut found = check(protocol, 1, depth).discoveries();
         if let Some(property) = violation::<P>(&found) {
             let way = found.remove(property).expect("it was found");
-            return (property, tell(&Checked(protocol.clone()), &way.into_vec()));
+            return (property, tell(&Checked(protocol.clone()), way));
         }
     }
     unreachable!("a violation was found before")

@@ -1,51 +1,45 @@
-//! [`World`]: the calls of one model, their requests, and what the network does to them.
+//! [`World`]: the calls of one model, their requests and the network.
 //!
-//! A request meets the table at one moment, and its answer is heard at that moment or never. An answer that comes later
-//! changes nothing: what the caller does next leaves as a request, and a request may be late too. So a lost answer and a
-//! late request, each at any moment, are all that a network can do here, beside second copies and throttling.
+//! A request meets the table at one moment. Its answer is heard at that moment or never. A late answer adds nothing:
+//! the caller's next request may be late instead. So a lost answer and a late request, each at any moment, are all that
+//! a network can do here, beside second copies and throttling.
 
 use crate::protocol::{Answer, Next, Protocol, Told};
-use crate::story::Story;
 use stateright::{Model, Path, Property};
 
-/// All calls of one model with their requests, and the state that they share.
+/// All calls of one model with their requests and their shared state.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct World<P: Protocol> {
-    /// The rows, and what the model keeps to compare them with.
+    /// The rows with the history to compare them with.
     pub shared: P::Shared,
-    /// The calls.
     pub callers: Vec<Caller<P>>,
     /// The time, in the unit of the model.
     pub now: u32,
-    /// What the network may still do.
+    /// The remaining faults of the network.
     pub left: Faults,
 }
 
-/// How often the network may do what.
+/// How often each fault may happen.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Faults {
-    /// Answers that are lost, and requests that nobody waits for any more.
+    /// Lost answers and requests that their callers have given up.
     pub losses: u8,
-    /// Second copies.
     pub copies: u8,
-    /// Sends that are throttled.
     pub throttles: u8,
 }
 
-/// One call, its requests, and what really became of it.
+/// One call with its requests and its real outcome.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Caller<P: Protocol> {
     /// How far the call is.
     pub call: P::Call,
-    /// The write whose outcome is not proved, and whether a send of it is pending.
+    /// The write without a proved outcome, and whether a send of it is pending.
     pub sending: Option<(P::Write, bool)>,
     /// The requests of this call that may meet the table.
     pub flights: Vec<Flight<P::Write>>,
-    /// How many sends are left.
     pub sends: u8,
     /// When the call began. Its requests live for a while from then on.
     pub began: u32,
-    /// What the caller was told.
     pub told: Option<Told<P::Said>>,
     /// How often the change was really applied.
     pub applied: u8,
@@ -60,21 +54,17 @@ pub struct Caller<P: Protocol> {
     pub was_pending: bool,
 }
 
-/// A request that may meet the table.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Flight<W> {
-    /// The request.
     pub write: W,
-    /// Where it is.
     pub way: Way,
 }
 
-/// Where a request is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Way {
-    /// It is on its way, and its caller waits for the answer.
+    /// It is on its way. Its caller waits for the answer.
     Awaited,
-    /// It is on its way, and nobody waits for it any more.
+    /// It is on its way. Its caller has given up.
     Unheard,
     /// It met the table. The network may deliver a second copy.
     Met {
@@ -83,26 +73,19 @@ pub enum Way {
     },
 }
 
-/// One step of the world.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Act<E> {
-    /// A call goes on: it begins, looks, or sends.
     GoOn(usize),
-    /// A request meets the table, and its answer is heard if somebody waits for it.
+    /// A request meets the table. Its answer is heard if its caller waits for it.
     Meet(usize, usize),
-    /// A request meets the table, and its answer is lost.
+    /// A request meets the table. Its answer is lost.
     MeetUnheard(usize, usize),
-    /// The caller waits no longer for a request.
     GiveUp(usize, usize),
-    /// A request is throttled: it is not applied, and its caller hears that.
+    /// A request is throttled instead of applied. Its caller hears that.
     Throttle(usize, usize),
-    /// The identical request is sent again.
     SendAgain(usize),
-    /// The second copy of a request meets the table.
     Copy(usize, usize),
-    /// The time of a call is over.
     OutOfTime(usize),
-    /// Something else happens.
     Happen(E),
 }
 
@@ -157,7 +140,7 @@ impl<P: Protocol> Model for Checked<P> {
                     acts.push(Act::OutOfTime(index));
                 }
             }
-            // Of two ways of one length, the checker tells the one whose steps come last here: late requests are easier
+            // Of two ways of one length, the checker tells the one with the last steps here: late requests are easier
             // to follow than second copies.
             for (flight, Flight { way, .. }) in caller.flights.iter().enumerate().rev() {
                 match way {
@@ -267,7 +250,6 @@ impl<P: Protocol> Checked<P> {
         self.follow(world, index, next);
     }
 
-    /// A call does what comes next.
     fn follow(&self, world: &mut World<P>, index: usize, next: Next<P>) {
         let caller = &mut world.callers[index];
         match next {
@@ -307,8 +289,7 @@ impl<P: Protocol> Caller<P> {
 }
 
 impl<P: Protocol> World<P> {
-    /// Drops requests that are too old or that nothing happens to any more, and puts the others in order, so that equal
-    /// worlds are equal.
+    /// Drops dead requests and sorts the others, so that equal worlds are equal.
     fn tidy(&mut self, life: u32) {
         for caller in &mut self.callers {
             let is_alive = self.now <= caller.began + life;
@@ -334,18 +315,15 @@ impl<P: Protocol> World<P> {
 /// A way through a model.
 pub type PathTo<P> = Path<World<P>, Act<<P as Protocol>::Event>>;
 
-/// One state of a way, and the step that leaves it.
-pub type Step<P> = (World<P>, Option<Act<<P as Protocol>::Event>>);
-
-/// Tells a way through a model, one line for each step.
-pub fn tell<P: Protocol>(model: &Checked<P>, path: &[Step<P>]) -> Story {
-    let mut story = Story::default();
-    let states: Vec<_> = path.iter().map(|(world, _)| world.clone()).collect();
-    for (step, (before, act)) in path.iter().enumerate() {
-        let (Some(act), Some(after)) = (act, states.get(step + 1)) else { continue };
-        story.add(model.sentence(before, act, after));
-    }
-    story
+/// Tells a way through a model, one numbered line for each step.
+pub fn tell<P: Protocol>(model: &Checked<P>, path: PathTo<P>) -> String {
+    let path = path.into_vec();
+    let steps = path.iter().zip(path.iter().skip(1)).zip(1..);
+    let line = |(((before, act), (after, _)), number): ((&(_, Option<_>), &(_, _)), u32)| {
+        let act = act.as_ref().expect("a step leads to the next state");
+        format!("{number}. {}\n", model.sentence(before, act, after))
+    };
+    steps.map(line).collect()
 }
 
 impl<P: Protocol> Checked<P> {

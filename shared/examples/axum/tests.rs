@@ -25,13 +25,13 @@ const IS_SERVICE: &str = "FENCEPOST_EXAMPLE_IS_SERVICE";
 /// No result depends on it: it ends a run that hangs.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What the test knows of the world around the service.
+/// The surroundings of the service.
 #[derive(Clone)]
 struct World {
     engine: Database,
     /// The `Authorization` header of each request to the engine.
     signed: Arc<Mutex<Vec<String>>>,
-    /// How often somebody asked for credentials.
+    /// The number of requests for credentials.
     asked: Arc<Mutex<u32>>,
     /// Each write takes one of these, and waits until there is one.
     may_write: Arc<Semaphore>,

@@ -1,4 +1,5 @@
-//! The consumer on an engine and a queue in this process, under virtual time. Both lose what the test says.
+//! The consumer on an engine and a queue in this process, under virtual time. Both lose the answers that the test
+//! names.
 
 use super::{Account, Consumer};
 use aws_config::BehaviorVersion;
@@ -64,7 +65,7 @@ impl World {
         self.queue.lock().expect("no panic").iter_mut().for_each(|(_, stored)| stored.hidden = false);
     }
 
-    /// Loses the next answers to this operation. A delete whose answer is lost is not made either.
+    /// Loses the next answers to this operation. A delete with a lost answer is not made either.
     fn lose(&self, operation: &'static str, answers: u32) {
         *self.lost.lock().expect("no panic") = (operation, answers);
     }

@@ -3,7 +3,7 @@
 //! Run it with `cargo run -p fencepost-test --example lost_answer`. It needs nothing else.
 //!
 //! The loop reads, writes on the condition that the version is still the same, and begins again when the condition
-//! fails. DynamoDB applies its write, and the answer is lost. The SDK sends the write again by itself. Now the condition
+//! fails. DynamoDB applies its write. The answer is lost. The SDK sends the write again by itself. Now the condition
 //! fails, because of the write itself. The loop takes that for another writer, reads again, and adds another one.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 #![expect(clippy::disallowed_methods, reason = "one of the two ways is the usual one, on the bare SDK")]
@@ -47,7 +47,7 @@ struct Counter {
     n: u64,
 }
 
-/// A store whose time and chance are those of the test.
+/// A store with the time and the chance of the test.
 fn store(db: &Dynamo) -> Store {
     let (clock, chance) = (db.clone(), db.clone());
     Store::new(&db.client()).with_clock(Clock::new(move || clock.now())).with_rng(Rng::new(move || chance.random()))
@@ -65,7 +65,7 @@ async fn increment_with_table(store: &Store, id: &str) -> bool {
     }
 }
 
-/// The counter `a` at 0, and the loss of one answer to a write.
+/// Two counters at 0 that lose the answer to one write each.
 async fn scene(db: &Dynamo) {
     db.create_table(TABLE, "id");
     let counters: Table<Counter> = store(db).table(TABLE);
@@ -75,7 +75,7 @@ async fn scene(db: &Dynamo) {
     db.lose_answer().of("UpdateItem").about("table").once();
 }
 
-/// Adds one in one of the two ways, and compares what is held with what was acknowledged.
+/// Adds one in one of the two ways and compares the table with the acknowledgement.
 async fn added(db: &Dynamo, way: &str) -> Result<(), Contradiction> {
     let acknowledged =
         if way == "loop" { increment(&db.client(), way).await } else { increment_with_table(&store(db), way).await };

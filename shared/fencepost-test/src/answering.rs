@@ -1,4 +1,4 @@
-//! Clients whose requests are answered by the test itself.
+//! Clients that the test answers.
 
 use crate::connection::{body_of, client_over, operation_of, response};
 use crate::engine::{Engine, is_read};
@@ -10,16 +10,16 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
-/// What becomes of a request that the test answers itself.
+/// The answer of a test to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// It is answered at once, with this status and body.
     Now(u16, String),
     /// It is given to the engine after half of this time, and answered after the other half.
     After(Duration),
-    /// It is given to the engine, and this comes back in place of its answer. The number decides what the form leaves open.
+    /// It is given to the engine. This form comes back in place of the answer, with its details drawn from the number.
     Garbled(Garbling, u64),
-    /// Nobody hears an answer.
+    /// No answer comes.
     Never,
 }
 
@@ -29,7 +29,7 @@ impl From<(u16, String)> for Reply {
     }
 }
 
-/// A client whose requests are answered by the test. It learns how many writes came before, the operation and its body.
+/// A client that the test answers. It learns how many writes came before, the operation and its body.
 ///
 /// Use it where the test must decide each answer itself. For a fault among real answers, plan it on a
 /// [`Dynamo`](crate::Dynamo).

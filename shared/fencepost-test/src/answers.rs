@@ -1,4 +1,4 @@
-//! Answers that the service gives and the embedded engine never does, and what they are made of.
+//! Answers of the service that the embedded engine never gives.
 
 use crate::engine::action_of;
 use crate::request::{Answer, Request, TRANSACTION};
@@ -28,7 +28,7 @@ fn cancelled(reasons: &[Value]) -> Answer {
     Answer { status: 400, body }
 }
 
-/// A conditional write is refused, though nobody has changed its row. Where the request asks for the item, it is shown.
+/// A conditional write is refused although its row is unchanged. Where the request asks for the item, it is shown.
 ///
 /// `row` reads the row of each step.
 pub fn refused(request: &Request, row: impl Fn(usize) -> Value) -> Answer {
@@ -57,7 +57,7 @@ pub fn refused(request: &Request, row: impl Fn(usize) -> Value) -> Answer {
     cancelled(&steps.enumerate().map(reason).collect::<Vec<_>>())
 }
 
-/// Whether a request, or a step of it, has a condition.
+/// Whether a request or a step of it has a condition.
 pub fn is_conditional(request: &Request) -> bool {
     let mut steps = request.body["TransactItems"].as_array().into_iter().flatten().map(|step| action_of(step).1);
     let is_conditional = |write: &Value| write.get("ConditionExpression").is_some();

@@ -1,12 +1,12 @@
-//! The check that nothing was applied twice, and nothing acknowledged was lost.
+//! The check that nothing was applied twice and nothing acknowledged was lost.
 
 use crate::log::Log;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
 
-/// What a test asked for and was told, to be compared with what is held: for each item,
-/// *acknowledged <= held <= acknowledged + unknown*.
+/// The changes of a test and their answers, to be compared with the table: for each item, *acknowledged <= held <=
+/// acknowledged + unknown*.
 ///
 /// Note each change once, when its caller is told how it ended. A change that was refused is not noted.
 ///
@@ -30,7 +30,7 @@ struct Noted {
     unknown: u64,
 }
 
-/// What is held contradicts what callers were told.
+/// The table contradicts the answers to callers.
 #[derive(Debug)]
 pub struct Contradiction(String);
 
@@ -48,7 +48,7 @@ impl Changes {
         self.note(item, |noted| noted.acknowledged += amount);
     }
 
-    /// The caller was told that nothing proves what became of its change.
+    /// The caller was told that the outcome of its change is unknown.
     pub fn unknown(&self, item: &str, amount: u64) {
         self.note(item, |noted| noted.unknown += amount);
     }
@@ -57,7 +57,7 @@ impl Changes {
         how(self.0.lock().expect("no panic while noting").entry(item.to_owned()).or_default());
     }
 
-    /// Compares what was noted of each item with what `held` reads of it.
+    /// Compares the noted changes of each item with the number that `held` reads.
     ///
     /// # Errors
     /// Names the first item that holds too much or too little, and shows the part of the log that is about it.

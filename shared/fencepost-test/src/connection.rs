@@ -8,10 +8,10 @@ use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 
-/// What a client needs to be told before its retries and timeouts, which are the SDK's own.
+/// The configuration of a client, with the retries and timeouts of the SDK.
 ///
-/// The SDK lets all clients of a process share one allowance of retries. Here each client has its own, so a seed tells
-/// the same story whatever else the process has played.
+/// The SDK lets all clients of a process share one allowance of retries. Here each client has its own. A seed tells the
+/// same story in any process.
 pub fn config() -> Builder {
     Config::builder()
         .retry_partition(RetryPartition::custom("one client").build())

@@ -7,7 +7,7 @@ use crate::freezing::Freezing;
 use crate::log::Log;
 use crate::network::{Network, Seam};
 use crate::plan::Plan;
-use crate::seeds::{SEED, asked};
+use crate::seeds::{SEED, asked, asked_seeds};
 use crate::wire::Wire;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::{Client, config::Builder};
@@ -21,10 +21,10 @@ use tokio::time::{Instant, sleep};
 /// When the clock of each test begins: 10:00 on 7 March 2026, since 1970.
 const TEN_O_CLOCK: Duration = Duration::from_hours(492_466);
 
-/// An empty `DynamoDB` in the process of the test, and the network to it. Copies share everything.
+/// An empty `DynamoDB` in the process of the test with the network to it. Copies share everything.
 ///
 /// Use it under paused time, as `#[tokio::test(start_paused = true)]` or [`for_each_seed`](crate::for_each_seed) gives
-/// it. Then a wait of minutes takes no time, and one seed always tells the same story. A request takes 1 ms to 10 ms in
+/// it. Then a wait of minutes takes no time and one seed always tells the same story. A request takes 1 ms to 10 ms in
 /// each direction.
 #[derive(Clone)]
 pub struct Dynamo {
@@ -68,7 +68,7 @@ impl Default for Dynamo {
 }
 
 impl Dynamo {
-    /// An empty one whose seed is that of `FENCEPOST_SEED`, or else a new one. If the test fails, it prints the seed.
+    /// An empty one with the seed of `FENCEPOST_SEED`, otherwise a new one. If the test fails, it prints the seed.
     #[must_use]
     pub fn new() -> Self {
         Self::chosen(asked(SEED).unwrap_or_else(|| fastrand::Rng::new().u64(0..1_000_000)))
@@ -79,14 +79,14 @@ impl Dynamo {
         Self::told(seed, true, Rates::default(), ())
     }
 
-    /// An empty one with this seed. All chance of the network comes from it, and the jitter of the SDK's retries too, as
-    /// long as the test stays on one thread.
+    /// An empty one with this seed. All chance of the network and the jitter of the SDK's retries come from it, as long
+    /// as the test stays on one thread.
     #[must_use]
     pub fn with_seed(seed: u64) -> Self {
         Self::with_seam(seed, Rates::default(), ())
     }
 
-    /// The same, with faults that are drawn for each request, and a seam of your own before the engine.
+    /// The same, with faults that are drawn for each request and a seam of your own before the engine.
     #[must_use]
     pub fn with_seam(seed: u64, rates: Rates, seam: impl Seam + 'static) -> Self {
         Self::told(seed, false, rates, seam)
@@ -100,7 +100,8 @@ impl Dynamo {
         Dynamo { network, story: Arc::new(Story { seed, begun, is_chosen }) }
     }
 
-    /// Creates an empty table whose key is one text. A program may also create its tables itself, through its client.
+    /// Creates an empty table with one text for its key. A program may also create its tables itself, through its
+    /// client.
     pub fn create_table(&self, table: &str, partition_key: &str) {
         self.engine().create_table(table, partition_key);
     }
@@ -158,7 +159,7 @@ impl Dynamo {
     }
 
     /// The request is held for so long before it arrives. A client that gives up meanwhile does not stop it. After five
-    /// minutes its signature has ended, and it is refused.
+    /// minutes its signature has ended: it is refused.
     pub fn delay(&self, time: Duration) -> Plan {
         self.fault(Fault::Delayed(time))
     }
@@ -190,8 +191,8 @@ impl Dynamo {
         Plan::new(&self.network, fault)
     }
 
-    /// From now on, each transaction holds its items for so long, as on a busy table. What meets it there is refused: a
-    /// write with `TransactionConflictException`, a transaction as cancelled, and its own copy as in progress.
+    /// From now on, each transaction holds its items for so long, as on a busy table. Other requests for them are
+    /// refused: a write with `TransactionConflictException`, a transaction as cancelled, its own copy as in progress.
     pub fn transaction_conflicts(&self, overlap: Duration) {
         self.network.holds.set(overlap);
     }
@@ -208,7 +209,7 @@ impl Dynamo {
         }
     }
 
-    /// Every request that left a client, and what became of it.
+    /// Every request that left a client, with its outcome.
     pub fn log(&self) -> Log {
         self.network.log()
     }
@@ -223,12 +224,12 @@ impl Dynamo {
         self.network.rng.lock().expect("no panic while drawing").u64(..)
     }
 
-    /// The time of day in this test. It runs with tokio's time, and the engine tells by it what has expired.
+    /// The time of day in this test. It runs with tokio's time. The engine expires rows by it.
     pub fn now(&self) -> SystemTime {
         time_since(self.story.begun)
     }
 
-    /// What answers the requests, for what a test does behind the backs of its clients.
+    /// The engine behind the network, for changes behind the backs of the clients.
     pub fn engine(&self) -> &Engine {
         &self.network.engine
     }
@@ -241,4 +242,26 @@ impl Dynamo {
 
 fn time_since(begun: Instant) -> SystemTime {
     SystemTime::UNIX_EPOCH + TEN_O_CLOCK + begun.elapsed()
+}
+
+/// Plays a test once for each of these seeds, each time under paused time of its own. `FENCEPOST_SEED` plays one of them
+/// again, and `FENCEPOST_HISTORIES` says how many are played (`10000`) or which (`10000..20000`).
+///
+/// A test that fails prints its seed.
+///
+/// ```
+/// fencepost_test::for_each_seed(3, async |db| {
+///     db.create_table("Counters", "id");
+///     db.lose_answer().of("PutItem").with_probability(0.5);
+///     // ... the program under test, with `db.client()`
+/// });
+/// ```
+///
+/// # Panics
+/// Where the test does.
+pub fn for_each_seed(sample: u64, test: impl AsyncFn(Dynamo)) {
+    for seed in asked_seeds().unwrap_or(0..sample) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async { test(Dynamo::chosen(seed)).await });
+    }
 }

@@ -1,24 +1,26 @@
-//! What may become of a request, and how often each thing happens.
+//! The faults of requests, their rates and their plans.
 
-use crate::engine::is_read;
+use crate::answers::is_conditional;
+use crate::engine::{Engine, Step, is_read};
 use crate::garbling::Garbling;
-use crate::request::TRANSACTION;
+use crate::request::{Request, TRANSACTION};
 use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What becomes of a request that fares otherwise than it should.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
     /// It never arrives.
     Dropped,
-    /// It is executed, and its answer never arrives.
+    /// It is executed. Its answer never arrives.
     AnswerLost,
     /// It is executed, and answered 500.
     Applied500,
     /// It is not executed, and answered 500.
     Refused500,
-    /// It is held for up to five minutes and then executed. Nobody hears its answer.
+    /// It is held for up to five minutes and then executed. Its answer is lost.
     Held,
     /// It is held for so long, and then executed and answered.
     Delayed(Duration),
@@ -46,9 +48,9 @@ pub enum Fault {
     MixedReasons,
     /// A batch of reads comes back without some of its keys.
     Unprocessed,
-    /// What comes back is no answer. The seed decides its form, and whether the request is executed.
+    /// Its answer is garbled. The seed decides the form and whether the request is executed.
     Garbled,
-    /// What comes back is no answer, but this.
+    /// Its answer is garbled in this way.
     GarbledAs {
         /// What comes back.
         form: Garbling,
@@ -131,7 +133,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// What this number below 1000 means for a request. `resent` for a transaction whose token came before.
+    /// The fault for a request that this number below 1000 draws. `resent` for a transaction with a token that came
+    /// before.
     pub fn fault(&self, mut drawn: u32, operation: &str, resent: bool) -> Option<Fault> {
         let (write, transaction) = (!is_read(operation), operation == TRANSACTION);
         let faults = [
@@ -158,5 +161,91 @@ impl Rates {
             drawn -= rate;
         }
         None
+    }
+}
+
+/// The change of another writer right before a request arrives.
+pub type Rival = Arc<dyn Fn(&Engine) + Send + Sync>;
+
+/// A fault, the requests that it is meant for, and when it strikes.
+pub struct Rule {
+    pub fault: Fault,
+    pub wanted: Wanted,
+    /// Whether a client that hears no answer keeps waiting, instead of seeing its connection reset.
+    pub silent: bool,
+    pub rival: Option<Rival>,
+    state: Mutex<State>,
+}
+
+/// Which requests a fault is meant for.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    pub operation: Option<String>,
+    pub table: Option<String>,
+    pub id: Option<String>,
+    pub writes_only: bool,
+    pub conditional_only: bool,
+    /// How many of them it spares first.
+    pub spared: usize,
+}
+
+/// When a fault strikes.
+#[derive(Clone, Copy, Debug)]
+pub enum When {
+    Times(usize),
+    Share(f64),
+    Always,
+}
+
+#[derive(Debug)]
+struct State {
+    spared: usize,
+    when: When,
+    struck: usize,
+}
+
+impl Wanted {
+    fn has(&self, request: &Request, steps: &[Step]) -> bool {
+        let is = |wanted: &Option<String>, given: &str| wanted.as_ref().is_none_or(|wanted| wanted == given);
+        let any_table = self.table.is_none() && self.id.is_none();
+        is(&self.operation, &request.operation)
+            && (any_table || steps.iter().any(|step| is(&self.table, &step.table) && is(&self.id, &step.id)))
+            && !(self.writes_only && is_read(&request.operation))
+            && (!self.conditional_only || is_conditional(request))
+    }
+}
+
+impl Rule {
+    pub fn new(fault: Fault, wanted: Wanted, silent: bool, rival: Option<Rival>, when: When) -> Self {
+        let state = State { spared: wanted.spared, when, struck: 0 };
+        Rule { fault, wanted, silent, rival, state: Mutex::new(state) }
+    }
+
+    /// How often it struck.
+    pub fn struck(&self) -> usize {
+        self.state.lock().expect("no panic while counting").struck
+    }
+
+    /// Whether it strikes this request. `draw` gives a number from 0 to below 1.
+    pub fn strikes(&self, request: &Request, steps: &[Step], draw: impl Fn() -> f64) -> bool {
+        if !self.wanted.has(request, steps) {
+            return false;
+        }
+        let mut state = self.state.lock().expect("no panic while counting");
+        if state.spared > 0 {
+            state.spared -= 1;
+            return false;
+        }
+        let strikes = match &mut state.when {
+            When::Times(left) => {
+                let is_left = *left > 0;
+                *left = left.saturating_sub(1);
+                is_left
+            }
+            When::Share(share) => draw() < *share,
+            When::Always => true,
+        };
+        state.struck += usize::from(strikes);
+        strikes
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 /// A client that stands still now and then. While it does, nothing of it runs, its timers included.
 ///
 /// It does so as often as [`Rates::frozen`](crate::Rates::frozen) says, and where
-/// [`Dynamo::freeze`](crate::Dynamo::freeze) planned it. What the client has spawned goes on.
+/// [`Dynamo::freeze`](crate::Dynamo::freeze) planned it. Tasks that the client has spawned go on.
 #[derive(Debug)]
 pub struct Freezing<F> {
     inner: Pin<Box<F>>,
@@ -20,7 +20,7 @@ pub struct Freezing<F> {
 }
 
 impl<F> Freezing<F> {
-    /// A client of this network, whose work is this future.
+    /// A client of this network with this future for its work.
     pub fn new(network: &Arc<Network>, inner: F) -> Self {
         Freezing { inner: Box::pin(inner), network: network.clone(), frozen: None }
     }

@@ -1,4 +1,4 @@
-//! What comes back in place of an answer, and is none.
+//! Garbled answers.
 
 use crate::connection::{checksum_of, response};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Garbling {
-    /// Its body ends too early, and no header shows it.
+    /// Its body ends too early. No header shows it.
     Truncated,
     /// The connection is reset somewhere in its body, or right after its headers.
     BrokenOff,
@@ -50,7 +50,7 @@ impl Garbling {
         Garbling::Nameless,
     ];
 
-    /// What comes back in place of this answer, for a connector of your own. The seed decides what the form leaves open.
+    /// The garbled form of this answer, for a connector of your own. The seed decides the details.
     ///
     /// # Errors
     /// None. A connector's answer is a `Result`.
@@ -75,7 +75,7 @@ impl fmt::Display for Garbling {
     }
 }
 
-/// What a client hears in place of an answer.
+/// The response to a client in place of an answer.
 pub struct Garbled {
     pub form: Garbling,
     status: u16,
@@ -85,7 +85,7 @@ pub struct Garbled {
 }
 
 impl Garbled {
-    /// What becomes of this answer. The seed decides what the form leaves open.
+    /// Garbles this answer. The seed decides the details.
     pub fn of(status: u16, body: String, form: Garbling, seed: u64) -> Self {
         let body = body.into_bytes();
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -127,7 +127,7 @@ fn status_of_error(rng: &mut fastrand::Rng) -> u16 {
     rng.choice([400, 403, 413, 500, 503]).unwrap_or(500)
 }
 
-/// What is JSON, and has not the shape of any answer.
+/// JSON without the shape of any answer.
 const MISSHAPEN: [&str; 5] = [
     "[]",
     "null",
@@ -138,17 +138,17 @@ const MISSHAPEN: [&str; 5] = [
 
 const PAGE: &str = "<html><head><title>Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>";
 
-/// Errors whose name cannot be read, because they break off before or after it.
+/// Errors that break off before or after their names.
 const UNREADABLE: [&str; 3] = [
     "<ErrorResponse><Error><Code>Throttling</Code></Error></ErrorResponse>",
     r#"{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFai"#,
     r#"{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","mess"#,
 ];
 
-/// Errors that do not say what they are.
+/// Errors without a name.
 const NAMELESS: [&str; 3] = [r#"{"message":"Forbidden"}"#, r#"{"Message":null}"#, "{}"];
 
-/// Another byte in place of one: a digit for a digit and a letter for a letter where there is one, so it stays JSON.
+/// Another byte in place of one: a digit for a digit and a letter for a letter where there is one. It stays JSON.
 fn changed(mut body: Vec<u8>, rng: &mut fastrand::Rng) -> Vec<u8> {
     let of_values: Vec<_> = (0..body.len()).filter(|at| body[*at].is_ascii_alphanumeric()).collect();
     match rng.choice(of_values) {
@@ -165,7 +165,7 @@ fn changed(mut body: Vec<u8>, rng: &mut fastrand::Rng) -> Vec<u8> {
     body
 }
 
-/// A body whose connection is reset after these bytes.
+/// A body that is reset after these bytes.
 struct BrokenOff(Option<Bytes>);
 
 impl Body for BrokenOff {

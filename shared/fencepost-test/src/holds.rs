@@ -15,7 +15,7 @@ pub struct Holds(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     overlap: Duration,
-    /// By table and key: the end, and the token of the transaction.
+    /// By table and key: the end and the token of the transaction.
     rows: BTreeMap<(String, String), (Instant, String)>,
 }
 

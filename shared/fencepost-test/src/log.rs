@@ -1,4 +1,4 @@
-//! What was sent, and what became of it.
+//! The log of requests and their outcomes.
 
 use crate::engine::{Step, is_read};
 use crate::fault::Fault;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
 
-/// One request that left a client, and what became of it.
+/// One request that left a client, with its outcome.
 ///
 /// Each send is one: a request that the SDK sends again by itself is two of them. Times are counted from the moment at
 /// which the network was made.
@@ -18,13 +18,13 @@ pub struct Sent {
     pub at: Duration,
     /// The request as it went over the wire.
     pub request: Request,
-    /// What it does to which rows.
+    /// Its actions on rows.
     pub steps: Vec<Step>,
-    /// What happened to it on purpose.
+    /// Its fault on purpose.
     pub fault: Option<Fault>,
     /// When it arrived, and how it was answered then. A second copy is another arrival.
     pub arrivals: Vec<(Duration, Outcome)>,
-    /// What its client heard, and when. `None` if nothing came yet, or if nobody was waiting any more.
+    /// The answer to its client, with the time. `None` if nothing came yet or the client had given up.
     pub heard: Option<(Duration, Outcome)>,
 }
 
@@ -34,11 +34,11 @@ pub struct Sent {
 pub enum Outcome {
     /// It was executed.
     Done,
-    /// It was answered with this status, and this error.
+    /// It was answered with this status and this error.
     Error(u16, String),
     /// The connection was reset.
     Reset,
-    /// What came back was no answer, but this.
+    /// Its answer was garbled in this way.
     Garbled(Garbling),
 }
 
@@ -97,7 +97,7 @@ impl Sent {
     }
 }
 
-/// One line: when, what, and what became of it.
+/// One line: time, request and outcome.
 impl fmt::Display for Sent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>9} ms  {}", millis(self.at), self.operation())?;

@@ -1,12 +1,11 @@
-//! What the wires of one test share: how often each thing happens, what is planned, what was sent and applied.
+//! The shared state of the wires of one test: rates, plans and logs.
 
 use crate::engine::{Engine, Step};
-use crate::fault::{Fault, Rates};
+use crate::fault::{Fault, Rates, Rule};
 use crate::garbling::Garbling;
 use crate::holds::Holds;
 use crate::log::{Log, Outcome, Sent};
 use crate::request::{Answer, Request};
-use crate::rule::Rule;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,15 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Stands between the network and the engine, and may change what passes.
+/// Stands between the network and the engine and may change requests and answers.
 ///
 /// The methods do nothing special by default. Implement one to break a rule of your own program on purpose, to add a
 /// fault that this crate does not have, or to let something else than the engine answer.
 pub trait Seam: Send + Sync {
-    /// A request leaves its client. What is changed here is what goes over the wire.
+    /// A request leaves its client. Changes made here go over the wire.
     fn leaves(&self, _network: &Network, _request: &mut Request) {}
 
-    /// Says what becomes of a request, in place of what was planned or drawn.
+    /// Decides the fault of a request, in place of the planned or drawn one.
     fn fault(&self, _network: &Network, _request: &Request) -> Option<Fault> {
         None
     }
@@ -36,11 +35,11 @@ pub trait Seam: Send + Sync {
     /// The engine has applied a write.
     fn applied(&self, _network: &Network, _applied: &Applied) {}
 
-    /// What is known of a request has changed: it left its client, it arrived, or its client heard an answer. The number
+    /// The log entry of a request has changed: it left its client, it arrived or its client heard an answer. The number
     /// is its place in the log, which must not be asked for here.
     fn logged(&self, _network: &Network, _number: usize, _sent: &Sent) {}
 
-    /// The answer to a request was lost. Says what its client hears instead, if anything.
+    /// The answer to a request was lost. Returns another answer for its client, if any.
     fn lost(&self, _request: &Request) -> Option<Answer> {
         None
     }
@@ -72,7 +71,7 @@ pub struct Touched {
 }
 
 impl Applied {
-    /// What it left in a row; `None` where it did not write it.
+    /// The row after it; `None` where it did not write it.
     pub fn left_in(&self, table: &str, id: &str) -> Option<&Value> {
         let written = self.rows.iter().filter(|touched| touched.step.action != "ConditionCheckItem");
         let mut of_row = written.filter(|touched| touched.step.table == table && touched.step.id == id);
@@ -80,9 +79,9 @@ impl Applied {
     }
 }
 
-/// What the wires of one test share.
+/// The shared state of the wires of one test.
 pub struct Network {
-    /// What answers the requests that arrive.
+    /// The engine that answers arriving requests.
     pub engine: Engine,
     /// How often each fault happens.
     pub rates: Rates,
@@ -119,7 +118,7 @@ impl Drop for UnderWay {
 }
 
 impl Network {
-    /// A network whose faults happen this often, drawn from this generator.
+    /// A network with these rates of faults, drawn from this generator.
     pub fn new(engine: &Engine, rates: Rates, rng: fastrand::Rng) -> Arc<Self> {
         Self::through(engine, rates, rng, ())
     }
@@ -172,7 +171,7 @@ impl Network {
         rules.iter().find(|rule| rule.strikes(request, steps, draw)).cloned()
     }
 
-    /// The fault that chance has for a request. `resent` for a transaction whose token came before.
+    /// The fault that chance has for a request. `resent` for a transaction with a token that came before.
     pub(crate) fn drawn(&self, operation: &str, resent: bool) -> Option<Fault> {
         let drawn = u32::try_from(self.below(1000)).expect("below 1000");
         self.rates.fault(drawn, operation, resent)
@@ -187,7 +186,7 @@ impl Network {
         Fault::GarbledAs { form: Garbling::ALL[form], executed: self.below(2) == 0 }
     }
 
-    /// How long after the first one a second copy comes, whose signature is still accepted for so many milliseconds. The
+    /// The delay of a second copy after the first one, if its signature is still accepted for so many milliseconds. The
     /// answer to the first one is back by then.
     pub(crate) fn copied_after(&self, left: u64) -> Duration {
         let Rates { copied_soon, copied_last, .. } = self.rates;
@@ -201,7 +200,7 @@ impl Network {
         Duration::from_millis(20 + after)
     }
 
-    /// Some of so many, and one at least.
+    /// Some of so many, at least one.
     pub(crate) fn some_of(&self, count: usize) -> Vec<bool> {
         let mut some: Vec<_> = (0..count).map(|_| self.below(2) == 0).collect();
         let one = usize::try_from(self.below(u64::try_from(count).expect("few"))).expect("few");

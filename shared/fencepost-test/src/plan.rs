@@ -1,9 +1,8 @@
 //! Planning a fault in one line.
 
 use crate::engine::Engine;
-use crate::fault::Fault;
+use crate::fault::{Fault, Rival, Rule, Wanted, When};
 use crate::network::Network;
-use crate::rule::{Rival, Rule, Wanted, When};
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use std::sync::Arc;
 /// [`always`](Self::always) or [`with_probability`](Self::with_probability).
 ///
 /// Without [`of`](Self::of), [`on`](Self::on) and [`about`](Self::about) it is meant for every request of every client.
-/// Each send counts, so a request that the SDK repeats by itself may be struck more than once.
+/// Each send counts: a request that the SDK repeats by itself may be struck more than once.
 #[must_use = "a fault strikes only after `once`, `times`, `always` or `with_probability`"]
 pub struct Plan {
     network: Arc<Network>,
@@ -107,7 +106,7 @@ impl Plan {
     }
 }
 
-/// A planned fault, to be asked whether it struck. A test whose fault never strikes shows nothing.
+/// A planned fault, to be asked whether it struck. A test shows nothing if its fault never strikes.
 #[derive(Clone)]
 pub struct Planned(Arc<Rule>);
 

@@ -1,11 +1,11 @@
-//! A request as it goes over the wire, and its answer.
+//! A request on the wire and its answer.
 
 use crate::connection::{body_of, operation_of, response};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use serde_json::Value;
 
-/// The operation whose request is a transaction of writes.
+/// The operation for a transaction of writes.
 pub const TRANSACTION: &str = "TransactWriteItems";
 
 /// A request of the service's JSON protocol.
@@ -19,12 +19,12 @@ pub struct Request {
     pub body: Value,
 }
 
-/// What answers a request.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// The answer of the service, or its error.
+    /// The answer or the error of the service.
     pub body: Value,
 }
 
@@ -41,7 +41,7 @@ impl Request {
 }
 
 impl Answer {
-    /// Whether the service did what it was asked.
+    /// Whether the service executed the request.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }

@@ -10,7 +10,7 @@ pub const SEED: &str = "FENCEPOST_SEED";
 /// Says how many seeds to play, as `10000`, or which ones, as `10000..20000`.
 const HISTORIES: &str = "FENCEPOST_HISTORIES";
 
-/// A seed whose history broke, and how.
+/// A seed with a broken history and its failure.
 pub type Broke = (u64, String);
 
 /// The number that this variable holds, if it is set.
@@ -21,7 +21,7 @@ pub fn asked(name: &str) -> Option<u64> {
 /// The seeds that `FENCEPOST_SEED` or else `FENCEPOST_HISTORIES` names, if one is set.
 ///
 /// # Panics
-/// If what they hold is not a whole number, or a range of such numbers.
+/// If they hold neither a whole number nor a range of such numbers.
 pub fn asked_seeds() -> Option<Range<u64>> {
     if let Some(seed) = asked(SEED) {
         return Some(seed..seed + 1);
@@ -32,10 +32,10 @@ pub fn asked_seeds() -> Option<Range<u64>> {
     Some(number(first)..number(end))
 }
 
-/// The first of these seeds whose history breaks, and how; else what they were made of.
+/// Plays these seeds until a history breaks. Returns the sum of the histories.
 ///
 /// # Errors
-/// The seed, and what its history says or panics with.
+/// The seed, with the message of its history or panic.
 pub fn explore<T: Default + AddAssign>(seeds: Range<u64>, run: impl Fn(u64) -> Result<T, String>) -> Result<T, Broke> {
     let mut total = T::default();
     for seed in seeds {
@@ -46,8 +46,8 @@ pub fn explore<T: Default + AddAssign>(seeds: Range<u64>, run: impl Fn(u64) -> R
     Ok(total)
 }
 
-/// Plays the histories that `FENCEPOST_HISTORIES` names, or else a sample of so many, on two threads; gives what they were
-/// made of. `None` where `FENCEPOST_SEED` had one of them replayed.
+/// Plays the histories that `FENCEPOST_HISTORIES` names, or a sample of so many, on two threads. Returns the sum of the
+/// histories. `None` where `FENCEPOST_SEED` had one of them replayed.
 ///
 /// # Panics
 /// With the seed of a history that breaks.
@@ -94,7 +94,7 @@ pub fn is_noticed<T>(
     panic!("the histories do not show what the rule is for");
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn said(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("see above")

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// The size of an item in `DynamoDB`'s JSON, in bytes: of its names and its values. `Null`, no item, has none.
 ///
-/// It is close to what `DynamoDB` counts. Source:
+/// It is close to the count of `DynamoDB`. Source:
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
 #[must_use]
 pub fn size_of_item(item: &Value) -> usize {

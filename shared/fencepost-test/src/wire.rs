@@ -1,15 +1,13 @@
-//! One client's connection to the engine, and what becomes of the requests on it.
+//! One client's connection to the engine and the fate of its requests.
 
 use crate::answers::{self, error};
 use crate::connection::{client_over, config, http_client};
 use crate::engine::is_read;
-use crate::fault::Fault;
+use crate::fault::{Fault, Rival};
 use crate::garbling::Garbled;
 use crate::log::Outcome;
 use crate::network::{Applied, Network, Touched};
 use crate::request::{Answer, Request, TRANSACTION};
-use crate::rule::Rival;
-use crate::signature::Signature;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
@@ -26,7 +24,7 @@ const OPEN: Duration = Duration::from_hours(1);
 
 /// One client's connection to the engine. It is the HTTP connector of a client of the real SDK.
 ///
-/// A request is delivered in a task of its own: what a client gives up on may still arrive.
+/// A request is delivered in a task of its own: it may still arrive after its client has given up.
 #[derive(Clone)]
 pub struct Wire {
     network: Arc<Network>,
@@ -36,7 +34,7 @@ pub struct Wire {
     ahead: Arc<dyn Fn() -> i64 + Send + Sync>,
 }
 
-/// What comes back to a client.
+/// The response to a client.
 enum Came {
     Answer(Answer),
     Garbled(Garbled),
@@ -65,8 +63,8 @@ impl Wire {
         Wire { network: network.clone(), op: Arc::default(), ahead: Arc::new(|| 0) }
     }
 
-    /// The same for a client whose clock is off: it tells by how many milliseconds it is ahead now, or less than none if it
-    /// is behind.
+    /// The same for a client with a wrong clock, which is ahead by so many milliseconds, or behind if they are
+    /// negative.
     ///
     /// A request is signed by that clock. It is refused if the service's clock differs from its date by more than five
     /// minutes when it arrives. So a clock that is ahead lets a request live longer.
@@ -91,8 +89,7 @@ impl Wire {
         *self.op.lock().expect("no panic while setting") = op;
     }
 
-    /// What goes over the wire for a client's request, what becomes of it, and whether its client waits for ever if it
-    /// hears no answer.
+    /// The message for a client's request, its fault, and whether its client waits for ever without an answer.
     fn take(&self, request: &HttpRequest) -> (Message, Option<Fault>, bool) {
         let network = &self.network;
         let op = *self.op.lock().expect("no panic while reading");
@@ -114,7 +111,7 @@ impl Wire {
         (Message { request, signature, number, is_copy_of_refused: false, rival }, fault, is_silent)
     }
 
-    /// Lets the engine do what it was asked, and notes what was applied.
+    /// Lets the engine execute the request and notes the applied write.
     fn deliver(&self, message: &Message) -> Answer {
         let (network, Message { request, number, .. }) = (&self.network, message);
         let steps = network.engine.steps_of(&request.operation, &request.body);
@@ -145,7 +142,7 @@ impl Wire {
         network.applied().push(applied);
     }
 
-    /// Delivers a copy after this time, if its signature lives as long. Nobody hears its answer.
+    /// Delivers a copy after this time, if its signature lives as long. Its answer is lost.
     fn deliver_after(&self, message: Message, time: impl FnOnce(&Network) -> Duration + Send + 'static) {
         let (wire, under_way) = (self.clone(), self.network.under_way());
         tokio::spawn(async move {
@@ -190,7 +187,7 @@ impl Wire {
         }
     }
 
-    /// What answers a request that has come as far as the service; `None` if it has not.
+    /// The answer to a request that has reached the service; `None` if it has not.
     fn arrive(&self, message: Message, fault: Option<Fault>) -> Option<Answer> {
         let network = &self.network;
         if let Some(rival) = &message.rival {
@@ -328,5 +325,40 @@ impl HttpConnector for Wire {
                 Err(_) => Err(ConnectorError::io("connection reset".into())),
             }
         })
+    }
+}
+
+/// A request is refused unread if its date differs from the service's clock by more than this.
+const LIFE: Duration = Duration::from_mins(5);
+
+/// The date that a request was signed with, by the clock of its client.
+#[derive(Clone, Copy, Debug)]
+struct Signature {
+    signed: Instant,
+    /// By how many milliseconds the client's clock was ahead then.
+    ahead: i64,
+}
+
+impl Signature {
+    fn now(ahead: i64) -> Self {
+        Signature { signed: Instant::now(), ahead }
+    }
+
+    /// Whether it is accepted now.
+    fn is_valid(self) -> bool {
+        let age = i128::try_from(self.signed.elapsed().as_micros()).expect("small") - i128::from(self.ahead) * 1000;
+        age.unsigned_abs() <= LIFE.as_micros()
+    }
+
+    /// For how many milliseconds it is still accepted.
+    fn left(self) -> u64 {
+        let life = i128::try_from(LIFE.as_millis()).expect("small") + i128::from(self.ahead);
+        let left = life - i128::try_from(self.signed.elapsed().as_millis()).expect("small");
+        u64::try_from(left).unwrap_or_default()
+    }
+
+    /// For how many milliseconds more it lives than one that was dated right.
+    fn lives_longer(self) -> u64 {
+        u64::try_from(self.ahead).unwrap_or_default()
     }
 }

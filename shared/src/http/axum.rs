@@ -1,5 +1,5 @@
-//! Requests from axum, and answers for it. The parsers are those of [`Request`], so an error has the same code and the same
-//! place wherever it is found.
+//! Requests from axum, and answers for it. The parsers are those of [`Request`], which give an error the same code and
+//! place everywhere.
 
 use super::preconditions::{IfMatch, Preconditions};
 use super::problem::Problem;
@@ -19,7 +19,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
-/// The knowledge of a transport about a request beside HTTP: the caller, the id of the request, and the time that is left.
+/// The knowledge of a transport about a request beside HTTP: the caller, the id of the request and the remaining time.
 ///
 /// It stands in the extensions of the request. `lambda::serve` takes it from the event and from Lambda's context. In a
 /// container, a middleware inserts it, and without it a [`Request`] is answered by 500. A copy belongs to the same request.
@@ -77,7 +77,7 @@ impl Invocation {
         &self.told.request_id
     }
 
-    /// The time that is left, and the tally of the operations.
+    /// The remaining time and the tally of the operations.
     #[must_use]
     pub fn call(&self) -> &Call {
         &self.told.call
@@ -159,7 +159,7 @@ async fn only_parameter(parts: &mut Parts) -> Result<(String, String), Problem> 
     }
 }
 
-/// The id that is the only parameter of the path.
+/// The id, as the only parameter of the path.
 impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Problem;
 
@@ -169,7 +169,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     }
 }
 
-/// The address that is the only parameter of the path.
+/// The address, as the only parameter of the path.
 impl<S: Send + Sync> FromRequestParts<S> for Ip {
     type Rejection = Problem;
 
@@ -220,7 +220,8 @@ impl<S: Sync> FromRequestParts<S> for QueryString {
     }
 }
 
-/// An answer for the log: its outcome, and its problem if it is one. It stands in the extensions of the answer.
+/// An answer for the log: the outcome, with the problem of a refusal or failure. It stands in the extensions of the
+/// answer.
 #[derive(Clone)]
 pub(crate) struct Told {
     #[cfg_attr(not(feature = "lambda-without-tls"), expect(dead_code, reason = "the line about a request has it"))]

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
 
-/// A [`Record`] that clients see as an HTTP resource.
+/// A [`Record`] as an HTTP resource.
 pub trait Resource: Record + Clone + Send + Sync {
     /// The stable code and the detail of a 404.
     const NOT_FOUND: (&'static str, &'static str);
@@ -101,7 +101,7 @@ impl Request {
         Ok(ChangeRequest { if_match: self.if_match()?, claim: self.idempotency_claim(payload)? })
     }
 
-    /// Parses the headers of a creation on a route that refuses idempotency keys.
+    /// Parses the headers of a creation on a route without idempotency keys.
     ///
     /// # Errors
     /// `idempotency_key_unsupported`, `invalid_if_match`, `invalid_if_none_match`.
@@ -121,20 +121,20 @@ impl Request {
 }
 
 impl<T: Resource> Items<T> {
-    /// Creates items whose routes refuse idempotency keys.
+    /// Creates items without idempotency: their routes refuse idempotency keys.
     #[must_use]
     pub fn new(table: Table<T>) -> Self {
         const { assert!(T::SORT_KEY.is_none(), "a path has one id, so Items need a table without a sort key") }
         Items { table, idempotency: None }
     }
 
-    /// Creates items whose creations and changes honour idempotency keys. Both must belong to one store.
+    /// Creates items that honour idempotency keys in creations and changes. Both must belong to one store.
     #[must_use]
     pub fn with_idempotency(table: Table<T>, idempotency: Idempotency<Response>) -> Self {
         Items { idempotency: Some(idempotency), ..Self::new(table) }
     }
 
-    /// Returns items whose operations end at the deadline of this call and count in its tally, as after
+    /// Returns items bound to the deadline and the tally of this call, as after
     /// [`Store::in_call`](crate::Store::in_call). A handler calls it once per request.
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
@@ -385,7 +385,7 @@ impl<T: Resource> Items<T> {
                     Ok(Self::created(id, &Versioned { value, at }))
                 }
                 (Some(value), Some(current)) => {
-                    // It may be large, and the step decodes the item again.
+                    // It may be large. The step decodes the item again.
                     drop(current);
                     let at = attempt.update_at(item, &value)?;
                     Ok(Self::ok(id, &Versioned { value, at }))

@@ -2,12 +2,12 @@
 //! codes.
 //!
 //! A function names the *kind* of its answer ([`Problem::refused`], [`Response::created`]) and a stable code. This
-//! folder turns the kind into a status code. [`Items`] does the work that all routes over a single item share.
+//! folder turns the kind into a status code. [`Items`] does the shared work of all routes over a single item.
 //!
 //! With the feature `axum`, a [`Request`] is an extractor that takes the whole body. [`Id`], [`Ip`], [`IfMatch`],
-//! [`Preconditions`], [`QueryString`], `IdempotencyKey` and `Invocation` are extractors that take none, and [`Response`] and
-//! [`Problem`] are answers. A `Request` finds errors where the handler asks for them, so the handler decides which of two
-//! errors is told. The example `axum` is a service of such handlers.
+//! [`Preconditions`], [`QueryString`], `IdempotencyKey` and `Invocation` are extractors that take none, and
+//! [`Response`] and [`Problem`] are answers. A `Request` finds errors where the handler asks for them: the handler
+//! decides which of two errors is told. The example `axum` is a service of such handlers.
 
 #[cfg(feature = "axum")]
 mod axum;

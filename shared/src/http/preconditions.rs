@@ -6,10 +6,10 @@ use super::validator::Validator;
 use crate::version::ItemVersion;
 use serde::Serialize;
 
-/// The state of an item that a request demands in order to change it.
+/// The state of an item demanded by a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IfMatch<V = ItemVersion> {
-    /// Any state, or no item: the header is missing.
+    /// Any state or none: the header is missing.
     None,
     /// `*`: the item must exist.
     Any,
@@ -22,7 +22,7 @@ impl<V: Validator> IfMatch<V> {
     ///
     /// # Errors
     /// `invalid_if_match` for any value except `*` and one strong tag in the form of this crate. A list, a weak tag or
-    /// an unknown tag could never match, so an early error is better than a 412 each time.
+    /// an unknown tag could never match. An early error is better than a 412 each time.
     pub fn parse(header: Option<&str>) -> Result<Self, Problem> {
         match header.map(str::trim) {
             None => Ok(IfMatch::None),
@@ -46,14 +46,14 @@ impl<V: Validator> IfMatch<V> {
     }
 }
 
-/// The states of an item that a request excludes.
+/// The states of an item excluded by a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum IfNoneMatch {
     /// No state: the header is missing.
     None,
     /// `*`: the item must not exist.
     Any,
-    /// These tags, compared weakly. On GET, they are the states that the client has.
+    /// These tags, compared weakly. On GET, they are the states of the client.
     Tags(Vec<String>),
 }
 

@@ -82,7 +82,7 @@ impl Problem {
         Self::new(Kind::Invalid, code, detail).in_field(field)
     }
 
-    /// 403: the request depends on its caller, and the authorizer named nobody. Nothing was changed.
+    /// 403: the request depends on its caller, but the authorizer named none. Nothing was changed.
     #[must_use]
     pub fn caller_unknown() -> Self {
         let detail =
@@ -90,7 +90,7 @@ impl Problem {
         Self::new(Kind::CallerUnknown, "caller_unknown", detail)
     }
 
-    /// 404: the path names an item that does not exist.
+    /// 404: the path names a missing item.
     pub fn not_found(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(Kind::NotFound, code, detail)
     }
@@ -126,7 +126,7 @@ impl Problem {
         Self::new(Kind::ConditionRequired, "condition_required", detail)
     }
 
-    /// 413: the body, or the item that it would make, is too large. Nothing was written.
+    /// 413: the body or the resulting item is too large. Nothing was written.
     pub fn too_large(detail: impl Into<String>) -> Self {
         // The field is the whole body, because all of it makes the body or the item too large.
         Self::new(Kind::TooLarge, "too_large", detail).in_field("")
@@ -197,7 +197,7 @@ impl Problem {
     /// Adds a member to the body.
     ///
     /// # Panics
-    /// If the value is not JSON, as a map whose names are no texts.
+    /// If the value is not JSON, such as a map with numbers for names.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Serialize) -> Self {
         self.members.insert(name.to_owned(), to_raw_value(&value).expect("a JSON value"));
@@ -251,7 +251,7 @@ impl Problem {
         matches!(self.kind, Kind::Internal | Kind::Unavailable | Kind::OutcomeUnknown)
     }
 
-    /// Moves what only the log needs to a problem of its own.
+    /// Moves the part for the log to a problem of its own.
     #[cfg(feature = "axum")]
     pub(super) fn take_for_log(&mut self) -> Self {
         Problem { source: self.source.take(), ..Self::new(self.kind, self.code, "") }
@@ -315,7 +315,7 @@ impl From<Infallible> for Problem {
     }
 }
 
-/// The problem of a listing, whose cursor came in the parameter `cursor` of the query.
+/// The problem of a listing. Its cursor came in the query parameter `cursor`.
 impl From<Error<InvalidCursor>> for Problem {
     fn from(error: Error<InvalidCursor>) -> Self {
         match error {
@@ -329,7 +329,7 @@ impl From<Error<InvalidCursor>> for Problem {
     }
 }
 
-/// Maps every failure to its kind. The detail says only what the outcome is, and nothing internal.
+/// Maps every failure to its kind. The detail states the outcome and nothing internal.
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         let mut problem = match &failure {

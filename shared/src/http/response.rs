@@ -10,7 +10,7 @@ const JSON: &str = "application/json";
 /// Names in lower case, with values. A stored answer has names from its text, so not all names are constants.
 pub(super) type Headers = Vec<(Cow<'static, str>, String)>;
 
-/// An answer that any transport can send.
+/// An answer for any transport.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Response {
     status: u16,
@@ -124,7 +124,7 @@ impl Response {
 /// The body as text.
 ///
 /// # Panics
-/// If the value is not JSON, as a map whose names are no texts.
+/// If the value is not JSON, such as a map with numbers for names.
 fn text(body: &impl Serialize) -> String {
     serde_json::to_string(body).expect("a JSON value")
 }
@@ -159,7 +159,7 @@ impl From<Response> for http::Response<String> {
     }
 }
 
-/// The first line of a stored answer. The body follows unchanged, so it does not grow.
+/// The first line of a stored answer. The body follows unchanged and does not grow.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Head {

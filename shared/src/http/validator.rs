@@ -94,13 +94,13 @@ mod tests {
             "\"7.-_v7-_v7-_s.\"",
             // Only a foreign row may have no version, or 0.
             "\"0.-_v7-_v7-_s\"",
-            // Each state has one tag: no leading zero, no sign, no padding, no bits that nobody reads.
+            // Each state has one tag: no leading zero, sign, padding or unused bits.
             "\"07.-_v7-_v7-_s\"",
             "\"+7.-_v7-_v7-_s\"",
             "\"7.-_v7-_v7-_s=\"",
             "\"7.-_v7-_v7-_t\"",
             "\"7.-_v7-_v7-_v7-_v7-_v7-x\"",
-            // 12 bytes, and a version of 54 bits.
+            // 12 bytes and a version of 54 bits.
             "\"7.-_v7-_v7-_v7-_v7\"",
             "\"9007199254740992.-_v7-_v7-_s\"",
             "\"9007199254740992.-_v7-_v7-_v7-_v7-_v7-w\"",

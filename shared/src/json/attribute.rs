@@ -34,7 +34,7 @@ fn object_to_attribute(members: &Map<String, Value>) -> AttributeValue {
 /// Converts an attribute to a value. Each number gets its one text, in any notation of the engine.
 ///
 /// # Errors
-/// A sentence: the attribute is of a kind that JSON does not have (binary, sets), or its number is not valid.
+/// A sentence: the attribute is of a kind that JSON does not have (binary, sets) or an invalid number.
 pub fn from_attribute(attribute: AttributeValue) -> Result<Value, String> {
     Ok(match attribute {
         AttributeValue::Null(_) => Value::Null,
@@ -86,7 +86,7 @@ fn plain(text: &str) -> Option<&RawValue> {
     (text == "0" || is_plain && digits != "0").then(|| serde_json::from_str(text).ok()).flatten()
 }
 
-/// Writes an attribute as JSON: members in order, and each number in its one text.
+/// Writes an attribute as JSON: members in order, numbers in their one text.
 struct AsJson<'a>(&'a AttributeValue);
 
 impl Serialize for AsJson<'_> {

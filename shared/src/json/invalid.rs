@@ -19,7 +19,7 @@ impl Invalid {
         Invalid { pointer: pointer.into(), code, detail: detail.into() }
     }
 
-    /// The error as it is in a document that has this one at `pointer`.
+    /// The error in a document with this one at `pointer`.
     pub(super) fn under(self, pointer: &str) -> Self {
         Invalid { pointer: format!("{pointer}{}", self.pointer), ..self }
     }

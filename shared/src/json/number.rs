@@ -15,7 +15,7 @@ const MAX_DIGITS: usize = 38;
 /// The valid exponents of the leading digit: 1E-130 to 9.99…9E+125.
 const EXPONENTS: std::ops::RangeInclusive<i64> = -130..=125;
 
-/// A decimal number that a `DynamoDB` item keeps exactly.
+/// A decimal number as a `DynamoDB` item keeps it, exactly.
 ///
 /// Each value has one text (`Display`). So `1.0`, `1` and `1e0` are equal in every way once they are parsed. The text
 /// is plain if at most 38 digits stand on either side of the point (`0.5`, `-1200`). Otherwise it is scientific
@@ -173,7 +173,7 @@ fn split_sign(text: &str) -> (bool, &str) {
     }
 }
 
-/// Parses an exponent. An exponent with too many digits for an `i64` becomes one that is far out of range.
+/// Parses an exponent. An exponent with too many digits for an `i64` becomes one far out of range.
 fn parse_exponent(text: &str) -> Result<i64, InvalidValue> {
     let (negative, digits) = split_sign(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

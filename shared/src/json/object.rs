@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 /// The most levels of a free-form object, counting itself. A `DynamoDB` item keeps that many.
 ///
-/// A plain value is a level too: `{"a":1}` has two. An object or array counts one more level, even if it is empty, so
-/// it may stand on level 31 at most. `DynamoDB` Local rejects an object on level 32 with any content, and an item must
-/// not depend on the engine.
+/// A plain value is a level too: `{"a":1}` has two. An object or array counts one more level, even an empty one: it may
+/// stand on level 31 at most. `DynamoDB` Local rejects an object on level 32 with any content. An item must not depend
+/// on the engine.
 pub const MAX_DEPTH: usize = 32;
 /// The longest name of a member, in bytes.
 const MAX_NAME: usize = 255;
@@ -47,7 +47,7 @@ impl Object {
         Ok(Object::of_text(raw(&value)))
     }
 
-    /// The object whose text this is. It must be in order, with each number in its one text.
+    /// The object of this text. It must be in order, with each number in its one text.
     pub(super) fn of_text(text: Box<RawValue>) -> Self {
         Object(text.into())
     }
@@ -71,7 +71,7 @@ impl Object {
                 b'"' => is_in_text = !is_in_text,
                 _ if is_in_text => {}
                 b',' => count += 1,
-                // The first value of what was opened.
+                // The first value inside.
                 b'}' | b']' if !matches!((before, byte), (b'{', b'}') | (b'[', b']')) => count += 1,
                 _ => {}
             }
@@ -149,7 +149,7 @@ fn raw(value: &impl Serialize) -> Box<RawValue> {
 /// The value in this text, which this crate has made.
 ///
 /// # Panics
-/// Never: such a text is JSON, and an item is not nested deeper than the parser goes.
+/// Never: such a text is JSON, nested no deeper than the parser goes.
 fn tree(text: &RawValue) -> Value {
     read(text.get(), usize::MAX).expect("the text of a value")
 }
@@ -175,7 +175,7 @@ fn number_of(text: &RawValue) -> Option<Decimal> {
     is_number.then(|| Decimal::parse(text.get()).ok()).flatten()
 }
 
-/// Applies a merge patch to a value (RFC 7396). Copies only what is beside the path of the patch.
+/// Applies a merge patch to a value (RFC 7396). Copies only the values beside the path of the patch.
 fn merged(target: Option<&RawValue>, patch: &RawValue) -> Box<RawValue> {
     let Some(changes) = members_of(patch) else { return patch.to_owned() };
     let mut members = target.and_then(members_of).unwrap_or_default();
@@ -197,7 +197,7 @@ pub fn merge_patch(target: &Value, patch: &Value) -> Value {
     tree(&merged)
 }
 
-/// Refuses members whose names begin with `_`, because such names belong to this crate.
+/// Refuses members with a `_` at the start of their names: such names belong to this crate.
 ///
 /// # Errors
 /// `reserved_name`, with the pointer of the first such member.

@@ -40,7 +40,7 @@ pub(super) fn read(text: &str, most: usize) -> Result<Value, Invalid> {
     })
 }
 
-/// The current place of the parser, and the first error that it found.
+/// The current place of the parser with its first error.
 #[derive(Default)]
 struct Reading {
     path: RefCell<Vec<Step>>,
@@ -185,10 +185,10 @@ enum Name {
     Member(String),
 }
 
-/// Tells a number from an object whose member has the same name as the mark of `serde_json`.
+/// Tells a number from an object with a member named like the mark of `serde_json`.
 ///
-/// With `arbitrary_precision`, a number is visited as a map with one reserved name, and a client could send exactly
-/// that name. This seed asks for an *option*. The name of a member then answers `Some`, and the mark does not.
+/// With `arbitrary_precision`, a number is visited as a map with one reserved name. A client could send exactly that
+/// name. This seed asks for an *option*. The name of a member then answers `Some`, and the mark does not.
 struct NameSeed;
 
 impl<'de> DeserializeSeed<'de> for NameSeed {

@@ -4,7 +4,7 @@ use crate::error::Source;
 use std::env;
 use std::time::Duration;
 
-/// Reads a variable that must be set, such as the name of a table.
+/// Reads a required variable, such as the name of a table.
 ///
 /// # Errors
 /// A sentence that names the variable. Set it.

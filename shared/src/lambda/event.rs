@@ -1,4 +1,4 @@
-//! Converts events of an HTTP API (payload 2.0) or a Function URL to requests of axum, and its answers to events.
+//! Converts events of an HTTP API (payload 2.0) or a Function URL to requests of axum, with its answers back to events.
 
 use crate::call::Call;
 use crate::http::{Invocation, NotDecoded};
@@ -48,7 +48,7 @@ pub(super) fn read_request(event: LambdaEvent<Box<RawValue>>) -> Result<LambdaEv
     }
 }
 
-/// The item of a request, for the log: its path parameters, or its path if there are none.
+/// The item of a request, for the log: its path parameters, otherwise its path.
 pub(super) fn key_of(event: &ApiGatewayV2httpRequest) -> String {
     if event.path_parameters.is_empty() {
         return event.raw_path.clone().unwrap_or_default();

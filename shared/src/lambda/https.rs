@@ -1,4 +1,4 @@
-//! The HTTPS client of the SDK: HTTP/1.1 over TLS, on connections that are kept.
+//! The HTTPS client of the SDK: HTTP/1.1 over TLS, on kept connections.
 //!
 //! The SDK's own client also speaks HTTP/2 and knows proxies, which takes 0.6 MB of a function. `DynamoDB` speaks
 //! HTTP/1.1 (`docs/decisions.md`, "Start-up and size").
@@ -30,10 +30,10 @@ use tower_service::Service;
 
 /// The HTTPS client of [`client_from_env`](super::client_from_env), for an SDK configuration of your own.
 ///
-/// It speaks HTTP/1.1, over TLS where the endpoint is `https`, and keeps its connections. It applies the connect and the
-/// read timeout of the SDK. It knows no proxies. The trusted authorities are read once, now: those that `SSL_CERT_FILE`
-/// and `SSL_CERT_DIR` name, or else those of the system. Without the feature `lambda` there is no TLS, and an endpoint with
-/// `https` is an error of each request.
+/// It speaks HTTP/1.1, over TLS where the endpoint is `https`, and keeps its connections. It applies the connect and
+/// the read timeout of the SDK. It knows no proxies. The trusted authorities are read once, now: those that
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` name, or else those of the system. Without the feature `lambda` there is no TLS:
+/// an endpoint with `https` is an error of each request.
 ///
 /// ```no_run
 /// # async fn client() -> aws_sdk_dynamodb::Client {
@@ -124,7 +124,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Sends requests on connections that are kept.
+/// Sends requests on kept connections.
 struct Pool {
     client: legacy::Client<Connector, SdkBody>,
     read_timeout: Option<Duration>,

@@ -55,7 +55,7 @@ pub(super) enum Severity {
     Warn,
     Error,
     Fatal,
-    /// No line is that severe.
+    /// No line is so severe.
     Off,
 }
 

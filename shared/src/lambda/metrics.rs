@@ -1,4 +1,4 @@
-//! The line about a request or a batch. It is a log line, and it carries metrics in the embedded metric format of
+//! The line about a request or a batch. It is a log line that carries metrics in the embedded metric format of
 //! `CloudWatch`.
 //!
 //! `CloudWatch` makes metrics of the numbers that the member `_aws` names. The function sends nothing itself. Source:
@@ -33,14 +33,14 @@ const DURATION: &str = "duration_ms";
 pub struct Reporter {
     namespace: Option<String>,
     service: Option<String>,
-    /// The least severe lines that are written. With metrics, every line is written.
+    /// The least severe written lines. With metrics, every line is written.
     threshold: Severity,
     /// Whether the next line is the first of this process.
     is_cold: AtomicBool,
     write: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// What is reported about a request or a batch.
+/// The report on a request or a batch.
 pub(super) struct Report<'a> {
     /// `request` or `batch`.
     pub message: &'static str,
@@ -53,7 +53,7 @@ pub(super) struct Report<'a> {
     pub outcomes: Outcomes,
     pub took: Duration,
     pub severity: Severity,
-    /// Members that are no metrics, such as keys and ids. Null is left out.
+    /// Members beside the metrics, such as keys and ids. Null is left out.
     pub details: Vec<(&'static str, Value)>,
 }
 
@@ -89,7 +89,7 @@ impl Outcomes {
         }
     }
 
-    /// Counts a message that the function gave no outcome.
+    /// Counts a message without an outcome of the function.
     pub(super) fn count_missing(&mut self) {
         self.faults += 1;
     }
@@ -118,7 +118,7 @@ impl Reporter {
     pub(super) fn new(namespace: Option<String>, threshold: Severity) -> Self {
         let namespace = namespace.filter(|namespace| !namespace.is_empty());
         let write = Box::new(|line: String| {
-            // Nobody is left to tell if the log is gone.
+            // If the log is gone, no other channel is left.
             let _ = writeln!(std::io::stdout().lock(), "{line}");
         });
         Reporter { namespace, service: None, threshold, is_cold: AtomicBool::new(true), write }

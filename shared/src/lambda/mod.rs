@@ -1,7 +1,7 @@
 //! A function on Lambda: [`serve`] for an HTTP API, [`serve_queue`] for a queue.
 //!
 //! This is the only folder that knows the form of an event. An expected outcome is never an `Err` to the Lambda
-//! runtime. Clients get problems, and the error metric of the runtime counts only crashes.
+//! runtime. Clients get problems. The error metric of the runtime counts only crashes.
 
 mod allowance;
 mod client;

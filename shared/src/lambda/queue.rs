@@ -40,7 +40,7 @@ pub type Outcome = Result<Done, Problem>;
 /// outcome for each, in their order.
 ///
 /// # Errors
-/// `init` failed, or the runtime API of Lambda is not reachable. The process ends, and Lambda reports it.
+/// `init` failed or the runtime API of Lambda is not reachable. The process ends, and Lambda reports it.
 pub async fn serve_queue<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
@@ -70,7 +70,7 @@ pub async fn answer_batch<A>(
 /// about each message.
 ///
 /// # Errors
-/// A failed message has no id, so it cannot be named. All messages of the batch come again.
+/// A failed message without an id cannot be named. All messages of the batch come again.
 pub async fn respond_batch<A>(
     app: &A,
     handle: &impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,

@@ -40,7 +40,7 @@ const CALLER_VARIABLE: &str = "AUTHORIZER_CALLER";
 /// answered with. Of other answers it knows the status alone.
 ///
 /// # Errors
-/// `init` failed, or the runtime API of Lambda is not reachable. The process ends, and Lambda reports it. An event of a
+/// `init` failed or the runtime API of Lambda is not reachable. The process ends, and Lambda reports it. An event of a
 /// REST API or of a load balancer is an error of that invocation.
 pub async fn serve(init: impl FnOnce(&Store) -> Result<Router, Source>) -> Result<(), Source> {
     init_tracing(&[]);

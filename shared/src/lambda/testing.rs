@@ -1,5 +1,5 @@
-//! What a function writes for `CloudWatch` and X-Ray, for fuzzing. What [`serve`](super::serve) is made of, for a program that
-//! runs several functions.
+//! The output of a function for `CloudWatch` and X-Ray, for fuzzing. The parts of [`serve`](super::serve), for a
+//! program that runs several functions.
 
 use super::logs::{Severity, filter, lines};
 use super::metrics::{Outcomes, Report};
@@ -20,7 +20,7 @@ pub use super::metrics::Reporter;
 pub use super::queue::answer_batch;
 pub use super::serve::answer_request;
 
-/// A request or a batch that is reported.
+/// A reported request or batch.
 #[derive(Debug)]
 pub struct Reported<'a> {
     /// The namespace of the metrics, if there are any.
@@ -31,7 +31,7 @@ pub struct Reported<'a> {
     pub function: &'a str,
     /// The route.
     pub route: &'a str,
-    /// What has no place among the metrics: a name and a text.
+    /// A name and a text beside the metrics.
     pub details: Vec<(&'static str, &'a str)>,
     /// The outcomes, with the problem where it is none of success.
     pub outcomes: Vec<(&'a str, Option<Problem>)>,
@@ -69,7 +69,7 @@ pub fn report_line(reported: Reported<'_>) -> Option<String> {
     reporter.line(report, reported.now).map(|line| line.to_string())
 }
 
-/// What `work` logs at the level INFO, in the form of the functions.
+/// The log of `work` at the level INFO, in the form of the functions.
 pub fn logged(work: impl FnOnce()) -> String {
     let log = Log::default();
     let writer = log.clone();

@@ -50,7 +50,7 @@ impl XRay {
         Some(XRay { socket, daemon, rng: Rng::system() })
     }
 
-    /// The spans that it needs, at any log level.
+    /// Its spans, at any log level.
     pub(super) fn filter() -> Targets {
         Targets::new().with_targets([(INVOCATION, Level::DEBUG), (SEND_TARGET, Level::DEBUG)])
     }
@@ -111,7 +111,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for XRay {
             && let Some(header) = invocation.fields.get("trace_id").and_then(Value::as_str)
             && let Some(subsegment) = subsegment(self.rng.next_u64(), header, send, Clock::system().now())
         {
-            // A trace that is lost harms nobody.
+            // A lost trace does no harm.
             let datagram = format!("{{\"format\": \"json\", \"version\": 1}}\n{subsegment}");
             let _ = self.socket.send_to(datagram.as_bytes(), self.daemon);
         }

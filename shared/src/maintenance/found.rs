@@ -1,8 +1,8 @@
-//! [`Found`]: what a run has found and done so far.
+//! [`Found`]: the findings and changes of a run so far.
 
 use super::explain::Kind;
 
-/// What a [`Run`](super::Run) has found and done so far.
+/// The findings and changes of a [`Run`](super::Run) so far.
 ///
 /// A run that was interrupted in a page reads that page again. Rows that it had written by then are counted as they are
 /// at the second read.

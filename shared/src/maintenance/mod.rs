@@ -1,4 +1,4 @@
-//! For the operators of a table: [`explain`] says what a row tells about itself, and a [`Run`] goes over all rows.
+//! For the operators of a table: [`explain`] gives the account of a row. A [`Run`] goes over all rows.
 //!
 //! The program `fencepost` of the workspace puts both on the command line. `docs/operations.md` says when to use it.
 

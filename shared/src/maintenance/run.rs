@@ -66,7 +66,7 @@ pub struct Run {
 pub struct Explained {
     /// The key of the row.
     pub key: Attributes,
-    /// What the row says.
+    /// The account of the row.
     pub explanation: Explanation,
 }
 
@@ -74,10 +74,10 @@ pub struct Explained {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WrongTable {
-    /// The table has leases, which have no version. After a restore, start with an empty table: tokens then begin with
-    /// the time of day, so they are higher than all before. A restored token would be given out twice.
+    /// The table has leases, which have no version. After a restore, start with an empty table: tokens then start from
+    /// the time of day, higher than all before. A restored token would be given out twice.
     Leases,
-    /// The table has rows of which the newest instance wins. They have no version, so there is nothing to adopt.
+    /// The table has rows of which the newest instance wins. They have no version to adopt.
     Mappings,
 }
 
@@ -125,7 +125,7 @@ impl Run {
         Run { layout: Layout { settings, ..self.layout }, ..self }
     }
 
-    /// Makes it a run that only counts what it would write.
+    /// Makes it a run that counts its writes and sends none.
     #[must_use]
     pub fn counting_only(self) -> Self {
         Run { writes: false, ..self }
@@ -144,7 +144,7 @@ impl Run {
         Run { position: Position::After(after), so_far, ..self }
     }
 
-    /// What was found so far.
+    /// The findings so far.
     #[must_use]
     pub fn so_far(&self) -> Found {
         self.so_far

@@ -1,4 +1,4 @@
-//! [`Task`]: what a run does with a row.
+//! [`Task`]: the work of a run on a row.
 
 use super::explain::{Kind, kind_of};
 use super::found::Found;
@@ -19,8 +19,8 @@ use std::time::Duration;
 /// How long one row is written to, before the run ends with a failure.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What a run does with the rows of a table. Each write is conditional: it never overwrites a change, whoever writes to
-/// the table at the same time.
+/// The work of a run on the rows of a table. Each write is conditional: it never overwrites a change of another writer
+/// to the table at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Task {
@@ -29,7 +29,7 @@ pub enum Task {
     /// Adopts the rows of other programs ahead of time: raises the version by one, and gives the row an incarnation and a
     /// memory. Without this, the first change of each row does it.
     Adopt,
-    /// Removes tombstones whose time has passed, in a table without TTL on that time
+    /// Removes tombstones after their time, in a table without TTL on that time
     /// ([`WithoutTtl::swept`](crate::WithoutTtl::swept)).
     Sweep,
     /// Gives each item and each tombstone a new incarnation, after the table was restored to an earlier moment.
@@ -37,12 +37,12 @@ pub enum Task {
     /// Later writes reach the same version numbers again. A tag or a version that a client saw after that moment, and a
     /// write that is still on its way, would then match another state. A new incarnation ends them all.
     ///
-    /// Stop all writers before. A writer whose answer is lost while its row gets a new incarnation can no longer be told
-    /// what became of its write, and one that creates is told that it was not applied.
+    /// Stop all writers before. After a lost answer, a row with a new incarnation no longer shows the outcome of the
+    /// write. A create is told that it was not applied.
     Restamp,
 }
 
-/// What became of one row.
+/// The outcome for one row.
 #[derive(Default)]
 pub(super) struct Written {
     applied: bool,
@@ -59,7 +59,7 @@ impl Written {
 }
 
 impl Task {
-    /// The table for this task. A sweep goes by marks, whatever is said of the table: a time alone may be that of a value.
+    /// The table for this task. A sweep goes by marks in every table: a time alone may be that of a value.
     pub(super) fn layout(self, layout: Layout) -> Layout {
         let settings = Settings { deletes: Deletes::Sweep, ..layout.settings };
         if self == Task::Sweep { Layout { settings, ..layout } } else { layout }
@@ -87,8 +87,8 @@ impl Task {
 
     /// Writes to one row. A row that changed meanwhile is written as it is by then, if it still needs it.
     ///
-    /// All sends of one write carry one id. So a refusal by a row whose incarnation is such an id is an echo of a send
-    /// whose answer was lost. A write of another state of the row has another id: two lives of a row never share an
+    /// All sends of one write carry one id. A refusal by a row with such an id as its incarnation is an echo of a send
+    /// with a lost answer. A write of another state of the row has another id: two lives of a row never share an
     /// incarnation.
     pub(super) async fn write_to(
         self,

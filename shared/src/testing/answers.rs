@@ -8,7 +8,7 @@ use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
 use std::time::SystemTime;
 
-/// What a record says about a request.
+/// The verdict of a record on a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RecordSays {
     /// It does not count: this is the first request.
@@ -19,7 +19,7 @@ pub enum RecordSays {
     KeyReused,
 }
 
-/// What the row of a record says about a request, as [`Idempotency::change`](crate::Idempotency::change) reads it.
+/// The verdict of a record's row on a request, as [`Idempotency::change`](crate::Idempotency::change) reads it.
 ///
 /// # Errors
 /// [`Failure::CorruptItem`].

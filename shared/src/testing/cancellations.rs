@@ -14,7 +14,7 @@ fn refused<T: Record>(steps: &[(Role, Reason)]) -> Vec<RefusedStep<'_>> {
     steps.iter().map(|(role, reason)| (role, reason)).enumerate().map(step).collect()
 }
 
-/// What the reasons prove about every send of the transaction. All steps are in the table of `T`.
+/// The proof in the reasons about every send of the transaction. All steps are in the table of `T`.
 #[must_use]
 pub fn judge_cancellation<T: Record>(steps: &[(Role, Reason)], now: SystemTime) -> Verdict {
     refusal::judge_refusal(&refused::<T>(steps), now)

@@ -52,7 +52,7 @@ impl Listing {
     }
 }
 
-/// A cursor with these bytes for a key, and a digest that fits, as somebody may make it who knows how.
+/// A cursor with these bytes for a key and a matching digest, as an attacker may make it.
 #[must_use]
 pub fn forged_cursor(listing: &Listing, key: &[u8]) -> String {
     listing.with(|query, _| query.sealed(key))

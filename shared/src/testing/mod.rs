@@ -1,5 +1,5 @@
-//! The pure parts of the protocol, and of what reads and writes text, public for property tests, models and fuzzing, and the
-//! parts of `lambda::serve`, public for `cargo dev`. Semantic versioning does not cover this module.
+//! The pure parts of the protocol, of the parsers and of the writers of text, public for property tests, models and
+//! fuzzing, and the parts of `lambda::serve`, public for `cargo dev`. Semantic versioning does not cover this module.
 
 #[cfg(feature = "http")]
 mod answers;
@@ -40,7 +40,7 @@ pub use crate::protocol::settle::{
 };
 pub use crate::table::add::Stand;
 
-/// The default policy, but its pauses assume round trips up to this long.
+/// The default policy with pauses for round trips up to this long.
 #[must_use]
 pub fn slow_round_trips(longest: Duration) -> RetryPolicy {
     RetryPolicy { max_round_trip: longest, ..RetryPolicy::default() }

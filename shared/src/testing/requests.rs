@@ -15,7 +15,7 @@ use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::time::SystemTime;
 
-/// One write to a row, by what the writer wants.
+/// One write to a row, by its intent.
 #[derive(Clone, Copy, Debug)]
 pub enum RowWrite<'a, T> {
     /// Creates the item on a key without a row.
@@ -38,7 +38,7 @@ pub enum RowWrite<'a, T> {
     Check,
 }
 
-/// What is the same for all writes of one writer.
+/// The part that all writes of one writer share.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
     /// The table.

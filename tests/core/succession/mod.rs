@@ -1,14 +1,14 @@
-//! A second copy of a refused attempt lands while the next attempt of its change is on its way. The caller is told of
-//! the committed attempt, or that the outcome is unknown, and the change is applied once.
+//! A second copy of a refused attempt lands while the next attempt of its change is on its way. The caller is told the
+//! committed answer or an unknown outcome. The change is applied once.
 
 mod rows;
 mod transactions;
 
-use super::accounts::{Account, TABLE};
+use super::accounts::{self, Account, TABLE};
 use crate::harness::engine::Engine;
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Error, Failure, Record, Store, Table};
+use fencepost::{Error, Failure, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -66,10 +66,7 @@ async fn assert_told_is_stored<A: PartialEq + std::fmt::Debug>(
 /// The accounts `a-1` and `a-2` of 50, made by another client.
 async fn with_accounts() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    for id in ["a-1", "a-2"] {
-        accounts.create(id, &Account { balance: 50 }).await.expect("a free key");
-    }
+    accounts::with_accounts(&engine, &["a-1", "a-2"]).await;
     engine
 }
 
@@ -83,11 +80,8 @@ fn note(engine: &Engine, id: &str) -> Value {
 
 /// Another client adds to a number of a row of this key.
 fn add(engine: &Engine, key: &Value, attribute: &str, by: i64) {
-    let request = json!({"TableName": TABLE, "Key": key,
-        "UpdateExpression": "SET #n = #n + :by, #v = #v + :one",
-        "ExpressionAttributeNames": {"#n": attribute, "#v": "_version"},
-        "ExpressionAttributeValues": {":by": {"N": by.to_string()}, ":one": {"N": "1"}}});
-    engine.raw("UpdateItem", &request);
+    let expression = format!("SET {attribute} = {attribute} + :by, #v = #v + :one");
+    accounts::change(engine, TABLE, key, &expression, &json!({":by": {"N": by.to_string()}, ":one": {"N": "1"}}));
 }
 
 fn deposit(engine: &Engine, by: i64) {
@@ -101,11 +95,9 @@ fn fill(engine: &Engine, by: i64) {
 fn by_transaction<A: std::fmt::Debug>(result: Result<A, Error<()>>) -> Told<A> {
     told(result, |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
 }
+
 /// So many commits by others that the row remembers none of the writes before.
 fn forget(engine: &Engine) {
-    let request = json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}},
-        "UpdateExpression": "SET #writes = :none, #version = #version + :many",
-        "ExpressionAttributeNames": {"#writes": "_writes", "#version": "_version"},
-        "ExpressionAttributeValues": {":none": {"M": {}}, ":many": {"N": "16"}}});
-    engine.raw("UpdateItem", &request);
+    let values = json!({":none": {"M": {}}, ":many": {"N": "16"}});
+    accounts::change(engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET #w = :none, #v = #v + :many", &values);
 }

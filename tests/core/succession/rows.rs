@@ -1,4 +1,4 @@
-//! Changes of one row. Their first attempt is refused, and lands while the next one is on its way.
+//! Changes of one row: the first attempt is refused and lands while the next one is on its way.
 
 use super::{Told, account, add, assert_told_is_stored, forget, told};
 use crate::core::accounts::{Account, TABLE};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 
-/// A shelf, and a note that only an update leaves.
+/// A shelf with a note that only an update leaves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "accountId")]
 struct Shelf {
@@ -75,7 +75,7 @@ async fn beside_others() -> Engine {
     engine
 }
 
-/// The second copy of the first attempt removes the row, so nothing is left that would tell of it.
+/// The second copy of the first attempt removes the row and with it every trace.
 #[tokio::test(start_paused = true)]
 async fn a_delete_that_finds_no_row_after_an_attempt_that_may_have_removed_it_is_unknown() {
     let change = async |client: &Client| {

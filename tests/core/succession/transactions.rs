@@ -1,4 +1,4 @@
-//! Transactions. Their first attempt is refused, and lands while the next one is on its way.
+//! Transactions: the first attempt is refused and lands while the next one is on its way.
 
 use super::rows::{left, stock, take_or_halve, with_shelf};
 use super::{
@@ -164,7 +164,7 @@ fn account_that_paid(before: &[Value], after: &[Value]) -> &'static str {
     if number(&before[0], "balance") == number(&after[0], "balance") { "a-2" } else { "a-1" }
 }
 
-/// A row that the first attempt removes leaves no trace of it.
+/// The row that the first attempt removes leaves no trace.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_an_open_attempt_may_have_removed_itself_does_not_deny_it() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2"), note(engine, "n-1")];
@@ -289,7 +289,7 @@ async fn an_attempt_that_was_committed_is_told_although_a_row_that_is_read_with_
     assert!(matches!(move_with_note(&client).await, Told::Applied(30)));
 }
 
-/// All that follows the second copy is throttled until the deadline, so no row shows that the copy was applied.
+/// After the second copy, everything is throttled until the deadline: no row shows that the copy was applied.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_ends_without_an_answer_while_an_earlier_attempt_may_have_been_applied_is_unknown() {
     let before_the_second = || Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));

@@ -1,8 +1,7 @@
-//! Leases: acquire, renew, release, removal by TTL, and writes under a token, by processes whose clocks differ.
+//! Leases: acquire, renew, release, removal by TTL and writes under a token, by processes with different clocks.
 //!
 //! The unit of time is a second. A process that is stopped is one that does nothing while seconds pass.
 
-mod answers;
 mod table;
 
 pub use table::{LeaseRow, Request};
@@ -16,14 +15,11 @@ use stateright::Property;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What one call wants.
+/// The intent of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Acquires the lease.
     Acquire,
-    /// Renews it.
     Renew,
-    /// Releases it.
     Release,
     /// Changes the item in a transaction that requires the lease.
     Required,
@@ -31,32 +27,6 @@ pub enum Kind {
     Fenced,
 }
 
-/// A rule that the model can do without.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rule {
-    /// Others wait until the end lies back by more than clocks may differ.
-    Skew,
-    /// A holder counts from before the first send.
-    CountsFromSend,
-    /// A release keeps the row, and so the token.
-    ReleaseKeepsRow,
-    /// Where no row remembers a token, tokens count from the time of day.
-    TokensFromTime,
-    /// A renewal demands the number of renewals.
-    RenewalCounts,
-    /// A renewal demands that the lease is held.
-    RenewalHeld,
-    /// One id acquires once.
-    AcquireOnce,
-    /// A required write demands the lease.
-    Require,
-    /// A refused lease does not prove that no earlier copy was applied: the rows are asked.
-    AskRows,
-    /// A fenced write demands that the item has seen no higher token.
-    Fence,
-}
-
-/// The model and its bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct LeaseModel {
     /// The calls, each with its process.
@@ -67,17 +37,14 @@ pub struct LeaseModel {
     pub skew: u32,
     /// How far each clock is ahead at most, in seconds. More than the skew is more than is assumed.
     pub apart: u32,
-    /// How many seconds pass.
     pub seconds: u8,
-    /// How often a week passes.
     pub weeks: u8,
-    /// The bounds of the network.
     pub limits: Limits,
     /// The rule that is missing.
-    pub without: Option<Rule>,
+    pub without: Option<&'static str>,
 }
 
-/// What a process believes.
+/// The belief of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Held {
     token: u64,
@@ -86,7 +53,7 @@ struct Held {
     until: u64,
 }
 
-/// The rows, the processes, and what was ever seen.
+/// The rows, the processes and the history.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shared {
     lease: Option<LeaseRow>,
@@ -104,7 +71,7 @@ pub struct Shared {
     wrongs: BTreeSet<Wrong>,
 }
 
-/// What must never happen.
+/// Violations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Wrong {
     TokenFell,
@@ -119,27 +86,23 @@ impl Kind {
     }
 }
 
-/// One call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Call {
     process: usize,
     kind: Kind,
     id: Id,
-    /// A required write whose lease is lost: its row is to be asked.
+    /// A required write after the loss of its lease: its row is read next.
     asks: Option<Write>,
 }
 
-/// What an answer shows: the lease and the item, as far as they refused or were written.
+/// The lease and the item in an answer, as far as they refused or were written.
 pub type Shown = (Option<LeaseRow>, Option<Row>);
 
-/// What happens beside the calls.
+/// Events beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// A second passes.
     Second,
-    /// A week passes.
     Week,
-    /// TTL removes the row of the lease.
     Ttl,
 }
 
@@ -147,15 +110,12 @@ pub enum Event {
 const REMEMBERED: u64 = 4;
 const WINDOW: u8 = 4;
 
-/// Within the bound of the clocks, no two processes believe in one lease.
 pub const HOLDERS: &str = "no two processes believe in one lease";
-/// Each acquire has a higher token than all before.
 pub const TOKENS: &str = "tokens rise";
 /// A required write is applied only under the token of the last acquire.
 pub const REQUIRED: &str = "a required write is never applied after the next acquire";
-/// No late copy acquires a lease that the same acquire had, and that was released.
+/// No late copy of an acquire takes the lease again after its release.
 pub const AGAIN: &str = "what was acquired and released is not acquired again by a late copy";
-/// The tokens that the item sees never fall.
 pub const FENCED: &str = "the tokens that the item sees never fall";
 
 impl Protocol for LeaseModel {
@@ -217,8 +177,8 @@ impl Protocol for LeaseModel {
         let held = shared.held[process];
         Some(Next::Send(match call.kind {
             Kind::Acquire => {
-                let cutoff = if self.lacks(Rule::Skew) { floor } else { cutoff };
-                let floor = if self.lacks(Rule::TokensFromTime) { 0 } else { floor };
+                let cutoff = if self.lacks("skew") { floor } else { cutoff };
+                let floor = if self.lacks("tokens-from-time") { 0 } else { floor };
                 Request::Acquire { process, id: call.id, expires_at, cutoff, floor, purge_at }
             }
             Kind::Renew => {
@@ -313,8 +273,8 @@ impl Protocol for LeaseModel {
             Property::always(REQUIRED, |_, world: &World<Self>| !world.shared.wrongs.contains(&Wrong::ReplacedWrote)),
             Property::always(FENCED, |_, world: &World<Self>| !world.shared.wrongs.contains(&Wrong::ItemSawFall)),
             Property::always(AGAIN, |_, world: &World<Self>| !world.shared.wrongs.contains(&Wrong::AcquiredAgain)),
-            // A renewal that others were faster than is made again, and a release does the same each time. A late copy
-            // of an acquire may be applied after somebody else's acquire and release: nobody holds that lease then.
+            // A renewal after a faster one is made again. A release does the same each time. A late copy of an acquire
+            // may be applied after another holder's acquire and release: that lease has no holder then.
             Property::always(ONCE, |_, world: &World<Self>| {
                 world.callers.iter().all(|caller| caller.applied <= 1 || !caller.call.kind.is_write())
             }),
@@ -323,7 +283,7 @@ impl Protocol for LeaseModel {
                 let mut callers = world.callers.iter().filter(|caller| caller.call.kind != Kind::Renew);
                 callers.all(|caller| !caller.is_told_applied() || caller.applied > 0)
             }),
-            // An acquire may be applied after its caller gave up: nobody holds that lease then.
+            // An acquire may be applied after its caller gave up: that lease has no holder then.
             Property::always(NOT_APPLIED, |_, world: &World<Self>| {
                 world.callers.iter().all(|caller| {
                     !caller.call.kind.is_write()
@@ -394,7 +354,7 @@ impl Protocol for LeaseModel {
 }
 
 impl LeaseModel {
-    fn lacks(&self, rule: Rule) -> bool {
+    fn lacks(&self, rule: &str) -> bool {
         self.without == Some(rule)
     }
 
@@ -416,7 +376,7 @@ impl LeaseModel {
         (0..held.len()).filter(believes).count()
     }
 
-    /// What the judge must know of a write to the item.
+    /// The judge's view of a write to the item.
     fn sent(write: &Write, fence: Option<u64>) -> SentWrite {
         SentWrite { fence, ..write.sent(REMEMBERED, false).expect("each write here leaves an id") }
     }

@@ -1,26 +1,25 @@
-//! The decisions of the calls, and how an add goes on that its item refused.
+//! The decisions of the calls and their conclusions from a row.
 
-use super::{Call, HOUR, Kind, MOST, OneItem, Rule};
-use crate::protocol::{Next, Told};
-use crate::row::{self, At, Id, Row, Write};
-use fencepost::testing::{Stand, is_in_window, stand};
+use super::{Call, HOUR, Kind, MOST, OneItem, Said, said};
+use crate::protocol::{Next, Protocol, Told};
+use crate::row::{self, At, Id, Row, Write, small};
+use fencepost::testing::{SeenRow, SentWrite, Stand, Verdict, is_in_window, is_soon, judge, judge_open, stand};
 use fencepost::{Add, Attributes, ItemVersion};
 use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-/// The stock after a refill.
 const REFILL: i8 = 5;
 
 impl OneItem {
     pub(super) fn prunable(&self, row: &Row, by: Id) -> Vec<Id> {
-        row.prunable(self.remembered - u64::from(self.lacks(Rule::PruneLate)), by)
+        row.prunable(self.remembered - u64::from(self.lacks("prune-late")), by)
     }
 
     pub(super) fn time(units: u32) -> Duration {
         Duration::from_mins(10) * units
     }
 
-    /// Decides on this state of the key: what is sent, or told.
+    /// Decides on this state of the key.
     pub(super) fn decide(&self, call: &Call, row: Option<&Row>, now: u32) -> Next<Self> {
         let (id, purge_at) = (call.id, now + HOUR);
         let live = row.filter(|row| row.purge_at.is_none());
@@ -60,14 +59,14 @@ impl OneItem {
     }
 
     fn add(&self, call: &Call, row: &Row, at: At, by: i8) -> Next<Self> {
-        let window = if self.lacks(Rule::WindowWithinMemory) { self.window + 2 } else { self.window };
+        let window = if self.lacks("window-within-memory") { self.window + 2 } else { self.window };
         let (prune, burn, next) = (self.prunable(row, call.id), burnable(call, row), row.stock + by);
         let results = bands(call.kind).iter().find(|band| band.contains(&next)).cloned().unwrap_or(0..=MOST);
         let (low, high) = (results.start() - by, results.end() - by);
         Next::Send(Write::Add { at, window, id: call.id, prune, burn, by, low, high })
     }
 
-    /// What an add does that was not applied, by the row that is there.
+    /// The next step of an add that was not applied, by the current row.
     pub(super) fn stands(&self, call: &mut Call, write: &Write, row: Option<&Row>, now: u32) -> Next<Self> {
         let by = match call.kind {
             Kind::Add(by) => by,
@@ -92,6 +91,60 @@ impl OneItem {
             }
             _ => Next::Told(Told::NotApplied),
         }
+    }
+
+    pub(super) fn judge(&self, sent: &SentWrite, row: Option<&Row>) -> Verdict {
+        if self.lacks("judge") { Verdict::NeverApplied } else { judge(sent, self.seen(row).as_ref()) }
+    }
+
+    pub(super) fn seen(&self, row: Option<&Row>) -> Option<SeenRow> {
+        let mut row = row.cloned();
+        if self.lacks("burned-is-not-applied") {
+            row.iter_mut().flat_map(|row| &mut row.memory).for_each(|(_, trace)| *trace = trace.abs());
+        }
+        row.map(|row| row.seen())
+    }
+
+    pub(super) fn sent(&self, write: &Write) -> SentWrite {
+        write.sent(self.remembered, false).expect("each write here leaves an id")
+    }
+
+    /// Whether TTL may remove this row while a copy of the create that it refused can arrive.
+    pub(super) fn is_soon(&self, write: &Write, row: Option<&Row>, now: u32) -> bool {
+        let purge_at = row.and_then(|row| row.purge_at).map(|units| u64::from(units) * 600);
+        let is_create = matches!(write, Write::Create { .. });
+        is_create && !self.lacks("margin") && is_soon(purge_at, UNIX_EPOCH + Self::time(now))
+    }
+
+    /// Leaves a refused attempt open that may still be applied. The next one has an id of its own.
+    pub(super) fn leave_open(&self, call: &mut Call, write: &Write, sent: &SentWrite, row: Option<&Row>) {
+        if !self.lacks("own-id") {
+            call.open.push(write.clone().narrowed(&sent.not_applied_before(self.seen(row).as_ref())));
+            call.id += 1;
+        }
+    }
+
+    /// The end of a call without an answer and with nothing pending.
+    pub(super) fn gives_up(&self, call: &Call) -> Told<Said> {
+        let is_open = self.has_open_attempts(call) && !self.lacks("open-is-unknown");
+        if is_open { Told::Unknown } else { Told::NotApplied }
+    }
+
+    /// The row's evidence on the open attempts: the applied one, and whether the row may have forgotten one.
+    pub(super) fn judge_earlier(&self, call: &mut Call, row: Option<&Row>, now: u32) -> (Option<Said>, bool) {
+        let (mut landed, mut is_forgotten) = (None, false);
+        call.open.retain_mut(|open| {
+            let (sent, seen) = (self.sent(open), self.seen(row));
+            match judge_open(&sent, seen.as_ref(), self.is_soon(open, row, now)) {
+                Verdict::Landed(made) if !self.lacks("knows-earlier") => landed = Some(said(open, small(made.get()))),
+                Verdict::Landed(_) => {}
+                Verdict::NeverApplied => return false,
+                Verdict::Open => *open = open.clone().narrowed(&sent.not_applied_before(seen.as_ref())),
+                Verdict::Unproved | Verdict::Corrupt => is_forgotten |= !self.lacks("forgotten-is-unknown"),
+            }
+            true
+        });
+        (landed, is_forgotten)
     }
 }
 

@@ -1,10 +1,9 @@
 //! One item: adds with windows, updates, deletes that leave tombstones, revives, removal by TTL, burns.
 //!
-//! The unit of time is ten minutes. All requests of a call are dead before the second unit after its first send is over,
-//! and a tombstone stays for six, an hour.
+//! The unit of time is ten minutes. All requests of a call are dead before the second unit after its first send is
+//! over. A tombstone stays for six, an hour.
 
 mod decide;
-mod judging;
 
 use decide::burnable;
 
@@ -14,76 +13,27 @@ use crate::world::{Checked, World};
 use fencepost::testing::{After, Facts, Verdict, after, burn_helps, judge_steps, may_still_land};
 use stateright::Property;
 
-/// What one call wants.
+/// The intent of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// Adds this to the stock, which must not fall below 0.
     Add(i8),
     /// Takes one. Sets an attribute by the result, one or more or none, which is guessed from the stock that it saw.
     AddInBand,
-    /// Adds, but names a version that nobody has seen, higher than the row's by this.
+    /// Adds at a made-up version, higher than the row's by this.
     AddAhead(u8),
-    /// Takes one by an add. If its bounds refuse it, sets the stock by a decision instead: one less, or a refill.
+    /// Takes one by an add. If its bounds refuse it, sets the stock by a decision instead: one less or a refill.
     AddOrUpdate,
     /// Sets the stock by a decision: one more than was read.
     Update,
-    /// Deletes the item at any version.
     Delete,
     /// Deletes the item at the version that it looked at, however long ago.
     DeleteAtVersion,
-    /// Creates the item.
     Create,
 }
 
-/// A rule that the model can do without.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rule {
-    /// A refusal is judged by the memory of the row.
-    Judge,
-    /// An id stays for R commits: it is not removed one commit earlier.
-    PruneLate,
-    /// The window of an add ends.
-    WindowEnds,
-    /// The window of an add begins at the version that was seen.
-    WindowBegins,
-    /// A window is not longer than R.
-    WindowWithinMemory,
-    /// An add demands that its id is absent.
-    IdIsAbsent,
-    /// A delete leaves a tombstone.
-    Tombstone,
-    /// A tombstone keeps the memory.
-    TombstoneRemembers,
-    /// A write demands the incarnation.
-    Incarnation,
-    /// An add that may still be applied is burned.
-    Burn,
-    /// A burn leaves the id of the add.
-    BurnLeavesId,
-    /// A burned id means that the add was not applied.
-    BurnedIsNotApplied,
-    /// A resend has the id of the first send.
-    SameId,
-    /// A throttled resend leaves what is pending.
-    ThrottledIsPending,
-    /// A tombstone that TTL may remove soon proves nothing about a create.
-    Margin,
-    /// An attempt that follows one which may still be applied has an id of its own, and knows the other.
-    OwnId,
-    /// An attempt leaves the ids of earlier ones as burned.
-    BurnsEarlier,
-    /// A row shows that an earlier attempt was applied.
-    KnowsEarlier,
-    /// An earlier attempt that the row may have forgotten makes the outcome unknown.
-    ForgottenIsUnknown,
-    /// A call that ends without an answer while an attempt is open is unknown.
-    OpenIsUnknown,
-}
-
-/// The model and its bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct OneItem {
-    /// The calls.
     pub calls: Vec<Kind>,
     /// The stock of the item at the beginning. `None` if there is no item.
     pub stock: Option<i8>,
@@ -91,48 +41,43 @@ pub struct OneItem {
     pub remembered: u64,
     /// W.
     pub window: u8,
-    /// How many updates somebody else makes.
+    /// How many updates others make.
     pub others: u8,
-    /// How many hours may pass.
     pub hours: u8,
     /// How often a call decides again.
     pub attempts: u8,
-    /// The bounds of the network.
     pub limits: Limits,
     /// The rule that is missing.
-    pub without: Option<Rule>,
+    pub without: Option<&'static str>,
 }
 
-/// The row, and what is left to happen.
+/// The row and the remaining events.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shared {
-    /// The row.
     pub row: Option<Row>,
     others: u8,
     hours: u8,
     /// Whether a decision was applied to another state than the one that it was made on.
     is_misplaced: bool,
-    /// How many burns were applied.
     has_burned: bool,
 }
 
-/// One call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Call {
     kind: Kind,
     /// The write id of the attempt. Burned ids are followed by new ones, and so are those of open attempts.
     id: Id,
-    /// The attempts that were refused and may still be applied, with what is known of them.
+    /// The refused attempts that may still be applied, with the narrowest known window.
     open: Vec<Write>,
-    /// Whether the item refused the add, and an update follows.
+    /// Whether an update follows because the item refused the add.
     has_turned: bool,
     attempts: u8,
     has_looked: bool,
-    /// What it looked at, until it sends.
+    /// The row that it looked at, until it sends.
     looked: Option<Row>,
 }
 
-/// What a caller is told of an applied change.
+/// The answer for an applied change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Said {
     /// The version that the change made.
@@ -141,28 +86,22 @@ pub struct Said {
     stock: Option<i8>,
 }
 
-/// What happens beside the calls.
+/// Events beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// Somebody else updates the item.
     OtherUpdate,
-    /// An hour passes.
     Hour,
-    /// TTL removes the tombstone.
     Ttl,
 }
 
-/// Write ids of others, and the incarnation of the first row.
+/// Write ids of others and the incarnation of the first row.
 const OTHERS: Id = 100;
 const FIRST_ROW: Id = 99;
 /// The write ids of one call.
 const IDS: Id = 8;
-/// An hour, in the unit of the model.
 const HOUR: u32 = 6;
-/// The highest stock.
 const MOST: i8 = 9;
 
-/// A decision is applied to the state that it was made on.
 pub const DECIDED: &str = "a decision is applied to the state that it was made on";
 
 impl Protocol for OneItem {
@@ -266,7 +205,7 @@ impl Protocol for OneItem {
         let facts = Facts { is_pending: is_pending || is_burn, can_burn, ..Facts::default() };
         match after(judge_steps([(shown, is_soon)].into_iter()), facts) {
             After::Landed(made) => Next::Told(Told::Applied(said(write, small(made.get())))),
-            After::Burn if !self.lacks(Rule::Burn) => {
+            After::Burn if !self.lacks("burn") => {
                 let others = row.map(|row| burnable(call, row)).unwrap_or_default();
                 Next::Send(write.burn(row.map(|row| row.at), others).expect("it can be burned"))
             }
@@ -326,7 +265,7 @@ impl Protocol for OneItem {
         all
     }
 
-    /// A second copy of a refused add meets a number in bounds, or one of a refused create meets a free key.
+    /// The second copy of a refused add meets a number in bounds. That of a refused create meets a free key.
     fn is_left_open(&self, call: &Call, write: &Write) -> bool {
         call.open.iter().any(|open| open.id() == write.id())
     }
@@ -336,7 +275,7 @@ impl Protocol for OneItem {
     }
 
     fn again(&self, call: &mut Call, mut write: Write) -> Write {
-        if self.lacks(Rule::SameId)
+        if self.lacks("same-id")
             && let Write::Create { id, .. } | Write::Update { id, .. } | Write::Add { id, .. } = &mut write
         {
             call.id += 1;
@@ -346,7 +285,7 @@ impl Protocol for OneItem {
     }
 
     fn throttling_clears_pending(&self) -> bool {
-        self.lacks(Rule::ThrottledIsPending)
+        self.lacks("throttled-is-pending")
     }
 
     fn call(&self, call: &Call) -> String {
@@ -384,26 +323,26 @@ impl Protocol for OneItem {
 }
 
 impl OneItem {
-    fn lacks(&self, rule: Rule) -> bool {
+    fn lacks(&self, rule: &str) -> bool {
         self.without == Some(rule)
     }
 
     fn demands(&self) -> Demands {
         Demands {
-            first: !self.lacks(Rule::WindowBegins),
-            last: !self.lacks(Rule::WindowEnds),
-            id_is_absent: !self.lacks(Rule::IdIsAbsent),
-            incarnation: !self.lacks(Rule::Incarnation),
-            burn_leaves_id: !self.lacks(Rule::BurnLeavesId),
-            earlier_is_burned: !self.lacks(Rule::BurnsEarlier),
-            tombstone: !self.lacks(Rule::Tombstone),
-            tombstone_remembers: !self.lacks(Rule::TombstoneRemembers),
+            first: !self.lacks("window-begins"),
+            last: !self.lacks("window-ends"),
+            id_is_absent: !self.lacks("id-is-absent"),
+            incarnation: !self.lacks("incarnation"),
+            burn_leaves_id: !self.lacks("burn-leaves-id"),
+            earlier_is_burned: !self.lacks("burns-earlier"),
+            tombstone: !self.lacks("tombstone"),
+            tombstone_remembers: !self.lacks("tombstone-remembers"),
             ..Demands::ALL
         }
     }
 }
 
-/// What the answer to an applied write says. An add does not decide on the stock.
+/// The answer to an applied write. An add does not decide on the stock.
 fn said(write: &Write, version: u8) -> Said {
     let stock = match write {
         Write::Create { stock, .. } | Write::Update { stock, .. } => Some(*stock),

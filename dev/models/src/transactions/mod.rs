@@ -1,28 +1,26 @@
 //! Transactions over two items: adds with an anchor, bare adds beside a create or an update, checks, burns.
 //!
 //! The tokens of `DynamoDB` play no part: it has forgotten them all. Only where rows may vanish do they count, because
-//! nothing else keeps a second copy of a create from a key that another program has freed. A cancellation may show each
-//! step whose condition did not hold, or only the first one.
+//! nothing else keeps a second copy of a create from a key that another program has freed. A cancellation may show all
+//! failed steps or only the first one.
 
 mod decide;
-mod open;
 
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
 use crate::row::{self, At, Demands, Id, Row, Write};
 use crate::world::{Checked, World};
+use decide::{Burning, Open};
 use fencepost::testing::{After, Facts, Verdict, after, burn_helps, judge, judge_steps};
-use open::{Burning, Open};
 use stateright::Property;
 
-/// The first row: a product.
 pub const X: usize = 0;
-/// The second row: another product, or an order.
+/// The second row: another product or an order.
 pub const Y: usize = 1;
 
-/// What one call wants.
+/// The intent of one call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// Takes two of X, or the last one, and adds one to Y.
+    /// Takes two of X or the last one. Adds one to Y.
     Adds {
         /// Whether X is read before the first decision.
         reads_x: bool,
@@ -40,45 +38,8 @@ pub enum Kind {
     },
 }
 
-/// A rule that the model can do without.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rule {
-    /// The judge comes before the reason why a step was refused.
-    JudgeFirst,
-    /// One row remembers a transaction that only adds.
-    Anchor,
-    /// An update leaves the id in its row.
-    UpdateLeavesId,
-    /// A transaction that may still be applied is burned.
-    Burn,
-    /// A create is not burned where rows may vanish.
-    NoTombstoneWhereRowsVanish,
-    /// A refused bare add proves nothing about earlier copies.
-    BareProvesNothing,
-    /// An attempt that follows one which may still be applied has an id of its own, and knows the other.
-    OwnId,
-    /// An attempt demands that the row remembers no earlier one.
-    EarlierIsAbsent,
-    /// An attempt leaves the ids of earlier ones as burned.
-    BurnsEarlier,
-    /// An attempt that writes to no row that would remember an earlier one is sent after that one was burned.
-    BurnsBeside,
-    /// A row shows that an earlier attempt was applied.
-    KnowsEarlier,
-    /// An earlier attempt that a row may have forgotten makes the outcome unknown.
-    ForgottenIsUnknown,
-    /// A row of an earlier attempt of which a cancellation shows none is read before the next decision.
-    ReadsUnseen,
-    /// A call that ends without an answer while an attempt is open is unknown.
-    OpenIsUnknown,
-    /// An earlier attempt that nothing excludes or burns makes the outcome unknown.
-    UnburnedIsUnknown,
-}
-
-/// The model and its bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Transactions {
-    /// The calls.
     pub calls: Vec<Kind>,
     /// The number in each row at the beginning. `None` if there is no row.
     pub stock: [Option<i8>; 2],
@@ -86,32 +47,30 @@ pub struct Transactions {
     pub remembered: u64,
     /// W.
     pub window: u8,
-    /// How many updates somebody else makes to each row.
+    /// How many updates others make to each row.
     pub others: [u8; 2],
     /// Whether another program may remove Y, and how often it does.
     pub removals: u8,
     /// How often a call decides again.
     pub attempts: u8,
-    /// The bounds of the network.
     pub limits: Limits,
     /// The rule that is missing.
-    pub without: Option<Rule>,
+    pub without: Option<&'static str>,
 }
 
-/// The rows, and what is left to happen.
+/// The rows and the remaining events.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shared {
-    /// The rows.
     pub rows: [Option<Row>; 2],
     others: [u8; 2],
     removals: u8,
-    /// The applied transactions whose tokens `DynamoDB` remembers, where rows may vanish.
+    /// The applied transactions with tokens that `DynamoDB` remembers, where rows may vanish.
     tokens: Vec<Steps>,
-    /// Whether a cancellation shows all steps whose condition did not hold.
+    /// Whether a cancellation shows all failed steps.
     shows_all: bool,
 }
 
-/// What a call knows of a row.
+/// The knowledge of a call about a row.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Known {
     Nothing,
@@ -119,7 +78,6 @@ enum Known {
     Row(Row),
 }
 
-/// One call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Call {
     kind: Kind,
@@ -139,12 +97,11 @@ pub struct Call {
     has_burned_beside: bool,
 }
 
-/// What happens beside the calls.
+/// Events beside the calls.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// Somebody else adds one to a row by an update.
+    /// Another writer adds one to a row by an update.
     OtherUpdate(usize),
-    /// Another program removes Y.
     Removal,
 }
 
@@ -152,7 +109,7 @@ pub enum Event {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Steps(Vec<(usize, Write)>);
 
-/// What a caller is told of an applied change: for each row the amount that was added, or the new stock and version.
+/// The answer for an applied change: for each row the added amount or the new stock and version.
 pub type Said = [Option<(i8, Option<u8>)>; 2];
 
 /// The rows that refused, each of them or only the first.
@@ -273,7 +230,7 @@ impl Protocol for Transactions {
         if let Some(landed) = call.landed {
             return Next::Told(Told::Applied(landed));
         }
-        if self.lacks(Rule::JudgeFirst) {
+        if self.lacks("judge-first") {
             let mut told = call.clone();
             self.learn(&mut told, &refusals);
             if let next @ Next::Told(_) = self.decide(&mut told) {
@@ -291,7 +248,7 @@ impl Protocol for Transactions {
         };
         let facts = Facts { is_pending, can_burn: burnable().next().is_some(), ..Facts::default() };
         let after = after(verdict, facts);
-        if after == After::Burn && !self.lacks(Rule::Burn) {
+        if after == After::Burn && !self.lacks("burn-transaction") {
             return match burnable().find_map(|(row, write)| self.burn_of(call, *row, write)) {
                 Some((row, burned, burn)) => {
                     call.burning = Some(Burning::Pending { row, burned, steps: sent.clone(), refusals });
@@ -304,7 +261,7 @@ impl Protocol for Transactions {
         self.follow(call, sent, after, &refusals, is_open)
     }
 
-    /// While an attempt is burned whose send is pending, it is pending too.
+    /// During the burn of a pending attempt, the attempt stays pending.
     fn out_of_time(&self, call: &Call, _: &Steps, is_pending: bool) -> Told<Said> {
         let burns_pending = matches!(call.burning, Some(Burning::Pending { .. }));
         if is_pending || burns_pending { Told::Unknown } else { self.gives_up(call) }
@@ -402,7 +359,7 @@ impl Protocol for Transactions {
 }
 
 impl Transactions {
-    fn lacks(&self, rule: Rule) -> bool {
+    fn lacks(&self, rule: &str) -> bool {
         self.without == Some(rule)
     }
 
@@ -412,16 +369,16 @@ impl Transactions {
 
     fn demands(&self) -> Demands {
         Demands {
-            writes_leave_id: !self.lacks(Rule::UpdateLeavesId),
-            earlier_is_absent: !self.lacks(Rule::EarlierIsAbsent),
-            earlier_is_burned: !self.lacks(Rule::BurnsEarlier),
+            writes_leave_id: !self.lacks("update-leaves-id"),
+            earlier_is_absent: !self.lacks("earlier-is-absent"),
+            earlier_is_burned: !self.lacks("burns-earlier-attempt"),
             ..Demands::ALL
         }
     }
 
     /// The verdict on a refused step. `None` if it leaves no id.
     fn judge(&self, write: &Write, row: Option<&Row>) -> Option<Verdict> {
-        if self.lacks(Rule::BareProvesNothing) && matches!(write, Write::AddAnywhere { .. }) {
+        if self.lacks("bare-proves-nothing") && matches!(write, Write::AddAnywhere { .. }) {
             return Some(Verdict::NeverApplied);
         }
         let sent = write.sent(self.remembered, self.rows_may_vanish())?;

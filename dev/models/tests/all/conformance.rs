@@ -1,8 +1,8 @@
-//! The rows of the models do what an engine does with the requests of production.
+//! The rows of the models behave like an engine under the requests of production.
 //!
-//! Random writers see random states of a row, present or past, and send random writes. Each request is built by the crate
-//! and sent to the embedded engine. What is applied, what is refused and the row that is left must be what the models
-//! say. `FENCEPOST_SEED=7` plays one seed again.
+//! Random writers see random states of a row, present or past, and send random writes. Each request is built by the
+//! crate and sent to the embedded engine. Outcomes and rows must be those of the models. `FENCEPOST_SEED=7` plays one
+//! seed again.
 #![expect(clippy::disallowed_methods, reason = "these tests send single requests of the crate, outside its loops")]
 #![expect(clippy::print_stdout, reason = "a random test prints its seed")]
 
@@ -121,7 +121,7 @@ struct Sent<'a> {
     fence: Option<u64>,
 }
 
-/// A random write by a writer that saw this row, and what it burns.
+/// A random write by a writer that saw this row and burns these ids.
 fn any_write<'a>(
     chance: &mut Rng,
     seen: Option<&Row>,

@@ -1,5 +1,5 @@
-//! Hands the spans of `fencepost` to OpenTelemetry. This program prints them, and shows the two sends of a write whose first
-//! answer is lost. A service gives the provider another exporter, such as that of `opentelemetry-otlp`, with
+//! Hands the spans of `fencepost` to OpenTelemetry. This program prints them: the two sends of a write with a lost
+//! first answer. A service gives the provider another exporter, such as that of `opentelemetry-otlp`, with
 //! `with_batch_exporter`.
 //!
 //! ```sh

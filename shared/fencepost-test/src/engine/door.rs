@@ -1,4 +1,4 @@
-//! What answers the requests of a test: the embedded engine, or a server with a prefix for this engine's tables.
+//! The embedded engine of a test, or a server with a prefix for its tables.
 
 use super::endpoint::Endpoint;
 use dynoxide::Database;
@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What takes a request of the service's JSON protocol and answers it.
+/// Answers requests of the service's JSON protocol.
 #[derive(Clone)]
 pub enum Door {
     Embedded(Database),
@@ -27,8 +27,8 @@ impl Door {
         Door::Embedded(Database::memory_with_clock(Arc::new(Told(now))).expect("SQLite in memory"))
     }
 
-    /// The token to give it for that of a transaction, after tokens were forgotten so many times: another one then, and
-    /// one that no other test has where a server is shared.
+    /// The token to give it for that of a transaction, after tokens were forgotten so many times: a new one each time,
+    /// unique among tests where a server is shared.
     pub fn token_for(&self, token: &str, epoch: u64) -> String {
         match self {
             Door::Embedded(_) if epoch == 0 => token.to_owned(),
@@ -37,7 +37,7 @@ impl Door {
         }
     }
 
-    /// Removes what has expired by the engine's clock, as TTL does some time later. Gives how many rows.
+    /// Removes rows that have expired by the engine's clock, as TTL does some time later. Gives how many rows.
     pub fn sweep(&self) -> usize {
         match self {
             Door::Embedded(db) => db.sweep_ttl().expect("a sweep"),

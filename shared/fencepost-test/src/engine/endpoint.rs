@@ -42,8 +42,8 @@ impl Endpoint {
         }
     }
 
-    /// One request in HTTP/1.0, whose answer ends where the connection does. The engine wants a signature but does not
-    /// check it.
+    /// One request in HTTP/1.0: its answer ends with the connection. The engine wants a signature but does not check
+    /// it.
     fn post(&self, operation: &str, body: &str) -> io::Result<(u16, String)> {
         let mut stream = TcpStream::connect(&self.address)?;
         write!(

@@ -1,4 +1,4 @@
-//! What answers the requests of a test: the embedded engine in process, or a server.
+//! The engine of a test: embedded in its process, or a server.
 //!
 //! The real SDK talks to it through a connector. Both kinds of engine stand behind the same door, which is sync: no
 //! timer and no other task of the test runs while it answers, so paused time stays paused on both.
@@ -23,7 +23,7 @@ mod steps;
 pub use steps::{Step, action_of, is_read};
 use steps::{resources_of, steps_of};
 
-/// One engine with tables of its own, and the log of what it was asked. Copies share both.
+/// One engine with tables and a log of its own. Copies share both.
 #[derive(Clone)]
 pub struct Engine {
     door: Door,
@@ -39,7 +39,7 @@ pub struct Engine {
 /// [TransactWriteItems](https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html)
 const TOKEN_LIFE: Duration = Duration::from_mins(10);
 
-/// What the engine knows of the tokens of transactions.
+/// The tokens of transactions.
 #[derive(Debug, Default)]
 struct Tokens {
     /// How often some were forgotten.
@@ -99,12 +99,12 @@ impl Engine {
         }
     }
 
-    /// Empty tables on the embedded engine whatever the environment says, for what needs its speed or its clock.
+    /// Empty tables on the embedded engine in every environment, for tests that need its speed or its clock.
     pub fn embedded(tables: &[(&str, &str)]) -> Self {
         Self::behind(Door::embedded(), tables)
     }
 
-    /// The embedded engine under a clock of the test, which decides what has expired.
+    /// The embedded engine under a clock of the test, which decides the expiry of rows.
     pub fn embedded_at(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self::behind(Door::embedded_at(now), &[])
     }
@@ -124,7 +124,7 @@ impl Engine {
         engine
     }
 
-    /// Creates an empty table whose key is one text.
+    /// Creates an empty table with one text for its key.
     pub fn create_table(&self, table: &str, partition_key: &str) {
         let request = json!({
             "TableName": table,
@@ -153,7 +153,7 @@ impl Engine {
         Answer { status, body: serde_json::from_str(&body).expect("answers are JSON") }
     }
 
-    /// Does what no client of the test does: it must succeed, and neither the log nor the counts show it.
+    /// Sends a request that belongs to no client: it must succeed. Neither the log nor the counts show it.
     pub fn raw(&self, operation: &str, request: &Value) -> Value {
         let (status, answer) = self.ask(operation, request.to_string().as_bytes());
         assert_eq!(status, 200, "{operation} {request}: {answer}");
@@ -204,12 +204,12 @@ impl Engine {
         *tokens = Tokens { epoch: tokens.epoch + 1, applied: BTreeMap::new() };
     }
 
-    /// Whether a transaction with this token was applied, so that another is answered without being executed.
+    /// Whether a transaction with this token was applied. Another one is then answered without being executed.
     pub fn remembers(&self, token: &str) -> bool {
         self.tokens.lock().expect("no panic while noting").remembers(token)
     }
 
-    /// What a request does to which rows: one step for most operations, one per member of a transaction or a batch.
+    /// The rows and actions of a request: one step for most operations, one per member of a transaction or a batch.
     pub fn steps_of(&self, operation: &str, body: &Value) -> Vec<Step> {
         let keys = self.keys.lock().expect("no panic while reading");
         steps_of(operation, body, |table| keys.get(table).cloned().unwrap_or_default())
@@ -228,7 +228,7 @@ impl Engine {
         keys.iter().filter_map(|(table, names)| Some((table.clone(), names.first()?.clone()))).collect()
     }
 
-    /// What was asked since the last time, oldest first.
+    /// The requests since the last time, oldest first.
     pub fn take_log(&self) -> Vec<Asked> {
         std::mem::take(&mut self.log.lock().expect("no panic while logging"))
     }
@@ -266,12 +266,12 @@ impl Engine {
         self.raw("GetItem", &request)["Item"].take()
     }
 
-    /// Removes the rows whose TTL attribute says that they have ended, by the engine's clock. Gives how many there were.
+    /// Removes the rows that have ended by their TTL attribute and the engine's clock. Gives how many there were.
     pub fn sweep(&self) -> usize {
         self.door.sweep()
     }
 
-    /// A client of the real SDK whose requests go straight to this engine: no faults, no delay, no retries.
+    /// A client of the real SDK straight to this engine: no faults, no delay, no retries.
     pub fn client(&self) -> Client {
         client_over(Direct(self.clone()))
     }

@@ -1,4 +1,4 @@
-//! What a request of the service's JSON protocol does to which rows.
+//! The rows and actions of a request in the service's JSON protocol.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub struct Step {
     pub key: Value,
 }
 
-/// The members of a transaction's steps, and the permissions that they need.
+/// The members of a transaction's steps with the permissions that they need.
 ///
 /// [IAM and transactions](https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html)
 const ACTIONS: &[(&str, &str)] = &[
@@ -59,7 +59,7 @@ pub fn is_read(operation: &str) -> bool {
     READS.contains(&operation)
 }
 
-/// The action of a transaction's step, and what it is applied to.
+/// The action of a transaction's step and its request.
 pub fn action_of(step: &Value) -> (&'static str, &Value) {
     let action = ACTIONS.iter().find_map(|(member, action)| Some((*action, step.get(member)?)));
     action.unwrap_or_else(|| panic!("no step of a transaction: {step}"))
@@ -93,7 +93,7 @@ fn parts_of<'a>(operation: &str, body: &'a Value) -> Vec<(&'static str, &'a str,
     }
 }
 
-/// What a batch has for each of its tables.
+/// The members of a batch, each with its table.
 fn members_of<'a>(
     body: &'a Value,
     list: impl Fn(&'a Value) -> Option<&'a Vec<Value>> + 'a,
@@ -104,7 +104,7 @@ fn members_of<'a>(
     })
 }
 
-/// The action of each step of a request, and its table, or the index of a table as a policy names it.
+/// The action of each step of a request with its table or index, as a policy names it.
 pub fn resources_of(operation: &str, body: &Value) -> Vec<(&'static str, String)> {
     let index = body["IndexName"].as_str().map(|index| format!("/index/{index}")).unwrap_or_default();
     parts_of(operation, body).into_iter().map(|(action, table, _)| (action, format!("{table}{index}"))).collect()

@@ -1,11 +1,11 @@
-//! Clients whose clocks are off.
+//! Clients with wrong clocks.
 
 use crate::counter::{Failed, TABLE, add, held, put, scene};
 use aws_sdk_dynamodb::Client;
 use fencepost_test::{Dynamo, Fault, Rates};
 use std::time::Duration;
 
-/// A client whose clock is ahead by so many seconds, or behind.
+/// A client with a clock that is ahead by so many seconds, or behind.
 fn ahead(db: &Dynamo, seconds: i64) -> Client {
     db.wire().with_clock_ahead(move || seconds * 1000).client()
 }

@@ -1,4 +1,4 @@
-//! A table of counters, and what programs do with it on the bare SDK.
+//! A table of counters and programs that use it on the bare SDK.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
@@ -20,7 +20,7 @@ pub fn put(db: &Dynamo, id: &str) {
     db.put(TABLE, &json!({"id": {"S": id}, "n": {"N": "0"}, "version": {"N": "1"}}));
 }
 
-/// What the counter holds.
+/// The number of the counter.
 pub fn held(db: &Dynamo, id: &str) -> i64 {
     db.number(TABLE, id, "n")
 }
@@ -43,7 +43,7 @@ fn failed<E: ProvideErrorMetadata>(error: &SdkError<E>) -> Failed {
     }
 }
 
-/// Adds one, whatever the version is.
+/// Adds one at any version.
 pub async fn add(client: &Client, id: &str) -> Result<(), Failed> {
     let write = client.update_item().table_name(TABLE).key("id", AttributeValue::S(id.to_owned()));
     let write = write.update_expression("ADD n :one, version :one").expression_attribute_values(":one", one());

@@ -1,4 +1,4 @@
-//! The engine itself: tables that a program creates, and the clock.
+//! The engine itself: tables of a program and the clock.
 
 use crate::counter::scene;
 use aws_sdk_dynamodb::types::{

@@ -1,4 +1,4 @@
-//! What each fault does to a client of the real SDK, with its own retries on and off.
+//! The effect of each fault on a client of the real SDK, with its own retries on and off.
 #![allow(missing_docs, reason = "what a test is called says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "these are programs on the bare SDK")]
 
@@ -7,7 +7,6 @@ mod counter;
 mod engine;
 mod faults;
 mod garbling;
-mod loops;
 mod plans;
 mod replay;
 mod seams;

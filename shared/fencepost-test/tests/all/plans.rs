@@ -1,4 +1,4 @@
-//! Which requests a planned fault strikes, and what the log says of them.
+//! The requests that a planned fault strikes, and their log.
 
 use crate::counter::{TABLE, add, add_at, held, put, read, scene};
 use fencepost_test::{Changes, Outcome};

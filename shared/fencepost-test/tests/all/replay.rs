@@ -1,4 +1,4 @@
-//! One seed always tells the same story, and a test that fails says which it was.
+//! One seed always tells the same story. A test that fails prints its seed.
 
 use crate::counter::{TABLE, add, put};
 use fencepost_test::Dynamo;
@@ -7,7 +7,7 @@ use std::process::Command;
 /// Set by the test below, for the story to fail.
 const FAILS: &str = "STORY_FAILS";
 
-/// What becomes of some requests of clients that race, with the SDK's own retries.
+/// The log of some requests of clients that race, with the SDK's own retries.
 async fn story(db: &Dynamo) -> String {
     db.create_table(TABLE, "id");
     put(db, "a");
@@ -34,7 +34,7 @@ fn replayed(seed: u64) -> String {
     runtime.expect("a runtime").block_on(async { Box::pin(story(&Dynamo::with_seed(seed))).await })
 }
 
-/// The SDK has an allowance of 500 for retries, and a retry whose write is refused uses up 5 of it.
+/// The SDK has an allowance of 500 for retries. A retry of a refused write uses up 5 of it.
 #[tokio::test(start_paused = true)]
 async fn what_a_client_sends_again_does_not_depend_on_what_was_played_before() {
     let db = Dynamo::new();

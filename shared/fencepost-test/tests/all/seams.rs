@@ -35,7 +35,7 @@ async fn a_seam_answers_in_place_of_the_engine() {
     assert_eq!((held(&db, "a"), db.log().executed()), (1, 1));
 }
 
-/// Adds ten instead of one, loses the answers to what client 7 sends, and undoes what was applied.
+/// Adds ten instead of one, loses the answers to client 7 and undoes each applied write.
 struct Meddler;
 
 impl Seam for Meddler {

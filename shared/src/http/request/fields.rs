@@ -190,7 +190,7 @@ impl Fields {
         list.into_iter().enumerate().map(element).collect()
     }
 
-    /// Refuses fields that were not read. Otherwise they would be ignored silently.
+    /// Refuses unread fields. Otherwise they would be ignored silently.
     ///
     /// # Errors
     /// `unknown_field`.

@@ -6,9 +6,9 @@ use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
 
 impl Request {
-    /// Creates a request from what a framework such as axum has received.
+    /// Creates a request from the parts that a framework such as axum has received.
     ///
-    /// Set [`Request::route`] and [`Request::path_parameters`] to what your framework has matched. With axum, the feature
+    /// Set [`Request::route`] and [`Request::path_parameters`] to the match of your framework. With axum, the feature
     /// `axum` does it all: extract a `Request`.
     ///
     /// `body` is the whole body. Read at most [`MAX_BODY`](super::MAX_BODY) bytes and one more, so that a client cannot
@@ -55,7 +55,7 @@ impl Request {
     }
 }
 
-/// Values of one name are joined, so that none is dropped. Several headers are one list (RFC 9110, section 5.3).
+/// Values of one name are joined. None is dropped. Several headers are one list (RFC 9110, section 5.3).
 fn join(values: &mut BTreeMap<String, String>, name: String, separator: &str, value: &str) {
     values.entry(name).and_modify(|there| there.push_str(separator)).or_default().push_str(value);
 }

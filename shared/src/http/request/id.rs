@@ -7,7 +7,7 @@ use std::fmt;
 const MAX_ID: usize = 128;
 
 /// A name of 1 to 128 characters from `A-Z a-z 0-9 . _ : -`, except `.` and `..`. It is the same in a path, in a log
-/// and in a key, and no decoding changes it.
+/// and in a key: no decoding changes it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Id(String);
 

@@ -29,7 +29,7 @@ impl Request {
         }
     }
 
-    /// The idempotency key, on a route that requires one.
+    /// The idempotency key, on a route where it is required.
     ///
     /// # Errors
     /// `idempotency_key_required`, `invalid_idempotency_key`.
@@ -46,8 +46,8 @@ impl Request {
     /// A key is unique per caller and route. The payload includes the route and its path parameters, but not the raw
     /// path. So the same request under another base path is the same request.
     ///
-    /// Leave out of `payload` what differs between two copies of one request: the time, and every id that this process
-    /// draws. With them a repeat would be another payload, and so 422.
+    /// Leave out of `payload` the differences between two copies of one request: the time and every id that this
+    /// process draws. With them a repeat would be another payload, and so 422.
     ///
     /// Equal requests must have equal texts. So numbers in `payload` must be in their one notation and members in one
     /// order, as those of an [`Object`](crate::json::Object) are. Nothing is made of the payload of a request without a

@@ -16,7 +16,7 @@ use std::fmt;
 /// The media types of a PATCH.
 const PATCH_TYPES: &[&str] = &["application/json", "application/merge-patch+json"];
 
-/// One request with its whole body. The feature `axum` extracts it, and a test can fill it in directly.
+/// One request with its whole body. The feature `axum` extracts it. A test can fill it in directly.
 #[derive(Clone, Default)]
 pub struct Request {
     /// `GET`, `PUT`, …
@@ -67,7 +67,7 @@ impl Request {
     /// The caller, for a request that means something else for another caller.
     ///
     /// # Errors
-    /// `caller_unknown`: [`Request::caller`] is empty. Callers that cannot be told apart would share what is theirs.
+    /// `caller_unknown`: [`Request::caller`] is empty. Callers without a name would share their keys.
     pub fn known_caller(&self) -> Result<&str, Problem> {
         if self.caller.is_empty() { Err(Problem::caller_unknown()) } else { Ok(&self.caller) }
     }

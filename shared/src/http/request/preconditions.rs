@@ -6,7 +6,7 @@ use crate::http::problem::Problem;
 use crate::http::validator::Validator;
 
 impl Request {
-    /// The precondition of a request that changes an item. Only `If-Match` has a meaning there.
+    /// The precondition of a change. Only `If-Match` has a meaning there.
     ///
     /// # Errors
     /// `invalid_if_match`. `invalid_if_none_match` if the request has that header: it is refused, never ignored.
@@ -18,7 +18,7 @@ impl Request {
         IfMatch::parse(self.header("if-match"))
     }
 
-    /// The preconditions of a request that reads an item. `If-Match` is checked before `If-None-Match`.
+    /// The preconditions of a read. `If-Match` is checked before `If-None-Match`.
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`.

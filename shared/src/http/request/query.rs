@@ -29,8 +29,7 @@ impl QueryString {
         QueryString(request.query.clone())
     }
 
-    /// Refuses parameters that are not in `known`. Otherwise a misspelt parameter would be ignored, and a change could
-    /// reach further than it was meant to.
+    /// Refuses parameters that are not in `known`. Ignoring a misspelt parameter could widen a change.
     ///
     /// # Errors
     /// `unknown_parameter`.

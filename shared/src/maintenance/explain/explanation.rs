@@ -1,14 +1,14 @@
-//! [`Explanation`]: what a row says about itself.
+//! [`Explanation`]: the account of a row.
 
 use std::fmt;
 
-/// What a row is.
+/// The kind of a row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Kind {
     /// An item that this crate has written.
     Live,
-    /// What a delete left.
+    /// The mark that a delete leaves.
     Tombstone,
     /// An item of another program. The first change adopts it.
     Foreign,
@@ -36,13 +36,13 @@ impl Kind {
     }
 }
 
-/// What a row says about itself.
+/// The account of a row.
 ///
 /// `Display` writes all sentences, one per line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// What the row is.
+    /// The kind of the row.
     pub kind: Kind,
     /// Its version, if that can be read.
     pub version: Option<u64>,
@@ -50,9 +50,9 @@ pub struct Explanation {
     pub incarnation: Option<String>,
     /// The time after which TTL or a sweep may remove a tombstone, in epoch seconds, if that can be read.
     pub purge_at: Option<u64>,
-    /// What is so, in sentences.
+    /// Facts, in sentences.
     pub sentences: Vec<String>,
-    /// What is wrong, in sentences. A row that is not damaged may have some too.
+    /// Problems, in sentences. A row that is not damaged may have some too.
     pub problems: Vec<String>,
 }
 

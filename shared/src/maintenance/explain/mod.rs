@@ -1,4 +1,4 @@
-//! [`explain`] (pure): what a row says about its past, and what is wrong with it, in plain sentences.
+//! [`explain`] (pure): the past of a row and its problems, in plain sentences.
 
 mod explanation;
 mod memory;
@@ -23,7 +23,7 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 
 /// Explains a row from its attributes, in a table that is set up like this.
 ///
-/// It takes any attributes: what is missing, malformed or absurd becomes a sentence.
+/// It takes any attributes: each missing, malformed or absurd one becomes a sentence.
 ///
 /// ```
 /// # fn main() -> Result<(), fencepost::InvalidValue> {
@@ -50,8 +50,8 @@ pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> E
     }
 }
 
-/// What a row is, and the row as the operations of this crate read it. They can read neither leases and mappings nor
-/// damaged rows.
+/// The kind of a row, with the row as the operations of this crate read it. They can read neither leases and mappings
+/// nor damaged rows.
 pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<Row, Failure>) {
     let has = |name: &str| attributes.contains_key(name);
     let Names { incarnation, buried, .. } = layout.names;

@@ -253,7 +253,7 @@ fn attributes() -> impl Strategy<Value = Attributes> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What the operations of this crate can read is not called damaged, and what they refuse is.
+    /// A row is called damaged exactly if the operations of this crate refuse to read it.
     #[test]
     fn any_row_is_explained_as_the_operations_of_this_crate_take_it(row in attributes()) {
         let told = told(&row);

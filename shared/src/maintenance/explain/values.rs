@@ -12,7 +12,7 @@ const SHOWN: usize = 40;
 pub(super) enum Whole {
     Absent,
     Is(u64),
-    /// Something else. The sentence says what, and what belongs there.
+    /// Something else. The sentence names the found and the expected value.
     Wrong(String),
 }
 
@@ -30,7 +30,7 @@ impl Whole {
         }
     }
 
-    /// The number, if it is one. What is wrong goes to `problems`.
+    /// The number, if it is one. Errors go to `problems`.
     pub(super) fn unless_wrong(self, problems: &mut Vec<String>) -> Option<u64> {
         match self {
             Whole::Is(number) => Some(number),
