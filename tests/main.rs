@@ -5,7 +5,7 @@
 //! | **one item** | |
 //! | the requests that an operation costs | `core/budgets.rs` |
 //! | update, create and delete race: all are acknowledged, none is lost | `core/crowds.rs` |
-//! | add: bounds, windows, lost answers, burns | `core/add.rs`, `core/add_rules.rs`, `core/crowds_of_adds.rs` |
+//! | add: bounds, windows, lost answers, burns | `core/add.rs`, `core/add_rules.rs`, `core/crowds.rs` |
 //! | a lost answer, a deadline, a denial: the caller is told no more than is known | `core/deadlines.rs` |
 //! | a page of a proxy, half an answer, a reset, a lying server | `core/garbled.rs`, `core/unruly.rs` |
 //! | a second send while the first is awaited; sends that overtake each other | `core/hedging.rs`, `core/out_of_order.rs` |
@@ -53,7 +53,7 @@
 //! | seeded histories under all faults, and rules broken on purpose | `histories/`, `listings/histories/` |
 //! | queries, indexes, cursors, many keys | `listings/` |
 //! | **the SDK client** | |
-//! | connections, TLS, credentials | `core/connected.rs`, `core/pooled.rs`, `core/https.rs`, `core/credentials.rs` |
+//! | connections, TLS, credentials | `core/connected.rs`, `core/pooled.rs`, `core/https.rs` |
 //! | futures are `Send` and small; handles print no secret | `core/futures.rs`, `core/printed.rs` |
 //! | **the repository** | |
 //! | permissions of the template: least privilege | `repository/permissions.rs` |
