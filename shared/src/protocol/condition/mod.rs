@@ -15,7 +15,7 @@ pub use lease::LeaseTimes;
 pub(crate) use lease::{
     ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
-pub(crate) use newest::{Ordering, put_if_newer, put_unless_newer};
+pub(crate) use newest::{OrderedBy, put_if_newer, put_unless_newer};
 pub(crate) use operate::{adopt_at, restamp_at, sweep_at};
 pub use query::Sort;
 pub(crate) use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, KeyRange, LESS_THAN, MORE_THAN, key_range};
