@@ -278,8 +278,8 @@ pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
 pub use table::{
-    Add, AddPath, Added, Bounds, Cursor, Exists, Index, IndexScope, InvalidCursor, Key, KeyPart, Listed, NotAdded,
-    Page, PageStream, Pages, Projection, Query, Record, Sort, Table,
+    Add, AddPath, Added, Bounds, Cursor, Exists, Index, InvalidCursor, Key, KeyPart, Listed, NotAdded, Page,
+    PageStream, Pages, Projection, Query, Record, Sort, Table,
 };
 pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads, Transactions};

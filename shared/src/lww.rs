@@ -11,7 +11,7 @@
 use crate::call::Call;
 use crate::error::{Failure, Source};
 use crate::layout::Deletes;
-use crate::protocol::condition::{self, ConditionalWrite, Ordering as OrderedBy};
+use crate::protocol::condition::{self, ConditionalWrite, OrderedBy};
 use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::row::is_soon;
@@ -250,7 +250,7 @@ impl<T> fmt::Debug for LwwTable<T> {
 }
 
 pub(crate) fn ordering<T: LwwRecord>() -> OrderedBy {
-    OrderedBy { key: T::PARTITION_KEY, order: T::ORDERED_BY, name: T::NAMED_BY }
+    [T::PARTITION_KEY, T::ORDERED_BY, T::NAMED_BY]
 }
 
 /// The tombstone of an instance, or of all instances with its number. `purge_at` is in epoch seconds.

@@ -311,7 +311,7 @@ async fn an_add_that_is_refused_for_other_values_starts_from_them_and_one_out_of
         });
         let table: Table<Account<Anybody>> = Store::new(&client).table(TABLE);
         let [low, high] = ["58.5", "99.5"].map(|bound| Number::parse(bound).expect("a number"));
-        let added = table.add(&key(), &Add::to("balance", 1, Bounds::before(&low, &high))).await;
+        let added = table.add(&key(), &Add::to("balance", 1, Bounds::Before(low, high))).await;
         match added {
             Ok(added) => assert_eq!(added.item.map(|item| item.value), result.map(account)),
             Err(UpdateError::Refused(NotAdded::OutOfRange(current))) => {

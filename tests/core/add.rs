@@ -303,7 +303,7 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
 async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
     let [low, high] = ["50.5", "1000.5"].map(|bound| Number::parse(bound).expect("a number"));
     // Whether bounds of halves hold, only DynamoDB can tell.
-    for add in [stock(-51), Add::to("stock", -51, Bounds::before(&low, &high))] {
+    for add in [stock(-51), Add::to("stock", -51, Bounds::Before(low, high))] {
         let (engine, key, at) = with_shelf().await;
         let client = client_whose(&engine, move |engine, before, operation, body| {
             let answer = if before == 0 { lost() } else { engine.answer(operation, body) };

@@ -1,7 +1,7 @@
 //! The listed items: messages in rooms, in the order of their numbers, and with indexes of every kind.
 
 use crate::harness::engine::Engine;
-use fencepost::{Error, Index, IndexScope, InvalidCursor, Key, Listed, Page, Projection, Query, Record, Store, Table};
+use fencepost::{Error, Index, InvalidCursor, Key, Listed, Page, Projection, Query, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ pub struct Authored {
 
 /// Defines an index of the messages.
 macro_rules! index {
-    ($(#[$doc:meta])* $name:ident, $shown:ty, $text:literal, $partition:literal, $sort:expr, $scope:ident, $projection:expr) => {
+    ($(#[$doc:meta])* $name:ident, $shown:ty, $text:literal, $partition:literal, $sort:expr, $is_local:literal, $projection:expr) => {
         $(#[$doc])*
         pub struct $name;
 
@@ -47,7 +47,7 @@ macro_rules! index {
             const NAME: &'static str = $text;
             const PARTITION_KEY: &'static str = $partition;
             const SORT_KEY: Option<&'static str> = $sort;
-            const SCOPE: IndexScope = IndexScope::$scope;
+            const IS_LOCAL: bool = $is_local;
             const PROJECTION: Projection = $projection;
         }
     };
@@ -55,24 +55,24 @@ macro_rules! index {
 
 index!(
     /// The messages of an author, by rank.
-    ByAuthor, Message, "byAuthor", "author", Some("rank"), Global, Projection::All
+    ByAuthor, Message, "byAuthor", "author", Some("rank"), false, Projection::All
 );
 index!(
     /// The messages of an author in no order, with some of their attributes and with their versions.
-    Headlines, Headline, "headlines", "author", None, Global,
+    Headlines, Headline, "headlines", "author", None, false,
     Projection::Include(&["rank", "_version", "_incarnation"])
 );
 index!(
     /// The keys of the messages of an author.
-    Keys, Authored, "keys", "author", Some("number"), Global, Projection::KeysOnly
+    Keys, Authored, "keys", "author", Some("number"), false, Projection::KeysOnly
 );
 index!(
     /// The messages of a room, by rank.
-    ByRank, Message, "byRank", "room", Some("rank"), Local, Projection::All
+    ByRank, Message, "byRank", "room", Some("rank"), true, Projection::All
 );
 index!(
     /// The messages with one number in all rooms. Its keys are those of the table, so tombstones are in it.
-    ByNumber, Message, "byNumber", "number", Some("room"), Global, Projection::All
+    ByNumber, Message, "byNumber", "number", Some("room"), false, Projection::All
 );
 
 /// A message's rank alone.
@@ -84,7 +84,7 @@ pub struct Ranked {
 
 index!(
     /// The ranks of the messages with one number. Tombstones are in it, with their marks and without their incarnation.
-    RankByNumber, Ranked, "rankByNumber", "number", Some("room"), Global,
+    RankByNumber, Ranked, "rankByNumber", "number", Some("room"), false,
     Projection::Include(&["rank", "_version", "_purgeAt", "_buried"])
 );
 

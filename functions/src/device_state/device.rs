@@ -248,7 +248,7 @@ pub fn adjustment_as_add(adjustment: &Adjustment, now: Timestamp) -> Option<Add>
     let before = |limit: &Decimal| limit.minus(by).to_decimal().ok();
     let low = before(min.as_ref().map_or(&smallest, |min| min.max(&smallest)))?;
     let high = before(max.as_ref().map_or(&largest, |max| max.min(&largest)))?;
-    let add = Add::to(["state", attribute.as_str()], by, Bounds::before(&Number::from(&low), &Number::from(&high)));
+    let add = Add::to(["state", attribute.as_str()], by, Bounds::Before(Number::from(&low), Number::from(&high)));
     Some(add.only_without(WIDE_NUMBERS).set("updatedAt", &now))
 }
 

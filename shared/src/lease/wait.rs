@@ -35,7 +35,7 @@ impl Leases {
         let deadline = Deadline::within(timeout);
         // All looks have one id. So a late copy of an earlier look has acquired the lease for this call.
         let id = self.new_acquire_id();
-        let mut looks = Looks::new(terms.length());
+        let mut next_half = 0;
         loop {
             let held = match self.acquire_by(&Acquire { holder, id: &id, once: true }, key, terms, call).await {
                 Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => return Ok(lease),
@@ -43,7 +43,8 @@ impl Leases {
                 Err(Error::Failed(failure)) => return Err(failure.into()),
             };
             let waited = timeout.saturating_sub(deadline.remaining());
-            let pause = looks.pause(waited, self.free_in(held.until), self.sender().rng.next_u64());
+            let (free_in, random) = (self.free_in(held.until), self.sender().rng.next_u64());
+            let pause = pause_before_look(&mut next_half, terms.length(), waited, free_in, random);
             // The next look needs time for its answer within the call, perhaps after a resend.
             let too_late = call.deadline().remaining() < pause.saturating_add(MIN_SEND_TIME.saturating_mul(2));
             if pause >= deadline.remaining() || too_late {
@@ -54,41 +55,33 @@ impl Leases {
     }
 }
 
-/// Decides when to look again. The time since the first look is cut into halves of the lease length, and each look uses
-/// up the half in which it falls. So any stretch of one length has at most 3 looks, even on a slow table.
-struct Looks {
+/// The pause before the next look. The time since the first look (`waited`) is cut into halves of the lease length, and
+/// each look uses up the half in which it falls. So any stretch of one length has at most 3 looks, even on a slow table.
+/// `next_half` is the first half that has not had its look.
+///
+/// If the lease ends in the next half (`free_in`), the look comes a little after the end, so that waiting callers do not
+/// all come at once. Otherwise it comes at a random time of that half. A half that has passed has lost its look.
+fn pause_before_look(
+    next_half: &mut u32,
     length: Duration,
-    /// The first half that has not had its look.
-    next: u32,
-}
-
-impl Looks {
-    fn new(length: Duration) -> Self {
-        Looks { length, next: 0 }
-    }
-
-    /// The pause before the next look. `waited` is the time since the first look.
-    ///
-    /// If the lease ends in the next half (`free_in`), the look comes a little after the end, so that waiting callers
-    /// do not all come at once. Otherwise it comes at a random time of that half. A half that has passed has lost its
-    /// look.
-    fn pause(&mut self, waited: Duration, free_in: Duration, random: u64) -> Duration {
-        let half = self.next.max(self.half_at(waited));
-        let begins = (self.length / 2 * half).saturating_sub(waited);
-        let ends = (self.length / 2 * (half + 1)).saturating_sub(waited);
-        let pause = if free_in < ends {
-            begins.max(free_in) + fraction(self.length / SPREAD, random)
-        } else {
-            begins + fraction(ends.saturating_sub(begins), random)
-        };
-        self.next = self.half_at(waited + pause) + 1;
-        pause
-    }
-
-    fn half_at(&self, waited: Duration) -> u32 {
-        let halves = waited.as_nanos() / (self.length / 2).as_nanos().max(1);
+    waited: Duration,
+    free_in: Duration,
+    random: u64,
+) -> Duration {
+    let half_at = |waited: Duration| {
+        let halves = waited.as_nanos() / (length / 2).as_nanos().max(1);
         u32::try_from(halves).unwrap_or(u32::MAX - 1)
-    }
+    };
+    let half = half_at(waited).max(*next_half);
+    let begins = (length / 2 * half).saturating_sub(waited);
+    let ends = (length / 2 * (half + 1)).saturating_sub(waited);
+    let pause = if free_in < ends {
+        begins.max(free_in) + fraction(length / SPREAD, random)
+    } else {
+        begins + fraction(ends.saturating_sub(begins), random)
+    };
+    *next_half = half_at(waited + pause) + 1;
+    pause
 }
 
 #[cfg(test)]
@@ -103,8 +96,8 @@ mod tests {
     }
 
     /// The pause after the halves before `next` have had their looks.
-    fn pause(next: u32, waited: u64, free_in: Duration, random: u64) -> Duration {
-        Looks { length: LENGTH, next }.pause(secs(waited), free_in, random)
+    fn pause(mut next: u32, waited: u64, free_in: Duration, random: u64) -> Duration {
+        pause_before_look(&mut next, LENGTH, secs(waited), free_in, random)
     }
 
     #[test]
@@ -143,10 +136,10 @@ mod tests {
 
     #[test]
     fn a_look_that_comes_a_little_after_its_half_uses_up_the_next() {
-        let mut looks = Looks::new(LENGTH);
-        let first = looks.pause(Duration::ZERO, Duration::from_millis(4900), u64::MAX);
+        let mut next = 0;
+        let first = pause_before_look(&mut next, LENGTH, Duration::ZERO, Duration::from_millis(4900), u64::MAX);
         assert!(first > secs(5), "{first:?}");
-        assert_eq!(looks.pause(first, secs(60), 0), secs(10).saturating_sub(first));
+        assert_eq!(pause_before_look(&mut next, LENGTH, first, secs(60), 0), secs(10).saturating_sub(first));
     }
 
     proptest! {
@@ -154,12 +147,11 @@ mod tests {
         fn no_stretch_of_a_length_has_more_than_3_looks(
             answers in proptest::collection::vec((0..12_000u64, 0..15_000u64, any::<u64>(), any::<bool>()), 1..60)
         ) {
-            let mut looks = Looks::new(LENGTH);
-            let (mut now, mut sent) = (Duration::ZERO, Vec::new());
+            let (mut next, mut now, mut sent) = (0, Duration::ZERO, Vec::new());
             for (takes, free_in, random, slow) in answers {
                 sent.push(now);
                 now += Duration::from_millis(if slow { takes } else { takes / 1000 });
-                now += looks.pause(now, Duration::from_millis(free_in), random);
+                now += pause_before_look(&mut next, LENGTH, now, Duration::from_millis(free_in), random);
             }
             for four in sent.windows(4) {
                 prop_assert!(four[3].saturating_sub(four[0]) >= LENGTH, "{four:?}");

@@ -174,13 +174,13 @@ impl Run {
         // A row of 4 KB takes a unit.
         let limit = self.units_per_second.map(|units| i32::try_from(units.get()).unwrap_or(i32::MAX));
         let scan = |timeout| sender.scan(&self.table, after.clone(), limit, timeout);
-        let page = until_read(sender, &call, scan).await?;
+        let (rows, last) = until_read(sender, &call, scan).await?;
         let layout = self.task.layout(self.layout);
-        self.check_kinds(&page.rows, layout).map_err(Error::Refused)?;
+        self.check_kinds(&rows, layout).map_err(Error::Refused)?;
         let now = self.store.now();
         let (mut found, mut explained, mut writing) = (self.so_far, Vec::new(), JoinSet::new());
         let (mut bytes, mut units) = (0, 0);
-        for attributes in page.rows {
+        for attributes in rows {
             let size = size_of_attributes(&attributes);
             bytes += size;
             let (kind, row) = kind_of(&attributes, layout);
@@ -211,7 +211,7 @@ impl Run {
         }
         self.owe(units + bytes.div_ceil(UNIT.0).max(1));
         self.so_far = found;
-        self.position = page.last.map_or(Position::End, Position::After);
+        self.position = last.map_or(Position::End, Position::After);
         Ok(Some(explained))
     }
 

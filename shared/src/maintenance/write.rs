@@ -5,7 +5,7 @@ use super::found::Found;
 use crate::call::Call;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout, Settings};
-use crate::protocol::condition::{self, ConditionalWrite, Remember};
+use crate::protocol::condition::{self, ConditionalWrite, Stamp};
 use crate::protocol::deliver::Delivery;
 use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
@@ -79,7 +79,7 @@ impl Task {
     fn write(self, layout: &Layout, key: Attributes, row: &Row, id: WriteId, now: u64) -> Option<ConditionalWrite> {
         match self {
             Task::Explain => None,
-            Task::Adopt => condition::adopt_at(layout, key, row, &Remember { id, prune: &[], burn: &[] }),
+            Task::Adopt => condition::adopt_at(layout, key, row, &Stamp { id, prune: &[], burn: &[], fence: None }),
             Task::Sweep => condition::sweep_at(layout, key, row, now),
             Task::Restamp => condition::restamp_at(layout, key, row, id.as_incarnation()),
         }

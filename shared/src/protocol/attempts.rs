@@ -26,34 +26,26 @@ pub(crate) struct Attempts {
 #[derive(Debug)]
 pub(crate) struct OpenAttempt {
     pub id: WriteId,
-    writes: Vec<OpenWrite>,
+    /// Its writes to rows that would remember it: the row, the write, and the life of the row when it was seen last.
+    writes: Vec<(usize, SentWrite, Life)>,
     /// Whether it may have been applied, and a row would have forgotten it.
     is_forgotten: bool,
-}
-
-/// A write of an open attempt, to a row that would remember it.
-#[derive(Debug)]
-struct OpenWrite {
-    row: usize,
-    sent: SentWrite,
-    /// The life of the row when it was seen last.
-    life: Life,
 }
 
 impl OpenAttempt {
     /// The rows that would remember it, each with what was sent to it.
     pub(crate) fn writes(&self) -> Vec<(usize, SentWrite)> {
-        self.writes.iter().map(|write| (write.row, write.sent)).collect()
+        self.writes.iter().map(|(row, sent, _)| (*row, *sent)).collect()
     }
 
     fn rows(&self) -> Vec<usize> {
-        self.writes.iter().map(|write| write.row).collect()
+        self.writes.iter().map(|(row, ..)| *row).collect()
     }
 
     /// The rows that tell for sure whether it was applied, or all if none does.
     fn rows_that_tell(&self) -> Vec<usize> {
-        let sure: Vec<_> =
-            self.writes.iter().filter(|write| !write.sent.memory_may_vanish()).map(|write| write.row).collect();
+        let sure = self.writes.iter().filter(|(_, sent, _)| !sent.memory_may_vanish());
+        let sure: Vec<_> = sure.map(|(row, ..)| *row).collect();
         if sure.is_empty() { self.rows() } else { sure }
     }
 }
@@ -101,7 +93,7 @@ impl Attempts {
             Base::NoRow(_) => false,
         };
         let writes = self.open.iter().flat_map(|open| &open.writes);
-        writes.filter(|write| write.row == row && is_here(&write.sent)).map(|write| write.sent.id).collect()
+        writes.filter(|(of, sent, _)| *of == row && is_here(sent)).map(|(_, sent, _)| sent.id).collect()
     }
 
     /// A row of each open attempt of which no row was shown that tells whether it was applied. A service may name only one
@@ -117,7 +109,7 @@ impl Attempts {
         let landed = &mut self.landed;
         self.open.retain_mut(|open| {
             let life = Life::of(seen);
-            for OpenWrite { sent, life: before, .. } in open.writes.iter_mut().filter(|write| write.row == row) {
+            for (_, sent, before) in open.writes.iter_mut().filter(|(of, ..)| *of == row) {
                 match judge_open(sent, seen, vanishes_soon(sent, seen, now)) {
                     Verdict::Landed(version) => *landed = Some((open.id, made(sent, version))),
                     Verdict::NeverApplied => return false,
@@ -145,7 +137,7 @@ impl Attempts {
         let known = |step: &RefusedStep<'_>| {
             let (sent, seen) = (step.write()?, step.seen.as_ref());
             let life = if step.is_shown() { Life::of(seen) } else { Life::demanded(sent.on) };
-            Some(OpenWrite { row: step.row, sent: sent.not_applied_before(seen), life })
+            Some((step.row, sent.not_applied_before(seen), life))
         };
         self.open.push(OpenAttempt {
             id: self.id,

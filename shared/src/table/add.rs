@@ -99,7 +99,7 @@ impl Add {
             self.invalid = Some("the path of a number is empty".to_owned());
         }
         let [low, high] = bounds.into().of_current(&by).unwrap_or_else(|| {
-            self.invalid = Some("only a whole amount has whole bounds: use Bounds::before".to_owned());
+            self.invalid = Some("only a whole amount has whole bounds: use Bounds::Before".to_owned());
             [negative(&by), negative(&by)]
         });
         self.addition.numbers.push(AddedNumber { path, by: by.to_string(), low, high });

@@ -5,60 +5,52 @@ use std::ops::{RangeFrom, RangeFull, RangeInclusive};
 
 /// What an add demands of its number.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bounds(Demanded);
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-enum Demanded {
-    Nothing,
+pub enum Bounds {
+    /// The result lies between [`i64::MIN`] and [`i64::MAX`]. An amount with decimals is also refused where the result is
+    /// less than 1 from one of these.
+    Any,
+    /// The result is within this range. The amount must be whole.
     Result(RangeInclusive<i64>),
-    Current(Number, Number),
+    /// The current number, before the add, is between these two, both included.
+    Before(Number, Number),
 }
 
 impl Bounds {
-    /// Demands that the current number, before the add, is between these two, both included.
-    #[must_use]
-    pub fn before(low: &Number, high: &Number) -> Self {
-        Bounds(Demanded::Current(low.clone(), high.clone()))
-    }
-
     /// The bounds of the current number if `by` is added to it. `None` if they are not whole numbers of at most 38 digits.
     pub(super) fn of_current(self, by: &Number) -> Option<[String; 2]> {
-        match self.0 {
-            Demanded::Nothing => {
+        match self {
+            Bounds::Any => {
                 let bounds = by.floor_and_ceiling().and_then(|(floor, ceiling)| {
                     Some([before(i64::MIN, floor)?.to_string(), before(i64::MAX, ceiling)?.to_string()])
                 });
                 // The numbers before so large an amount have 38 digits too. One of them is sure to fit: it makes 0.
                 Some(bounds.unwrap_or_else(|| [negative(by), negative(by)]))
             }
-            Demanded::Result(range) => {
+            Bounds::Result(range) => {
                 let by = by.to_whole()?;
                 Some([before(*range.start(), by)?.to_string(), before(*range.end(), by)?.to_string()])
             }
-            Demanded::Current(low, high) => Some([low.to_string(), high.to_string()]),
+            Bounds::Before(low, high) => Some([low.to_string(), high.to_string()]),
         }
     }
 }
 
 impl From<RangeInclusive<i64>> for Bounds {
-    /// Demands that the result is within this range. The amount must be whole.
     fn from(range: RangeInclusive<i64>) -> Self {
-        Bounds(Demanded::Result(range))
+        Bounds::Result(range)
     }
 }
 
 impl From<RangeFrom<i64>> for Bounds {
-    /// Demands that the result is not below this number. The amount must be whole.
+    /// The result is not below this number. The amount must be whole.
     fn from(range: RangeFrom<i64>) -> Self {
-        Bounds(Demanded::Result(range.start..=i64::MAX))
+        Bounds::Result(range.start..=i64::MAX)
     }
 }
 
 impl From<RangeFull> for Bounds {
-    /// The result lies between [`i64::MIN`] and [`i64::MAX`]. An amount with decimals is also refused where the result is
-    /// less than 1 from one of these.
     fn from(_: RangeFull) -> Self {
-        Bounds(Demanded::Nothing)
+        Bounds::Any
     }
 }
 

@@ -1,10 +1,11 @@
 //! One logical change to one key. It sends each conditional write until the outcome is proved.
 
-use super::prepare::{Prepared, Stamp, Write};
+use super::prepare::{Prepared, Write};
 use super::raw::RawTable;
 use crate::error::Failure;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::{Settled, Site};
+use crate::protocol::condition::Stamp;
 use crate::protocol::deliver::{Delivery, Refusal};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::Base;
@@ -48,14 +49,9 @@ impl<'a> RowChange<'a> {
     /// Builds the next attempt. It burns the open ones.
     pub(crate) fn prepare(&self, write: Write<'_>) -> Result<Prepared, Failure> {
         let RowChange { table, address, attempts, .. } = self;
-        let now = table.sender().clock.now();
-        let purge_at = now + table.tombstone_retention;
         let burn = attempts.ids_to_burn(0, write.row().map(|at| at.incarnation));
-        write.prepare(
-            table.layout,
-            &address.key,
-            Stamp { id: attempts.id, burn: &burn, now, purge_at, fence: table.fence },
-        )
+        let stamp = Stamp { id: attempts.id, prune: &[], burn: &burn, fence: table.fence };
+        write.prepare(table.layout, &address.key, stamp, table.sender().clock.now(), table.tombstone_retention)
     }
 
     /// Sends the attempt until it is proved to be applied, or proved not to be. If the previous one lost a race, waits

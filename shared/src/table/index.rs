@@ -80,19 +80,12 @@ pub trait Index {
     const PARTITION_KEY: &'static str;
     /// The name of its sort key attribute, if it has one.
     const SORT_KEY: Option<&'static str> = None;
-    /// Whether its partitions are those of the table.
-    const SCOPE: IndexScope = IndexScope::Global;
+    /// Whether it is a local index. A local index has the partitions of the table in another order, and its reads are
+    /// strongly consistent. A global one has partitions of its own. Its rows may lag behind those of the table, usually by
+    /// less than a second.
+    const IS_LOCAL: bool = false;
     /// What it has beside its keys and those of the table.
     const PROJECTION: Projection = Projection::All;
-}
-
-/// Which partitions an index has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IndexScope {
-    /// Partitions of its own. Its rows may lag behind those of the table, usually by less than a second.
-    Global,
-    /// Those of the table, in another order. Its reads are strongly consistent.
-    Local,
 }
 
 /// The attributes that an index has beside its keys and those of the table.
@@ -156,7 +149,7 @@ pub(super) const fn has_the_keys_of_its_table<I: Index>() -> bool {
         (Some(one), other) => is(other, one),
         (None, other) => other.is_none(),
     };
-    let fits = matches!(I::SCOPE, IndexScope::Global) || is(Some(I::PARTITION_KEY), table) && I::SORT_KEY.is_some();
+    let fits = !I::IS_LOCAL || is(Some(I::PARTITION_KEY), table) && I::SORT_KEY.is_some();
     same_sort && fits && is(Some(<I::Shown as Record>::PARTITION_KEY), table)
 }
 
@@ -290,14 +283,14 @@ mod tests {
     fn a_local_index_has_the_partitions_of_the_table_in_an_order_of_its_own() {
         assert!(says!(has_the_keys_of_its_table, Line, Line, "orderId", {
             const SORT_KEY: Option<&'static str> = Some("day");
-            const SCOPE: IndexScope = IndexScope::Local;
+            const IS_LOCAL: bool = true;
         }));
         assert!(!says!(has_the_keys_of_its_table, Line, Line, "userId", {
             const SORT_KEY: Option<&'static str> = Some("day");
-            const SCOPE: IndexScope = IndexScope::Local;
+            const IS_LOCAL: bool = true;
         }));
         assert!(!says!(has_the_keys_of_its_table, Line, Line, "orderId", {
-            const SCOPE: IndexScope = IndexScope::Local;
+            const IS_LOCAL: bool = true;
         }));
     }
 }

@@ -27,7 +27,7 @@ pub use adding::NotAdded;
 pub use bounds::Bounds;
 pub use cursor::{Cursor, InvalidCursor};
 pub use handle::Table;
-pub use index::{Index, IndexScope, Projection};
+pub use index::{Index, Projection};
 pub use key::{Key, KeyPart};
 pub use pages::{Listed, Page, PageStream, Pages};
 pub use query::Query;

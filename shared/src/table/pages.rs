@@ -190,9 +190,9 @@ impl<T> fmt::Debug for PageStream<T> {
 
 impl<T: Record> Query<T> {
     /// Takes items until the limit is reached. Returns the key after which the next page begins, if there is more.
-    fn take(&self, read: ReadRows, items: &mut Vec<Listed<T>>) -> Result<Option<Attributes>, Failure> {
+    fn take(&self, (rows, last): ReadRows, items: &mut Vec<Listed<T>>) -> Result<Option<Attributes>, Failure> {
         let limit = self.limit.map_or(usize::MAX, usize::from);
-        let mut rows = read.rows.into_iter();
+        let mut rows = rows.into_iter();
         let mut position = None;
         while items.len() < limit
             && let Some(row) = rows.next()
@@ -207,7 +207,7 @@ impl<T: Record> Query<T> {
         if rows.any(|row| !matches!(self.item(row), Ok(None))) {
             return Ok(position);
         }
-        read.last.map(|key| self.position_of(&key)).transpose()
+        last.map(|key| self.position_of(&key)).transpose()
     }
 
     /// The key of the row after which another page begins.

@@ -2,13 +2,13 @@
 
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
-use crate::protocol::condition::{self, Action, Addition, ConditionalWrite, Demand, Remember};
+use crate::protocol::condition::{self, Action, Addition, ConditionalWrite, Demand, Stamp};
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row, check_size, is_soon};
 use crate::version::{ItemVersion, Version};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 /// One write, by the state that it changes.
 pub(crate) enum Write<'a> {
@@ -43,39 +43,39 @@ impl Write<'_> {
     }
 }
 
-/// The parts of a row that a write sets beside the value.
-#[derive(Clone, Copy)]
-pub(crate) struct Stamp<'a> {
-    /// The id of the write.
-    pub id: WriteId,
-    /// Earlier attempts of the same change, which the write burns. Only those that would be remembered by the same row.
-    pub burn: &'a [WriteId],
-    /// The time of the write.
-    pub now: SystemTime,
-    /// The time after which the tombstone that the write leaves may be removed.
-    pub purge_at: SystemTime,
-    /// The fencing token of the write.
-    pub fence: Option<u64>,
-}
-
 impl<'a> Write<'a> {
-    /// Builds the request, and the description that the judge needs.
+    /// Builds the request, and the description that the judge needs. Fills in the ids that the row may forget. A tombstone
+    /// that the write leaves is kept for the `retention`, from `now` on.
     ///
     /// # Errors
     /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
-    pub(crate) fn prepare(self, layout: &'a Layout, key: &Attributes, stamp: Stamp<'_>) -> Result<Prepared, Failure> {
-        match &self {
-            Write::Create(_) => {}
+    pub(crate) fn prepare(
+        self,
+        layout: &'a Layout,
+        key: &Attributes,
+        stamp: Stamp<'_>,
+        now: SystemTime,
+        retention: Duration,
+    ) -> Result<Prepared, Failure> {
+        let row = match &self {
+            Write::Create(_) => None,
             Write::Revive(row, _) | Write::Update(row, _) => {
                 row.check_fence(stamp.fence)?;
                 check_room(layout, row.at)?;
+                Some(*row)
             }
             Write::Add(at, row, _) => {
                 check_room(layout, *at)?;
                 row.map_or(Ok(()), |row| row.check_fence(stamp.fence))?;
+                *row
             }
-            Write::Delete(at, _) => check_room(layout, *at)?,
-        }
+            Write::Delete(at, row) => {
+                check_room(layout, *at)?;
+                *row
+            }
+        };
+        let prune = row.map(|row| prunable(layout, row, stamp.id, stamp.burn)).unwrap_or_default();
+        let stamp = &Stamp { prune: &prune, ..stamp };
         let demand_of = |at, row: Option<&'a Row>| match row {
             Some(row) => Some(Demand::of(layout, row)),
             None => Demand::at(layout, at),
@@ -92,18 +92,18 @@ impl<'a> Write<'a> {
             }
             Write::Add(at, row, addition) => {
                 let demand = demand_of(at, row).map(Demand::in_window).ok_or_else(too_long_add)?;
-                let write = add(layout, &demand, row, addition, key, stamp).ok_or_else(too_long_add)?;
-                (write, demand.base())
+                let write = condition::add_within(key.clone(), &demand, stamp, addition);
+                (write.ok_or_else(too_long_add)?, demand.base())
             }
             Write::Delete(at, row) => {
                 let demand = demand_of(at, row).ok_or_else(too_long)?;
-                (delete(layout, &demand, row, key, stamp)?, demand.base())
+                (delete(layout, &demand, key, stamp, now + retention)?, demand.base())
             }
         };
         let mut sent = SentWrite::new(layout, stamp.id, stamp.fence, on);
         if let (Base::NoRow(_), Action::Put { item }, Some(ends)) = (on, &request.action, layout.expires_at) {
             // TTL may remove the row before a later send meets the key, so another row proves nothing.
-            sent.rows_may_vanish |= is_soon(item.get(ends).and_then(row::read_number), stamp.now);
+            sent.rows_may_vanish |= is_soon(item.get(ends).and_then(row::read_number), now);
         }
         Ok(Prepared { request, sent, is_named_by_client })
     }
@@ -132,7 +132,7 @@ fn create(
     layout: &Layout,
     mut item: Attributes,
     key: &Attributes,
-    stamp: Stamp<'_>,
+    stamp: &Stamp<'_>,
 ) -> Result<ConditionalWrite, Failure> {
     item.extend(key.clone());
     check_size(&layout.names, &item)?;
@@ -146,7 +146,7 @@ fn change_row(
     row: &Row,
     mut diff: Diff,
     key: &Attributes,
-    stamp: Stamp<'_>,
+    stamp: &Stamp<'_>,
 ) -> Result<ConditionalWrite, Failure> {
     let names = &layout.names;
     // A mark of another version must not become that of the row. Under another name, the time of a foreign row is not ours.
@@ -156,45 +156,26 @@ fn change_row(
     diff.remove.extend(marks.map(|&name| name.to_owned()));
     check_size(names, diff.applied(&row.attributes))?;
     let demand = Demand::of(layout, row);
-    let prune = prunable(layout, row, stamp.id, stamp.burn);
-    let remember = Remember { id: stamp.id, prune: &prune, burn: stamp.burn };
-    let update = condition::update_at(key.clone(), &demand, &remember, &diff);
-    let write = update.and_then(|update| condition::fenced(update, names, stamp.fence)).or_else(|| {
+    let write = condition::update_at(key.clone(), &demand, stamp, &diff).or_else(|| {
         let mut item = row.attributes.clone();
         diff.apply(&mut item);
-        row::advance(names, &mut item, row.at, stamp.id, &prune, stamp.burn);
-        condition::fenced(condition::put_at(&demand, &remember, item)?, names, stamp.fence)
+        row::advance(names, &mut item, row.at, stamp.id, stamp.prune, stamp.burn);
+        condition::put_at(&demand, stamp, item)
     });
     write.ok_or_else(too_long)
-}
-
-fn add(
-    layout: &Layout,
-    demand: &Demand<'_>,
-    row: Option<&Row>,
-    addition: &Addition,
-    key: &Attributes,
-    stamp: Stamp<'_>,
-) -> Option<ConditionalWrite> {
-    let prune = row.map(|row| prunable(layout, row, stamp.id, stamp.burn)).unwrap_or_default();
-    let remember = Remember { id: stamp.id, prune: &prune, burn: stamp.burn };
-    let write = condition::add_within(key.clone(), demand, &remember, addition)?;
-    condition::fenced(write, &layout.names, stamp.fence)
 }
 
 fn delete(
     layout: &Layout,
     demand: &Demand<'_>,
-    row: Option<&Row>,
     key: &Attributes,
-    stamp: Stamp<'_>,
+    stamp: &Stamp<'_>,
+    purge_at: SystemTime,
 ) -> Result<ConditionalWrite, Failure> {
-    let fenced = |write| condition::fenced(write, &layout.names, stamp.fence);
     if layout.deletes == Deletes::Remove {
-        let remember = Remember { id: stamp.id, prune: &[], burn: stamp.burn };
-        return condition::remove_at(key.clone(), demand, &remember).and_then(fenced).ok_or_else(too_long);
+        return condition::remove_at(key.clone(), demand, stamp).ok_or_else(too_long);
     }
-    let purge_at = row::end_of_tombstone(layout, stamp.purge_at);
+    let purge_at = row::end_of_tombstone(layout, purge_at);
     // If values have a TTL attribute of their own, TTL looks at no other attribute. So the tombstone needs it too.
     let mut diff = Diff::default();
     if let (Some(name), Some(seconds)) = (layout.ttl_of_values(), purge_at) {
@@ -202,13 +183,9 @@ fn delete(
     }
     let removed = layout.attributes.iter().filter(|name| !diff.set.contains_key(**name));
     diff.remove = removed.map(|&name| name.to_owned()).collect();
-    let prune = row.map(|row| prunable(layout, row, stamp.id, stamp.burn)).unwrap_or_default();
-    let bury = |prune| {
-        let remember = Remember { id: stamp.id, prune, burn: stamp.burn };
-        condition::bury_at(key.clone(), demand, &remember, &diff, purge_at).and_then(fenced)
-    };
+    let bury = |stamp: &Stamp<'_>| condition::bury_at(key.clone(), demand, stamp, &diff, purge_at);
     // What a row may forget, it may also keep.
-    bury(&prune).or_else(|| bury(&[])).ok_or_else(too_long)
+    bury(stamp).or_else(|| bury(&Stamp { prune: &[], ..*stamp })).ok_or_else(too_long)
 }
 
 /// The error for a delete with too many attributes. Any other write that is too long for an update is sent as a whole

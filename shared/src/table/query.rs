@@ -1,7 +1,7 @@
 //! [`Query`]: names the items of one partition of a table or of an index.
 
 use super::handle::Table;
-use super::index::{Index, IndexScope, Projection, has_the_keys_of_its_table, shows_all, shows_tombstones};
+use super::index::{Index, Projection, has_the_keys_of_its_table, shows_all, shows_tombstones};
 use super::key::KeyPart;
 use super::record::Record;
 use crate::error::Failure;
@@ -126,7 +126,7 @@ impl<T: Record> Table<T> {
             index: Some(I::NAME),
             partition_key: I::PARTITION_KEY,
             sort_key: I::SORT_KEY,
-            is_consistent: I::SCOPE == IndexScope::Local,
+            is_consistent: I::IS_LOCAL,
             is_whole: I::PROJECTION == Projection::All,
             ..self.query_for(partition.into())
         }

@@ -3,17 +3,17 @@
 use crate::error::Failure;
 use crate::lease::{Leases, StoredLease};
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
-use crate::protocol::condition::{self, Acquire, Addition, Demand, LeaseTimes};
+use crate::protocol::condition::{self, Acquire, Addition, Demand, LeaseTimes, Stamp};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::SentWrite;
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::step;
-use crate::table::prepare::{Stamp, Write};
+use crate::table::prepare::Write;
 use crate::table::{Add, Key, Record, Table};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::TransactWriteItem;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One write to a row, by its intent.
 #[derive(Clone, Copy, Debug)]
@@ -69,16 +69,12 @@ impl Writer<'_> {
         let layout = Table::<T>::LAYOUT;
         let key = Table::<T>::key_attributes(self.key)?;
         let row = self.seen.cloned().map(|seen| Row::read(layout, seen)).transpose()?;
-        let stamp = Stamp {
-            id: self.id,
-            burn: self.burn,
-            now: SystemTime::UNIX_EPOCH,
-            purge_at: self.purge_at,
-            fence: self.fence,
-        };
+        let stamp = Stamp { id: self.id, prune: &[], burn: self.burn, fence: self.fence };
+        let (now, retention) = (UNIX_EPOCH, self.purge_at.duration_since(UNIX_EPOCH).expect("a time after 1970"));
         let fenced = |write| condition::fenced(write, &layout.names, self.fence);
         let resolve = |add: &Add| -> Result<Addition, Failure> { add.resolve(layout, self.seen) };
-        let prepare = |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, stamp)?.request));
+        let prepare =
+            |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, stamp, now, retention)?.request));
         let request = match (write, &row) {
             (RowWrite::Create(value), _) => prepare(Write::Create(Table::<T>::encode(value)?))?,
             (RowWrite::DeleteAt(at), _) => prepare(Write::Delete(*at, None))?,

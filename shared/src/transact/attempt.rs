@@ -7,7 +7,7 @@ use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::Site;
-use crate::protocol::condition::{self, Action, ConditionalWrite, Demand};
+use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Stamp};
 use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
@@ -16,7 +16,7 @@ use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
 use crate::protocol::send::{Address, step};
 use crate::protocol::settle::{anchors_of, committed};
-use crate::table::prepare::{Prepared, Stamp, Write, first_version};
+use crate::table::prepare::{Prepared, Write, first_version};
 use crate::table::{Add, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 use aws_sdk_dynamodb::types::TransactWriteItem;
@@ -319,9 +319,8 @@ impl Attempt {
     fn prepared(&self, row: usize, write: Write<'_>) -> Result<Prepared, Failure> {
         let known = &self.rows[row];
         let burn = self.attempts.ids_to_burn(row, write.row().map(|at| at.incarnation));
-        let purge_at = self.now + known.retention;
-        let stamp = Stamp { id: self.attempts.id, burn: &burn, now: self.now, purge_at, fence: known.fence };
-        write.prepare(known.layout, &known.address.key, stamp)
+        let stamp = Stamp { id: self.attempts.id, prune: &[], burn: &burn, fence: known.fence };
+        write.prepare(known.layout, &known.address.key, stamp, self.now, known.retention)
     }
 
     fn write(&mut self, row: usize, Prepared { request, sent, .. }: Prepared) -> Result<ItemVersion, Failure> {

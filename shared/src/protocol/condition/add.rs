@@ -1,7 +1,7 @@
 //! Adds, and the burn that ends one.
 
 use super::demand::{Demand, Expression};
-use super::write::{ConditionalWrite, Remember};
+use super::write::{ConditionalWrite, Stamp, fenced};
 use crate::layout::Layout;
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, SentWrite};
@@ -43,12 +43,12 @@ pub(crate) struct AddedNumber {
 pub(crate) fn add_within(
     key: Attributes,
     demand: &Demand<'_>,
-    remember: &Remember<'_>,
+    stamp: &Stamp<'_>,
     addition: &Addition,
 ) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.add(addition, demand.layout());
-    expression.demand_window(demand, remember.id);
+    expression.demand_window(demand, stamp.id);
     let layout = demand.layout();
     if layout.marks_by_version() && (demand.is_foreign() || layout.demands_values()) {
         // A mark of a later version must not become that of the row when the version rises.
@@ -58,14 +58,15 @@ pub(crate) fn add_within(
         }
     }
     if demand.is_foreign() {
-        expression.commit_at(demand, remember);
+        expression.commit_at(demand, stamp);
     } else {
         expression.raise_version();
         expression.set("#writes.#id = #version");
-        expression.prune(remember);
-        expression.burn_earlier(demand.names(), remember);
+        expression.prune(stamp.prune);
+        expression.burn_earlier(demand.names(), stamp.burn);
     }
-    Some(ConditionalWrite { returning: Some(ReturnValue::AllNew), ..expression.update(key)? })
+    let write = ConditionalWrite { returning: Some(ReturnValue::AllNew), ..expression.update(key)? };
+    fenced(write, demand.names(), stamp.fence)
 }
 
 /// Adds to numbers of a live item at any version. Raises the version, but leaves no id, so nothing recognises the add
@@ -115,7 +116,7 @@ pub(crate) fn burn(
     expression.raise_version();
     expression.value(":zero", number(0));
     expression.set("#writes.#id = :zero - #version");
-    expression.burn_earlier(demand.names(), &Remember { id: sent.id, prune: &[], burn: others });
+    expression.burn_earlier(demand.names(), others);
     if demand.layout().marks_by_version() && is_tombstone {
         expression.demand_mark(demand.names());
         expression.set("#buried = #version + :one");

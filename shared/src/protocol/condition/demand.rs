@@ -1,6 +1,6 @@
 //! [`Demand`]: the state of a row that a write demands. [`Expression`]: the text that demands it.
 
-use super::write::{Action, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Remember};
+use super::write::{Action, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Stamp};
 use crate::layout::Layout;
 use crate::names::Names;
 use crate::protocol::item::Attributes;
@@ -188,7 +188,7 @@ impl Expression {
     }
 
     /// Raises the version of a row in a known state by one, and stores the id. Adopts a foreign row.
-    pub(super) fn commit_at(&mut self, demand: &Demand<'_>, remember: &Remember<'_>) {
+    pub(super) fn commit_at(&mut self, demand: &Demand<'_>, stamp: &Stamp<'_>) {
         let names = demand.names();
         let at = demand.at.version;
         self.name("#version", names.version);
@@ -196,29 +196,29 @@ impl Expression {
         self.value(":next", number(at.next().get()));
         if demand.is_foreign() {
             self.name("#incarnation", names.incarnation);
-            self.value(":id", bytes(remember.id.as_bytes()));
-            self.value(":writes", first_memory(remember.id, at.get()));
+            self.value(":id", bytes(stamp.id.as_bytes()));
+            self.value(":writes", first_memory(stamp.id, at.get()));
             self.set("#version = :next, #incarnation = :id, #writes = :writes");
         } else {
-            self.name("#id", &remember.id.name());
+            self.name("#id", &stamp.id.name());
             self.set("#version = :next, #writes.#id = :at");
             if demand.values.is_some() {
                 // The version may come back, and the values with it. A burned write must not be applied then.
                 self.demand("attribute_not_exists(#writes.#id)");
             }
         }
-        self.prune(remember);
-        self.burn_earlier(demand.names(), remember);
+        self.prune(stamp.prune);
+        self.burn_earlier(demand.names(), stamp.burn);
     }
 
     /// Demands that the row remembers no earlier attempt of the same change, and leaves these attempts as burned.
-    pub(super) fn burn_earlier(&mut self, names: &Names, remember: &Remember<'_>) {
-        if remember.burn.is_empty() {
+    pub(super) fn burn_earlier(&mut self, names: &Names, burn: &[WriteId]) {
+        if burn.is_empty() {
             return;
         }
         self.name("#version", names.version);
         self.value(":zero", number(0));
-        for earlier in self.demand_unremembered(names, remember.burn) {
+        for earlier in self.demand_unremembered(names, burn) {
             self.set(format!("{earlier} = :zero - #version"));
         }
     }
@@ -236,16 +236,16 @@ impl Expression {
     }
 
     /// Demands that the row remembers neither the write nor an earlier attempt, where the demanded state may come back.
-    pub(super) fn demand_that_no_attempt_was_applied(&mut self, demand: &Demand<'_>, remember: &Remember<'_>) {
+    pub(super) fn demand_that_no_attempt_was_applied(&mut self, demand: &Demand<'_>, stamp: &Stamp<'_>) {
         if demand.layout.demands_values() {
-            let ids: Vec<_> = [remember.id].iter().chain(remember.burn).copied().collect();
+            let ids: Vec<_> = [stamp.id].iter().chain(stamp.burn).copied().collect();
             self.demand_unremembered(demand.names(), &ids);
         }
     }
 
     /// Removes old ids from the memory.
-    pub(super) fn prune(&mut self, remember: &Remember<'_>) {
-        for (index, old) in remember.prune.iter().enumerate() {
+    pub(super) fn prune(&mut self, prune: &[WriteId]) {
+        for (index, old) in prune.iter().enumerate() {
             let name = self.name(format!("#p{index}"), &old.name());
             self.remove(format!("#writes.{name}"));
         }

@@ -15,9 +15,9 @@ pub use lease::LeaseTimes;
 pub(crate) use lease::{
     ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
-pub(crate) use newest::{Ordering, put_if_newer, put_unless_newer};
+pub(crate) use newest::{OrderedBy, put_if_newer, put_unless_newer};
 pub(crate) use operate::{adopt_at, restamp_at, sweep_at};
 pub use query::Sort;
 pub(crate) use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, KeyRange, LESS_THAN, MORE_THAN, key_range};
 pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, update_at};
-pub(crate) use write::{Action, ConditionalWrite, Remember, fenced};
+pub(crate) use write::{Action, ConditionalWrite, Stamp, fenced};

@@ -9,40 +9,33 @@ const IS_OLDER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order
 const IS_NOT_NEWER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order = :order AND #name <= :name)";
 const IS_NOT_LATER: &str = "attribute_not_exists(#key) OR #order <= :order";
 
-/// The attributes that order the instances of one key.
-#[derive(Clone, Copy)]
-pub(crate) struct Ordering {
-    /// The partition key.
-    pub key: &'static str,
-    /// The attribute that orders instances: a number.
-    pub order: &'static str,
-    /// The attribute that names an instance: a string. It decides ties.
-    pub name: &'static str,
-}
+/// The partition key, the attribute that orders the instances of one key (a number), and the one that names an instance (a
+/// string), which decides ties.
+pub(crate) type OrderedBy = [&'static str; 3];
 
 /// Replaces the row with this instance, if there is no row or the row holds an older instance.
-pub(crate) fn put_if_newer(by: Ordering, item: Attributes) -> ConditionalWrite {
+pub(crate) fn put_if_newer(by: OrderedBy, item: Attributes) -> ConditionalWrite {
     in_order(by, item, IS_OLDER, None)
 }
 
 /// Replaces the row with the tombstone of this instance, if there is no row or the row holds this instance or an older
 /// one. A tombstone without a name stands after every instance with its number. Returns the row that it replaced.
-pub(crate) fn put_unless_newer(by: Ordering, item: Attributes) -> ConditionalWrite {
-    let condition = if item.contains_key(by.name) { IS_NOT_NEWER } else { IS_NOT_LATER };
+pub(crate) fn put_unless_newer(by: OrderedBy, item: Attributes) -> ConditionalWrite {
+    let condition = if item.contains_key(by[2]) { IS_NOT_NEWER } else { IS_NOT_LATER };
     in_order(by, item, condition, Some(ReturnValue::AllOld))
 }
 
 fn in_order(
-    by: Ordering,
+    [key, order, name]: OrderedBy,
     item: Attributes,
     condition: &'static str,
     returning: Option<ReturnValue>,
 ) -> ConditionalWrite {
-    let mut names = HashMap::from([("#key".to_owned(), by.key.to_owned())]);
+    let mut names = HashMap::from([("#key".to_owned(), key.to_owned())]);
     let mut values = HashMap::new();
-    for (name, value, attribute) in [("#order", ":order", by.order), ("#name", ":name", by.name)] {
+    for (placeholder, value, attribute) in [("#order", ":order", order), ("#name", ":name", name)] {
         if let Some(mine) = item.get(attribute) {
-            names.insert(name.to_owned(), attribute.to_owned());
+            names.insert(placeholder.to_owned(), attribute.to_owned());
             values.insert(value.to_owned(), mine.clone());
         }
     }

@@ -1,7 +1,7 @@
 //! Writes of operators: a new incarnation, an adoption ahead of time, the removal of a tombstone whose time has passed.
 
 use super::demand::{Demand, Expression};
-use super::write::{Action, ConditionalWrite, Remember};
+use super::write::{Action, ConditionalWrite, Stamp, fenced};
 use crate::layout::Layout;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::{Row, bytes, number};
@@ -22,22 +22,17 @@ pub(crate) fn restamp_at(
 }
 
 /// Adopts a row of another program and changes nothing of its value, if it is still as it was read.
-pub(crate) fn adopt_at(
-    layout: &Layout,
-    key: Attributes,
-    row: &Row,
-    remember: &Remember<'_>,
-) -> Option<ConditionalWrite> {
+pub(crate) fn adopt_at(layout: &Layout, key: Attributes, row: &Row, stamp: &Stamp<'_>) -> Option<ConditionalWrite> {
     let demand = Demand::of(layout, row);
     let mut expression = Expression::default();
     expression.demand_state(&demand);
-    expression.commit_at(&demand, remember);
+    expression.commit_at(&demand, stamp);
     if row.attributes.contains_key(layout.names.buried) {
         // A mark of a later version must not become that of the row when the version rises.
         let mark = expression.name("#buried", layout.names.buried);
         expression.remove(mark);
     }
-    expression.update(key)
+    fenced(expression.update(key)?, &layout.names, stamp.fence)
 }
 
 /// Removes the tombstone, if it is still as it was read, and if its time has passed at `now` (epoch seconds).

@@ -1,7 +1,7 @@
 //! Writes and checks at a version, or on a key without a row.
 
 use super::demand::{Demand, Expression};
-use super::write::{Action, ConditionalWrite, IS_ABSENT, Remember};
+use super::write::{Action, ConditionalWrite, IS_ABSENT, Stamp, fenced};
 use crate::layout::Layout;
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::row::number;
@@ -30,22 +30,22 @@ fn if_absent(layout: &Layout, action: Action) -> ConditionalWrite {
 /// Replaces the row with `item`, its complete next state, if the row is as demanded.
 ///
 /// Returns `None` if the condition would exceed a limit of `DynamoDB`.
-pub(crate) fn put_at(demand: &Demand<'_>, remember: &Remember<'_>, item: Attributes) -> Option<ConditionalWrite> {
+pub(crate) fn put_at(demand: &Demand<'_>, stamp: &Stamp<'_>, item: Attributes) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    expression.demand_that_no_attempt_was_applied(demand, remember);
-    expression.write(Action::Put { item })
+    expression.demand_that_no_attempt_was_applied(demand, stamp);
+    fenced(expression.write(Action::Put { item })?, demand.names(), stamp.fence)
 }
 
 /// Removes the row if it is as demanded and live.
 ///
 /// Returns `None` if the condition would exceed a limit of `DynamoDB`.
-pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, remember: &Remember<'_>) -> Option<ConditionalWrite> {
+pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, stamp: &Stamp<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    expression.demand_that_no_attempt_was_applied(demand, remember);
+    expression.demand_that_no_attempt_was_applied(demand, stamp);
     expression.demand_life(demand.layout());
-    expression.write(Action::Delete { key })
+    fenced(expression.write(Action::Delete { key })?, demand.names(), stamp.fence)
 }
 
 /// Checks that the row is as demanded.
@@ -63,10 +63,10 @@ pub(crate) fn check_at(key: Attributes, demand: &Demand<'_>) -> Option<Condition
 pub(crate) fn update_at(
     key: Attributes,
     demand: &Demand<'_>,
-    remember: &Remember<'_>,
+    stamp: &Stamp<'_>,
     diff: &Diff,
 ) -> Option<ConditionalWrite> {
-    change(demand, remember, diff).update(key)
+    fenced(change(demand, stamp, diff).update(key)?, demand.names(), stamp.fence)
 }
 
 /// Applies `diff` to the row and makes it a tombstone, if the row is as demanded and live. `purge_at` (epoch seconds)
@@ -76,12 +76,12 @@ pub(crate) fn update_at(
 pub(crate) fn bury_at(
     key: Attributes,
     demand: &Demand<'_>,
-    remember: &Remember<'_>,
+    stamp: &Stamp<'_>,
     diff: &Diff,
     purge_at: Option<u64>,
 ) -> Option<ConditionalWrite> {
     let names = demand.names();
-    let mut expression = change(demand, remember, diff);
+    let mut expression = change(demand, stamp, diff);
     expression.demand_life(demand.layout());
     if demand.layout().marks_by_version() {
         expression.name("#buried", names.buried);
@@ -96,13 +96,13 @@ pub(crate) fn bury_at(
         let purge = expression.name("#purge", names.purge_at);
         expression.remove(purge);
     }
-    expression.update(key)
+    fenced(expression.update(key)?, names, stamp.fence)
 }
 
-fn change(demand: &Demand<'_>, remember: &Remember<'_>, diff: &Diff) -> Expression {
+fn change(demand: &Demand<'_>, stamp: &Stamp<'_>, diff: &Diff) -> Expression {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    expression.commit_at(demand, remember);
+    expression.commit_at(demand, stamp);
     for (index, (attribute, value)) in diff.set.iter().enumerate() {
         let name = expression.name(format!("#s{index}"), attribute);
         expression.value(format!(":s{index}"), value.clone());
@@ -131,9 +131,9 @@ mod tests {
         for (layout, ids) in [(&ours, 0), (&any, 2)] {
             let made = first_attributes(layout, WriteId::from_bytes([1; 8]));
             let row = Row::read(layout, made.clone()).expect("a row");
-            let remember = Remember { id, prune: &[], burn: &[earlier] };
+            let stamp = Stamp { id, prune: &[], burn: &[earlier], fence: None };
             let demand = Demand::of(layout, &row);
-            for write in [put_at(&demand, &remember, made), remove_at(Attributes::new(), &demand, &remember)] {
+            for write in [put_at(&demand, &stamp, made), remove_at(Attributes::new(), &demand, &stamp)] {
                 let condition = write.expect("it is short").condition;
                 assert_eq!(condition.matches("attribute_not_exists(#writes.#b").count(), ids, "{condition}");
             }

@@ -59,15 +59,18 @@ pub(crate) enum Action {
     Check { key: Attributes },
 }
 
-/// What an update leaves in the memory of its row.
+/// What a write leaves in its row beside the value and the version.
 #[derive(Clone, Copy)]
-pub(crate) struct Remember<'a> {
+pub(crate) struct Stamp<'a> {
     /// The id of the write.
     pub id: WriteId,
     /// The ids that the row may forget.
     pub prune: &'a [WriteId],
-    /// Earlier attempts of the same change that were refused and may still be applied. The write burns them.
+    /// Earlier attempts of the same change that were refused and may still be applied, as far as the row would remember
+    /// them. The write burns them.
     pub burn: &'a [WriteId],
+    /// The fencing token of the write.
+    pub fence: Option<u64>,
 }
 
 /// Puts the write under a fencing token, if there is one. A row that has seen a higher token then refuses the write,

@@ -53,13 +53,8 @@ pub(crate) struct Send {
     pub mismatches: u32,
 }
 
-/// The rows that one request read of a table or of an index.
-#[derive(Debug)]
-pub(crate) struct ReadRows {
-    pub rows: Vec<Attributes>,
-    /// The key after which it left off. `None` at the end.
-    pub last: Option<Attributes>,
-}
+/// The rows that one request read of a table or of an index, and the key after which it left off (`None` at the end).
+pub(crate) type ReadRows = (Vec<Attributes>, Option<Attributes>);
 
 /// One request for rows of one partition, in the order of the sort key.
 #[derive(Clone, Debug)]
@@ -332,7 +327,7 @@ fn without_retries(client: &Client) -> Client {
 
 /// The rows that an answer shows, and the key after which it left off. An answer without a list of rows is none.
 fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> Option<ReadRows> {
-    rows.map(|rows| ReadRows { rows, last: last.filter(|key| !key.is_empty()) })
+    rows.map(|rows| (rows, last.filter(|key| !key.is_empty())))
 }
 
 /// The proof that the answer to a send gives: success, an error, or no answer within `timeout`. A success shows nothing if
