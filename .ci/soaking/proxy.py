@@ -1,12 +1,14 @@
 """A proxy between the functions and their DynamoDB, which loses what a network loses.
 
-A request is handed to the engine once. Nothing is invented: a client that gets no answer sends again by itself.
+It counts the commits that the engine has acknowledged, row by row, and those whose answer nobody has seen. A request is
+handed to the engine once. Nothing is invented: a client that gets no answer sends again by itself.
 """
 
 import collections
 import contextlib
 import http.client
 import http.server
+import json
 import random
 import threading
 import time
@@ -18,11 +20,49 @@ BROKEN = b'{"__type":"com.amazon.coral.service#InternalServerError","message":"s
 JSON = "application/x-amz-json-1.0"
 
 
+class Commits:
+    """How many writes each row has had: those that the engine acknowledged, and those that it may have applied."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.acknowledged = collections.Counter()
+        self.unanswered = collections.Counter()
+        self.tokens = set()
+
+    def count(self, operation, request, answered):
+        token = request.get("ClientRequestToken")
+        with self.lock:
+            if answered and token:
+                # The engine answers a token that it knows without applying it again.
+                if token in self.tokens:
+                    return
+                self.tokens.add(token)
+            for row in rows(operation, request):
+                (self.acknowledged if answered else self.unanswered)[row] += 1
+
+
+def rows(operation, request):
+    if operation in ("PutItem", "UpdateItem", "DeleteItem"):
+        yield row_of(request)
+    for step in request.get("TransactItems", []) if operation == "TransactWriteItems" else []:
+        for kind in ("Put", "Update", "Delete"):
+            if kind in step:
+                yield row_of(step[kind])
+
+
+def row_of(write):
+    key = write.get("Key") or {name: value for name, value in write["Item"].items() if name in KEYS}
+    return write["TableName"], "/".join(str(value) for part in sorted(key) for value in key[part].values())
+
+
+KEYS = {"deviceId", "productId", "orderId", "recordId", "leaseKey", "childId"}
+
+
 class Proxy:
     def __init__(self, seed, engine_port):
         self.random, self.lock = random.Random(f"{seed} proxy"), threading.Lock()
         self.faulty, self.under_way = True, 0
-        self.seen = collections.Counter()
+        self.seen, self.commits = collections.Counter(), Commits()
         proxy = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -77,6 +117,7 @@ class Proxy:
 
     def handle(self, client):
         body = client.rfile.read(int(client.headers.get("content-length", 0)))
+        operation = client.headers.get("x-amz-target", "").rpartition(".")[2]
         fault, delay = self.draw()
         self.seen["requests"] += 1
         if fault == "reset before":
@@ -85,24 +126,34 @@ class Proxy:
             return self.answer(client, *((500, BROKEN) if fault == "500 before" else (400, THROTTLED)))
         if fault == "held":  # Often until the client has given up: the request arrives late.
             time.sleep(0.5 + 3 * delay)
-        got = self.ask(client, body)
+        got = self.ask(client, operation, body)
         if fault == "delayed":
             time.sleep(0.02 + 0.6 * delay)
         if got is None or fault == "lost answer":
             return self.drop(client)
         return self.answer(client, *((500, BROKEN) if fault == "500 after" else got))
 
-    def ask(self, client, body):
+    def ask(self, client, operation, body):
         """What the engine answers. None if it was killed meanwhile, or is not up."""
+        request = json.loads(body or b"{}")
         headers = {name: value for name, value in client.headers.items() if name.lower() not in ("host", "connection", "content-length")}
+        sent = False
         try:
+            if client.engine.sock is None:
+                client.engine.connect()
+            sent = True
             client.engine.request("POST", "/", body, headers)
             answer = client.engine.getresponse()
-            return answer.status, answer.read()
+            status, text = answer.status, answer.read()
         except (OSError, http.client.HTTPException):
             client.engine.close()
             self.seen["engine gone"] += 1
+            if sent:
+                self.commits.count(operation, request, False)
             return None
+        if status == 200:
+            self.commits.count(operation, request, True)
+        return status, text
 
     def answer(self, client, status, body):
         try:
