@@ -1,8 +1,8 @@
-//! Whether transactions over several lists were serializable, by the dependencies between them.
+//! Checks the serializability of transactions over several lists by their dependencies.
 //!
-//! The method is that of Elle (Kingsbury and Alvaro 2020, <https://doi.org/10.14778/3430915.3430918>), for lists to which
-//! transactions append: each element names its writer, so a list that was read tells the order of all writes before
-//! it. From these orders follow three kinds of dependencies. A cycle of them is an anomaly, and its kinds name it.
+//! The method is that of Elle (Kingsbury and Alvaro 2020, <https://doi.org/10.14778/3430915.3430918>), for lists with
+//! appends. Each element names its writer: a list that was read shows the order of all earlier writes. Three kinds of
+//! dependencies follow from these orders. A cycle of dependencies is an anomaly, named after their kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,31 +10,31 @@ use std::fmt;
 /// The name of a list.
 pub type List = &'static str;
 
-/// One transaction as its client saw it. Its name is the element that it appends.
+/// One transaction as its client saw it.
 #[derive(Clone, Debug)]
 pub struct Transaction {
-    /// Its name.
+    /// Its name, which is also the element that it appends.
     pub name: u64,
-    /// What its client was told.
+    /// The answer to its client.
     pub told: Told,
-    /// The lists as the transaction saw them before its own appends.
+    /// The lists that the transaction read, without its own appends.
     pub read: Vec<(List, Vec<u64>)>,
-    /// The lists to which it appends.
+    /// The lists that received its append.
     pub appended: BTreeSet<List>,
 }
 
-/// What a client was told of its transaction.
+/// The answer to a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
     /// It is in effect.
     Committed,
-    /// It is not, and never will be.
+    /// It is not in effect and never will be.
     NotCommitted,
-    /// Nobody knows.
+    /// The outcome is unknown.
     Unknown,
 }
 
-/// What is wrong with a history.
+/// A mistake in a history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Anomaly {
     /// A list has an element twice.
@@ -49,7 +49,7 @@ pub enum Anomaly {
         /// The list.
         list: List,
     },
-    /// Somebody read what was never committed.
+    /// An element was read, or is there at the end, without a committed append.
     DirtyRead {
         /// The list.
         list: List,
@@ -63,7 +63,7 @@ pub enum Anomaly {
         /// The element.
         element: u64,
     },
-    /// Transactions that depend on each other in a circle.
+    /// Transactions depend on each other in a circle.
     Cycle(Vec<(u64, Dependency)>),
 }
 
@@ -72,9 +72,9 @@ pub enum Anomaly {
 pub enum Dependency {
     /// It appended right after this one's append.
     AppendedAfter(List),
-    /// It read what this one appended.
+    /// It read this one's append.
     Read(List),
-    /// It appended what this one did not see.
+    /// This one read the list without its append.
     Unseen(List),
 }
 
@@ -84,9 +84,9 @@ impl Dependency {
     }
 }
 
-/// How the name of a cycle begins in which two or more transactions did not see an append of the next.
+/// The start of the name of a cycle in which two or more transactions did not see the next append.
 pub const WRITE_SKEW: &str = "write skew";
-/// The same for one.
+/// The same for one transaction.
 pub const READ_SKEW: &str = "read skew";
 /// The same for none.
 pub const CIRCULAR: &str = "circular information flow";
@@ -115,8 +115,8 @@ impl fmt::Display for Anomaly {
     }
 }
 
-/// All anomalies of these transactions, of which `last` are the lists when all was over. One cycle is named for each
-/// group of transactions that depend on each other.
+/// All anomalies of these transactions. `last` has the final lists. Each group of transactions that depend on each
+/// other has one cycle in the result.
 pub fn anomalies(transactions: &[Transaction], last: &[(List, Vec<u64>)]) -> Vec<Anomaly> {
     let mut found = Vec::new();
     let orders: BTreeMap<List, &[u64]> = last.iter().map(|(list, elements)| (*list, elements.as_slice())).collect();
@@ -157,7 +157,7 @@ pub fn anomalies(transactions: &[Transaction], last: &[(List, Vec<u64>)]) -> Vec
     found
 }
 
-/// Whether it counts: it was told so, or its appends are there although nobody knew.
+/// Whether a transaction counts: the client was told so, or the outcome is unknown and an append is there.
 fn is_in_effect(transaction: &Transaction, orders: &BTreeMap<List, &[u64]>) -> bool {
     let is_there = |list: &List| orders[list].contains(&transaction.name);
     match transaction.told {
@@ -194,7 +194,8 @@ fn dependencies<'a>(transactions: impl Iterator<Item = &'a Transaction>, orders:
     graph
 }
 
-/// The shortest cycle of each group that has one. Of cycles of one length, the one with the fewest unseen appends.
+/// The shortest cycle of each group, if there is one. Among cycles of equal length, the one with the fewest unseen
+/// appends is first.
 fn cycles(graph: &Graph) -> Vec<Vec<(u64, Dependency)>> {
     let mut shortest: Vec<_> = graph.keys().filter_map(|start| cycle_through(graph, *start)).collect();
     let unseen = |cycle: &Vec<(u64, Dependency)>| cycle.iter().filter(|(_, why)| why.is_unseen()).count();
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_transaction_may_see_less_than_was_committed_before_it_began() {
-        // Serializable, though not in the order of time: nobody promises more across items.
+        // Serializable, though not in the order of time. Nothing more is promised across items.
         let order = [did(1, &[], &[X]), did(2, &[], &[Y]), did(3, &[(X, &[]), (Y, &[2])], &[])];
         assert_eq!(judged(&order, &[1], &[2]), [""; 0]);
     }
@@ -291,7 +292,7 @@ mod tests {
     fn a_lost_update_is_an_append_that_is_not_there_at_the_end() {
         let lost = [did(1, &[(X, &[])], &[X]), did(2, &[(X, &[])], &[X])];
         assert_eq!(judged(&lost, &[2], &[]), ["lost update: 1 is not in x at the end"]);
-        // Half of a transaction is lost too, also where nobody knew what became of it.
+        // Half of a transaction is lost too, even after an unknown outcome.
         let half = Transaction { told: Told::Unknown, ..did(1, &[], &[X, Y]) };
         assert_eq!(judged(&[half], &[1], &[]), ["lost update: 1 is not in y at the end"]);
     }

@@ -1,4 +1,4 @@
-//! Whether one order of the operations explains what all clients of an object saw, by the tester of `stateright`.
+//! Looks for one order of the operations on an object to explain the clients' answers, with the tester of `stateright`.
 
 use stateright::semantics::{ConsistencyTester, LinearizabilityTester, SequentialSpec};
 use std::cell::{Cell, RefCell};
@@ -8,49 +8,49 @@ use std::hash::Hash;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// How many steps a search may try. A history that needs more counts as undecided, and so as a violation.
+/// The most steps of a search. A history that needs more counts as undecided, and therefore as a violation.
 const STEPS: u64 = 100_000;
 
-/// How a violation begins.
+/// The start of the sentence about a violation.
 pub const NO_ORDER: &str = "no order of the operations explains what the clients saw";
-/// How the sentence about a history begins that was not decided.
+/// The start of the sentence about an undecided history.
 pub const UNDECIDED: &str = "the search for an order was given up";
 
 /// An operation as its client saw it.
 #[derive(Clone, Debug)]
 pub struct Seen<Op, Told> {
-    /// Who asked. A client asks one thing after the other.
+    /// The client. It makes one request after the other.
     pub client: u64,
-    /// When it asked.
+    /// The time of the request.
     pub began: Instant,
-    /// When it was told.
+    /// The time of the answer.
     pub ended: Instant,
-    /// What it asked for.
+    /// The request.
     pub op: Op,
-    /// What it was told. `None` if it does not know what became of it: it may have been done at any moment since it
-    /// began, also after the answer, or never.
+    /// The answer. `None` if the outcome is unknown: the operation may take effect at any moment after `began`, even
+    /// after `ended`, or never.
     pub told: Option<Told>,
 }
 
 /// An object, as its clients understand it.
 pub trait Object: Clone + Eq + Hash + 'static {
-    /// What can be asked of it.
+    /// The operations on the object.
     type Op: Debug + PartialEq + 'static;
-    /// What can be told of that.
+    /// The answers to them.
     type Told: Debug + 'static;
 
-    /// Does the operation if this can be told of it now, and says whether it can.
+    /// Performs the operation if it can have this answer now, and says whether it can.
     fn does(&mut self, op: &Self::Op, told: &Self::Told) -> bool;
 
-    /// Does an operation of which nobody was told, if it can be done now.
+    /// Performs an operation without an answer, if it is possible now.
     fn may_do(&mut self, op: &Self::Op);
 }
 
-/// Looks for an order of these operations that an object which was `start` explains: each takes effect at one moment
-/// between its begin and its end.
+/// Looks for an order of these operations that explains all answers. The object is `start` at first. Each operation
+/// takes effect at one moment between its begin and its end.
 ///
 /// # Errors
-/// A sentence, if there is none.
+/// A sentence, if there is none or the search was given up.
 pub fn judge<O: Object>(start: O, seen: Vec<Seen<O::Op, O::Told>>) -> Result<(), String> {
     let moments: Vec<_> = seen.iter().map(Moments::of).collect();
     let done = vec![0; seen.len().div_ceil(64)];
@@ -66,8 +66,8 @@ pub fn judge<O: Object>(start: O, seen: Vec<Seen<O::Op, O::Told>>) -> Result<(),
     Err(format!("{why}: {}", describe(&seen)))
 }
 
-/// The last one that began before this one, where both are the same operation and nobody knows what became of either. What
-/// the later one can explain, the earlier one can too. So the search does them in this order and does not try the others.
+/// The last equal operation that began before this one, where both outcomes are unknown. The earlier one can explain
+/// all that the later one can. The search therefore tries only this order.
 fn earlier_of_its_kind<Op: PartialEq, Told>(seen: &[Seen<Op, Told>], place: usize) -> Option<usize> {
     let when = |place: usize| (seen[place].began, place);
     let is_like = |other: &usize| seen[*other].told.is_none() && seen[*other].op == seen[place].op;
@@ -86,7 +86,7 @@ fn describe<Op: Debug, Told: Debug>(seen: &[Seen<Op, Told>]) -> String {
     seen.into_iter().map(line).collect::<Vec<_>>().join(" ")
 }
 
-/// When an operation began and ended, and whose it was.
+/// The begin, the end and the client of an operation.
 struct Moments {
     client: u64,
     began: Instant,
@@ -130,11 +130,11 @@ enum Event {
     Ends,
 }
 
-/// The begins and ends in the order of time. What ends before another begins at the same instant is before it: every
-/// request is under way for some time.
+/// The begins and ends in the order of time. An operation that ends at the instant of another's begin comes before it,
+/// because every request takes some time.
 ///
-/// What is unknown ends after everything else, and can be done then in any case. So its client goes on as another one. The
-/// tester tries the clients in the order of their numbers, and what is unknown last.
+/// An operation with an unknown outcome ends after all others, when it is possible in any case. The client therefore
+/// goes on under another number. The tester tries the clients in the order of their numbers, unknown outcomes last.
 fn events(moments: &[Moments]) -> Vec<(u64, Event)> {
     let Some(last) = moments.iter().map(|moments| moments.ended).max() else { return Vec::new() };
     let mut events = Vec::new();
@@ -150,9 +150,9 @@ fn events(moments: &[Moments]) -> Vec<(u64, Event)> {
     events.into_iter().map(|(_, client, event)| (client, event)).collect()
 }
 
-/// A place in the search: what was done so far, and what the object is like then.
+/// A place in the search: the operations that were done, and the state of the object.
 trait Node {
-    /// Does the operation at this place. `false` if that cannot be, or if the search was here before.
+    /// Performs the operation at this place. `false` if it is impossible, or if the search was here before.
     fn goes_on(&mut self, place: usize) -> bool;
 
     fn fork(&self) -> Box<dyn Node>;
@@ -160,15 +160,14 @@ trait Node {
 
 struct Branch<O: Object> {
     object: O,
-    /// One bit for each operation that was done.
+    /// One bit for each operation, set if it was done.
     done: Vec<u64>,
-    /// How many operations with an answer are not done yet.
+    /// The number of operations with an answer that are not done yet.
     left: usize,
     seen: Rc<[Seen<O::Op, O::Told>]>,
-    /// Of each operation, the one that has to be done before it, if there is one.
+    /// For each operation, the one that must be done before it, if there is one.
     earlier: Rc<[Option<usize>]>,
-    /// Where the search was before. It had no luck from there. The tester alone would try every order of operations that
-    /// do not depend on each other.
+    /// Places where the search failed before. The tester alone would try every order of independent operations.
     tried: Rc<RefCell<Tried<O>>>,
 }
 
@@ -178,7 +177,7 @@ impl<O: Object> Branch<O> {
     }
 }
 
-/// What was done, and what the object was like then.
+/// The operations that were done, and the state of the object.
 type Tried<O> = HashSet<(Vec<u64>, O)>;
 
 impl<O: Object> Node for Branch<O> {
@@ -189,10 +188,10 @@ impl<O: Object> Node for Branch<O> {
                 self.left -= 1;
                 self.object.does(op, told)
             }
-            // When all answers are explained, the rest may happen or not.
+            // After all answers are explained, the other operations may happen or not.
             None if self.left == 0 => return true,
             None if self.earlier[place].is_some_and(|earlier| !self.is_done(earlier)) => false,
-            // What changes nothing now is left for later: it explains nothing.
+            // An operation that changes nothing now can wait: it explains nothing.
             None => {
                 let before = self.object.clone();
                 self.object.may_do(op);
@@ -210,7 +209,7 @@ impl<O: Object> Node for Branch<O> {
     }
 }
 
-/// What the tester takes for the object: it counts the steps of the search, and explains nothing when they were too many.
+/// The object for the tester: counts the steps of the search and explains nothing after too many.
 struct Counted {
     object: Box<dyn Node>,
     steps: Rc<Cell<u64>>,

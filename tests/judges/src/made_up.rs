@@ -1,12 +1,12 @@
-//! Made-up histories, which show what a judge accepts and what it does not.
+//! Made-up histories that show which answers a judge accepts.
 
 use crate::linearizable::{self, Object, Seen};
 use std::time::{Duration, Instant};
 
-/// Which client, from when until when in milliseconds, asked for what, and what it was told.
+/// The client, its begin and end in milliseconds, the operation and the answer.
 pub type Line<Op, Told> = (u64, u64, u64, Op, Option<Told>);
 
-/// What the clients saw.
+/// The clients' view of these lines.
 #[expect(clippy::disallowed_methods, reason = "the moments of a made-up history begin somewhere")]
 pub fn seen<Op, Told>(lines: Vec<Line<Op, Told>>) -> Vec<Seen<Op, Told>> {
     let begin = Instant::now();

@@ -1,4 +1,5 @@
-//! What an item is to its clients: a register with reads, compare-and-set, creates, adds within bounds, and deletes.
+//! An item in the eyes of its clients: a register with reads, compare-and-set, creates, adds within bounds, and
+//! deletes.
 
 use crate::linearizable::{self, Object, Seen};
 use std::fmt::Debug;
@@ -7,43 +8,43 @@ use std::rc::Rc;
 
 /// A value that a register holds.
 pub trait Value: Clone + Eq + Hash + Debug + 'static {
-    /// What an add adds.
+    /// The amount of an add.
     type Amount: Clone + PartialEq + Debug + 'static;
 
-    /// The value that the add makes of this one. `None` if that is out of bounds.
+    /// The value after the add. `None` if it is out of bounds.
     fn plus(&self, amount: &Self::Amount) -> Option<Self>;
 }
 
-/// A version of a register, as it was told.
+/// A version of a register in an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Version {
-    /// Which row. Versions of one row are compared.
+    /// The row. Only versions of one row are compared.
     pub row: [u8; 8],
-    /// How many changes the row has seen.
+    /// The number of changes to the row.
     pub number: u64,
 }
 
-/// What can be asked of a register.
+/// The operations on a register.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Op<V: Value> {
-    /// Shows it.
+    /// Shows the value.
     Read,
-    /// Sets it, if nothing is there.
+    /// Sets the value, if there is none.
     Create(V),
-    /// Sets it, if it is as it was seen.
+    /// Replaces the expected value.
     CompareAndSet {
-        /// What was seen.
+        /// The expected value.
         from: V,
-        /// What it becomes.
+        /// The new value.
         to: V,
     },
-    /// Adds to it, within its bounds.
+    /// Adds to the value, within its bounds.
     Add(V::Amount),
-    /// Removes what is there.
+    /// Removes the value.
     Delete,
-    /// Sets it, or removes it, whatever is there.
+    /// Sets or removes the value, without a condition.
     Put(Option<V>),
-    /// Removes what a delete has left. Its versions begin anew.
+    /// Removes the rest of a delete. Versions start again.
     Purge,
 }
 
@@ -56,18 +57,18 @@ impl Value for Vec<u64> {
     }
 }
 
-/// What can be told of that.
+/// The answers to operations.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Told<V> {
-    /// It was done, and this is the version that it made, if that was told.
+    /// It was done. The version is the one that it made, if the answer shows it.
     Done(Option<Version>),
-    /// Nothing was done. This was there; nothing if `None`.
+    /// Nothing was done. This value was there, or none.
     Saw(Option<Shown<V>>),
-    /// Nothing was added, because the sum would be out of bounds: this was there.
+    /// Nothing was added, because the sum of this value and the amount would be out of bounds.
     OutOfBounds(Shown<V>),
 }
 
-/// A value that was there, and its version, if that was told.
+/// A value that was there, with its version if the answer shows it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shown<V> {
     /// The value.
@@ -76,10 +77,10 @@ pub struct Shown<V> {
     pub at: Option<Version>,
 }
 
-/// What a client saw of a register.
+/// An operation on a register as its client saw it.
 pub type SeenOf<V> = Seen<Op<V>, Told<V>>;
 
-/// Decides whether a register that held `value` at first explains what its clients saw.
+/// Decides whether a register with this first value explains the clients' answers.
 ///
 /// # Errors
 /// A sentence, if it does not.
@@ -89,18 +90,19 @@ pub fn judge<V: Value>(value: Option<V>, seen: Vec<SeenOf<V>>) -> Result<(), Str
     linearizable::judge(Register { value, at: None, made }, seen)
 }
 
-/// The register. Versions rise with every change, as far as clients are told of them.
+/// The register. Versions rise with every change, as far as the clients know them.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Register<V> {
     value: Option<V>,
-    /// The highest version that it is known to have had. `None` if it never had one, or was purged.
+    /// The highest known version. `None` if there was none or it was purged.
     at: Option<Version>,
-    /// All versions that clients were told to have made. The search need not try what skips one of them.
+    /// All versions made by changes, as far as answers show them. The search need not try an order that skips one of
+    /// them.
     made: Rc<[Version]>,
 }
 
 impl<V: Value> Register<V> {
-    /// Whether the register can be at this version next, and was not there before if a change `makes` it.
+    /// Whether the register can be at this version next. If a change `makes` it, the version must be new.
     fn reaches(&mut self, next: Version, makes: bool) -> bool {
         if self.at.is_some_and(|at| at.row != next.row) {
             return false;
@@ -115,12 +117,12 @@ impl<V: Value> Register<V> {
         true
     }
 
-    /// Whether this can be what it shows now.
+    /// Whether the register can be in the shown state now.
     fn shows(&mut self, Shown { value, at }: &Shown<V>) -> bool {
         self.value.as_ref() == Some(value) && at.is_none_or(|at| self.reaches(at, false))
     }
 
-    /// A change makes a higher version, also where nobody was told which. Programs that put a value may leave it.
+    /// A change makes a higher version, even where no client was told which. A put may leave the version unchanged.
     fn rises(&mut self, op: &Op<V>) {
         match (op, &mut self.at) {
             (Op::Purge, at) => *at = None,
@@ -129,7 +131,7 @@ impl<V: Value> Register<V> {
         }
     }
 
-    /// Does the operation, if that can be done now, and says whether it can.
+    /// Performs the operation if it is possible now, and says whether it was.
     fn performs(&mut self, op: &Op<V>) -> bool {
         let next = match (op, &self.value) {
             (Op::Create(value), None) => Some(value.clone()),
@@ -227,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_lost_update_is_a_violation() {
-        // Both were applied to 5, so one of them undid the other.
+        // Both were applied to 5: one of them undid the other.
         assert_no_order(vec![(1, 0, 10, set(5, 6), Some(done(2))), (2, 0, 10, set(5, 7), Some(done(3)))]);
     }
 
@@ -291,7 +293,7 @@ mod tests {
         assert_no_order(vec![(2, 0, 9, Op::Read, Some(saw(6, 2))), unknown()]);
     }
 
-    /// So many clients whose operations do not depend on each other, some of them without an answer.
+    /// Clients with independent operations, some without an answer.
     fn crowd(known: u64, unknown: u64) -> Vec<Line> {
         let told = |client| (client < known).then_some(Told::Done(None));
         (0..known + unknown).map(|client| (client, 0, 100, Op::Add(0), told(client))).collect()
@@ -314,7 +316,7 @@ mod tests {
         assert_no_order(lines);
     }
 
-    /// The first of them has to wait until the second has made room.
+    /// The first operation has to wait until the second has made room.
     #[test]
     fn two_operations_without_an_answer_take_turns_where_only_that_explains_an_answer() {
         let unknown = |client, op| (client, 0, 10, op, None);
