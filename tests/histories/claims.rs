@@ -1,4 +1,4 @@
-//! The checker of all kinds of histories: an answer about a change, against the effects of the change.
+//! Checks an answer about a change against the effects of the change, for all kinds of histories.
 
 use crate::harness::faults::Applied;
 use tokio::time::Instant;
@@ -19,9 +19,9 @@ pub enum Claim {
     Nothing,
 }
 
-/// The mistake in a claim about a change that had these effects. A change has one effect at most.
+/// The mistake in a claim about a change with these effects. A change has one effect at most.
 ///
-/// Where a second copy `may_land`, there is one honest exception: the change was refused, nothing else of it was pending, and
+/// There is one exception, where a second copy `may_land`: the change was refused, nothing else of it was pending, and
 /// the network delivers the copy when the change fits.
 pub fn contradiction(
     claim: Claim,

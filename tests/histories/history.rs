@@ -1,8 +1,7 @@
-//! The one shape of all histories: clients race under every fault, and afterwards nothing may contradict what they were
-//! told.
+//! The shape of all histories: clients race under every fault, and afterwards nothing may contradict their answers.
 //!
-//! A history follows from its seed alone. `FENCEPOST_HISTORIES=10000` says how many are played (a plain `cargo test` runs a
-//! sample), `FENCEPOST_SEED=7` replays one.
+//! A history follows from its seed alone. `FENCEPOST_HISTORIES=10000` sets the number of histories (a plain `cargo
+//! test` runs a sample). `FENCEPOST_SEED=7` replays one.
 
 use crate::harness::engine::{Asked, Engine, embedded_with_indexed_tables, with_indexed_tables};
 use crate::harness::faults::take_lost_answers;
@@ -11,46 +10,45 @@ use crate::harness::total::Total;
 use judges::linearizable;
 use std::ops::Range;
 
-/// How many histories one engine sees. No two of them touch the same rows, and an engine keeps all rows in memory.
+/// The number of histories on one engine, which keeps all rows in memory. No two of them touch the same rows.
 const HISTORIES_OF_AN_ENGINE: usize = 500;
 
-/// How many of each kind are played on another engine.
+/// The number of histories of each kind on another engine.
 const ELSEWHERE: u64 = 25;
 
-/// By whom a history is checked.
+/// The checks of a history.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum By {
     All,
-    /// By the independent judge alone.
+    /// The independent judge alone.
     Judge,
 }
 
-/// A kind of histories. A value is a history that is over: all copies have arrived.
+/// A kind of history. A value is a finished history: all copies have arrived.
 pub trait History: Sized {
     /// The tables, each with its partition key.
     const TABLES: &'static [(&'static str, &'static str)];
-    /// How many a plain `cargo test` plays.
+    /// The number of histories in a plain `cargo test`.
     const SAMPLE: u64;
-    /// Which rule is broken on purpose.
+    /// The rule that is broken on purpose.
     type Rule: Copy + Sync;
-    /// None is.
+    /// No rule is broken.
     const NOTHING: Self::Rule;
-    /// Plays the history of a seed.
     fn play(engine: &Engine, seed: u64, rule: Self::Rule) -> impl Future<Output = Self>;
 
-    /// What does not hold; each in a sentence. `asked` is all that the engine was asked.
+    /// The broken promises, one sentence each. `asked` has all requests to the engine.
     fn violations(&self, engine: &Engine, asked: &[Asked]) -> Vec<String>;
 
-    /// What an independent judge says against it, from what the clients were told.
+    /// The objections of an independent judge, which knows only the clients' answers.
     fn judged(&self) -> Vec<String>;
 
-    /// What a history that holds was made of.
+    /// The contents of a sound history, in numbers.
     fn total(&self) -> Total;
 
-    /// Fails where too little happened to show anything.
+    /// Fails if too little happened to show anything.
     fn assert_enough_happened(total: &Total);
 
-    /// Plays the history of a seed and checks it. The judge is asked last, because it says least about the reason.
+    /// Plays the history of a seed and checks it. The judge comes last, because it says least about the reason.
     fn run(engine: &Engine, seed: u64, rule: Self::Rule, by: By) -> Result<Total, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -70,7 +68,7 @@ pub trait History: Sized {
         Ok(total)
     }
 
-    /// The first of these seeds whose history breaks, and how; else what they were made of.
+    /// The first of these seeds with a broken history, and the reason. Otherwise the total of all histories.
     fn explore(seeds: Range<u64>, rule: Self::Rule, by: By) -> Result<Total, Broke> {
         let mut total = Total::default();
         for first in seeds.clone().step_by(HISTORIES_OF_AN_ENGINE) {
@@ -81,7 +79,7 @@ pub trait History: Sized {
         Ok(total)
     }
 
-    /// Plays the sample, or what the environment asks for. Every history must hold.
+    /// Plays the sample, or the histories that the environment names. Every history must hold.
     fn holds() {
         let Some(total) = seeds::play(Self::SAMPLE, |seeds| Self::explore(seeds, Self::NOTHING, By::All)) else {
             return;
@@ -92,9 +90,9 @@ pub trait History: Sized {
         Self::holds_elsewhere();
     }
 
-    /// Plays a few on the engine that `DYNAMODB_ENDPOINT` names, if it names one.
+    /// Plays a few histories on the engine at `DYNAMODB_ENDPOINT`, if that is set.
     ///
-    /// That engine answers while time stands still, as the embedded one does. So a seed tells the same story there.
+    /// Like the embedded engine, it answers while time stands still. A seed therefore plays the same history there.
     fn holds_elsewhere() {
         if std::env::var("DYNAMODB_ENDPOINT").is_err() {
             return;
@@ -104,14 +102,14 @@ pub trait History: Sized {
         println!("on another engine: {}", played.expect("this seed holds there"));
     }
 
-    /// Breaks a rule, and looks for the harm that it prevents among these seeds.
+    /// Breaks a rule, and looks for this harm in the histories of these seeds.
     fn is_noticed(rule: Self::Rule, seeds: Range<u64>, harm: &str) {
         let is_harm =
             |why: &str| why.split("; ").any(|found| found.trim_start_matches("it panicked: ").starts_with(harm));
         seeds::is_noticed(seeds, |seeds| Self::explore(seeds, rule, By::All), is_harm);
     }
 
-    /// Breaks a rule, and looks for a history among these seeds that the judge alone would not accept.
+    /// Breaks a rule, and looks for a history of these seeds that the judge alone rejects.
     fn is_noticed_by_the_judge(rule: Self::Rule, seeds: Range<u64>) {
         let is_harm = |why: &str| why.starts_with(linearizable::NO_ORDER);
         seeds::is_noticed(seeds, |seeds| Self::explore(seeds, rule, By::Judge), is_harm);

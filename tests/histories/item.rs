@@ -1,4 +1,4 @@
-//! Histories of one item: its calls and their answers, the states of its row, and the promises about them.
+//! Histories of one item: the calls with their answers, the states of the row, and promises about both.
 
 use super::claims::{Claim, contradiction};
 use crate::harness::faults::{Applied, is_burn};
@@ -15,16 +15,15 @@ use tokio::time::Instant;
 
 pub const TOLD_ANOTHER: &str = "told a value that was never stored at its version";
 
-/// The value of the item. Every change leaves the number of its operation, so that one applied twice is seen in the value.
+/// The value of the item. Every change leaves the number of its operation: the value shows one that is applied twice.
 pub trait Stored: register::Value {
-    /// Whether a second copy of a refused change that comes late counts as the change.
+    /// Whether a late second copy of a refused change counts as the change.
     const COPIES_COUNT: bool;
 
-    /// The value of a stored row. `None` if there is no row, or only a tombstone.
+    /// The value of a stored row. `None` if there is no row or only a tombstone.
     fn of(row: &Value) -> Option<Self>;
-    /// Whether a stored row is at this version.
     fn is_at(row: &Value, at: ItemVersion) -> bool;
-    /// The version that the judge is told of, if it may rely on versions.
+    /// The version for the judge, if it may rely on versions.
     fn judged(at: ItemVersion) -> Option<register::Version>;
 
     fn first(number: u64) -> Self;
@@ -35,29 +34,28 @@ pub trait Stored: register::Value {
 /// The answer to an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told<V> {
-    /// Applied, and this is the version that it made; and the value that was told with its version, if one was. That of an
-    /// add may be later than its own.
+    /// Applied. The change made this version. The answer may also show a value with its version: for an add, these may
+    /// be later than its own.
     Applied(ItemVersion, Option<(ItemVersion, V)>),
-    /// Applied; which version it made was not said.
+    /// Applied. The answer shows no version.
     Landed,
-    /// Not applied, and nothing is claimed about the row.
+    /// Not applied. The answer says nothing about the row.
     NotApplied,
     /// Not applied, or only read. This was the row's state at some moment of the call.
     Saw(ItemVersion, V),
-    /// Not applied, because the state was such at some moment of the call that the add would pass a bound.
+    /// Not applied. In this state, at some moment of the call, the add would have passed a bound.
     OutOfRange(ItemVersion, V),
-    /// Not applied, or only read. At some moment of the call nothing was there.
+    /// Not applied, or only read. There was no item at some moment of the call.
     SawNothing,
-    /// Nobody knows.
     Unknown,
 }
 
 /// The demands of an operation.
 #[derive(Clone, Debug)]
 pub struct Asked<V> {
-    /// Each of its decisions: the value that it saw, and the value that it made.
+    /// The value before and after each of its decisions.
     pub decided: Vec<(V, V)>,
-    /// The version that it demands, if it demands one.
+    /// The version that it demands, if any.
     pub at: Option<ItemVersion>,
 }
 
@@ -70,7 +68,6 @@ impl<V> Default for Asked<V> {
 #[derive(Debug)]
 pub struct Operation<V> {
     pub number: u64,
-    /// Which client it was.
     pub client: u64,
     pub what: &'static str,
     pub began: Instant,
@@ -82,19 +79,18 @@ pub struct Operation<V> {
     pub by_before: bool,
 }
 
-/// A call to the item under this key.
 pub struct Calling<'a, L, V> {
     pub table: &'a Table<L>,
     pub key: &'a str,
     pub number: u64,
     pub call: &'a Call,
-    /// A version that the client was told before.
+    /// A version from an earlier answer to the client.
     pub known: Option<ItemVersion>,
     pub asked: &'a Mutex<Asked<V>>,
 }
 
 impl<L: Record + From<V> + Into<V> + Clone, V: Stored> Calling<'_, L, V> {
-    /// Reads, or changes the item otherwise than by an add. A delete at no version is told applied to no incarnation.
+    /// Reads, or changes the item other than by an add. A delete without a version has the incarnation 0 in its answer.
     pub async fn perform(&self, what: &str) -> Told<V> {
         let Calling { key, number, asked, .. } = *self;
         let table = self.table.in_call(self.call);
@@ -157,14 +153,14 @@ fn wrote<L: Into<V>, V>(written: Versioned<L>) -> Told<V> {
 pub fn by_failure<V>(failure: &Failure) -> Told<V> {
     match failure {
         Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
-        // Some adds are told a version that the row does not have yet, and some programs put an old row back.
+        // Some adds start from a version that the row has not reached yet, and some programs put an old row back.
         Failure::CorruptItem { reason } if reason == "its version went down" => Told::NotApplied,
         Failure::OutcomeUnknown { .. } => Told::Unknown,
         _ => panic!("no such thing happens here: {failure}"),
     }
 }
 
-/// A state that a commit left.
+/// The state of the row after a commit.
 pub struct State<'a, V> {
     pub applied: &'a Applied,
     pub row: &'a Value,
@@ -174,13 +170,13 @@ pub struct State<'a, V> {
 }
 
 impl<V: Stored> State<'_, V> {
-    /// Whether the value is another than before.
+    /// Whether the value has changed.
     pub fn is_effect(&self) -> bool {
         self.before != self.after
     }
 }
 
-/// The states that the row went through, in order.
+/// The states of the row, in order.
 pub struct Timeline<'a, V>(pub Vec<State<'a, V>>);
 
 impl<'a, V: Stored> Timeline<'a, V> {
@@ -204,7 +200,7 @@ impl<'a, V: Stored> Timeline<'a, V> {
         self.effects_of(operation.number).next().is_some()
     }
 
-    /// How the operations of clients were answered, and how many of them landed all the same.
+    /// The answers to clients in numbers, and how many of these operations landed all the same.
     pub fn answers(&self, done: &[Operation<V>]) -> Total {
         let count = |such: &dyn Fn(&Operation<V>) -> bool| done.iter().filter(|operation| such(operation)).count();
         let is_denied = |operation: &Operation<V>| !operation.is_told_applied() && !operation.is_unknown();
@@ -217,12 +213,11 @@ impl<'a, V: Stored> Timeline<'a, V> {
         ])
     }
 
-    /// Whether the row had this value at this version.
     fn had(&self, at: ItemVersion, value: &V) -> bool {
         self.0.iter().any(|state| V::is_at(state.row, at) && state.after.as_ref() == Some(value))
     }
 
-    /// Whether the row was in such a state at some moment of the operation. At first there was none.
+    /// Whether the row was in such a state at some moment of the operation. At first there was no row.
     fn was(&self, operation: &Operation<V>, such: impl Fn(&Value) -> bool) -> bool {
         let states = self.0.iter().map(|state| (Some(state.applied.time), state.row));
         let ends = self.0.iter().map(|state| Some(state.applied.time)).chain([None]);
@@ -233,13 +228,13 @@ impl<'a, V: Stored> Timeline<'a, V> {
         })
     }
 
-    /// The mistake in the answer to an operation, if there is one.
+    /// The mistake in the answer to an operation, if any.
     pub fn contradicts(&self, operation: &Operation<V>) -> Option<String> {
         let counts = |state: &&State<'_, V>| V::COPIES_COUNT || !state.applied.is_copy_of_refused;
         let mine: Vec<_> = self.effects_of(operation.number).filter(counts).collect();
         let effects: Vec<_> = mine.iter().map(|state| state.applied).collect();
         let claim = match operation.told {
-            // Only a copy that does not count has done it.
+            // The only effects come from a copy that does not count.
             Told::Applied(..) | Told::Landed if mine.is_empty() && self.has_landed(operation) => Claim::Nothing,
             Told::Applied(..) | Told::Landed => Claim::Applied,
             Told::Unknown => Claim::Nothing,
@@ -250,7 +245,7 @@ impl<'a, V: Stored> Timeline<'a, V> {
         Some(format!("{why}: {operation:?}, applied {} times", mine.len()))
     }
 
-    /// Whether it was told another state than there was.
+    /// The mistake in the state that the answer shows, if any.
     fn told_another(&self, operation: &Operation<V>, effect: Option<&State<'a, V>>) -> Option<&'static str> {
         let held = |at: ItemVersion, value: &V| {
             self.was(operation, |row| V::of(row).as_ref() == Some(value) && V::is_at(row, at))
@@ -284,7 +279,7 @@ impl<V: Stored> Operation<V> {
         self.told == Told::Unknown
     }
 
-    /// The value that it makes of this one.
+    /// The value that the operation makes of this one.
     pub fn makes(&self, before: Option<&V>) -> Option<V> {
         match self.what {
             "create" => Some(V::first(self.number)),
@@ -294,8 +289,8 @@ impl<V: Stored> Operation<V> {
         }
     }
 
-    /// The operation as its client saw it. `None` if it was told that nothing was done, and nothing about the item: then
-    /// nothing that others see may need it.
+    /// The operation as its client saw it. `None` if the answer says nothing about the item, except that nothing was
+    /// done: no other answer can need it.
     pub fn seen(&self) -> Option<SeenOf<V>> {
         let shown = |at: ItemVersion, value: &V| Shown { value: value.clone(), at: V::judged(at) };
         let (op, told) = match &self.told {
@@ -311,13 +306,13 @@ impl<V: Stored> Operation<V> {
         Some(Seen { client: self.client, began, ended, op, told })
     }
 
-    /// The same as something that may happen at any time from now on, or never.
+    /// The same operation, if it may happen at any time from now on, or never.
     pub fn may_come_again(&self) -> Option<SeenOf<V>> {
         let [began, ended] = [self.began, self.ended].map(Instant::into_std);
         Some(Seen { client: self.client, began, ended, op: self.op()?, told: None })
     }
 
-    /// The operation for the judge. `None` if it decided nothing, so that it cannot have sent a write.
+    /// The operation for the judge. `None` without a decision: then it cannot have sent a write.
     fn op(&self) -> Option<Op<V>> {
         Some(match self.what {
             "get" => Op::Read,
@@ -325,7 +320,7 @@ impl<V: Stored> Operation<V> {
             "delete" | "delete at version" => Op::Delete,
             _ if self.adds() => Op::Add(V::amount(self.number)),
             _ => {
-                // The decision that was told counts, or else the last one.
+                // The decision in the answer counts, otherwise the last one.
                 let told = if let Told::Applied(_, Some((_, to))) = &self.told { Some(to) } else { None };
                 let mut decided = self.asked.decided.iter().rev();
                 let (from, to) = decided.clone().find(|(_, to)| Some(to) == told).or(decided.next())?.clone();
@@ -335,7 +330,7 @@ impl<V: Stored> Operation<V> {
     }
 }
 
-/// A change without a call, for the judge: at its moment, by a client of its own.
+/// A change without a call, for the judge. It happens at one moment, by a client of its own.
 pub fn happened<V: Stored>(applied: &Applied, client: u64, op: Op<V>) -> SeenOf<V> {
     let time = applied.time.into_std();
     Seen { client, began: time, ended: time, op, told: Some(register::Told::Done(None)) }

@@ -1,4 +1,4 @@
-//! Seeded histories: clients race under every fault, and afterwards nothing may contradict what they were told.
+//! Seeded histories: clients race under every fault, and afterwards nothing may contradict their answers.
 
 mod attempts;
 mod claims;

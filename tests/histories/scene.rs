@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// When histories begin, since 1970.
+/// The start of all histories, since 1970.
 pub const EPOCH: Duration = Duration::from_hours(500_000);
-/// Who removes rows that have ended.
+/// The operation number of removals by TTL.
 pub const TTL: u64 = 0;
-/// After so long, the last copy that was held has arrived.
+/// After this time, the last held copy has arrived.
 pub const ALL_HAS_ARRIVED: Duration = Duration::from_secs(700);
 
-/// How often each thing happens at most, in most kinds of histories.
+/// The highest rates of faults in most kinds of histories.
 pub const STORM: Rates = Rates {
     dropped: 60,
     answer_lost: 200,
@@ -40,7 +40,7 @@ pub const STORM: Rates = Rates {
     garbled: 100,
 };
 
-/// How often each thing happens in one history: at most so often, in a storm or in a breeze.
+/// The rates of faults in one history: up to these, from a breeze to a storm.
 pub fn rates(rng: &mut fastrand::Rng, storms: RangeInclusive<u32>, most: Rates) -> Rates {
     let storm = rng.u32(storms);
     let mut rate = |most: u32| if most == 0 { 0 } else { rng.u32(0..=most) * storm / 8 };
@@ -65,12 +65,12 @@ pub fn rates(rng: &mut fastrand::Rng, storms: RangeInclusive<u32>, most: Rates) 
     }
 }
 
-/// The clients of one history share this. `X` belongs to the kind of the history, and `D` is a client's note of an operation.
+/// The state that all clients of a history share. `X` belongs to the kind of history, `D` is a client's note of an
+/// operation.
 pub struct Scene<X, D> {
     own: X,
-    /// No other history has it.
+    /// Unique to this history.
     pub name: String,
-    /// The storm.
     pub network: Arc<Network>,
     pub start: Instant,
     pub clocks: OffClocks,
@@ -94,7 +94,7 @@ impl<X, D> Scene<X, D> {
         Arc::new(Scene { own, name, network, start, clocks, numbers, done: Mutex::default() })
     }
 
-    /// The seconds since 1970 by the clock of the service.
+    /// Seconds since 1970 by the service's clock.
     pub fn now(&self) -> u64 {
         (EPOCH + self.start.elapsed()).as_secs()
     }
@@ -103,12 +103,11 @@ impl<X, D> Scene<X, D> {
         self.done.lock().expect("no panic while noting").push(done);
     }
 
-    /// The notes so far.
     pub fn take_done(&self) -> Vec<D> {
         std::mem::take(&mut *self.done.lock().expect("no panic while noting"))
     }
 
-    /// TTL: removes those of these rows that have ended and are due.
+    /// Acts as TTL: removes those of these rows that have ended and are due.
     pub fn remove_ended(&self, rows: &[(&'static str, String)], mut is_due: impl FnMut() -> bool) {
         for (table, id) in rows {
             let engine = &self.network.engine;
@@ -127,7 +126,7 @@ impl<X, D> Scene<X, D> {
     }
 }
 
-/// The network when all is calm. With the seed of the storm, its write ids could come again.
+/// The network without faults. With the seed of the storm, it could repeat write ids.
 pub fn calm(engine: &Engine, seed: u64, broken: Broken) -> Arc<Network> {
     network_that_breaks(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed))
 }
@@ -141,7 +140,6 @@ pub struct Client<X, D> {
     clock: OffClock,
 }
 
-/// An operation that has begun.
 pub struct Begun {
     pub number: u64,
     pub began: Instant,
@@ -158,7 +156,7 @@ impl<X, D> Client<X, D> {
         Client { scene: scene.clone(), network: network.clone(), number, wire, clock }
     }
 
-    /// The store of a process that has just started.
+    /// The store of a new process.
     pub fn open(&self) -> Store {
         let clock = self.clock.clone();
         store_on(&self.network, &self.wire.client(), move || clock.now(EPOCH))
@@ -168,7 +166,7 @@ impl<X, D> Client<X, D> {
         self.network.below(bound)
     }
 
-    /// The place of one of so many.
+    /// A random index below `count`.
     pub fn pick(&self, count: usize) -> usize {
         usize::try_from(self.below(u64::try_from(count).expect("small"))).expect("small")
     }
@@ -177,7 +175,7 @@ impl<X, D> Client<X, D> {
         sleep(Duration::from_millis(self.below(millis))).await;
     }
 
-    /// Begins an operation that may take some 200 milliseconds, or at most so many more.
+    /// Begins an operation with a deadline of 200 milliseconds, plus a random time below `millis`.
     pub fn begin(&self, millis: u64) -> Begun {
         let number = self.scene.numbers.fetch_add(1, Relaxed);
         self.wire.works_on(number);
@@ -186,7 +184,7 @@ impl<X, D> Client<X, D> {
     }
 }
 
-/// With more attempts than by default.
+/// More attempts than the default.
 pub fn patient() -> RetryPolicy {
     let mut policy = RetryPolicy::default();
     policy.max_attempts = 12;

@@ -1,4 +1,4 @@
-//! Every invariant of a history, from what the engine applied, what the clerks were told and what is stored.
+//! Every check of a history, from the applied writes, the clerks' answers and the stored rows.
 
 use super::plan::{Plan, What};
 use super::scene::{Scene, Sent};
@@ -18,19 +18,19 @@ const DOES_NOT_ADD_UP: &str = "stock + ordered - cancelled is not what was there
 pub const COUNTED_TWICE: &str = "one key has changed the stock twice";
 pub const TWO_ORDERS: &str = "one key has more than one order";
 
-/// For how long a key is remembered at least. That of an order is remembered for ever.
+/// The shortest time for which a key is remembered. An order's key is remembered for ever.
 const DAY: Duration = Duration::from_hours(24);
 
-/// A history that is over: all copies have arrived.
+/// A finished history: all copies have arrived.
 pub struct Orders {
     pub scene: Arc<Scene>,
     pub sent: Vec<Sent>,
     pub applied: Vec<Applied>,
-    /// The writes that were marked as never to be applied. Each raised the version of its row.
+    /// Writes that mark another write as never to be applied. Each raised the version of its row.
     pub burns: Vec<Applied>,
-    /// The requests that had an effect before anything was repeated.
+    /// The requests with an effect before the repeats.
     pub landed: BTreeSet<u64>,
-    /// What was unknown, and what its repeat was answered.
+    /// Each unknown request and its repeat.
     pub repeats: Vec<(Sent, Sent)>,
 }
 
@@ -39,8 +39,8 @@ impl Orders {
         self.applied.iter().filter(|applied| applied.op == sent.number).count()
     }
 
-    /// Whether "nothing was applied" became untrue, because a second copy of a request that an add had refused was applied
-    /// later.
+    /// Whether the answer "nothing was applied" became untrue: an add had refused the request, but a second copy was
+    /// applied later.
     pub fn is_made_untrue(&self, sent: &Sent) -> bool {
         let by_copy = |applied: &Applied| applied.op == sent.number && applied.is_copy_of_refused;
         !sent.is_success()
@@ -49,7 +49,7 @@ impl Orders {
             && self.applied.iter().any(by_copy)
     }
 
-    /// Whether the key of this request had its effect before the request began.
+    /// Whether this request's key had its effect before the request began.
     fn was_done_before(&self, sent: &Sent) -> bool {
         let same =
             |number: u64| self.sent.iter().any(|other| other.number == number && other.what.has_key_of(&sent.what));
@@ -57,7 +57,7 @@ impl Orders {
         self.applied.iter().any(|applied| applied.time < sent.began && counts(applied) && same(applied.op))
     }
 
-    /// When the requests of this key have changed a stock.
+    /// The times at which requests of this key changed a stock.
     pub fn stock_changes(&self, what: &What) -> Vec<Instant> {
         let changes = |applied: &&&Applied| {
             applied.rows.iter().any(|row| row.step.table == PRODUCTS && row.step.action == "UpdateItem")
@@ -65,13 +65,14 @@ impl Orders {
         self.effects(what).iter().filter(changes).map(|applied| applied.time).collect()
     }
 
-    /// What the requests of this key have applied, oldest first.
+    /// The writes that requests of this key applied, oldest first.
     fn effects(&self, what: &What) -> Vec<&Applied> {
         let of_key = |number: u64| self.sent.iter().any(|sent| sent.number == number && sent.what.has_key_of(what));
         self.applied.iter().filter(|applied| of_key(applied.op)).collect()
     }
 
-    /// Which effect of its key a request was told of, counted from the first. `None` where another one came meanwhile.
+    /// The place of the effect that an answer shows, among those of its key. `None` if another request had an effect
+    /// meanwhile.
     fn told_of(&self, sent: &Sent) -> Option<usize> {
         let effects = self.effects(&sent.what);
         let of_others = |applied: &&&Applied| applied.op != sent.number && applied.time >= sent.began;
@@ -83,7 +84,7 @@ impl Orders {
         self.sent.iter().filter(|sent| sent.is_success() && sent.what.has_key_of(what)).collect()
     }
 
-    /// Whether the key of an unknown request had had its effect when the storm was over, by whomever.
+    /// Whether the key of an unknown request had an effect by the end of the storm, through any request.
     fn had_effect(&self, unknown: &Sent, repeat: &Sent) -> bool {
         let same = |sent: &&Sent| sent.number == unknown.number || sent.what.has_key_of(&unknown.what);
         let counts = |number: u64| {
@@ -95,12 +96,12 @@ impl Orders {
     }
 }
 
-/// Whether a request of then is known by its key now.
+/// Whether a key that was used at `then` is still known at `now`.
 fn is_remembered(what: &What, then: Instant, now: Instant) -> bool {
     !matches!(what, What::Restock(_)) || now.saturating_duration_since(then) < DAY
 }
 
-/// What does not hold; each in a sentence.
+/// The broken promises, one sentence each.
 pub fn violations(engine: &Engine, ended: &Orders) -> Vec<String> {
     let plan = &ended.scene.plan;
     let mut found = Vec::new();
@@ -132,7 +133,7 @@ pub fn violations(engine: &Engine, ended: &Orders) -> Vec<String> {
         let what = What::Restock(restock);
         let record = engine.row(RECORDS, "recordId", &plan.record_id(restock));
         let there = !record.is_null() && record.get("_purgeAt").is_none();
-        // After a day, a key may be another change, and its record may be gone.
+        // After a day, a key may stand for another change. Its record may be gone.
         let days = ended.scene.days.is_some();
         found.extend(one_answer(ended, &what, there || days));
         let changes = ended.stock_changes(&what);
@@ -147,7 +148,7 @@ pub fn violations(engine: &Engine, ended: &Orders) -> Vec<String> {
     found
 }
 
-/// What a request was told must be so.
+/// The mistake in the answer to a request, if any.
 fn verdict(ended: &Orders, sent: &Sent) -> Option<&'static str> {
     let effects: Vec<_> = ended.applied.iter().filter(|applied| applied.op == sent.number).collect();
     let (is_first, cancels) = match sent.what {
@@ -161,7 +162,7 @@ fn verdict(ended: &Orders, sent: &Sent) -> Option<&'static str> {
         () if sent.is_success() => Claim::Nothing,
         () => Claim::NotApplied,
     };
-    // After the refusal of an add, this is true when it is told. The network may make it untrue later, at most once.
+    // After an add was refused, the denial is true at first. The network may make it untrue later, at most once.
     let may_land = !matches!(sent.what, What::Restock(_));
     if let Some(why) = contradiction(claim, (sent.began, sent.ended), &effects, may_land) {
         return Some(why);
@@ -175,7 +176,7 @@ fn verdict(ended: &Orders, sent: &Sent) -> Option<&'static str> {
     }
 }
 
-/// A success shows what was stored at the version of its tag, whoever wrote that.
+/// A success must show the row that was stored with its tag, by any writer.
 fn told_another(ended: &Orders, sent: &Sent) -> Option<&'static str> {
     let tag = sent.etag.as_deref().filter(|_| sent.is_success())?;
     let shown: Value = serde_json::from_str(&sent.body).expect("JSON");
@@ -195,7 +196,6 @@ fn told_another(ended: &Orders, sent: &Sent) -> Option<&'static str> {
     (!shows.any(|same| same)).then_some(TOLD_ANOTHER)
 }
 
-/// The tag of a stored row.
 fn tag_of(row: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let incarnation = text(&row["_incarnation"]["B"]).trim_end_matches('=').replace('+', "-").replace('/', "_");
@@ -213,7 +213,7 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-/// A repeat of what was unknown must tell, when nothing goes wrong any more.
+/// The repeat of an unknown request must get an answer once the faults are over.
 fn resolved(ended: &Orders, unknown: &Sent, repeat: &Sent) -> Option<&'static str> {
     if repeat.is_success() {
         return None;
@@ -225,7 +225,7 @@ fn resolved(ended: &Orders, unknown: &Sent, repeat: &Sent) -> Option<&'static st
     (!refused).then_some("a repeat does not tell")
 }
 
-/// All successes of a key are one answer, and about something that is there.
+/// All successes of a key, or of one effect if keys are forgotten, must be the same answer about an existing row.
 fn one_answer(ended: &Orders, what: &What, there: bool) -> Option<String> {
     let successes = ended.successes(what);
     let first = successes.first()?;
@@ -242,7 +242,7 @@ fn one_answer(ended: &Orders, what: &What, there: bool) -> Option<String> {
     told.iter().find(|one| two(one)).map(|(_, one)| format!("one effect has two answers: {one:?}"))
 }
 
-/// The stock of a product against all that took from it and added to it, each once.
+/// The stock of a product must match all orders, restocks and adjustments, each counted once.
 fn adds_up(engine: &Engine, ended: &Orders, product: usize, orders: &[Value], restocked: &[usize]) -> Option<String> {
     let plan = &ended.scene.plan;
     let id = plan.products[product].as_str();

@@ -1,4 +1,4 @@
-//! One client: both functions over a wire of its own, and the requests that it makes of the plan.
+//! One client. It draws its requests from the plan and sends them to both functions over a wire of its own.
 
 use super::plan::{Plan, What};
 use super::scene::{Own, Rule, Scene, Sent};
@@ -38,7 +38,7 @@ impl Clerk {
             }
             let what = self.client.scene.plan.pick(|bound| self.client.pick(bound), &self.tags());
             let mut sent = self.send(what).await;
-            // Some repeat at once what failed; the rest is repeated by others, or when the storm is over.
+            // Some failures are repeated at once, the others by other clerks or after the storm.
             while sent.status >= 500 && self.client.below(3) == 0 {
                 let Some(again) = sent.what.to_repeat() else { break };
                 sent = self.send(again).await;
@@ -46,7 +46,7 @@ impl Clerk {
         }
     }
 
-    /// The tags of the orders that somebody was told of.
+    /// The tags of the orders in answers so far.
     fn tags(&self) -> Vec<(usize, String)> {
         let sent = self.client.scene.done.lock().expect("no panic");
         let tag = |sent: &Sent| match (&sent.what, &sent.etag) {

@@ -1,5 +1,5 @@
-//! What the clerks saw of the whole shop, for a judge that knows nothing but what a shop is: stocks, orders and restocks
-//! that change together or not at all.
+//! The clerks' view of the whole shop, for a judge that knows only the rules of a shop: stocks, orders and restocks
+//! change together or not at all.
 
 use super::checks::Orders;
 use super::plan::{Plan, What};
@@ -13,11 +13,11 @@ use tokio::time::Instant;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Shop {
     stocks: Vec<i64>,
-    /// The state of the order of each key.
+    /// The state of each key's order.
     orders: Vec<Order>,
-    /// Whether the restock of each key was done.
+    /// Whether each key's restock was done.
     restocked: Vec<bool>,
-    /// Whether keys of restocks may be another change after a day.
+    /// Whether a restock's key may stand for another change after a day.
     forgets: bool,
 }
 
@@ -25,7 +25,7 @@ struct Shop {
 enum Order {
     Absent,
     Pending,
-    /// It is pending, and its tag is another one than at first: a write was burned in its row.
+    /// Pending, but the tag is another than at first: a write was burned in the row.
     Retagged,
     Cancelled,
 }
@@ -63,20 +63,18 @@ enum Op {
 enum Told {
     /// This request did it.
     Done,
-    /// There are so many.
     Stock(i64),
-    /// It is done, by whichever request.
+    /// It is done, by any request.
     IsDone,
-    /// There is not enough stock for it.
+    /// The stock is too short.
     Insufficient,
-    /// The order is not there.
     NotFound,
-    /// The order is not as the request demands.
+    /// The order does not meet the request's condition.
     Changed,
 }
 
 impl Shop {
-    /// Does it, if that can be done now.
+    /// Performs the operation, if it is possible now.
     fn performs(&mut self, op: &Op) -> bool {
         match op {
             Op::Place { order, lines } => {
@@ -162,7 +160,7 @@ impl Object for Shop {
     }
 }
 
-/// What the judge says against this history.
+/// The judge's objection to this history.
 pub fn violation(ended: &Orders) -> Option<String> {
     let plan = &ended.scene.plan;
     let shop = Shop {
@@ -173,14 +171,14 @@ pub fn violation(ended: &Orders) -> Option<String> {
     };
     let mut seen: Vec<_> = ended.sent.iter().filter_map(|sent| seen(plan, sent)).collect();
     seen.extend(ended.sent.iter().filter_map(|sent| shown(plan, sent)));
-    // The one honest exception: a refused request, of which the network delivered a second copy later.
+    // The one exception: a refused request and its second copy, which the network delivered later.
     let copied = ended.sent.iter().filter(|sent| ended.is_made_untrue(sent));
     seen.extend(copied.map(|sent| of(plan, sent)));
     seen.extend(burns(ended));
     linearizable::judge(shop, seen).err()
 }
 
-/// What a request asked for, of which nobody knows what became.
+/// A request with an unknown outcome.
 fn of(plan: &Plan, sent: &Sent) -> Seen<Op, Told> {
     let op = match sent.what {
         What::Place(order) => Op::Place { order, lines: plan.orders[order].clone() },
@@ -197,7 +195,7 @@ fn of(plan: &Plan, sent: &Sent) -> Seen<Op, Told> {
     Seen { client: sent.client, began, ended, op, told: None }
 }
 
-/// A request as its clerk saw it. `None` if it was told that nothing was done, and nothing about the shop.
+/// A request as its clerk saw it. `None` if the answer says nothing about the shop, except that nothing was done.
 fn seen(plan: &Plan, sent: &Sent) -> Option<Seen<Op, Told>> {
     let told = match (sent.status, &sent.what) {
         (200 | 201, What::Place(_) | What::Restock(_)) if sent.replayed => Some(Told::IsDone),
@@ -212,7 +210,7 @@ fn seen(plan: &Plan, sent: &Sent) -> Option<Seen<Op, Told>> {
     Some(Seen { told, ..of(plan, sent) })
 }
 
-/// The burns in rows of orders, each as its own client.
+/// The burns in rows of orders, each by a client of its own.
 fn burns(ended: &Orders) -> impl Iterator<Item = Seen<Op, Told>> {
     let plan = &ended.scene.plan;
     (BURNS..).zip(&ended.burns).filter_map(|(client, burn)| {
@@ -222,13 +220,13 @@ fn burns(ended: &Orders) -> impl Iterator<Item = Seen<Op, Told>> {
     })
 }
 
-/// The first number of a client that stands for a burn.
+/// The first client number for burns.
 const BURNS: u64 = 1 << 33;
-/// The first number of a client that stands for the look of another.
+/// The first client number for looks of other clients.
 const LOOKS: u64 = 1 << 32;
 
-/// The stock that an answer shows was there at some moment of the call. That is not always the moment at which the request
-/// was applied: after a lost answer, the row is shown as it is later.
+/// The stock in an answer was there at some moment of the call. This is not always the moment of the change: after a
+/// lost answer, the row is shown in its later state.
 fn shown(plan: &Plan, sent: &Sent) -> Option<Seen<Op, Told>> {
     let product = match sent.what {
         What::Adjust(product, _) => product,

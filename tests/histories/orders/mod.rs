@@ -1,7 +1,8 @@
-//! Histories of a shop: orders placed, cancelled and restocked under every fault at once, and what must hold after each.
+//! Histories of a shop: clerks place orders, cancel and restock under every fault at once, and every promise is
+//! checked.
 //!
-//! Reading order: [`plan`], [`clerk`], [`Orders`], then what is checked in [`checks`], and by an independent judge in
-//! [`judged`]. The rules that are broken at the end and the callers in [`wrong`] show that both notice.
+//! Reading order: [`plan`], [`clerk`], [`Orders`], then the checks in [`checks`] and the independent judge in
+//! [`judged`]. The rules broken at the end and the callers in [`wrong`] show that both notice mistakes.
 
 use super::claims;
 use super::history::History;
@@ -31,7 +32,7 @@ impl History for Orders {
     type Rule = Rule;
     const NOTHING: Rule = Rule::Wire(Broken::Nothing);
 
-    /// Most second copies come soon, so that some come between two attempts.
+    /// Most second copies come soon: some arrive between two attempts.
     async fn play(engine: &Engine, seed: u64, rule: Rule) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let most = Rates { answer_lost: 220, second_copy: 160, copied_soon: 700, throttled: 200, ..STORM };
@@ -115,12 +116,12 @@ impl History for Orders {
     }
 }
 
-/// The burns, and all else that was applied.
+/// The burns, and all other applied writes.
 fn effects(network: &Network) -> (Vec<Applied>, Vec<Applied>) {
     network.applied().iter().cloned().partition(is_burn)
 }
 
-/// TTL: removes records, and tombstones of orders, some time after they have ended.
+/// Acts as TTL: removes records and tombstones of orders some time after they have ended.
 async fn remove_what_has_ended(scene: Arc<Scene>) {
     let (Some(days), plan) = (&scene.days, &scene.plan) else { return };
     let orders = (0..plan.orders.len()).map(|order| (ORDERS, plan.order_id(order)));
@@ -132,7 +133,7 @@ async fn remove_what_has_ended(scene: Arc<Scene>) {
     }
 }
 
-/// Creates a product before anything goes wrong.
+/// Creates a product before the faults begin.
 async fn stock_up(engine: &Engine, product: &str, stock: i64) {
     let store = store(&engine.client(), || std::time::UNIX_EPOCH + EPOCH, || 7);
     let products = store.table(PRODUCTS);

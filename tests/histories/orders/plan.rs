@@ -1,43 +1,43 @@
-//! What may be asked for in one history: drawn before it begins, so that several clerks can ask for the same.
+//! The requests of one history, drawn before it begins. Several clerks can then send the same one.
 
 use fencepost::derived_id;
 
-/// The orders and restocks that have keys, and the products that they are about.
+/// The orders and restocks with keys, and their products.
 pub struct Plan {
-    /// Who asks; no other history has it.
+    /// The caller, unique to this history.
     pub caller: String,
     pub products: Vec<String>,
-    /// How many there are of each product at first.
+    /// The stock of each product at first.
     pub stocks: Vec<i64>,
-    /// The lines of the order of each key: which product, and how many.
+    /// The lines of each key's order: product and quantity.
     pub orders: Vec<Vec<(usize, i64)>>,
-    /// The restock of each key: which product, and by how many.
+    /// The restock of each key: product and amount.
     pub restocks: Vec<(usize, i64)>,
 }
 
-/// One thing to ask for, by its place in the plan.
+/// One request, by its place in the plan.
 #[derive(Clone, Debug)]
 pub enum What {
     Place(usize),
-    /// The order, and the tag that `If-Match` gives.
+    /// The order and the tag for `If-Match`.
     Cancel(usize, Option<String>),
     Restock(usize),
-    /// Without a key: as often as it is asked for.
+    /// Without a key: every request counts.
     Adjust(usize, i64),
 }
 
 impl What {
-    /// The same request again; `None` where a repeat would be another change.
+    /// The same request again. `None` if a repeat would be another change.
     pub fn to_repeat(&self) -> Option<Self> {
         match self {
             What::Place(_) | What::Restock(_) => Some(self.clone()),
-            // Its tag may be stale because of itself.
+            // The request itself may have made its tag stale.
             What::Cancel(order, _) => Some(What::Cancel(*order, None)),
             What::Adjust(..) => None,
         }
     }
 
-    /// Whether it is about the same key.
+    /// Whether both have the same key.
     pub fn has_key_of(&self, other: &What) -> bool {
         matches!((self, other), (What::Place(one), What::Place(two)) | (What::Restock(one), What::Restock(two)) if one == two)
     }
@@ -58,7 +58,7 @@ impl Plan {
         Plan { caller, products, stocks, orders, restocks }
     }
 
-    /// Something to ask for; `tags` are those of orders that were placed.
+    /// A random request. `tags` are those of placed orders.
     pub fn pick(&self, mut below: impl FnMut(usize) -> usize, tags: &[(usize, String)]) -> What {
         match below(10) {
             0..=4 => What::Place(below(self.orders.len())),
@@ -74,7 +74,7 @@ impl Plan {
         }
     }
 
-    /// Each key has a user of its own, so that an order says whose it is under whatever id.
+    /// The user of each key's order, who identifies it under any id.
     pub fn user(order: usize) -> String {
         format!("user-{order}")
     }

@@ -1,4 +1,4 @@
-//! What the clerks of one history share, and what they were answered.
+//! The state that the clerks of one history share, and their answers.
 
 use super::plan::{Plan, What};
 use crate::harness::faults::Broken;
@@ -7,28 +7,28 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Which rule is broken on purpose, and where.
+/// The rule that is broken on purpose, and where.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Rule {
-    /// By what the wire does to requests and answers; `Broken::Nothing` for none.
+    /// On the wire. `Broken::Nothing` breaks no rule.
     Wire(Broken),
-    /// A restock is applied first, and the record of it written afterwards.
+    /// A restock is applied first, without its record, which follows in a write of its own.
     RecordOutside,
-    /// A placing whose order id is taken is tried again under another.
+    /// An order whose id is taken is placed again under another id.
     GuardRetried,
 }
 
-/// The part of the scene that only these histories have.
+/// The part of the scene for these histories alone.
 pub struct Own {
     pub plan: Plan,
     pub rule: Rule,
-    /// In some histories the clerks are away for days, so that records of keys end.
+    /// In some histories, the clerks are away for days and records of keys end.
     pub days: Option<Days>,
 }
 
 pub type Scene = scene::Scene<Own, Sent>;
 
-/// When the clerks are away, and when TTL looks around: drawn by itself.
+/// The absences of the clerks and the times of TTL, from random numbers of their own.
 pub struct Days(Mutex<fastrand::Rng>);
 
 impl Days {
@@ -42,7 +42,7 @@ impl Days {
         self.0.lock().expect("no panic while drawing").u64(0..bound)
     }
 
-    /// Some wait for about as long as a record is kept, some for longer than a tombstone.
+    /// Some clerks rest for about as long as a record is kept, some for longer than a tombstone.
     pub async fn rest(&self) {
         let hours = [0, 0, 23, 24, 25, 26, 8 * 24][usize::try_from(self.below(7)).expect("few")];
         if hours > 0 {
@@ -51,11 +51,10 @@ impl Days {
     }
 }
 
-/// One invocation of a function, and what it was answered.
+/// One invocation of a function, and its answer.
 #[derive(Clone, Debug)]
 pub struct Sent {
     pub number: u64,
-    /// Which clerk it was.
     pub client: u64,
     pub what: What,
     pub began: Instant,

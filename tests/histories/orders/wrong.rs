@@ -1,4 +1,4 @@
-//! Two callers as they are often written, each without one rule: the histories must notice them.
+//! Two callers with common mistakes. Each breaks one rule, and the histories must notice.
 
 use super::plan::Plan;
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
@@ -18,7 +18,7 @@ pub struct Wrong {
     products: Table<Product>,
 }
 
-/// A record of its own making.
+/// The caller's own record of a restock.
 #[derive(Clone, Serialize, Deserialize, Record)]
 #[record(key = "recordId")]
 struct Note {
@@ -36,8 +36,8 @@ impl Wrong {
         }
     }
 
-    /// Looks for the record, changes the stock, and writes the record: three requests, of which a repeat may come
-    /// between any two.
+    /// Looks for the record, changes the stock, then writes the record: three requests. A repeat may come between any
+    /// two.
     pub async fn restock(&self, plan: &Plan, restock: usize, call: &Call) -> Result<Response, Problem> {
         let record = plan.record_id(restock);
         let record = Key::from(record.as_str());
@@ -62,7 +62,7 @@ impl Wrong {
         }
     }
 
-    /// Takes an order id that is taken for bad luck, and tries another.
+    /// Takes a used order id for bad luck, and tries another.
     pub async fn place(&self, plan: &Plan, order: usize, call: &Call) -> Result<Response, Problem> {
         let line = |(product, quantity): &(usize, i64)| Line {
             product_id: plan.products[*product].clone(),

@@ -13,7 +13,7 @@ pub type List = &'static str;
 /// One transaction as its client saw it.
 #[derive(Clone, Debug)]
 pub struct Transaction {
-    /// Its name, which is also the element that it appends.
+    /// The element that it appends, as its name.
     pub name: u64,
     /// The answer to its client.
     pub told: Told,
@@ -34,7 +34,7 @@ pub enum Told {
     Unknown,
 }
 
-/// A mistake in a history.
+/// An anomaly and its place in a history.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Anomaly {
     /// A list has an element twice.
@@ -84,7 +84,7 @@ impl Dependency {
     }
 }
 
-/// The start of the name of a cycle in which two or more transactions did not see the next append.
+/// The start of the name of a cycle in which two or more transactions did not see an append of the next.
 pub const WRITE_SKEW: &str = "write skew";
 /// The same for one transaction.
 pub const READ_SKEW: &str = "read skew";

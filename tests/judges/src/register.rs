@@ -44,7 +44,7 @@ pub enum Op<V: Value> {
     Delete,
     /// Sets or removes the value, without a condition.
     Put(Option<V>),
-    /// Removes the rest of a delete. Versions start again.
+    /// Removes the remains of a delete. Versions start again.
     Purge,
 }
 
