@@ -1,4 +1,4 @@
-//! One client whose decisions answer by what they see, over a wire of its own.
+//! One client over a wire of its own. The answers of its decisions depend on the state that they see.
 
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::Freezing;
@@ -15,9 +15,9 @@ use tokio::time::Instant;
 pub const SHELVES: &str = "Shelves";
 pub const NOTES: &str = "Notes";
 pub const KEY: &str = "id";
-/// The shelves of a history.
+/// The number of shelves in a history.
 pub const COUNT: usize = 2;
-/// The highest stock of a shelf. It is low, so that many adds are refused.
+/// The highest stock of a shelf. It is low, to have many adds refused.
 const MOST: i64 = 10;
 
 /// A shelf. The level follows from the stock.
@@ -25,7 +25,7 @@ const MOST: i64 = 10;
 pub struct Shelf {
     pub stock: i64,
     level: String,
-    /// The operation of the last update. An add leaves it alone.
+    /// The operation of the last update. An add leaves it unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<u64>,
     /// The decision of the last take or move.
@@ -44,7 +44,7 @@ impl Shelf {
     }
 }
 
-/// The row beside the shelves that a transaction creates: how much it took.
+/// The row that a transaction creates beside the shelves, with the amount that it took.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Note {
     amount: i64,
@@ -55,32 +55,30 @@ impl Record for Note {
     const ATTRIBUTES: &'static [&'static str] = &["amount"];
 }
 
-/// A scene of these histories has two shelves.
 pub type Scene = scene::Scene<(), Operation>;
 
-/// The id of a shelf.
 pub fn shelf_id(scene: &str, shelf: usize) -> String {
     format!("{shelf}-{scene}")
 }
 
-/// The id of the note that an operation leaves at a shelf.
+/// The id of an operation's note at a shelf.
 pub fn note_id(scene: &str, number: u64, shelf: usize) -> String {
     format!("{number}-{shelf}-{scene}")
 }
 
-/// What a change was told that it did.
+/// The effect in the answer to a change.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// This decision took so much from this shelf.
+    /// The shelf, the amount and the decision of a take.
     Took(usize, i64, u64),
-    /// It left the shelf 0 at this version, or a later change did that shows its own.
+    /// The version, the stock and the last update of shelf 0, after this change or a later one.
     Left(u64, i64, Option<u64>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
     Applied(Answer),
-    /// Applied; no more is said.
+    /// Applied, with no further claim.
     Added,
     NotApplied,
     Unknown,
@@ -132,7 +130,7 @@ impl Client {
             "take from either with a note" => self.take(number, amount, &[shelf, 1 - shelf], call).await,
             "move" => self.move_from(number, shelf, amount, call).await,
             "add or update" => {
-                // So that an update is seen in the value: it leaves an odd stock, and its number.
+                // The value shows an update: it leaves an odd stock and its number.
                 let update =
                     |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number))));
                 let changed = add_or_update(&self.shelves.in_call(call), &self.key(0), &change(-amount), update).await;
@@ -141,7 +139,7 @@ impl Client {
                 })
             }
             _ => match self.shelves.in_call(call).add(&key, &change(amount)).await {
-                // Only the shelf 0 is told of.
+                // Only shelf 0 is checked against answers of adds.
                 Ok(added) if shelf == 0 => Told::Applied(left(&added.item.expect("nobody deletes a shelf"))),
                 Ok(_) => Told::Added,
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
@@ -154,7 +152,8 @@ impl Client {
         Key::from(shelf_id(&self.client.scene.name, shelf))
     }
 
-    /// Takes so much from the first of these shelves that has it, or what the last one has, and leaves a note.
+    /// Takes this amount from the first of these shelves with enough stock, or the rest of the last one, and leaves a
+    /// note.
     async fn take(&self, number: u64, most: i64, shelves: &[usize], call: &Call) -> Told {
         let notes = self.shelves.store().table::<Note>(NOTES);
         let mut reads = Reads::new();
@@ -187,7 +186,7 @@ impl Client {
         by_transaction(taken.await)
     }
 
-    /// Moves so much to the other shelf, or what there is and fits. The first add remembers.
+    /// Moves this amount to the other shelf, or as much as there is and fits. The first add remembers.
     async fn move_from(&self, number: u64, from: usize, most: i64, call: &Call) -> Told {
         let (mut reads, decisions) = (Reads::new(), Decisions::of(number));
         let (giving, taking) = (self.item(&mut reads, from), self.item(&mut reads, 1 - from));
@@ -211,7 +210,7 @@ impl Client {
     }
 }
 
-/// Numbers the decisions of an operation, as a time of day does: no two have the same.
+/// Numbers the decisions of an operation. No two have the same number.
 struct Decisions(AtomicU64);
 
 impl Decisions {
@@ -255,7 +254,7 @@ fn by_failure(failure: &Failure) -> Told {
     }
 }
 
-/// Creates a full shelf before anything goes wrong.
+/// Creates a full shelf before the faults begin.
 pub async fn create(engine: &Engine, scene: &str, shelf: usize) {
     let table = store(&engine.client(), || SystemTime::UNIX_EPOCH, || 7).table::<Shelf>(SHELVES);
     table.create(&Key::from(shelf_id(scene, shelf)), &Shelf::of(MOST, None)).await.expect("a free key and no fault");

@@ -1,5 +1,6 @@
-//! Histories of changes whose attempts have different answers, on a network that delivers second copies of refused attempts
-//! soon and throttles the next attempt. Each caller is told the answer of the attempt that was committed, or *unknown*.
+//! Histories of changes with a different answer for each attempt. The network delivers second copies of refused
+//! attempts soon and throttles the next attempt. Each caller must get the answer of the committed attempt, or
+//! *unknown*.
 //!
 //! Reading order: [`client`], then [`Attempts`].
 
@@ -20,7 +21,7 @@ const TOLD_ANOTHER: &str = "told another answer than that of the attempt that wa
 struct Attempts {
     scene: String,
     done: Vec<Operation>,
-    /// The shelves at first, and all that was applied.
+    /// The shelves before all writes, and the applied writes.
     first: Vec<Value>,
     applied: Vec<Applied>,
 }
@@ -31,7 +32,7 @@ impl History for Attempts {
     type Rule = Broken;
     const NOTHING: Broken = Broken::Nothing;
 
-    /// Many second copies, most of them soon, and much throttling; the rest of the faults in a storm or in a breeze.
+    /// Many second copies, most of them soon, and much throttling. The other faults come in a storm or in a breeze.
     async fn play(engine: &Engine, seed: u64, broken: Broken) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let most = Rates {
@@ -106,14 +107,14 @@ impl History for Attempts {
     }
 }
 
-/// What an applied write did to the shelves.
+/// The effect of an applied write on the shelves.
 struct Effect<'a> {
     applied: &'a Applied,
-    /// By how much it changed each stock.
+    /// The change of each stock.
     changed: [i64; COUNT],
 }
 
-/// The parts of a stored shelf: version, stock, and the number of the last update.
+/// The parts of a stored shelf: version, stock and the number of the last update.
 type State = (u64, i64, Option<u64>);
 
 fn shelf_of(row: &Value) -> State {

@@ -1,4 +1,4 @@
-//! The item that the writers race for, as two builds of a program keep it.
+//! The item that the writers race for, in two builds of a program.
 
 use crate::harness::states;
 use crate::histories::item::Stored;
@@ -11,23 +11,23 @@ pub const TABLE: &str = "Ledgers";
 pub const NOTES: &str = "Notes";
 /// The attribute that only today's build knows.
 pub const NOTED: &str = "noted";
-/// The highest stock. It is low, so that many adds are refused.
+/// The highest stock. It is low, to have many adds refused.
 pub const MOST: i64 = 10;
-/// How many writes a ledger remembers.
+/// The number of writes that a ledger remembers.
 pub const REMEMBERED: u64 = 12;
 
-/// A build that keeps the ledger: what it stores of one.
+/// The form in which a build stores the ledger.
 pub trait Build: Record + From<Ledger> + Into<Ledger> + Clone {}
 
 impl Build for Ledger {}
 impl Build for Today {}
 
-/// The ledger as today's build keeps it: with an attribute that the build before does not know, and another window.
+/// The ledger in today's build, with an attribute unknown to the build before, and another window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Today {
     #[serde(flatten)]
     ledger: Ledger,
-    /// The operation of the last change by this build. An add leaves it alone, and so does all that the build before does.
+    /// The operation of the last change by this build. Adds, and all changes by the build before, leave it unchanged.
     noted: Option<u64>,
 }
 
@@ -49,10 +49,10 @@ impl From<Today> for Ledger {
     }
 }
 
-/// The ledger as the build before keeps it.
+/// The ledger in the build before.
 ///
-/// Every change leaves the number of its operation, so that one applied twice is seen in the value itself. An add changes
-/// the stock alone. The level follows from the stock.
+/// Every change leaves the number of its operation: the value shows one that is applied twice. An add changes only the
+/// stock. The level follows from the stock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Record)]
 #[record(key = "id", settings = Settings::own().remembered_writes(REMEMBERED).add_window(REMEMBERED))]
 pub struct Ledger {
@@ -66,7 +66,7 @@ impl Ledger {
         Ledger { operations: Vec::new(), stock, level: if stock < 5 { "low" } else { "high" }.to_owned() }
     }
 
-    /// Whether this is a value that the rules of the ledger allow.
+    /// Whether the value follows the rules of the ledger.
     pub fn is_right(&self) -> bool {
         (0..=MOST).contains(&self.stock) && self.level == Ledger::of(self.stock).level
     }
@@ -118,19 +118,19 @@ impl Stored for Ledger {
     }
 }
 
-/// The row beside the ledger that some transactions put.
+/// The row that some transactions put beside the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "id")]
 pub struct Note {
     pub by: i64,
 }
 
-/// The add of an operation: up to 6 either way, never nothing.
+/// The add of an operation: up to 6 either way, never 0.
 pub fn add(number: u64) -> Add {
     Add::to("stock", Ledger::amount(number), 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
 }
 
-/// The state that a stored row is in. `None` if there is no row.
+/// The state of a stored row. `None` if there is no row.
 pub fn state_of(row: &Value) -> Option<ItemVersion> {
     let version = row["_version"]["N"].as_str()?.parse().ok().and_then(fencepost::Version::new)?;
     let base64 = row["_incarnation"]["B"].as_str()?;

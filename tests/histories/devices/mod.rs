@@ -1,7 +1,7 @@
-//! Histories of one item: adds, changes, transactions, a deleter-and-recreator, TTL and every fault at once, and what must
-//! hold after each.
+//! Histories of one item: adds, changes, transactions, deletes, creates, TTL and every fault at once. Every promise
+//! about the item is checked.
 //!
-//! Reading order: [`ledger`], [`writer`], [`Devices`]. The rules that are broken at the end show that the checks and the
+//! Reading order: [`ledger`], [`writer`], [`Devices`]. The rules broken at the end show that the checks and the
 //! independent judge notice.
 
 use super::claims;
@@ -23,15 +23,14 @@ use writer::{Own, Writer};
 mod ledger;
 mod writer;
 
-/// The most ids that the row remembers in these histories. A row forgets an id some commits after the R-th, because one
-/// write forgets four at most, and bare adds and burns none.
+/// The most ids in the row in these histories. A row forgets an id some commits after the R-th, because one write
+/// forgets four at most, and bare adds and burns none.
 const MOST_REMEMBERED: u64 = 3 * REMEMBERED;
 
 struct Devices {
     key: String,
     applied: Vec<Applied>,
     done: Vec<Operation<Ledger>>,
-    /// The row as it is stored.
     row: Value,
 }
 
@@ -94,7 +93,7 @@ impl History for Devices {
 
     fn judged(&self) -> Vec<String> {
         let mut seen: Vec<_> = self.done.iter().filter_map(Operation::seen).collect();
-        // The one honest exception: nobody knows what became of a second copy of a refused add.
+        // The one exception: the outcome of a second copy of a refused add is unknown.
         let copied = |number: u64| self.applied.iter().any(|one| one.op == number && one.is_copy_of_refused);
         let is_refused = |operation: &&Operation<_>| !operation.is_told_applied() && !operation.is_unknown();
         let made_untrue =
@@ -151,7 +150,7 @@ impl Devices {
         self.done.iter().find(|operation| operation.number == number)
     }
 
-    /// Every commit makes of the value what its operation makes of it. Only a burn makes nothing of it.
+    /// Every commit applies its operation to the value. Only a burn leaves the value unchanged.
     fn breaks_the_value(&self, timeline: &Timeline<'_, Ledger>) -> Option<String> {
         let is_wrong = |state: &&State<'_, Ledger>| {
             let operation = self.operation(state.applied.op);
@@ -165,7 +164,7 @@ impl Devices {
         Some(format!("the value is wrong: {operation:?} made {after:?} of {before:?}"))
     }
 
-    /// The build before leaves alone what it does not know. Today's build notes its changes; adds are no such changes.
+    /// The build before keeps attributes that it does not know. Today's build notes its changes, but not its adds.
     fn breaks_what_a_build_does_not_know(&self, timeline: &Timeline<'_, Ledger>) -> Option<String> {
         let mut before = &Value::Null;
         for state in &timeline.0 {
@@ -207,7 +206,7 @@ fn is_next(now: ItemVersion, before: ItemVersion) -> bool {
     (now.incarnation, now.version.get()) == (before.incarnation, before.version.get() + 1)
 }
 
-/// What an operation was told, against the state that it demanded.
+/// The answer to an operation, against the state that the operation demanded.
 fn contradicts_its_demand(operation: &Operation<Ledger>) -> Option<String> {
     let at = operation.asked.at?;
     let why = match &operation.told {

@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// The part of the scene that only these histories have.
+/// The part of the scene for these histories alone.
 pub struct Own {
-    /// Whether the writers rest for hours now and then, so that TTL removes tombstones.
+    /// Whether the writers sometimes rest for hours, so that TTL removes tombstones.
     pub hours: bool,
-    /// Which build runs where, drawn by itself, in a history with a canary and rollbacks.
+    /// The random choice of builds, in a history with a canary and rollbacks.
     pub builds: Option<Mutex<fastrand::Rng>>,
 }
 
 type Scene = scene::Scene<Own, Operation<Ledger>>;
 
-/// What the client runs now. A restart forgets what the process has seen.
+/// The client's present process. A restart forgets all that the process has seen.
 #[derive(Clone)]
 enum Process {
     Today(Table<Today>),
@@ -75,7 +75,7 @@ impl Writer {
         }
     }
 
-    /// One operation, and what it is told.
+    /// Runs one operation and notes the answer.
     pub async fn run(&mut self, what: &'static str) {
         self.deploy();
         let begun = self.client.begin(3000);
@@ -112,15 +112,14 @@ impl Writer {
             "add with a note" => transact(table, key, number, true, call).await,
             "add where no note is" => transact(table, key, number, false, call).await,
             _ => match (Calling { table, key, number, call, known, asked }).perform(what).await {
-                // Which state it deleted is its own affair. The engine knows the incarnation.
+                // A plain delete does not say which state it deleted. The engine knows the incarnation.
                 Told::Applied(at, None) if what == "delete" => Told::Applied(self.state_left_by(number, at), None),
                 told => told,
             },
         }
     }
 
-    /// Adds with what this client knows, or as a new process that was told of a state: an old one, or one that is yet to
-    /// come.
+    /// Adds with this client's knowledge, or as a new process that got a state: an old one or a future one.
     async fn add<L: Build>(&self, table: &Table<L>, key: &str, number: u64, call: &Call) -> Told<Ledger> {
         let below = |bound| self.client.below(bound);
         let added = match self.known {
@@ -156,8 +155,8 @@ fn open<L: Build>(client: &Client<Own, Operation<Ledger>>) -> Table<L> {
     store.table(TABLE).with_tombstone_retention(Duration::from_hours(1))
 }
 
-/// An add in a transaction. Beside the create of a note it is bare: the note remembers. Beside a check of one, the add
-/// itself must.
+/// An add in a transaction. Beside the create of a note it is bare, because the note remembers. Beside a check of a
+/// note, the add itself must remember.
 async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates: bool, call: &Call) -> Told<Ledger> {
     let notes = ledgers.store().table::<Note>(NOTES);
     let mut reads = Reads::new();

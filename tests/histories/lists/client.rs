@@ -33,47 +33,45 @@ impl Entries {
     }
 }
 
-/// Which rule is broken on purpose, and where.
+/// The rule that is broken on purpose, and where.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Rule {
-    /// By what the wire does to requests and answers; `Broken::Nothing` for none.
+    /// On the wire. `Broken::Nothing` breaks no rule.
     Wire(Broken),
-    /// A transaction does not check what it only reads.
+    /// A transaction does not check the items that it only reads.
     Unchecked,
-    /// What is to change as one is changed one after the other, and sometimes taken back.
+    /// Changes of one transaction are made one after the other, and sometimes taken back.
     TakenBack,
-    /// What was made of a list replaces it, whatever it is by then.
+    /// A result replaces the list without a condition.
     Blind,
 }
 
 pub type Scene = scene::Scene<Rule, Operation>;
 
-/// The id of a list.
 pub fn id(scene: &str, list: List) -> String {
     format!("{list}-{scene}")
 }
 
-/// What a client read of a list, and what it made of that.
+/// A client's read of a list, and its append.
 #[derive(Clone, Debug)]
 pub struct Touched {
     pub read: Vec<u64>,
-    /// The version that it read, if that was told.
+    /// The version that it read, if an answer showed it.
     pub at: Option<ItemVersion>,
     /// `None` if it only read.
     pub append: Option<Append>,
 }
 
-/// What an append makes of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Append {
-    /// The version, if that was told.
+    /// The version that the append makes, if an answer showed it.
     pub makes: Option<ItemVersion>,
 }
 
-/// One transaction, by what it was told that it rested on. Where it was told nothing, by what its last decision rested on.
+/// One transaction, with the reads that its answer shows, otherwise those of its last decision.
 #[derive(Clone, Debug)]
 pub struct Operation {
-    /// What it appends.
+    /// The element that it appends.
     pub number: u64,
     pub client: u64,
     pub began: Instant,
@@ -147,7 +145,7 @@ impl Client {
         };
         match self.table.in_call(call).update_with_retry(self.id(list), append).await {
             Ok(written) => {
-                // What was told counts, and not the last decision.
+                // The answer counts, not the last decision.
                 let mut read = written.value.entries;
                 assert_eq!(read.pop(), Some(number), "told of an append that is not this one");
                 note(lists, list, Touched { read, at: None, append: Some(Append { makes: Some(written.at) }) });
@@ -158,7 +156,7 @@ impl Client {
         }
     }
 
-    /// Appends to some lists in one transaction, which rests on what it read in another one too.
+    /// Appends to some lists in one transaction, which depends on its reads in another list too.
     async fn transact(
         &self,
         number: u64,
@@ -205,7 +203,7 @@ impl Client {
         }
     }
 
-    /// Reads, thinks, and writes what it made of what it read.
+    /// Reads, pauses, and writes the result back.
     async fn overwrite(&self, number: u64, list: List, call: &Call, lists: &Lists) -> Told {
         let Ok(Some(seen)) = self.table.in_call(call).get(self.id(list)).await else { return Told::NotCommitted };
         sleep(Duration::from_millis(self.client.below(40))).await;
@@ -224,7 +222,7 @@ impl Client {
         }
     }
 
-    /// Appends to one list and then to the other. Where that does not work out, takes the first back.
+    /// Appends to one list and then to the other. If the second append fails, takes the first back.
     async fn append_and_take_back(&self, number: u64, one: List, two: List, call: &Call, lists: &Lists) -> Told {
         let told = self.append(number, one, call, lists).await;
         if told != Told::Committed {
@@ -258,7 +256,7 @@ fn told_by(failure: &Failure) -> Told {
     }
 }
 
-/// Creates an empty list before anything goes wrong.
+/// Creates an empty list before the faults begin.
 pub async fn create(engine: &Engine, scene: &str, list: List) {
     let table = store(&engine.client(), || SystemTime::UNIX_EPOCH, || 7).table::<Entries>(TABLE);
     table.create(id(scene, list), &Entries { entries: Vec::new() }).await.expect("a free key and no fault");

@@ -1,7 +1,7 @@
-//! Histories of several lists: transactions read some of them and append to others, under every fault, and judges that
-//! know nothing of the protocol say whether that was serializable.
+//! Histories of several lists: transactions read some of them and append to others, under every fault. Judges that know
+//! nothing of the protocol say whether this was serializable.
 //!
-//! Reading order: [`client`], then [`Lists`]. The rules that are broken at the end show that each judge notices.
+//! Reading order: [`client`], then [`Lists`]. The rules broken at the end show that each judge notices.
 
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, STORM, Scene, rates};
@@ -63,7 +63,7 @@ impl History for Lists {
         found
     }
 
-    /// What the judge of registers says against each list.
+    /// The objections of the register judge to each list.
     fn judged(&self) -> Vec<String> {
         LISTS.iter().filter_map(|list| register::judge(Some(Vec::new()), self.seen(list)).err()).collect()
     }
@@ -95,7 +95,7 @@ impl History for Lists {
 }
 
 impl Lists {
-    /// What a committed transaction was told with a version, where the list never had that at this version.
+    /// The mistake if the answer to a committed transaction shows a list that was never stored at its version.
     fn told_another(&self, operation: &Operation) -> Option<String> {
         let committed = operation.lists.iter().filter(|_| operation.told == Told::Committed);
         let told = committed.flat_map(|(list, Touched { read, at, append })| {
@@ -106,7 +106,7 @@ impl Lists {
         never.next().map(|never| format!("{TOLD_ANOTHER}: {never:?} of {operation:?}"))
     }
 
-    /// Whether a list had these entries at this version. It began without any.
+    /// Whether a list had these entries at this version. It was empty at first.
     fn had(&self, list: List, at: ItemVersion, entries: &[u64]) -> bool {
         let key = id(&self.scene, list);
         let rows = self.applied.iter().filter_map(|applied| applied.left_in(TABLE, &key));
@@ -114,7 +114,7 @@ impl Lists {
         at_version.any(|row| entries_of(row) == entries) || (at.version.get() == 1 && entries.is_empty())
     }
 
-    /// What the clients saw of one list.
+    /// The clients' view of one list.
     fn seen(&self, list: &List) -> Vec<SeenOf<Vec<u64>>> {
         let of_list = |operation: &Operation| {
             let Touched { read, at, append } = operation.lists.get(list)?.clone();

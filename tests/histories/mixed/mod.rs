@@ -1,5 +1,5 @@
-//! Histories of one item that another program writes too: for each style of writing, that what `docs/adoption.md` says
-//! holds does hold, and that what it says breaks does break.
+//! Histories of one item that another program writes too. For each style of writing, they show the promises in
+//! `docs/adoption.md` kept and its warnings confirmed.
 //!
 //! Reading order: [`tally`], [`neighbour`] (the other program), [`writer`] (Fencepost), then [`Mixed`].
 
@@ -24,7 +24,7 @@ mod writer;
 const LOST_UPDATE: &str = "a write undid what it had not read";
 const UNDONE: &str = "an old row was put back over a change of Fencepost";
 
-/// Histories in which the `Record` says `OTHERS`, and the other program writes in `Style::ALL[STYLE]`.
+/// Histories where the `Record` says `OTHERS` and the other program writes in `Style::ALL[STYLE]`.
 struct Mixed<const OTHERS: u8, const STYLE: usize> {
     applied: Vec<Applied>,
     done: Vec<Operation<Counts>>,
@@ -54,8 +54,8 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
 
     async fn play(engine: &Engine, seed: u64, Creates(creates): Creates) -> Self {
         let (style, mut rng) = (Style::ALL[STYLE], fastrand::Rng::with_seed(seed));
-        // Tokens are forgotten when ten minutes have passed, and not before. Half of the second copies come when their
-        // signature is about to end, which is almost ten minutes after they were sent where a clock is ahead.
+        // Tokens are forgotten after ten minutes, not before. Half of the second copies come shortly before their
+        // signature ends: almost ten minutes after the first copy, if a clock is ahead.
         let most = Rates { held: 60, second_copy: 200, copied_last: 500, transaction_conflict: 80, ..STORM };
         let most =
             Rates { in_progress: 60, mismatch: 60, tokens_forgotten: 0, mixed_reasons: 0, unprocessed: 0, ..most };
@@ -93,11 +93,11 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         found
     }
 
-    /// The clients of the item are those of Fencepost and the other program.
+    /// The item's clients are those of Fencepost and the other program.
     fn judged(&self) -> Vec<String> {
         let timeline = self.timeline();
         let mut seen: Vec<_> = self.done.iter().filter_map(Operation::seen).collect();
-        // Nobody knows what became of a second copy of a refused write.
+        // The outcome of a second copy of a refused write is unknown.
         let copied = timeline.0.iter().filter(|state| state.applied.is_copy_of_refused);
         seen.extend(copied.filter_map(|copy| self.operation(copy.applied.op)?.may_come_again()));
         let foreign = timeline.0.iter().filter(|state| state.applied.op >= FOREIGN && state.is_effect());
@@ -142,9 +142,9 @@ impl<const OTHERS: u8, const STYLE: usize> Mixed<OTHERS, STYLE> {
         self.done.iter().find(|operation| operation.number == number)
     }
 
-    /// A write that makes something else of the value than it makes of what it read: it undid a write that came between.
-    /// Where the other program demands nothing, only the writes of Fencepost are held to that. Where Fencepost removes
-    /// rows, versions begin again, and the other program takes a new row for an old one.
+    /// A write that did not apply its operation to the value before it: it undid a write in between. If the other
+    /// program demands nothing, only the writes of Fencepost are checked. Where Fencepost removes rows, versions start
+    /// again, and the other program takes a new row for an old one.
     fn lost_update(&self, state: &State<'_, Counts>) -> Option<String> {
         let State { applied, before, after, .. } = state;
         let expected = if applied.op >= FOREIGN {
@@ -160,7 +160,7 @@ impl<const OTHERS: u8, const STYLE: usize> Mixed<OTHERS, STYLE> {
         (!is_right).then(|| format!("{LOST_UPDATE}: operation {} made {after:?} of {before:?}", applied.op))
     }
 
-    /// A copy of an old row that lacks a change which was there.
+    /// An old row that was put back without a change that had landed.
     fn undone(state: &State<'_, Counts>) -> Option<String> {
         let copies = Style::ALL[STYLE] == Style::CopiesThrough && state.applied.op >= FOREIGN;
         let (before, after) = (state.before.as_ref().filter(|_| copies)?, state.after.as_ref());

@@ -1,4 +1,4 @@
-//! The other program: it does not use Fencepost, and writes the same item in its own way.
+//! The other program. It does not use Fencepost, and writes the same item in its own way.
 
 use super::tally::{Counts, FOREIGN, KEY, SWEEP, TABLE, version_of};
 use super::writer::Scene;
@@ -10,24 +10,24 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How the other program writes.
+/// The other program's way of writing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
-    /// It updates what it names, demands the version, and raises it by 1 to 3.
+    /// It updates the attributes that it names, demands the version, and raises it by 1 to 3.
     Updates,
     /// It puts whole items of its own attributes, demands the version, and raises it by 1.
     Puts,
-    /// It updates and deletes, and demands the version in both. It never creates.
+    /// It updates and deletes, demands the version in both, and never creates.
     Deletes,
     /// It also deletes without a condition, and creates again at version 1.
     Recreates,
-    /// It puts what it read, changed, and demands nothing.
+    /// It puts the item that it read, with its change, and demands nothing.
     Clobbers,
-    /// It updates what it names by what it read, and demands nothing. The version may fall.
+    /// It sets attributes by the values that it read, and demands nothing. The version may fall.
     Overwrites,
     /// It puts the same item at version 1 again and again, and demands nothing.
     PutsRaw,
-    /// It puts back all attributes that it read a while ago, those of Fencepost included, and demands nothing.
+    /// It puts back all attributes of an earlier read, those of Fencepost included, and demands nothing.
     CopiesThrough,
 }
 
@@ -49,7 +49,7 @@ impl Style {
     }
 }
 
-/// Writes some times, with the pause between a read and its write that a program makes.
+/// Writes so many times, with a program's usual pause between a read and its write.
 pub async fn work(scene: Arc<Scene>, style: Style, turns: u64) {
     for _ in 0..turns {
         let network = &scene.network;
@@ -64,7 +64,7 @@ pub async fn work(scene: Arc<Scene>, style: Style, turns: u64) {
     }
 }
 
-/// Removes the tombstone after its time, as the operator's sweep does.
+/// Removes the tombstone after it has ended, as the operator's sweep does.
 pub async fn sweep(scene: Arc<Scene>) {
     loop {
         sleep(Duration::from_millis(scene.network.below(1_200_000))).await;
@@ -77,7 +77,7 @@ pub async fn sweep(scene: Arc<Scene>) {
     }
 }
 
-/// The next write, by what was read. `None` if there is nothing to write to.
+/// The next write after a read of this row. `None` if there is nothing to write to.
 fn write(scene: &Scene, style: Style, number: u64, row: &Value) -> Option<(&'static str, Value)> {
     let network = &scene.network;
     let (version, read) = (version_of(row), Counts::of(row));
@@ -111,7 +111,7 @@ fn write(scene: &Scene, style: Style, number: u64, row: &Value) -> Option<(&'sta
     })
 }
 
-/// Demands the version that was read, or that there was none.
+/// Demands the version of the read, or its absence.
 fn at_version(row: &Value) -> Value {
     if row.get("version").is_none() {
         let condition = "attribute_exists(id) AND attribute_not_exists(version)";
@@ -162,7 +162,7 @@ fn send(scene: &Scene, number: u64, operation: &'static str, mut request: Value)
     }
 }
 
-/// Puts the first row: of the other program, without a version, at 0 or at 3.
+/// Puts the other program's first row: without a version, at 0 or at 3.
 pub fn found(scene: &Scene) {
     let number = FOREIGN + scene.numbers.fetch_add(1, Relaxed);
     let mut request = put(scene, &Counts::first(number), 3, json!({}));

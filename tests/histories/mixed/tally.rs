@@ -1,4 +1,4 @@
-//! The item that Fencepost and another program write together, and what is read from its stored rows.
+//! The item that Fencepost and another program write together, with the contents of its stored rows.
 
 use crate::harness::states::number;
 use crate::histories::item::Stored;
@@ -11,14 +11,14 @@ pub const TABLE: &str = "Tallies";
 pub const KEY: &str = "id";
 /// Only Fencepost writes notes.
 pub const NOTES: &str = "Notes";
-/// The names of a table that another program made.
+/// The attribute names of a table from another program.
 pub const NAMES: Names = Names::DEFAULT.version("version").purge_at("endsAt");
-/// Operations from here on are those of the other program.
+/// The first number for operations of the other program.
 pub const FOREIGN: u64 = 1 << 32;
-/// The operation that removes tombstones after their time.
+/// The operation that removes ended tombstones.
 pub const SWEEP: u64 = u64::MAX;
 
-/// Who else may write, as the `Record` says.
+/// The other writers, as the `Record` declares them.
 pub const NOBODY: u8 = 0;
 pub const VERSIONED: u8 = 1;
 pub const ANY: u8 = 2;
@@ -43,7 +43,7 @@ impl<const OTHERS: u8> Record for Tally<OTHERS> {
     .add_window(4);
 }
 
-/// The row beside the tally that a transaction creates.
+/// The row that a transaction creates beside the tally.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Note {
     pub by: u64,
@@ -54,7 +54,7 @@ impl Record for Note {
     const ATTRIBUTES: &'static [&'static str] = &["by"];
 }
 
-/// What a stored row holds, whoever wrote it.
+/// The contents of a stored row, from any writer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Counts {
     pub operations: Vec<u64>,
@@ -70,7 +70,7 @@ impl register::Value for Counts {
 }
 
 impl Stored for Counts {
-    /// What was refused is decided again, and where the values have come back, a second copy is applied beside that.
+    /// A refused change is decided again. If the old values return, a second copy is applied in addition.
     const COPIES_COUNT: bool = false;
 
     fn of(row: &Value) -> Option<Self> {
@@ -83,7 +83,7 @@ impl Stored for Counts {
         Some(Counts { operations: operations.collect(), count })
     }
 
-    /// The other program gives rows no incarnation.
+    /// Rows of the other program have no incarnation.
     fn is_at(row: &Value, at: ItemVersion) -> bool {
         version_of(row) == at.version.get()
     }
@@ -119,7 +119,7 @@ impl<const OTHERS: u8> From<Tally<OTHERS>> for Counts {
     }
 }
 
-/// The version of a stored row: 0 if it has none.
+/// The version of a stored row, 0 if it has none.
 pub fn version_of(row: &Value) -> u64 {
     number(row, "version").unwrap_or_default()
 }

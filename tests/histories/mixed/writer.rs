@@ -1,4 +1,4 @@
-//! One client of Fencepost, over a wire of its own, which is subject to every fault.
+//! One client of Fencepost over a wire of its own, under every fault.
 
 use super::tally::{ANY, Counts, NOTES, Note, TABLE, Tally};
 use crate::harness::faults::Freezing;
@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// By how many milliseconds a clock is ahead at most beside writers that demand nothing.
+/// The highest lead of a clock in milliseconds, beside writers that demand nothing.
 const FOUR_MINUTES: i64 = 239_000;
 
-/// The part of the scene that only these histories have.
+/// The part of the scene for these histories alone.
 pub struct Own {
-    /// Whether the writers rest for hours now and then, so that tombstones are swept.
+    /// Whether the writers sometimes rest for hours, so that tombstones are swept.
     pub hours: bool,
-    /// Whether the writers of Fencepost create the item where it is gone.
+    /// Whether the writers of Fencepost create an absent item.
     pub creates: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct Writer<const OTHERS: u8> {
 
 impl<const OTHERS: u8> Writer<OTHERS> {
     pub fn new(scene: &Arc<Scene>, number: u64) -> Self {
-        // As is assumed beside each kind of writers.
+        // The lead that is assumed beside each kind of writer.
         let clock = scene.clocks.draw_often_far_ahead(if OTHERS == ANY { FOUR_MINUTES } else { BOUND });
         let client = Client::with_clock(scene, &scene.network, number, clock);
         let table = client.open().with_policy(patient()).table(TABLE);
@@ -62,7 +62,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
     }
 
     async fn run(&mut self, what: &'static str) {
-        // Some have so long that a process which stood still sends once more.
+        // Some calls are so long that a paused process sends once more.
         let longest = if self.client.below(4) == 0 { 300_000 } else { 3_000 };
         let begun = self.client.begin(longest);
         let asked = Mutex::default();
@@ -93,7 +93,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         }
     }
 
-    /// An add in a transaction that creates a note, whose row remembers the transaction.
+    /// An add in a transaction that creates a note. The note's row remembers the transaction.
     async fn add_with_note(&self, key: &str, number: u64, call: &Call) -> Told<Counts> {
         let notes = self.table.store().table::<Note>(NOTES);
         let mut reads = Reads::new();
