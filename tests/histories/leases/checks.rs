@@ -1,4 +1,4 @@
-//! Every invariant of a history, from what the engine applied, what the leaders were told and believed, and what is stored.
+//! Every check of a history, from the applied writes, the leaders' answers and beliefs, and the stored rows.
 
 use super::record::{Belief, Done, Told, What};
 use super::scene::{REPORTS, Scene};
@@ -19,17 +19,17 @@ pub const TWO_BELIEVED: &str = "two held the lease at one moment though their cl
 pub const RELEASED_RENEWED: &str = "a lease that was released was renewed";
 pub const RENEWED_TWICE: &str = "one renewal was applied twice";
 
-/// A history at whose end the last holder has written.
+/// A finished history: the last holder has written.
 pub struct Leaders {
     pub scene: Arc<Scene>,
     pub applied: Vec<Applied>,
-    /// The operations that had an effect before all was calm.
+    /// The operations with an effect before the calm.
     pub landed: BTreeSet<u64>,
-    /// What went wrong when all was calm.
+    /// The mistakes during the calm.
     pub wrong: Vec<String>,
 }
 
-/// What does not hold; each in a sentence.
+/// The broken promises, one sentence each.
 pub fn violations(engine: &Engine, ended: &Leaders) -> Vec<String> {
     let scene = &ended.scene;
     let timeline = Timeline::of(scene, &ended.applied);
@@ -43,7 +43,7 @@ pub fn violations(engine: &Engine, ended: &Leaders) -> Vec<String> {
     for one in done.iter().filter(|one| matches!(one.what, What::Renew { .. })) {
         let renewed = timeline.lease.iter().filter(|state| state.op == one.number && state.change == Change::Renewed);
         let ends: Vec<_> = renewed.map(|state| state.expires_at).collect();
-        // A copy ends when the first did.
+        // A second copy of a renewal has the same end as the first.
         if ends.iter().collect::<BTreeSet<_>>().len() < ends.len() {
             found.push(format!("{RENEWED_TWICE}: {one:?} made it end at {ends:?}"));
         }
@@ -52,7 +52,7 @@ pub fn violations(engine: &Engine, ended: &Leaders) -> Vec<String> {
         found.extend(verdict(&timeline, &done, one).map(|why| format!("{why}: {one:?}")));
     }
     for (older, newer) in both_believed(scene) {
-        // Whoever took it from the older must have been ahead by more than is assumed.
+        // The leader that took the lease must be further ahead than is assumed.
         let taken = timeline.lease.iter().find(|state| state.change == Change::Acquired && state.token > older.token);
         let taker = taken.and_then(|state| scene.leader(state.holder.as_deref()?)).unwrap_or(newer.leader);
         let ahead = scene.offsets[taker].saturating_sub(scene.offsets[older.leader]);
@@ -63,7 +63,7 @@ pub fn violations(engine: &Engine, ended: &Leaders) -> Vec<String> {
     found
 }
 
-/// Tokens rise with every acquire and at no other time, and what is renewed is held.
+/// Tokens rise with every acquire and at no other time. Only a held lease is renewed.
 fn lease_is_sound(timeline: &Timeline) -> Vec<String> {
     let mut found = Vec::new();
     let mut highest = 0;
@@ -85,7 +85,7 @@ fn lease_is_sound(timeline: &Timeline) -> Vec<String> {
     found
 }
 
-/// Tokens of what was written never fall; where the lease is required, it was held at that moment.
+/// The tokens of writes never fall. Where a write requires the lease, it was held at that moment.
 fn written_in_order(timeline: &Timeline, item: &str, requires: bool) -> Vec<String> {
     let mut found = Vec::new();
     let mut highest = 0;
@@ -107,7 +107,7 @@ fn written_in_order(timeline: &Timeline, item: &str, requires: bool) -> Vec<Stri
     found
 }
 
-/// Each commit does what its operation says, raises the version by one, and no operation commits twice.
+/// Each commit does the work of its operation and raises the version by one. No operation commits twice.
 fn written_once(timeline: &Timeline, item: &str, stored: &Value, done: &[Done]) -> Vec<String> {
     let mut found = Vec::new();
     let whats: BTreeMap<_, _> = done.iter().map(|done| (done.number, done.what)).collect();
@@ -126,7 +126,7 @@ fn written_once(timeline: &Timeline, item: &str, stored: &Value, done: &[Done]) 
             Some(What::Append | What::Require) => is == appended,
             Some(What::Add) => is == was && number(row, "added") == Some(number(before, "added").unwrap_or(0) + 1),
             Some(What::Delete | What::RequireDelete) => row.get("_purgeAt").is_some(),
-            // It was cancelled together with its work, and is nobody's to tell.
+            // The write was cancelled together with its work, without a note.
             _ => is == appended || is == was || row.get("_purgeAt").is_some(),
         };
         if !right {
@@ -145,18 +145,18 @@ fn operations(row: &Value) -> Vec<u64> {
     list.into_iter().flatten().filter_map(|number| number["N"].as_str()?.parse().ok()).collect()
 }
 
-/// What an operation was told must be so.
+/// The mistake in the answer to an operation, if any.
 fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static str> {
     let applied = timeline.count(one.number, one.what);
     let mut within = timeline.lease_within(one.began, one.ended);
-    // What is lost stays lost: the last state of its time shows it.
+    // A lost lease stays lost: the last state of the call shows it.
     let is_held = |token: u64| timeline.lease_within(one.ended, one.ended).any(|state| state.is_held_under(token));
     let is_lost = || !one.token.is_some_and(is_held);
     let is_own = |number: u64| done.iter().any(|other| other.number == number && other.acquire() == one.acquire());
     let denies = match (&one.told, one.what) {
-        // What an earlier look has left under way may take the lease later, for nobody.
+        // A request of an earlier look may take the lease later, for no leader.
         (Told::NotApplied, What::AcquireWithin) => false,
-        // An add may be refused, and a second copy of it that comes late may find what the first did not.
+        // A late second copy of a refused add may find another state than the first.
         (Told::NotApplied | Told::NotFound, What::Add) => !timeline.is_copy_of_refused(one.number),
         (Told::NotApplied | Told::Conflict, _) => true,
         (Told::NotFound | Told::Fenced, what) => what.is_protected() || matches!(what, What::Release { .. }),
@@ -175,7 +175,7 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
         Told::NotFound if !one.what.is_protected() => {
             (!is_lost()).then_some("told that there is no lease, but it was held")
         }
-        // Of another holder, the judge knows more.
+        // The judge checks more about another holder.
         Told::Unknown | Told::NotApplied | Told::Conflict | Told::NotFound | Told::Held { .. } => None,
         Told::Lease { token, renewals, expires_at } => {
             let is_that = |state: &State| {
@@ -195,7 +195,7 @@ fn verdict(timeline: &Timeline, done: &[Done], one: &Done) -> Option<&'static st
     }
 }
 
-/// Leaders that took the lease for theirs at one moment, the one with the lower token first.
+/// Leaders that believed in the lease at one moment, the one with the lower token first.
 pub fn both_believed(scene: &Scene) -> Vec<(Belief, Belief)> {
     let beliefs = scene.beliefs.lock().expect("no panic");
     let mut both = Vec::new();

@@ -1,6 +1,6 @@
-//! Two leaders alive at once, each asked to create the child of one parent: how many children there are then.
+//! Two live leaders are both asked to create the child of one parent. The tests count its children.
 //!
-//! The first is blocked on a slow call while its lease is given back; the second takes over; then both go on.
+//! The first leader is blocked on a slow call while its lease is given back. The second takes over. Then both go on.
 
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Freezing, Network, Rates, Wire, network_that_breaks, store_on};
@@ -22,14 +22,14 @@ use tokio::time::{Instant, sleep};
 const CHILDREN: &str = "Children";
 const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId")];
 
-/// How a leader sees to it that a parent has one child.
+/// A leader's way to give a parent one child.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Way {
-    /// By the function, under the lease.
+    /// Through the function, under the lease.
     UnderTheLease,
-    /// By the function, without a lease.
+    /// Through the function, without a lease.
     ByTheKeyAlone,
-    /// By what this process remembers to have created, each child under an id of its own.
+    /// By this process's memory of created children, each under an id of its own.
     ByMemory,
 }
 
@@ -57,7 +57,6 @@ impl Leader {
         sleep(Duration::from_millis(self.network.below(millis))).await;
     }
 
-    /// Becomes the leader.
     async fn leads(&self, key: &str) -> Lease {
         let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
         loop {
@@ -68,7 +67,7 @@ impl Leader {
         }
     }
 
-    /// Asks until it is told; what the function answers then, if it was asked.
+    /// Asks until there is an answer. Returns the status from the function, if it was asked.
     async fn ensures(&mut self, way: Way, parent: &str, lease: &Lease) -> Option<u16> {
         let spec = json!({"pages": 12});
         let body = match way {
@@ -98,7 +97,7 @@ impl Leader {
         }
     }
 
-    /// As it is often written: look into a set, create under a new id, and note it.
+    /// A common mistake: looks into a set, creates under a new id, and notes it.
     async fn remembers(&mut self, parent: &str) {
         if self.created.contains(parent) {
             return;
@@ -115,11 +114,10 @@ impl Leader {
     }
 }
 
-/// What became of one parent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Outcome {
     children: usize,
-    /// What the leader that was replaced, and the one that replaced it, were answered.
+    /// The answers to the replaced leader and to its successor.
     statuses: [Option<u16>; 2],
 }
 
@@ -135,7 +133,8 @@ async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
     let (parent, key) = (format!("parent-{seed}-{way:?}"), format!("lease-{seed}-{way:?}"));
 
     let held = first.leads(&key).await;
-    // Its work is blocked on a slow call. Meanwhile what gives the lease back at the end has run already, or it ends.
+    // Its work is blocked on a slow call. Meanwhile the lease is given back as at the end of the work, or ends by
+    // itself.
     let call = Call::new(Deadline::within(Duration::from_secs(2)));
     drop(first.leases.in_call(&call).release_at(held.token(), None).await);
     let taken = second.leads(&key).await;
@@ -161,7 +160,7 @@ async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
     Outcome { children, statuses }
 }
 
-/// How often each outcome came.
+/// The number of histories with each outcome.
 fn outcomes(way: Way) -> BTreeMap<Outcome, usize> {
     let seeds = asked_seeds().map_or(0..200, |seeds| seeds.start..seeds.end.min(seeds.start + 1000));
     let engine = Engine::embedded(TABLES);
@@ -180,7 +179,7 @@ fn outcomes(way: Way) -> BTreeMap<Outcome, usize> {
 #[test]
 fn two_leaders_make_one_child_under_a_lease() {
     let outcomes = outcomes(Way::UnderTheLease);
-    // The first leads no more: it finds the child, or is refused. Only who leads creates.
+    // The first no longer leads: it finds the child or is refused. Only the present leader creates.
     let sound = |outcome: &&Outcome| matches!(outcome.statuses, [Some(200 | 409), Some(200 | 201)]);
     let odd: Vec<_> = outcomes.keys().filter(|outcome| !sound(outcome)).collect();
     assert!(odd.is_empty(), "{odd:?}");
@@ -202,6 +201,6 @@ fn two_leaders_that_rely_on_their_memory_make_two_children() {
     let times = |children: usize| -> usize {
         outcomes.iter().filter(|(outcome, _)| outcome.children == children).map(|(_, times)| times).sum()
     };
-    // A network that loses every request of a leader saves it from itself.
+    // A network that loses every request of a leader leaves one child.
     assert!(asked("FENCEPOST_SEED").is_some() || times(2) > 50 * times(1), "{outcomes:?}");
 }

@@ -1,7 +1,8 @@
-//! What the leaders were told of the lease and of what requires it, for a judge that knows only what a lease with fencing
-//! tokens is. It knows no time: a lease may end at any moment.
+//! The leaders' answers about the lease and the writes that require it, for a judge that knows only leases with fencing
+//! tokens. It knows no time: a lease may end at any moment.
 //!
-//! One thing it does not know from the leaders: how often a call acquired or renewed the lease without being told (`untold`).
+//! One thing comes from outside the answers: how often a call acquired or renewed the lease without an answer about it
+//! (`untold`).
 
 use super::checks::Leaders;
 use super::record::{Done, Told, What};
@@ -10,46 +11,46 @@ use super::timeline::{Change, Timeline};
 use judges::linearizable::{self, Object, Seen};
 use tokio::time::Instant;
 
-/// The lease, as far as its clients were told of it.
+/// The lease as its clients know it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Lease {
-    /// The highest token that anybody was told of.
+    /// The highest token in any answer.
     highest: u64,
     holding: Option<Holding>,
 }
 
-/// Who holds it. `None` for what nobody was told.
+/// The holder. `None` stands for values that no answer has shown.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Holding {
     by: Acquirer,
     token: Option<u64>,
     renewals: Option<u64>,
     expires_at: Option<u64>,
-    /// Whether its work renews it, of which nobody is told.
+    /// Whether its work renews the lease, without an answer about it.
     renews_itself: bool,
 }
 
-/// Who acquires it. What is sent again for the same acquire has the same number.
+/// A holder and its acquire. All requests for one acquire have the same number.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Acquirer {
     holder: String,
     acquire: u64,
 }
 
-/// The token that a holder knows.
+/// A holder and the token that it knows.
 #[derive(Clone, PartialEq, Debug)]
 struct Under {
     holder: String,
     token: u64,
 }
 
-/// `at`: how often it must have been renewed.
+/// `at`: the number of renewals that it demands.
 #[derive(Clone, PartialEq, Debug)]
 enum Op {
     Acquire {
         by: Acquirer,
     },
-    /// Acquires, and renews as often as nobody is told.
+    /// Acquires, and renews any number of times without an answer.
     Work {
         by: Acquirer,
         token: u64,
@@ -62,7 +63,7 @@ enum Op {
         under: Under,
         at: Option<u64>,
     },
-    /// A write of an item in one transaction with the demand that the lease is held under the token.
+    /// A write of an item in one transaction, which demands that the lease is held under the token.
     Require {
         under: Under,
     },
@@ -79,7 +80,7 @@ impl Holding {
 }
 
 impl Lease {
-    /// The lease, if it is held so. Then its token is known from now on.
+    /// The lease, if it is held in this way. Its token is known from then on.
     fn held(&mut self, under: &Under) -> Option<&mut Holding> {
         let (Under { holder, token }, highest) = (under, self.highest);
         let is_its = |held: Option<u64>| held.map_or(*token > highest, |held| held == *token);
@@ -89,7 +90,7 @@ impl Lease {
         Some(holding)
     }
 
-    /// A new holder with a higher token than all before.
+    /// A new holder gets a higher token than all before.
     fn is_acquired(&mut self, next: Holding) -> bool {
         let rises = next.token.is_none_or(|token| token > self.highest);
         if rises {
@@ -99,7 +100,7 @@ impl Lease {
         rises
     }
 
-    /// What it was told to hold is what it holds already: its acquire was sent before.
+    /// Whether the answer shows the present holding. The acquire was sent before.
     fn is_found(&mut self, next: &Holding) -> bool {
         let Some(token) = next.token else { return false };
         let same = |held: Option<u64>, told: Option<u64>| held.is_none() || held == told;
@@ -110,7 +111,7 @@ impl Lease {
         is_found && self.held(&under).map(|holding| *holding = next.clone()).is_some()
     }
 
-    /// Renewed once more than before, as far as that number is known.
+    /// One more renewal, as far as the number is known.
     fn is_renewed(&mut self, under: &Under, at: Option<u64>, told: Option<(u64, u64)>) -> bool {
         let Some(holding) = self.held(under).filter(|holding| holding.was_renewed(at)) else { return false };
         let next = at.or(holding.renewals).map(|renewals| renewals + 1);
@@ -120,7 +121,7 @@ impl Lease {
         fits
     }
 
-    /// Free from now on. It may be free already, if no higher token is known: a lease may be released twice.
+    /// Frees the lease. It may be free already, if no higher token is known: a lease may be released twice.
     fn is_released(&mut self, under: &Under, at: Option<u64>) -> bool {
         if let Some(holding) = self.held(under) {
             let fits = holding.was_renewed(at);
@@ -132,7 +133,7 @@ impl Lease {
         self.holding.is_none() && self.highest <= under.token
     }
 
-    /// Another was told to hold it until then.
+    /// An answer may show another as the holder until then.
     fn is_held_by_another(&mut self, by: &Acquirer, (holder, until): (&str, u64)) -> bool {
         let others = |holding: &&mut Holding| {
             holding.by != *by && holding.by.holder == holder && holding.expires_at.is_none_or(|at| at == until)
@@ -144,7 +145,7 @@ impl Lease {
         true
     }
 
-    /// A token that is refused once is refused for ever.
+    /// A token that is refused once stays refused.
     fn is_lost(&self, under: &Under) -> bool {
         let unsure = self.holding.as_ref().is_some_and(|holding| holding.token.is_none());
         unsure || self.clone().held(under).is_none()
@@ -192,7 +193,7 @@ impl Object for Lease {
     }
 }
 
-/// What the judge says against this history.
+/// The judge's objection to this history.
 pub fn violation(ended: &Leaders) -> Option<String> {
     let done = ended.scene.done.lock().expect("no panic");
     let timeline = Timeline::of(&ended.scene, &ended.applied);
@@ -200,9 +201,9 @@ pub fn violation(ended: &Leaders) -> Option<String> {
     linearizable::judge(Lease::default(), done.iter().flat_map(seen).chain(untold).collect()).err()
 }
 
-/// What a call did to the lease, but for what `seen` says of it. Others may have seen it. An acquire that waits, or is sent
-/// again, may acquire once more what has run out meanwhile. An acquire whose answer was lost may be told that another holds the
-/// lease by now, and a renewal that it is lost.
+/// The effects of a call on the lease that `seen` does not report. Others may have seen them. An acquire that waits or
+/// is sent again may acquire a second time after the lease has ended. After a lost answer, an acquire may report
+/// another holder. A renewal may then report that the lease is lost.
 fn untold(timeline: &Timeline<'_>, done: &Done) -> Vec<Seen<Op, Told>> {
     let (change, op) = match done.what {
         What::Acquire { .. } | What::AcquireWithin | What::Work => {
@@ -219,11 +220,11 @@ fn untold(timeline: &Timeline<'_>, done: &Done) -> Vec<Seen<Op, Told>> {
     vec![as_told(done, op, None); did.saturating_sub(said)]
 }
 
-/// What a leader saw in one of its operations.
+/// A leader's view of one of its operations.
 fn seen(done: &Done) -> Vec<Seen<Op, Told>> {
     let known = if done.told == Told::Unknown { None } else { Some(done.told.clone()) };
     match (done.what, done.token, &done.told) {
-        // In one call: an acquire, some renewals, and perhaps a release, while the work did other things.
+        // One call has an acquire, some renewals and perhaps a release, while the work does other things.
         (What::Work, Some(token), _) => {
             let by = acquirer(done);
             let worked = as_told(done, Op::Work { by, token }, Some(Told::Done));
@@ -233,7 +234,7 @@ fn seen(done: &Done) -> Vec<Seen<Op, Told>> {
         (What::Work, None, Told::Unknown | Told::Held { .. }) => {
             vec![as_told(done, Op::Acquire { by: acquirer(done) }, known)]
         }
-        // Nothing was done, or nothing that needs the lease.
+        // Nothing was done, or nothing with a need for the lease.
         (What::Work | What::Append | What::Add | What::Delete, ..)
         | (.., Told::NotApplied | Told::NotFound | Told::Conflict) => Vec::new(),
         (What::Acquire { .. } | What::AcquireWithin, ..) => {
@@ -245,7 +246,7 @@ fn seen(done: &Done) -> Vec<Seen<Op, Told>> {
     }
 }
 
-/// The first number of a client that stands for the work of another.
+/// The first client number for the work of other clients.
 const WORK: u64 = 1 << 32;
 
 fn as_told(done: &Done, op: Op, told: Option<Told>) -> Seen<Op, Told> {
@@ -267,14 +268,14 @@ fn renewal(done: &Done) -> Op {
     Op::Renew { under: under(done), at }
 }
 
-/// Made-up stories of one lease: what the judge accepts, and what it does not.
+/// Made-up stories of one lease that the judge must accept or reject.
 mod tests {
     use super::{Acquirer, Lease, Op, Told, Under};
     use judges::made_up::{self, assert_no_order, assert_order};
 
     type Line = made_up::Line<Op, Told>;
 
-    /// Two leaders. Each acquires only once, if no number says otherwise.
+    /// Two leaders. Each acquires only once, unless a number says otherwise.
     const ONE: u64 = 1;
     const TWO: u64 = 2;
 

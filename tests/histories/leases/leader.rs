@@ -1,4 +1,4 @@
-//! One process that leads now and then: the doors to the lease and to what it protects, each over a wire of its own.
+//! One process that sometimes leads. It reaches the lease and the protected items over wires of their own.
 
 use super::record::{Belief, Done, Told, What};
 use super::scene::{REPORTS, Rule, Scene, name};
@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// Every change leaves the number of its operation, or adds one.
+/// A change leaves the number of its operation. An add counts one more.
 #[derive(Clone, Debug, Serialize, Deserialize, Record)]
 #[record(key = "reportId")]
 struct Report {
@@ -46,11 +46,10 @@ pub struct Leader {
     wire: Wire,
     reports: Table<Report>,
     transactions: Transactions,
-    /// What it led under, and leads under no more.
+    /// The tokens of its former leases.
     old: Vec<FencingToken>,
 }
 
-/// A lease, and how long it is.
 struct Held {
     lease: Lease,
     length: Duration,
@@ -76,7 +75,7 @@ impl Leader {
             let network = self.network.clone();
             Freezing::new(&network, self.lead()).await;
             if self.scene.days && self.below(3) == 0 {
-                // Nobody goes on for days under a token that was lost.
+                // No process goes on for days under a lost token.
                 self.old.clear();
                 sleep(Leases::RETENTION + Duration::from_secs(self.below(86_400))).await;
             }
@@ -120,7 +119,7 @@ impl Leader {
         let length = Duration::from_millis(1_000 + self.below(9_000));
         let led = if self.below(4) == 0 { self.by_the_book(length).await } else { self.by_hand(length).await };
         self.old.extend(led);
-        // Somewhere in this process, something has not heard of it yet.
+        // Part of this process has not heard of the loss yet.
         for token in self.old.clone() {
             if self.below(3) == 0 {
                 self.write(&token).await;
@@ -160,7 +159,7 @@ impl Leader {
         token
     }
 
-    /// Acquires, writes and renews as it comes, and releases, or not.
+    /// Acquires, writes and renews at random, then releases or not.
     async fn by_hand(&self, length: Duration) -> Option<FencingToken> {
         let mut held = Held { lease: self.acquire(length).await?, length };
         let token = held.lease.token().clone();
@@ -177,7 +176,7 @@ impl Leader {
         }
         let copy = Held { lease: held.lease.clone(), length };
         match self.below(6) {
-            // It died.
+            // The process died.
             0 => self.stops_believing(&token, Instant::now()),
             1 => {
                 self.stops_believing(&token, Instant::now());
@@ -196,7 +195,7 @@ impl Leader {
             }
         }
         if self.below(3) == 0 {
-            // What renews does not know that it was released, and nobody relies on it.
+            // The renewing part does not know of the release. Nothing relies on its answer.
             self.renew(&mut { copy }).await;
         }
         Some(token)
@@ -254,7 +253,7 @@ impl Leader {
         let mut what = What::Renew { at: None };
         let told = match self.below(10) {
             way @ 0..=1 => {
-                // By what a request says: with If-Match or without.
+                // As a request asks, with If-Match or without.
                 let at = (way == 0).then(|| held.lease.renewals());
                 what = if at.is_some() { What::Renew { at } } else { What::Extend };
                 match self.leases.in_call(&call).renew_at(&token, at, Self::terms(held.length)).await {
@@ -271,7 +270,7 @@ impl Leader {
                     4 => held.length + Duration::from_millis(self.below(5_000)),
                     _ => held.length,
                 };
-                // Whoever asks for less has less from then on.
+                // A renewal for less time shortens the belief from then on.
                 self.stops_believing(&token, begun.1 + length);
                 match self.leases.in_call(&call).renew(&mut held.lease, Self::terms(length)).await {
                     Ok(()) => {
@@ -286,7 +285,7 @@ impl Leader {
         told
     }
 
-    /// Takes the lease for its own as long as it says, and no longer.
+    /// Believes in the lease for as long as it says, and no longer.
     fn believe_in(&self, lease: &Lease) {
         let now = Instant::now();
         self.stops_believing(lease.token(), now);
@@ -306,7 +305,7 @@ impl Leader {
         }
     }
 
-    /// Writes something protected under this token, whether it is still good or not.
+    /// Makes a protected write under this token, even if the lease is lost.
     async fn write(&self, token: &FencingToken) -> Told {
         let what = match self.below(10) {
             0..=2 => What::Append,
@@ -359,7 +358,7 @@ impl Leader {
         }
     }
 
-    /// Deletes at the version that somebody else may have shown: the fence alone can refuse it.
+    /// Deletes at a version that another leader may have shown: only the fence can refuse it.
     async fn delete(&self, token: &FencingToken, call: &Call) -> Told {
         let key = Key::from(self.scene.fenced().as_str());
         let there = match self.reports.in_call(call).get(&key).await {
@@ -397,7 +396,7 @@ impl Leader {
         }
     }
 
-    /// When all is calm: nobody holds the lease, and whoever acquires it can write. Says what went otherwise.
+    /// Acquires the lease, which must be free in the calm, and writes under it. Returns the mistakes.
     pub async fn takes_over(&self) -> Vec<String> {
         let begun = self.begin(&self.lease_wire, None);
         let call = Call::new(Deadline::within(Duration::from_secs(5)));
@@ -418,7 +417,7 @@ impl Leader {
         wrong
     }
 
-    /// What it writes after all that under each token that it ever had is refused for good.
+    /// Writes under each token of its former leases. Every write must be refused for good. Returns the mistakes.
     pub async fn wakes_up(&self, calm: &Arc<Network>) -> Vec<String> {
         let again = Leader::new(&self.scene, calm, self.index);
         let mut wrong = Vec::new();

@@ -1,8 +1,9 @@
-//! Histories of a lease: leaders whose clocks are apart acquire, renew, release, are frozen and wake up and write, under
-//! every fault at once, and what must hold after each.
+//! Histories of a lease: leaders with different clocks acquire, renew, release, freeze, wake up and write under every
+//! fault at once. Every promise about the lease is checked.
 //!
-//! Reading order: [`leader`], [`Leaders`], then what is checked in [`checks`] and [`timeline`], and by an independent judge in
-//! [`judged`]. The rules that are broken at the end show that both notice. [`children`] and [`terms`] play shorter stories.
+//! Reading order: [`leader`], [`Leaders`], then the checks in [`checks`] and [`timeline`] and the independent judge in
+//! [`judged`]. The rules broken at the end show that both notice mistakes. [`children`] and [`terms`] play shorter
+//! stories.
 
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, STORM, TTL, calm, rates};
@@ -41,10 +42,10 @@ impl History for Leaders {
 
     async fn play(engine: &Engine, seed: u64, rule: Rule) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
-        // Tokens are forgotten when that is allowed: see `serve`.
+        // `serve` forgets tokens, only when that is allowed.
         let rates = rates(&mut rng, 1..=8, Rates { denied: 10, frozen: 20, tokens_forgotten: 0, ..STORM });
         let leaders = rng.usize(2..=4);
-        // In every other history they are further apart than is assumed.
+        // In about half of the histories, the clocks may differ by more than is assumed.
         let apart = 1000 * rng.u64(1..=2);
         let mut offset = |_| Duration::from_millis([0, apart, rng.u64(0..=apart)][rng.usize(..3)]);
         let offsets = (0..leaders).map(&mut offset).collect();
@@ -60,7 +61,7 @@ impl History for Leaders {
             working.spawn(Leader::new(&scene, &storm, index).work(turns));
         }
         let retired = working.join_all().await;
-        // In some until TTL has removed what it may.
+        // Some histories wait until TTL has removed all that it may.
         sleep(if days { Leases::RETENTION + Duration::from_hours(30) } else { ALL_HAS_ARRIVED }).await;
         service.abort();
         let mut applied = storm.applied().clone();
@@ -68,7 +69,7 @@ impl History for Leaders {
         let calm = calm(engine, seed, broken);
         let newest = Leader::new(&scene, &calm, retired.first().map_or(0, |leader| leader.index));
         let mut wrong = newest.takes_over().await;
-        // What is broken has to show before.
+        // A broken rule must show before this.
         for leader in retired.into_iter().filter(|_| rule == Self::NOTHING) {
             wrong.extend(leader.wakes_up(&calm).await);
         }
@@ -87,7 +88,7 @@ impl History for Leaders {
     fn total(&self) -> Total {
         let timeline = Timeline::of(&self.scene, &self.applied);
         let done = self.scene.done.lock().expect("no panic");
-        // What was woken up when all was calm is left out.
+        // The operations after the storm are left out.
         let last = self.landed.last().copied().unwrap_or_default();
         let count = |such: &dyn Fn(&Done) -> bool| done.iter().filter(|one| one.number <= last && such(one)).count();
         let changed =
@@ -128,8 +129,8 @@ impl History for Leaders {
     }
 }
 
-/// What the service does by itself: TTL removes rows some time after it may, and tokens of transactions are forgotten
-/// some time after the last one.
+/// The service's own actions: TTL removes rows some time after it may. Tokens of transactions are forgotten some time
+/// after the last one.
 async fn serve(scene: Arc<Scene>) {
     let network = &scene.network;
     let rows = [(LEASES, scene.name.clone()), (REPORTS, scene.fenced()), (REPORTS, scene.required())];

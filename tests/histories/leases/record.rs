@@ -1,35 +1,34 @@
-//! What leaders did, were told and believed.
+//! The leaders' operations, answers and beliefs.
 
 use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
 use fencepost::{Error, Failure, IdempotencyError};
 use tokio::time::Instant;
 
-/// One operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
-    /// Under one id, that of the claim where the same acquire is sent again.
+    /// Under one id: that of the claim, if the same acquire is sent again.
     Acquire {
         claim: u64,
     },
-    /// It looks again and again, and acquires under one id.
+    /// Looks again and again, and acquires under one id.
     AcquireWithin,
     /// Acquire, renewals and release around some work.
     Work,
-    /// Where `at` is given, only if it was renewed that often.
+    /// With `at`: only after so many renewals.
     Renew {
         at: Option<u64>,
     },
-    /// However often it was renewed: it reads that first.
+    /// After any number of renewals: it reads the number first.
     Extend,
     /// As with a renewal.
     Release {
         at: Option<u64>,
     },
-    /// Of the item that is fenced.
+    /// On the fenced item.
     Append,
     Add,
     Delete,
-    /// Of the item that is only changed where the lease is required.
+    /// On the item that is only changed where the lease is required.
     Require,
     RequireDelete,
 }
@@ -41,11 +40,11 @@ impl What {
     }
 }
 
-/// What it was told.
+/// The answer to an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Told {
     Done,
-    /// The lease, as it was acquired or renewed.
+    /// The lease after an acquire or a renewal.
     Lease {
         token: u64,
         renewals: u64,
@@ -56,7 +55,7 @@ pub enum Told {
         until: u64,
     },
     Fenced,
-    /// The lease, or the item, is not there.
+    /// The lease or the item is absent.
     NotFound,
     Conflict,
     NotApplied,
@@ -66,7 +65,6 @@ pub enum Told {
 #[derive(Clone, Debug)]
 pub struct Done {
     pub number: u64,
-    /// Which leader it was.
     pub leader: usize,
     pub what: What,
     pub token: Option<u64>,
@@ -76,13 +74,13 @@ pub struct Done {
 }
 
 impl Done {
-    /// The number of its acquire. What is sent again for the same acquire has the same.
+    /// The number of its acquire. All requests for one acquire have the same number.
     pub fn acquire(&self) -> u64 {
         if let What::Acquire { claim } = self.what { claim } else { self.number }
     }
 }
 
-/// A leader took the lease for its own, from then until then.
+/// A leader's belief in the lease, from its start until its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Belief {
     pub leader: usize,

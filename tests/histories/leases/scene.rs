@@ -1,4 +1,4 @@
-//! What the leaders of one history share.
+//! The state that the leaders of one history share.
 
 use super::record::{Belief, Done};
 use crate::harness::faults::Broken;
@@ -11,28 +11,28 @@ use std::time::Duration;
 pub const REPORTS: &str = "Reports";
 pub const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (REPORTS, "reportId")];
 
-/// What a leader calls itself.
+/// The name under which a leader holds leases.
 pub fn name(index: usize) -> String {
     format!("leader-{index}")
 }
 
-/// Which rule is broken on purpose, and where.
+/// The rule that is broken on purpose, and where.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Rule {
-    /// By what the wire does to requests; `Broken::Nothing` for none.
+    /// On the wire. `Broken::Nothing` breaks no rule.
     Wire(Broken),
-    /// Leases are taken as soon as they have ended by the clock of whoever takes them.
+    /// Leaders take a lease as soon as it has ended by their own clocks.
     NoSkew,
 }
 
-/// The part of the scene that only these histories have.
+/// The part of the scene for these histories alone.
 pub struct Own {
     pub rule: Rule,
-    /// How far the clock of each leader is ahead.
+    /// The lead of each leader's clock.
     pub offsets: Vec<Duration>,
-    /// Some leaders are away for days.
+    /// Whether some leaders are away for days.
     pub days: bool,
-    /// The token that each operation was under.
+    /// The token of each operation.
     pub tokens: Mutex<BTreeMap<u64, u64>>,
     pub beliefs: Mutex<Vec<Belief>>,
 }

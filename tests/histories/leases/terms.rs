@@ -1,4 +1,4 @@
-//! Terms of a renewal that may have been applied, and terms at all.
+//! The terms of a renewal with an unknown outcome, and the limits of all terms.
 
 use super::scene::TABLES;
 use crate::harness::engine::{Engine, store};
@@ -38,7 +38,7 @@ async fn a_lease_whose_shorter_renewal_is_not_answered_is_believed_no_longer_tha
     assert!(lease.remaining().is_zero());
     calm.acquire("k", "two", terms(2)).await.expect("it has ended");
 
-    // One that ends later does no harm.
+    // A renewal that ends later does no harm.
     let mut lease = calm.acquire("l", "one", terms(10)).await.expect("free");
     lossy.renew(&mut lease, terms(60)).await.expect_err("no answer");
     assert!(lease.remaining() > Duration::from_secs(8), "{:?}", lease.remaining());

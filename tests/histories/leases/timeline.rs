@@ -1,4 +1,4 @@
-//! The states that the lease and the protected items went through, in order.
+//! The states of the lease and of the protected items, in order.
 
 use super::record::What;
 use super::scene::Scene;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
     pub time: Instant,
-    /// Who wrote it.
+    /// The operation that wrote it.
     pub op: u64,
     pub change: Change,
     pub token: u64,
@@ -46,16 +46,14 @@ pub struct Protected<'a> {
     /// The row before.
     pub before: &'a Value,
     pub lease: Option<State>,
-    /// Whether it only marks a write as never to be applied.
     pub is_burn: bool,
-    /// Whether the network has delivered what was refused before once more.
     pub is_copy_of_refused: bool,
 }
 
-/// All of it, in the order in which it was applied.
+/// All states and writes, in the order of their effects.
 pub struct Timeline<'a> {
     pub lease: Vec<State>,
-    /// By the id of the item.
+    /// By item id.
     pub items: BTreeMap<String, Vec<Protected<'a>>>,
 }
 
@@ -83,7 +81,7 @@ impl<'a> Timeline<'a> {
         timeline
     }
 
-    /// The lease as it was at some moment between these: every state of it.
+    /// Every state of the lease between these moments.
     pub fn lease_within(&self, from: Instant, until: Instant) -> impl Iterator<Item = &State> {
         let ends = self.lease.iter().skip(1).map(|state| Some(state.time)).chain([None]);
         let states = self.lease.iter().zip(ends);
@@ -92,7 +90,7 @@ impl<'a> Timeline<'a> {
             .map(|(state, _)| state)
     }
 
-    /// How often an operation was applied, to what it is about.
+    /// How often an operation was applied to its lease or its item.
     pub fn count(&self, op: u64, what: What) -> usize {
         if what.is_protected() {
             self.items.values().flatten().filter(|write| write.op == op && !write.is_burn).count()
@@ -101,12 +99,12 @@ impl<'a> Timeline<'a> {
         }
     }
 
-    /// Whether all that an operation wrote to an item came with second copies of what was refused before.
+    /// Whether all writes of an operation to items are second copies of refused ones.
     pub fn is_copy_of_refused(&self, op: u64) -> bool {
         self.items.values().flatten().filter(|write| write.op == op).all(|write| write.is_copy_of_refused)
     }
 
-    /// What was written to an item, without burns and without what TTL removed.
+    /// The writes to an item, without burns and removals by TTL.
     pub fn writes(&self, item: &str) -> impl Iterator<Item = &Protected<'a>> {
         self.items.get(item).into_iter().flatten().filter(|write| write.op != TTL && !write.is_burn)
     }

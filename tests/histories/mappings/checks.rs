@@ -1,4 +1,4 @@
-//! Every claim about a history, from what was asked and answered and from what the engine applied.
+//! Every claim about a history, checked against the requests, the answers and the applied writes.
 
 use super::plan::{Buried, Change, Stand};
 use super::scene::{Scene, Sent, Told, What};
@@ -18,12 +18,12 @@ pub const REVIVED: &str = "a register has brought back what was deleted";
 pub const APPLIED_LATER: &str = "told that it was superseded, and applied later";
 const ANOTHER_END: &str = "the end does not follow from what was asked";
 
-/// A history that is over: all copies have arrived.
+/// A finished history: all copies have arrived.
 pub struct Mappings {
     pub scene: Arc<Scene>,
     pub sent: Vec<Sent>,
     pub applied: Vec<Applied>,
-    /// What a last look at each address has shown.
+    /// The answer to the last look at each address.
     pub last: Vec<Told>,
 }
 
@@ -40,13 +40,13 @@ struct Step<'a> {
 }
 
 impl Mappings {
-    /// Whether it was applied, or a copy of it, at any time.
+    /// Whether the request or a copy of it was applied, at any time.
     pub fn has_landed(&self, sent: &Sent) -> bool {
         let kept = &self.scene.plan.addresses[sent.address].kept;
         self.applied.iter().any(|applied| applied.op == sent.number && applied.left_in(MAPPINGS, kept).is_some())
     }
 
-    /// What stood there when the history began.
+    /// The state of the address at the start of the history.
     fn first(&self, address: usize) -> Option<Stand> {
         self.scene.plan.buried[address].as_ref().map(Buried::stand)
     }
@@ -67,12 +67,12 @@ impl Mappings {
     }
 }
 
-/// What does not hold; each in a sentence.
+/// The broken promises, one sentence each.
 pub fn violations(engine: &Engine, ended: &Mappings) -> Vec<String> {
     let mut found = Vec::new();
     for (address, of) in ended.scene.plan.addresses.iter().enumerate() {
         let steps = ended.steps(address);
-        // Until TTL has removed that, nothing of what is asked for is done.
+        // No request has an effect until TTL has removed a tombstone that is newer than all of them.
         let has_newest = ended.scene.plan.buried[address].as_ref().is_some_and(|buried| buried.is_newest);
         for step in &steps {
             found.extend(moved_on(step).map(|why| format!("{why}: {:?}, then {}", step.before, step.row)));
@@ -95,7 +95,7 @@ pub fn violations(engine: &Engine, ended: &Mappings) -> Vec<String> {
     found
 }
 
-/// What stands behind an address moves to newer instances only, and of one instance from the mapping to the tombstone.
+/// An address moves only to newer instances. For one instance, it moves only from the mapping to the tombstone.
 fn moved_on(step: &Step<'_>) -> Option<&'static str> {
     let Step { before, after, row, .. } = step;
     let Some(after) = after else {
@@ -121,7 +121,7 @@ fn moved_on(step: &Step<'_>) -> Option<&'static str> {
     }
 }
 
-/// What a change was told that it did must have been so. The judge sees the rest of what was told.
+/// The mistake in the effect that an answer reports, if any. The judge checks the other answers.
 fn untrue(sent: &Sent, all: &[&Sent], steps: &[Step<'_>]) -> Option<&'static str> {
     let What::Change(change) = &sent.what else { return None };
     let mut mine = steps.iter().filter(|step| step.op == sent.number);
@@ -129,7 +129,7 @@ fn untrue(sent: &Sent, all: &[&Sent], steps: &[Step<'_>]) -> Option<&'static str
     let left = |step: &Step<'_>, live| step.after == Some(Stand { who: change.who().clone(), live });
     let during = |step: &Step<'_>| (sent.began..=sent.ended).contains(&step.time);
     let (is_true, why) = match &sent.told {
-        // Another message of its batch may have done something.
+        // Another message of the batch may have had an effect.
         Told::NotApplied if all.iter().any(|other| in_batch(&other)) => return None,
         Told::NotApplied => (mine.next().is_none(), DENIED),
         Told::New => (mine.any(|step| left(step, true) && during(step)), NEVER_APPLIED),
@@ -139,7 +139,7 @@ fn untrue(sent: &Sent, all: &[&Sent], steps: &[Step<'_>]) -> Option<&'static str
             let so = mine.any(|step| left(step, false) && found(step) && during(step));
             (so, "the outcome of a delete is not what it found")
         }
-        // Where the tombstone has gone by then, a network that delivers a second copy of what was refused applies it.
+        // A second copy of a refused register may be applied after the tombstone has gone.
         Told::Superseded(_) if matches!(change, Change::Register(_)) => {
             (!mine.any(|step| step.time > sent.ended && !step.is_copy_of_refused), APPLIED_LATER)
         }

@@ -1,4 +1,4 @@
-//! Those who ask: backends by HTTP, onlookers, and what reads the queue, each with a wire of its own.
+//! The clients, each with a wire of its own: backends by HTTP, onlookers and readers of the queue.
 
 use super::plan::{Ask, Change, Who};
 use super::scene::{Own, Scene, Sent, Told, What};
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// How often a request is repeated at most. Every fault passes.
+/// The most repeats of a request. Every fault passes.
 const REPEATS: u32 = 300;
 
 pub struct Asker {
@@ -32,7 +32,8 @@ impl Asker {
         Asker { client, mappings, deletes }
     }
 
-    /// Asks for these in turn, each until it is answered definitely or is in the queue, and looks around between them.
+    /// Makes these requests in turn, and looks around between them. Each must get a definite answer or a place in the
+    /// queue.
     pub async fn ask_for(self, asks: Vec<usize>) {
         for ask in asks {
             self.pause().await;
@@ -54,7 +55,7 @@ impl Asker {
         self.client.scene.asking.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Reads the queue until it is empty and stays so. What failed comes again, and sometimes what did not.
+    /// Reads the queue until it stays empty. Failed messages come again, and sometimes others do.
     pub async fn empty_queue(self) {
         let mut read = 0;
         loop {
@@ -84,12 +85,12 @@ impl Asker {
         self.send(address, What::LookUp).await
     }
 
-    /// Mostly short; sometimes what was held meanwhile arrives.
+    /// Mostly short. A long pause lets held copies arrive.
     async fn pause(&self) {
         self.client.pause(if self.client.below(8) == 0 { 200_000 } else { 80 }).await;
     }
 
-    /// Some of the queue, in no order: at most 10.
+    /// Takes at most 10 messages from the queue, in any order.
     fn take_batch(&self) -> Vec<usize> {
         let mut queue = self.client.scene.queue.lock().expect("no panic");
         let most = queue.len().min(1 + self.client.pick(10));
@@ -100,13 +101,13 @@ impl Asker {
         (0..most).map(&mut take).collect()
     }
 
-    /// How an address is written this time.
+    /// One spelling of the address.
     fn written(&self, address: usize) -> &str {
         let written = &self.client.scene.plan.addresses[address].written;
         &written[self.client.pick(written.len())]
     }
 
-    /// One request, as Lambda makes an invocation of it.
+    /// One request, in an invocation as Lambda makes it.
     async fn send(&self, address: usize, what: What) -> Told {
         let request = &request(self.written(address), &what);
         let Begun { number, began, call } = self.client.begin(1800);
@@ -126,7 +127,7 @@ impl Asker {
         told
     }
 
-    /// One batch; says of each of its messages whether it failed.
+    /// One batch. Returns for each message whether it failed.
     async fn work_on(&self, batch: &[usize]) -> Vec<bool> {
         let asks: Vec<_> = batch.iter().map(|ask| &self.client.scene.plan.asks[*ask]).collect();
         let message = |ask: &&Ask| ask.change.who().message(self.written(ask.address)).to_string();
@@ -164,7 +165,7 @@ fn request(address: &str, what: &What) -> Request {
     }
 }
 
-/// What an answer says, of which everything but the instance is known beforehand.
+/// The content of an answer. All of it but the instance is known in advance.
 fn told(address: &str, what: &What, response: &Response) -> Told {
     let body = || serde_json::from_str::<Value>(response.body().unwrap_or_default()).expect("JSON");
     let outcome = response.headers().iter().find(|(name, _)| *name == "fencepost-outcome");

@@ -1,4 +1,4 @@
-//! What the clients saw of one address, for a judge that knows only what the newest instance is.
+//! The clients' view of one address, for a judge that knows only which instance is newer.
 
 use super::checks::Mappings;
 use super::plan::{Buried, Change, Stand, Who};
@@ -10,10 +10,11 @@ use judges::linearizable::{self, Object, Seen};
 use judges::made_up::assert_no_order;
 use tokio::time::Instant;
 
-/// The number of the first message of the queue that counts as a client.
+/// The first client number for messages of the queue.
 const QUEUE: u64 = 1 << 32;
 
-/// What stands behind an address. It moves to newer instances only, and of one instance from the mapping to the tombstone.
+/// The state of an address. It moves only to newer instances, and for one instance only from the mapping to the
+/// tombstone.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 struct Address(Option<Stand>);
 
@@ -22,12 +23,12 @@ impl Address {
         self.0.as_ref().filter(|stand| stand.live).map(|stand| &stand.who)
     }
 
-    /// Whether this instance can be registered: nothing stands there, or an older one.
+    /// Whether this instance can be registered: the address has none, or an older one.
     fn is_free_for(&self, who: &Who) -> bool {
         self.0.as_ref().is_none_or(|stand| stand.who < *who)
     }
 
-    /// Whether a delete of this instance takes effect: nothing newer stands there.
+    /// Whether a delete of this instance has an effect: the address has none that is newer.
     fn is_covered_by(&self, who: &Who) -> bool {
         self.0.as_ref().is_none_or(|stand| stand.who <= *who)
     }
@@ -63,7 +64,7 @@ impl Object for Address {
             (What::LookUp, Told::Shown(who)) => self.shown() == Some(who),
             (What::LookUp, Told::ShownNothing) => self.shown().is_none(),
             (What::Change(Change::Register(who)), Told::New) => self.is_free_for(who) && self.stand(who, true),
-            // It stands there, whichever send of whichever request did it.
+            // The instance is there, by any send of any request.
             (What::Change(Change::Register(who)), Told::Same) => {
                 self.shown() == Some(who) || (self.is_free_for(who) && self.stand(who, true))
             }
@@ -84,7 +85,7 @@ impl Object for Address {
     }
 }
 
-/// What the judge says against this history.
+/// The judge's objections to this history.
 pub fn violations(ended: &Mappings) -> Vec<String> {
     let addresses = ended.scene.plan.addresses.iter().zip(&ended.scene.plan.buried).enumerate();
     let judged = addresses.filter_map(|(address, (of, buried))| {
@@ -99,12 +100,12 @@ fn seen(address: usize, sent: &[Sent]) -> Vec<Seen<Op, Told>> {
     let mut seen = Vec::new();
     for (place, sent) in (QUEUE..).zip(sent).filter(|(_, sent)| sent.address == address) {
         let [began, ended] = [sent.began, sent.ended].map(Instant::into_std);
-        // The messages of a batch are worked on at once, so each counts as a client of its own.
+        // The messages of a batch are handled at once: each counts as a client of its own.
         let client = sent.client.unwrap_or(place);
         let as_told = |told| Seen { client, began, ended, op: Op::Asked(sent.what.clone()), told };
         let is_change = sent.what != What::LookUp;
-        // Superseded is the answer to the last send. An earlier one may have taken effect before, and where TTL removes the
-        // tombstone, a second copy may take effect later.
+        // Superseded is the answer to the last send. An earlier send may have had an effect before. After TTL has
+        // removed the tombstone, a second copy may have one too.
         if is_change && matches!(sent.told, Told::Unknown | Told::Superseded(_)) {
             seen.push(as_told(None));
         }
@@ -115,7 +116,7 @@ fn seen(address: usize, sent: &[Sent]) -> Vec<Seen<Op, Told>> {
     seen
 }
 
-/// What TTL removed, as its own client.
+/// The removals by TTL, by a client of their own.
 fn purges(address: &str, applied: &[Applied]) -> impl Iterator<Item = Seen<Op, Told>> {
     let is_purge = |applied: &&Applied| applied.op == TTL && applied.left_in(MAPPINGS, address).is_some();
     applied.iter().filter(is_purge).map(|applied| {

@@ -1,8 +1,8 @@
-//! Histories of addresses: instances registered and deleted late, twice and in any order, and what must hold after each.
+//! Histories of addresses: instances are registered and deleted late, twice and in any order. Every promise is checked.
 //!
-//! [`orders`] plays all orders of a few changes. The rest plays random ones under every fault. Reading order: [`plan`],
-//! [`client`], [`Mappings`], then what is checked in [`checks`], and by an independent judge in [`judged`]. The tests at the
-//! end show that both notice.
+//! [`orders`] plays all orders of a few changes. The other histories play random ones under every fault. Reading order:
+//! [`plan`], [`client`], [`Mappings`], then the checks in [`checks`] and the independent judge in [`judged`]. The tests
+//! at the end show that both notice mistakes.
 
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, EPOCH, STORM, TTL, calm, rates};
@@ -53,7 +53,7 @@ impl History for Mappings {
         judged::violations(self)
     }
 
-    /// The last look at each address is left out.
+    /// The last looks are left out.
     fn total(&self) -> Total {
         let sent = &self.sent[..self.sent.len() - self.last.len()];
         let count = |such: &dyn Fn(&Sent) -> bool| sent.iter().filter(|sent| such(sent)).count();
@@ -110,7 +110,7 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Mappings {
     let rates = rates(&mut rng, 1..=8, Rates { mixed_reasons: 0, unprocessed: 0, ..most });
     let an_hour_ago = EPOCH.saturating_sub(Duration::from_hours(1));
     let plan = Plan::draw(&mut rng, seed, u64::try_from(an_hour_ago.as_millis()).expect("our time"));
-    // Each change is asked for once to three times, by whomever.
+    // Each change is asked for one to three times, by any client.
     let mut asks: Vec<_> = (0..plan.asks.len()).flat_map(|ask| vec![ask; rng.usize(1..=3)]).collect();
     rng.shuffle(&mut asks);
     let clients = rng.usize(2..=4);
@@ -142,7 +142,7 @@ async fn play(engine: &Engine, seed: u64, broken: Broken) -> Mappings {
     Mappings { scene, sent, applied, last }
 }
 
-/// Deletes what was deleted a month before, so that its tombstone ends in the middle of the history.
+/// Deletes the buried instances a month before, so that their tombstones end in the middle of the history.
 async fn bury(plan: &Plan, network: &Network) {
     for (address, buried) in plan.addresses.iter().zip(&plan.buried) {
         let Some(buried) = buried else { continue };
@@ -167,7 +167,7 @@ fn the_newest_instance_wins_and_what_is_deleted_stays_so_under_every_fault() {
     Mappings::holds();
 }
 
-/// Among so few seeds, many histories cannot miss a broken rule.
+/// A broken rule shows in many histories of so few seeds.
 const FEW: u64 = 100;
 
 #[test]

@@ -1,4 +1,4 @@
-//! All orders in which three registers and deletes of them can arrive at one address, through the functions' own doors.
+//! All orders in which three registers and their deletes can arrive at one address, through the functions themselves.
 
 use super::plan::{Change, Stand, Who, left_by};
 use crate::harness::answers::Answer;
@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 const ADDRESS: &str = "192.0.2.10";
 /// 10:00 on 7 March 2026.
 const TEN: u64 = 1_772_877_600_000;
-/// What two instances of one moment are ordered by, whatever is said first.
+/// Names decide between instances of one moment, in any order of arrival.
 const NAMES: [&str; 3] = ["i-A", "i-a", "i-b"];
 
 /// Both functions on one engine.
@@ -54,7 +54,6 @@ impl Doors {
         Box::pin(fencepost::lambda::respond(&self.mappings, event)).await.into()
     }
 
-    /// What is seen there.
     async fn look_up(&self) -> Option<Who> {
         let answer = self.send(self.get.clone()).await;
         if answer.status == 404 {
@@ -65,7 +64,7 @@ impl Doors {
         Some(who)
     }
 
-    /// What a register is answered; one that is refused is told by whom.
+    /// The status of a register. A refusal must name the present instance.
     async fn register(&self, who: &Who, stand: Option<&Stand>) -> String {
         let answer = self.send(self.register.clone().text(&who.body().to_string())).await;
         if answer.status == 409 {
@@ -75,7 +74,7 @@ impl Doors {
         answer.status.to_string()
     }
 
-    /// What a delete is answered.
+    /// The outcome of a delete.
     async fn delete(&self, who: &Who) -> String {
         let mut event = self.delete.clone();
         let query = match who.instance() {
@@ -88,7 +87,7 @@ impl Doors {
         answer.header("fencepost-outcome").expect("what became of it").to_owned()
     }
 
-    /// The same through the queue, which is told of failures alone.
+    /// The same delete through the queue, which hears of failures alone.
     async fn delete_later(&self, who: &Who) {
         let mut event = self.batch.clone();
         event.0["Records"][0]["body"] = json!(who.message(ADDRESS).to_string());
@@ -98,7 +97,7 @@ impl Doors {
         assert_eq!(answer.expect("an answer").batch_item_failures.len(), 0, "{who:?}");
     }
 
-    /// Puts back what stood there: a row is all that the functions remember.
+    /// Puts a row back. The functions remember nothing else.
     fn put_back(&self, row: &Value) {
         let nothing = json!({"TableName": MAPPINGS, "Key": {"hostIp": {"S": ADDRESS}}});
         let (operation, request) = match row {
@@ -108,8 +107,8 @@ impl Doors {
         self.engine.raw(operation, &request);
     }
 
-    /// Lets one more change arrive: what stands there is then what follows from all that have arrived, and never older
-    /// than before. Gives the row.
+    /// Lets one more change arrive and returns the row. All changes so far decide the state of the address, which never
+    /// goes back to an older instance.
     async fn arrive(&self, arrived: &[&Change], stand: &mut Option<Stand>, through_queue: bool) -> Value {
         let seen = live_in(stand.as_ref());
         let change = arrived.last().expect("one at least");
@@ -132,8 +131,8 @@ impl Doors {
         row
     }
 
-    /// Plays every order in which these arrive after those that have, which have left this row. Orders with one beginning
-    /// share it. Where a change comes twice, it does not matter which of the two comes first.
+    /// Plays every order of the rest, after the changes that have arrived and left this row. Orders with the same
+    /// beginning share it. Copies of one change are interchangeable.
     async fn play<'a>(
         &self,
         arrived: &mut Vec<&'a Change>,
@@ -154,7 +153,7 @@ impl Doors {
                 assert_eq!(self.look_up().await, live_in(stand.as_ref()), "after {arrived:?}");
             }
             played.steps += 1;
-            // Registers have all arrived: an order ends here whose deletes are these.
+            // All registers have arrived: an order with only these deletes ends here.
             played.ended += usize::from(!rest.iter().any(|change| matches!(change, Change::Register(_))));
             played.whole += usize::from(rest.is_empty());
             Box::pin(self.play(arrived, &rest, (stand, &left_row), played)).await;
@@ -164,7 +163,7 @@ impl Doors {
     }
 }
 
-/// What a look-up shows of it.
+/// The instance that a look-up shows.
 fn live_in(stand: Option<&Stand>) -> Option<Who> {
     stand.filter(|stand| stand.live).map(|stand| stand.who.clone())
 }
@@ -172,16 +171,16 @@ fn live_in(stand: Option<&Stand>) -> Option<Who> {
 /// How far the orders have been played.
 #[derive(Default)]
 struct Played {
-    /// Whether each step is looked at through the function too, and not at its row alone.
+    /// Whether each step is checked through the function too, beside the row.
     with_look_ups: bool,
     steps: usize,
-    /// Those of all registers and some deletes.
+    /// Orders of all registers and some deletes.
     ended: usize,
-    /// Those of all registers and all deletes.
+    /// Orders of all registers and all deletes.
     whole: usize,
 }
 
-/// What a change is answered, as the contract says, and what stands there afterwards.
+/// The answer to a change by the contract. Brings the state up to date.
 fn expect(stand: &mut Option<Stand>, change: &Change) -> &'static str {
     let there = stand.as_ref();
     let (answer, next) = match change {

@@ -1,11 +1,11 @@
-//! What is asked for in one history, drawn before it begins, and what that alone says about its end.
+//! The changes in one history, drawn before it begins, with the end that follows from them.
 
 use fencepost::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Which instance, or all of a moment. The newest of two is the greater one, as the contract says: written down here once
-/// more, so that the tests do not take the crate's word for it.
+/// An instance, or all instances of a moment. The newer of two is the greater one, by the contract. This rule is
+/// written here once more: the tests must not trust the crate.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Who {
     /// In milliseconds since 1970.
@@ -20,7 +20,6 @@ pub enum Name {
     All,
 }
 
-/// What is said about an address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Change {
     Register(Who),
@@ -43,7 +42,7 @@ impl Who {
         Who { moment, name: Name::All }
     }
 
-    /// As clients say it.
+    /// The timestamp as clients write it.
     pub fn timestamp(&self) -> String {
         Timestamp::from_epoch_millis(self.moment).expect("a moment of our time").to_string()
     }
@@ -55,7 +54,6 @@ impl Who {
         }
     }
 
-    /// The cell that it belongs to.
     fn cell(&self) -> String {
         format!("cell-{}-{}", self.moment % 10, self.instance().expect("one instance"))
     }
@@ -65,14 +63,14 @@ impl Who {
         json!({"cellId": self.cell(), "instanceId": self.instance(), "creationTimestamp": self.timestamp()})
     }
 
-    /// What a client is shown where it stands.
+    /// The answer to a look-up.
     pub fn shown(&self, address: &str) -> Value {
         let mut shown = self.body();
         shown["hostIp"] = json!(address);
         shown
     }
 
-    /// The message that deletes it, with more in it than anybody reads.
+    /// The message that deletes it, with extra members.
     pub fn message(&self, address: &str) -> Value {
         let mut message = json!({"hostIp": address, "creationTimestamp": self.timestamp(), "reason": {"code": 7}});
         if let Some(instance) = self.instance() {
@@ -81,7 +79,7 @@ impl Who {
         message
     }
 
-    /// The instance that a body speaks of.
+    /// The instance in a body.
     pub fn of_body(body: &Value) -> Self {
         let moment = Timestamp::from_rfc3339(body["creationTimestamp"].as_str().expect("a timestamp"));
         let moment = moment.ok().and_then(Timestamp::epoch_millis).expect("a moment after 1970");
@@ -97,7 +95,6 @@ impl Change {
 }
 
 impl Stand {
-    /// The row as it is stored.
     pub fn of_row(row: &Value) -> Self {
         let moment = row["creationTimestamp"]["N"].as_str().and_then(|number| number.parse().ok());
         let moment = moment.unwrap_or_else(|| panic!("a whole number of milliseconds: {row}"));
@@ -107,8 +104,8 @@ impl Stand {
     }
 }
 
-/// Who is to be seen in the end, in whatever order these arrived: the newest that was registered, if it is newer than
-/// whatever was deleted.
+/// The instance that is seen in the end, in any order of arrival: the newest registered one, if it is newer than all
+/// deleted ones.
 pub fn left_by<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Option<Who> {
     let (mut registered, mut deleted) = (None, None);
     for change in changes {
@@ -120,18 +117,18 @@ pub fn left_by<'a>(changes: impl IntoIterator<Item = &'a Change>) -> Option<Who>
     registered.filter(|who| Some(*who) > deleted).cloned()
 }
 
-/// What was deleted at an address a month before.
+/// An instance that was deleted at an address a month before.
 #[derive(Clone, Debug)]
 pub struct Buried {
     pub who: Who,
-    /// Whether it is newer than all that is asked for. Then nothing of that is done before the tombstone is gone.
+    /// Whether it is newer than all instances in the plan. Then no change has an effect before the tombstone is gone.
     pub is_newest: bool,
-    /// How long after the begin of the history its tombstone ends.
+    /// The end of its tombstone, after the start of the history.
     pub ends_after: Duration,
 }
 
 impl Buried {
-    /// What was deleted at each address, in one of four histories. `first` is the earliest moment that is asked for.
+    /// The instance deleted at each address, in one of four histories. `first` is the earliest moment in the plan.
     pub fn draw(seed: u64, addresses: usize, first: u64) -> Vec<Option<Self>> {
         let mut rng = fastrand::Rng::with_seed(seed ^ 0xB0_41ED);
         let has_some = rng.u32(..4) == 0;
@@ -149,7 +146,7 @@ impl Buried {
     }
 }
 
-/// One change to ask for, of one of the addresses.
+/// One change to an address.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub address: usize,
@@ -159,14 +156,14 @@ pub struct Ask {
 }
 
 pub struct Plan {
-    /// No other history has them.
+    /// Unique to this history.
     pub addresses: Vec<Address>,
     pub asks: Vec<Ask>,
-    /// What was deleted at each address a month before.
+    /// The instance that was deleted at each address a month before.
     pub buried: Vec<Option<Buried>>,
 }
 
-/// An address as it is kept, and in how many ways it is written.
+/// An address as it is kept, and its spellings.
 pub struct Address {
     pub kept: String,
     pub written: Vec<String>,
@@ -187,7 +184,7 @@ impl Address {
 }
 
 impl Plan {
-    /// Few instances of few moments, so that they meet; `first` is the earliest moment.
+    /// Draws few instances of few moments, so that they meet. `first` is the earliest moment.
     pub fn draw(rng: &mut fastrand::Rng, seed: u64, first: u64) -> Self {
         let addresses: Vec<_> =
             (0..rng.u64(1..=3)).map(|index| Address::draw(rng, seed.wrapping_mul(4) + index)).collect();
@@ -210,12 +207,12 @@ impl Plan {
         Plan { addresses, asks, buried }
     }
 
-    /// Who is to be seen behind an address when all is done.
+    /// The instance behind an address in the end.
     pub fn ends_with(&self, address: usize) -> Option<Who> {
         left_by(self.asks.iter().filter(|ask| ask.address == address).map(|ask| &ask.change))
     }
 
-    /// How many of the changes are different ones.
+    /// The number of different changes.
     pub fn different(&self) -> usize {
         let same = |one: &Ask, other: &Ask| one.address == other.address && one.change == other.change;
         let first = |(place, ask): (usize, &Ask)| !self.asks[..place].iter().any(|earlier| same(earlier, ask));

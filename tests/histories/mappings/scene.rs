@@ -1,4 +1,4 @@
-//! What the clients of one history share, what they asked and what they were told.
+//! The state that the clients of one history share, with their requests and answers.
 
 use super::plan::{Change, Plan, Who};
 use crate::histories::scene;
@@ -6,30 +6,30 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use tokio::time::Instant;
 
-/// The part of the scene that only these histories have.
+/// The part of the scene for these histories alone.
 pub struct Own {
     pub plan: Plan,
-    /// The deletes that wait in the queue, by their place in the plan.
+    /// The deletes in the queue, by their place in the plan.
     pub queue: Mutex<Vec<usize>>,
-    /// How many clients may still put something there.
+    /// The number of clients that may still add to the queue.
     pub asking: AtomicUsize,
 }
 
 pub type Scene = scene::Scene<Own, Sent>;
 
-/// What is asked of an address.
+/// A request about an address.
 #[derive(Clone, PartialEq, Debug)]
 pub enum What {
     Change(Change),
     LookUp,
 }
 
-/// What one request or one message was told.
+/// The answer to one request or message.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Told {
     New,
     Same,
-    /// By whom, where it is said.
+    /// The newer instance, if the answer names it.
     Superseded(Option<Who>),
     Deleted,
     AlreadyGone,
@@ -46,12 +46,12 @@ impl Told {
     }
 }
 
-/// One request, or one message of a batch, and what it was told.
+/// One request or one message of a batch, with its answer.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Of the invocation; all messages of a batch have the same.
+    /// The number of its invocation. All messages of a batch have the same number.
     pub number: u64,
-    /// Which client it was. `None` for a message of the queue: those of one batch are worked on at once.
+    /// The client. `None` for a message of the queue: those of one batch are handled at once.
     pub client: Option<u64>,
     pub address: usize,
     pub what: What,
