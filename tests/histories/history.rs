@@ -1,7 +1,7 @@
 //! The shape of all histories: clients race under every fault, and afterwards nothing may contradict their answers.
 //!
-//! A history follows from its seed alone. `FENCEPOST_HISTORIES=10000` sets the number of histories (a plain `cargo
-//! test` runs a sample). `FENCEPOST_SEED=7` replays one.
+//! A history follows from its seed alone. `FENCEPOST_HISTORIES=10000` plays so many instead of the sample of a plain
+//! `cargo test`. `FENCEPOST_SEED=7` replays one.
 
 use crate::harness::engine::{Asked, Engine, embedded_with_indexed_tables, with_indexed_tables};
 use crate::harness::faults::take_lost_answers;

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 pub const TOLD_ANOTHER: &str = "told a value that was never stored at its version";
 
-/// The value of the item. Every change leaves the number of its operation: the value shows one that is applied twice.
+/// The value of the item. Every change leaves the number of its operation, which shows a change that is applied twice.
 pub trait Stored: register::Value {
     /// Whether a late second copy of a refused change counts as the change.
     const COPIES_COUNT: bool;

@@ -17,7 +17,7 @@ pub const NOTES: &str = "Notes";
 pub const KEY: &str = "id";
 /// The number of shelves in a history.
 pub const COUNT: usize = 2;
-/// The highest stock of a shelf. It is low, to have many adds refused.
+/// The highest stock of a shelf. It is low to make refusals common.
 const MOST: i64 = 10;
 
 /// A shelf. The level follows from the stock.
@@ -139,7 +139,7 @@ impl Client {
                 })
             }
             _ => match self.shelves.in_call(call).add(&key, &change(amount)).await {
-                // Only shelf 0 is checked against answers of adds.
+                // Answers about the other shelf are not checked.
                 Ok(added) if shelf == 0 => Told::Applied(left(&added.item.expect("nobody deletes a shelf"))),
                 Ok(_) => Told::Added,
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),

@@ -11,7 +11,7 @@ pub const TABLE: &str = "Ledgers";
 pub const NOTES: &str = "Notes";
 /// The attribute that only today's build knows.
 pub const NOTED: &str = "noted";
-/// The highest stock. It is low, to have many adds refused.
+/// The highest stock. It is low to make refusals common.
 pub const MOST: i64 = 10;
 /// The number of writes that a ledger remembers.
 pub const REMEMBERED: u64 = 12;
@@ -51,7 +51,7 @@ impl From<Today> for Ledger {
 
 /// The ledger in the build before.
 ///
-/// Every change leaves the number of its operation: the value shows one that is applied twice. An add changes only the
+/// Every change leaves the number of its operation, which shows a change that is applied twice. An add changes only the
 /// stock. The level follows from the stock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Record)]
 #[record(key = "id", settings = Settings::own().remembered_writes(REMEMBERED).add_window(REMEMBERED))]

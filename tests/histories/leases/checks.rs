@@ -1,4 +1,4 @@
-//! Every check of a history, from the applied writes, the leaders' answers and beliefs, and the stored rows.
+//! Checks a history by the applied writes, the leaders' answers and beliefs, and the stored rows.
 
 use super::record::{Belief, Done, Told, What};
 use super::scene::{REPORTS, Scene};

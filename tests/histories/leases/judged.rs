@@ -90,7 +90,7 @@ impl Lease {
         Some(holding)
     }
 
-    /// A new holder gets a higher token than all before.
+    /// Whether this may be a new holder, with a higher token than all before.
     fn is_acquired(&mut self, next: Holding) -> bool {
         let rises = next.token.is_none_or(|token| token > self.highest);
         if rises {
@@ -133,7 +133,7 @@ impl Lease {
         self.holding.is_none() && self.highest <= under.token
     }
 
-    /// An answer may show another as the holder until then.
+    /// Whether another may hold it until then, as an answer says.
     fn is_held_by_another(&mut self, by: &Acquirer, (holder, until): (&str, u64)) -> bool {
         let others = |holding: &&mut Holding| {
             holding.by != *by && holding.by.holder == holder && holding.expires_at.is_none_or(|at| at == until)

@@ -42,7 +42,7 @@ impl History for Leaders {
 
     async fn play(engine: &Engine, seed: u64, rule: Rule) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
-        // `serve` forgets tokens, only when that is allowed.
+        // `serve` forgets tokens when that is allowed.
         let rates = rates(&mut rng, 1..=8, Rates { denied: 10, frozen: 20, tokens_forgotten: 0, ..STORM });
         let leaders = rng.usize(2..=4);
         // In about half of the histories, the clocks may differ by more than is assumed.

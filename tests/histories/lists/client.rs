@@ -40,7 +40,7 @@ pub enum Rule {
     Wire(Broken),
     /// A transaction does not check the items that it only reads.
     Unchecked,
-    /// Changes of one transaction are made one after the other, and sometimes taken back.
+    /// The appends of a transaction are made one after the other, and sometimes taken back.
     TakenBack,
     /// A result replaces the list without a condition.
     Blind,

@@ -1,4 +1,4 @@
-//! Every claim about a history, checked against the requests, the answers and the applied writes.
+//! Checks a history by the requests, the answers and the applied writes.
 
 use super::plan::{Buried, Change, Stand};
 use super::scene::{Scene, Sent, Told, What};

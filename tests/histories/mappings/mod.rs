@@ -167,7 +167,7 @@ fn the_newest_instance_wins_and_what_is_deleted_stays_so_under_every_fault() {
     Mappings::holds();
 }
 
-/// A broken rule shows in many histories of so few seeds.
+/// So few seeds are enough: a broken rule shows in many of their histories.
 const FEW: u64 = 100;
 
 #[test]

@@ -1,5 +1,5 @@
-//! Histories of one item that another program writes too. For each style of writing, they show the promises in
-//! `docs/adoption.md` kept and its warnings confirmed.
+//! Histories of one item that another program writes too. For each style of writing, they confirm the promises and the
+//! warnings of `docs/adoption.md`.
 //!
 //! Reading order: [`tally`], [`neighbour`] (the other program), [`writer`] (Fencepost), then [`Mixed`].
 

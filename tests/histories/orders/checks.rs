@@ -1,4 +1,4 @@
-//! Every check of a history, from the applied writes, the clerks' answers and the stored rows.
+//! Checks a history by the applied writes, the clerks' answers and the stored rows.
 
 use super::plan::{Plan, What};
 use super::scene::{Scene, Sent};
@@ -225,7 +225,8 @@ fn resolved(ended: &Orders, unknown: &Sent, repeat: &Sent) -> Option<&'static st
     (!refused).then_some("a repeat does not tell")
 }
 
-/// All successes of a key, or of one effect if keys are forgotten, must be the same answer about an existing row.
+/// All successes of a key must be the same answer about an existing row. Where keys are forgotten, each effect has one
+/// answer.
 fn one_answer(ended: &Orders, what: &What, there: bool) -> Option<String> {
     let successes = ended.successes(what);
     let first = successes.first()?;

@@ -1,4 +1,4 @@
-//! The requests of one history, drawn before it begins. Several clerks can then send the same one.
+//! The possible requests of one history, drawn before it begins. Several clerks can then send the same one.
 
 use fencepost::derived_id;
 
