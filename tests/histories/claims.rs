@@ -21,8 +21,8 @@ pub enum Claim {
 
 /// The mistake in a claim about a change with these effects. A change has one effect at most.
 ///
-/// There is one exception, where a second copy `may_land`: the change was refused, nothing else of it was pending, and
-/// the network delivers the copy when the change fits.
+/// There is one exception, where a second copy `may_land`: the change was refused, no other request of it was pending,
+/// and the network delivers the copy when the change fits.
 pub fn contradiction(
     claim: Claim,
     (began, ended): (Instant, Instant),

@@ -97,7 +97,7 @@ impl Doors {
         assert_eq!(answer.expect("an answer").batch_item_failures.len(), 0, "{who:?}");
     }
 
-    /// Puts a row back. The functions remember nothing else.
+    /// Puts a row back. The functions remember only rows.
     fn put_back(&self, row: &Value) {
         let nothing = json!({"TableName": MAPPINGS, "Key": {"hostIp": {"S": ADDRESS}}});
         let (operation, request) = match row {
