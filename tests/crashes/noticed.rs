@@ -1,4 +1,4 @@
-//! Rules that are broken on purpose: the matrix notices. And a route without a case: that is noticed too.
+//! Rules broken on purpose, which the matrix notices, and a route without a case, noticed too.
 
 use super::case::{Case, Given, How, Killed, Promise};
 use super::death::{Breaks, Fate};
@@ -92,7 +92,7 @@ fn all_cases() -> BTreeMap<&'static str, Vec<Case>> {
     cases
 }
 
-/// The kinds of cases that one changing route lacks.
+/// The kinds of cases missing for one changing route.
 fn missing(route: &str, cases: &[Case]) -> Vec<&'static str> {
     let has = |such: &dyn Fn(&Case) -> bool| cases.iter().any(|case| case.route == route && such(case));
     let on = |given: &[Given]| has(&|case| given.contains(&case.given));
