@@ -4,8 +4,8 @@
 //! requires the lease; either while the lease is held, or without ever looking at its time. In the end it prints its
 //! outcome.
 //!
-//! The file `CLOCK` contains the lead of its time of day over the machine's in seconds, so the test decides the end of
-//! the lease. It waits ten minutes for each answer: on the slowest machine, it still sends each request once.
+//! The file `CLOCK` says how many seconds its time of day is ahead of the machine's. With it, the test decides when the
+//! lease has ended. It waits ten minutes for each answer: even on a slow machine, it sends each request once.
 #![allow(clippy::print_stdout, reason = "the test reads how it ended")]
 #![allow(clippy::disallowed_methods, reason = "it makes the clock of its store")]
 
@@ -18,7 +18,7 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// The item: the number of writes, and the last token.
+/// The item, with the number of writes and the last token.
 #[derive(Clone, Serialize, Deserialize, Record)]
 #[record(key = "itemId")]
 struct Count {

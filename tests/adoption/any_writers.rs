@@ -274,7 +274,7 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
     }
 }
 
-/// An add in such a table has no window. Adds of one client conflict, and each starts from a value that it read.
+/// An add in such a table has no window. Adds of one client conflict. Each starts from a value that it has read.
 #[tokio::test(start_paused = true)]
 async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_were_read() {
     let engine = with_foreign(Some(7));
@@ -363,9 +363,9 @@ const SILENCE: Duration = Duration::from_secs(70);
 /// For how long after its date a request is accepted.
 const LIFE: Duration = Duration::from_mins(5);
 
-/// For a while, no answer gets through. Another send of the same deposit after that is answered. Ten minutes after the
-/// first send, its token is forgotten. Another program removes the account and makes it again at version 1. Then all
-/// copies arrive that are still accepted.
+/// For a while, no answer gets through. If the same deposit is sent again later, this send is answered. Ten minutes
+/// after the first send, its token is forgotten. Another program removes the account and makes it again at version 1.
+/// Then all copies arrive that are still accepted.
 #[tokio::test(start_paused = true)]
 async fn no_copy_of_an_applied_change_is_applied_to_a_row_that_came_back_after_its_token_was_forgotten() {
     let (engine, began) = (with_foreign(Some(1)), Instant::now());

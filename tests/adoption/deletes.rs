@@ -28,7 +28,7 @@ async fn with_tombstone<S: Setup>() -> (Engine, Table<Account<S>>) {
     (engine, table)
 }
 
-/// Deletes an account. Gives the names of the remaining attributes, and the mark of the row.
+/// Deletes an account. Gives the names of the remaining attributes with the mark of the row.
 async fn left<S: Setup>() -> (Vec<String>, Value) {
     let (engine, table) = with_tombstone::<S>().await;
     assert_eq!(get(&table).await, None, "we see no item");

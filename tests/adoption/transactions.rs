@@ -153,7 +153,7 @@ async fn a_lost_adoption_that_is_refused_by_the_row_as_it_was_is_unknown() {
     let client = client_that_loses_the_first(&engine, false, |engine| {
         super::world::put(engine, &foreign(990, Some(7)));
     });
-    // Only the balance has changed, so the row refuses by its bounds alone.
+    // Only the balance has changed: the row refuses by its bounds alone.
     let step = transact_up_to(&client, 995).await;
     assert!(matches!(step, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{step:?}");
     assert_eq!(row(&engine), foreign(990, Some(7)));

@@ -103,7 +103,7 @@ pub fn accounts<S: Setup>(engine: &Engine) -> Table<Account<S>> {
     Store::new(&engine.client()).table(TABLE)
 }
 
-/// An engine with an account of 50 of another program, with an attribute outside every `Record`.
+/// An engine with an account of 50 of another program, with an attribute that no `Record` declares.
 pub fn with_foreign(version: Option<u64>) -> Engine {
     let engine = engine();
     put(&engine, &foreign(50, version));

@@ -42,7 +42,7 @@ fn shelf(stock: i64) -> Shelf {
     Shelf { stock, status, counts: [("sold".to_owned(), 0)].into() }
 }
 
-/// An engine with a shelf of 50. Its client is used by no test.
+/// An engine with a shelf of 50. No test uses the client that made it.
 pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
     let created = table(&engine).create("s-1", &shelf(50)).await.expect("a free key");
@@ -50,7 +50,7 @@ pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     (engine, Key::from("s-1"), created.at)
 }
 
-/// The table of a new client without any knowledge.
+/// The table of a new client, which has seen nothing yet.
 fn table(engine: &Engine) -> Table<Shelf> {
     Store::new(&engine.client()).table(TABLE)
 }

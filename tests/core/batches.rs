@@ -1,4 +1,4 @@
-//! A batch with an incomplete answer of `DynamoDB`.
+//! Batches that `DynamoDB` answers only in part.
 
 use super::accounts::{Account, TABLE, balance, call, engine, rival, with_accounts};
 use crate::harness::clients::{client_whose, step_in_conflict};

@@ -1,4 +1,4 @@
-//! The store knows whether the client is connected. Everything of the store shares this knowledge.
+//! The store knows whether the client is connected, for all its tables and leases.
 
 use super::accounts::{Account, TABLE};
 use crate::harness::clients::{Reply, client_whose};

@@ -51,7 +51,7 @@ fn three_writers_are_never_taken_for_a_crowd() {
     }
 }
 
-/// Our second attempt is refused. The answer is lost. Five versions pass until its resend is refused too: fewer than
+/// Our second attempt is refused. This answer is lost. Five versions pass until its resend is refused too: fewer than
 /// two in five round trips, since the wait for the lost answer is a part of the time.
 #[tokio::test(start_paused = true)]
 async fn commits_during_the_wait_for_a_lost_answer_are_not_taken_for_a_crowd() {
@@ -81,7 +81,7 @@ async fn commits_during_the_wait_for_a_lost_answer_are_not_taken_for_a_crowd() {
     assert!(raised && took <= Duration::from_millis(300), "{took:?}");
 }
 
-/// Asserts all acknowledged and counted, within these requests each and this time.
+/// Asserts that all changes were acknowledged and counted, within this time and number of requests each.
 fn assert_cost(what: &str, outcome: &Outcome, (callers, before): (usize, u64), requests: f64, within: Duration) {
     let (each, longest) = (outcome.requests_per_success(), outcome.longest());
     println!("{what}: {each:.3} requests each, mean {:?}, longest {longest:?} (virtual)", outcome.mean_time());

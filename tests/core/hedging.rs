@@ -1,4 +1,4 @@
-//! A second send while the first is still awaited. The two answers are a proof together.
+//! A second send while the first is still awaited. Together, the two answers prove the outcome.
 
 use super::accounts::{Account, TABLE, add_one, call, rival};
 use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
@@ -73,8 +73,8 @@ async fn dead_connections_are_used_up_at_once_after_a_freeze() {
 async fn dead_connections_use_up_no_patience_for_the_send_that_follows_them() {
     let world = World::connected(4).await;
     world.pool.kill_idle();
-    // The first send to arrive is lost. Its hedge leaves after the time for a connection and an answer. It opens
-    // another.
+    // The first send to arrive is lost. Its hedge leaves after the time for a connection and an answer, and opens
+    // another connection.
     let fates = [Fate::Answered, Fate::Answered, Fate::Answered, Fate::Answered, Fate::Dropped];
     world.pool.next(&fates);
     let began = Instant::now();

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 const RECORDS: &str = "Records";
 
-/// A consumer of messages about payments.
+/// A consumer of messages about deposits.
 #[derive(Clone)]
 struct Consumer {
     accounts: Table<Account>,

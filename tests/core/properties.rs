@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 const TABLE: &str = "Anything";
 const MAX_EXPRESSION: usize = 4096;
 
-/// Difficult names in an expression: reserved words, placeholders, paths.
+/// Names that would be trouble in an expression: reserved words, placeholders, paths.
 const AWKWARD: [&str; 12] =
     ["size", "name", "a.b", "a[0]", "#s0", ":s0", "#version", "SET", " ", "é", "_", "attribute_not_exists(#key)"];
 
@@ -201,7 +201,7 @@ fn some_of(
     })
 }
 
-/// Attributes outside every `Record` here.
+/// Attributes that no `Record` here declares.
 fn strangers() -> impl Strategy<Value = Attributes> {
     prop::collection::hash_map("z[a-z.#: ]{0,5}", values(), 0..3)
 }

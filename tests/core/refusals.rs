@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const LEASES: &str = "Leases";
 
-/// An engine with the accounts `a-1` and `a-2` of 50. Their client is used by no test.
+/// An engine with the accounts `a-1` and `a-2` of 50. No test uses the client that made them.
 async fn with_accounts() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (LEASES, "leaseKey")]);
     accounts::with_accounts(&engine, &["a-1", "a-2"]).await;
@@ -190,7 +190,8 @@ struct Swept {
     balance: i64,
 }
 
-/// The burn of a create on a tombstone demands this tombstone. A large one is kept for it.
+/// The burn of a create on a tombstone demands that the row still is one. Even a large tombstone is kept in memory for
+/// it.
 #[tokio::test(start_paused = true)]
 async fn a_lost_create_on_a_tombstone_that_takes_much_memory_can_be_burned() {
     let engine = with_accounts().await;

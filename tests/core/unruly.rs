@@ -31,7 +31,7 @@ fn store_at(address: &str, http_client: SharedHttpClient) -> Store {
     Store::new(&Client::from_conf(config.build()))
 }
 
-/// A server with this manner in every third answer to this operation. All others are correct.
+/// A server that uses this manner for every third answer to this operation. All others are correct.
 async fn server(operation: &'static str, manner: Manner) -> Unruly {
     let asked = AtomicUsize::new(0);
     let choose = move |came: &str| {

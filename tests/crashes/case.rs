@@ -83,7 +83,7 @@ pub struct Said {
     pub body: Option<String>,
 }
 
-/// Functions under the matrix.
+/// Functions that the matrix kills.
 pub trait Killed: Functions {
     const CASES: &'static [Case];
 

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::{Context, Poll};
 
-/// Work that is dropped at its wait of this number. Its output is then `None`.
+/// Work that is dropped when it waits once more than allowed. Its output is then `None`.
 pub struct Mortal<F> {
     work: Option<Pin<Box<F>>>,
     waits_left: usize,

@@ -58,7 +58,7 @@ impl Killed for Leasing {
         if route == ENSURE { "ensure-child" } else { "lease" }
     }
 
-    /// A renewal with the end of the previous one would be taken for it.
+    /// A standing clock would give a renewal the same end as the one before it.
     const TICK: u64 = 1;
 
     /// A lease is shown with its remaining time.

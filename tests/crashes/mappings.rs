@@ -100,7 +100,7 @@ async fn gone(world: &World<Mappings>, ip: &str, instance: &str, at: &str) -> Va
     world.engine.row(MAPPINGS, "hostIp", ip)
 }
 
-/// A batch with the delete of an instance at each of these addresses.
+/// A batch that deletes an instance at each of these addresses.
 fn batch(ips: &[&str]) -> Event {
     let sample = load("delete-mapping-deleted").0["Records"][0].take();
     let message = |(place, ip): (usize, &&str)| {

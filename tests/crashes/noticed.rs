@@ -1,4 +1,4 @@
-//! Rules broken on purpose, which the matrix notices, and a route without a case, noticed too.
+//! Rules broken on purpose: the matrix notices each of them, as it notices a route without a case.
 
 use super::case::{Case, Given, How, Killed, Promise};
 use super::death::{Breaks, Fate};

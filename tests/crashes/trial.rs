@@ -50,7 +50,7 @@ impl Trial {
         F::invoke(&self.process::<F>(KILLED + invocation), event).await
     }
 
-    /// Invokes a process that dies at the wait after so many. Tells whether it died.
+    /// Invokes a process that dies when it waits once more than this. Tells whether it died.
     pub async fn kill<F: Killed>(&self, case: &Case, event: &Event, waits: usize) -> bool {
         let process = self.process::<F>(KILLED);
         if case.given == Given::Seen {
@@ -90,8 +90,8 @@ impl Trial {
     }
 }
 
-/// A row without ids, and a lease or a child without times. Its memory is the number of its ids. A record is its key
-/// and its end.
+/// A row for comparison: without ids, a lease or a child also without times. Only the size of its memory stays. A
+/// record becomes its key and its end.
 fn comparable(table: &str, row: &Value) -> String {
     let mut row: Map<_, _> = row.as_object().cloned().unwrap_or_default();
     row.retain(|name, _| !["_incarnation", "acquireId"].contains(&name.as_str()));

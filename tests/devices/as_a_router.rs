@@ -34,7 +34,7 @@ fn request(method: &str, path: &str, body: &'static str) -> Request<Body> {
     request
 }
 
-/// Compiles only for a type with the bounds of axum, tower and a concurrent runtime.
+/// Compiles only for a type that axum, tower and a concurrent runtime may move between threads.
 fn is_shared(router: Router) -> impl Clone + Send + Sync + 'static {
     router
 }

@@ -1,5 +1,5 @@
-//! Faults and the end of the time, on each route: the answer comes before Lambda's end of the invocation. It shows
-//! nothing of the inside.
+//! Faults and the end of the time, on each route: the answer comes before Lambda ends the invocation. It reveals no
+//! internals.
 
 use super::world::{KEY, World};
 use crate::harness::answers::Answer;

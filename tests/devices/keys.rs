@@ -264,7 +264,7 @@ async fn tenants_of_a_lambda_authorizer_do_not_share_their_keys() {
     process.answer(&create(json!(""), "lamp-4")).await.says(403, "caller_unknown");
 }
 
-/// Each change that sets a value, and a later change of another client. The first must not undo the second.
+/// Each change that sets a value, with a later change of another client. The first must not undo the second.
 fn settings() -> [(Event, Event); 3] {
     [
         (Event::patch_state().text(r#"{"brightness":70}"#), Event::patch_state().text(r#"{"brightness":20}"#)),

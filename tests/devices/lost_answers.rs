@@ -1,4 +1,4 @@
-//! The share of unknown outcomes on a network with lost answers. Time is virtual, so the machine has no influence.
+//! The share of unknown outcomes on a network with lost answers. Time is virtual: the machine has no influence.
 
 use super::world::{TABLES, World};
 use crate::harness::engine::Engine;

@@ -84,8 +84,8 @@ async fn five_processes_that_race_lose_no_adjustment_and_apply_none_twice() {
     assert_eq!(brightness(&server.engine, "lamp-1"), 50 + CLIENTS * ADJUSTMENTS);
 }
 
-/// A hop in front of an engine's server. It loses the answer to every so-manieth applied write: in turn, it sends
-/// nothing at all, or a 500.
+/// A hop in front of an engine's server. It loses every n-th answer to an applied write: by turns, it sends nothing or
+/// a 500.
 struct LossyHop {
     engine: String,
     client: legacy::Client<HttpConnector, Body>,
@@ -153,7 +153,7 @@ fn brighten() -> Event {
     Event::adjust().text(r#"{"attribute":"brightness","by":1}"#)
 }
 
-/// The answers to the clients' adjustments, and the effect.
+/// The answers to the clients' adjustments, with their effect.
 struct Tally {
     acknowledged: i64,
     unknown: i64,
@@ -161,8 +161,8 @@ struct Tally {
     lost: usize,
 }
 
-/// Lets 8 clients make so many adjustments each. Each goes round all the lamps. Every so-manieth answer to a write is
-/// lost. The others are delayed.
+/// Lets 8 clients make so many adjustments each. Each goes round all the lamps. Every n-th answer to an applied write
+/// is lost. The others are delayed.
 ///
 /// The clients' timeouts run in real time. On a slow machine they end early, which is one more kind of lost answer.
 async fn adjust_over_lossy_http(lamps: usize, adjustments: usize, every: usize, delay: Duration) -> Tally {
@@ -210,7 +210,7 @@ async fn lost_answers_over_http_apply_no_adjustment_twice() {
 }
 
 /// A row remembers 64 adds. A client misses an answer after 150 ms. The delay of the answers keeps eight clients below
-/// 64 commits in this time, on the fastest machine too.
+/// 64 commits in this time, even on the fastest machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_answers_on_one_device_over_http_leave_hardly_any_adjustment_unknown() {
     let told = adjust_over_lossy_http(1, 50, 20, Duration::from_millis(30)).await;

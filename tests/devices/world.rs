@@ -1,4 +1,4 @@
-//! `device-state` on an engine of its own, and its events.
+//! `device-state` on an engine of its own, with its events.
 
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, load};

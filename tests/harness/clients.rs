@@ -1,4 +1,4 @@
-//! Clients for requests that meet faults chosen by the test.
+//! Clients with requests that meet faults chosen by the test.
 
 use super::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
@@ -33,7 +33,7 @@ pub fn step_in_conflict(answer: &str, step: usize) -> String {
 pub enum Way {
     /// It is answered after this many milliseconds.
     Answered(u64),
-    /// It is applied, and its answer is lost.
+    /// It is applied. Its answer is lost.
     AnswerLost,
     /// It never arrives.
     Dropped,

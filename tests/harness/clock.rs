@@ -32,7 +32,7 @@ impl Clock {
         Self::new(at)
     }
 
-    /// Goes on by a millisecond at each look, so no two looks give the same time.
+    /// Goes on by a millisecond at each look: no two looks give the same time.
     pub fn ticking(at: u64) -> Self {
         Clock { tick: 1, ..Self::new(at) }
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 
-/// The document, and the schemas of bodies that were needed so far.
+/// The document, with the schemas of bodies that were needed so far.
 pub struct Contract {
     document: Value,
     schemas: Mutex<HashMap<String, Arc<Validator>>>,

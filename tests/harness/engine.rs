@@ -1,4 +1,4 @@
-//! The engine of a test, from the test kit: the embedded one in process, or the one named by `DYNAMODB_ENDPOINT`.
+//! The engine of a test, from the test kit. It is embedded, unless `DYNAMODB_ENDPOINT` names another one.
 
 use aws_sdk_dynamodb::Client;
 use dev::template::{KeyAttribute, Template};

@@ -137,7 +137,7 @@ impl Event {
     }
 }
 
-/// Values of `authorizer` without the name of a caller. A parameter may still tell where the name is.
+/// Values of `authorizer` that name no caller, unless a parameter says where to find one.
 pub fn authorizers_that_name_nobody() -> [Value; 4] {
     [
         json!({"lambda": {"tenantId": "acme"}}),

@@ -67,7 +67,7 @@ impl Together {
         Together(named.filter_map(start).collect())
     }
 
-    /// The answer of the function with the beginning of the event's path. The last one has all others.
+    /// The answer of the function that has the beginning of the event's path. The last one has all others.
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
         let begin = |path: &str| path.split('/').nth(1).unwrap_or_default().to_owned();
         let path = begin(event.payload.raw_path.as_deref().unwrap_or_default());
@@ -192,7 +192,7 @@ impl Alone {
     }
 }
 
-/// The functions of no other group in this file.
+/// The functions that are in no other group of this file.
 pub fn alone() -> impl Iterator<Item = &'static Function> {
     let grouped = [Devices::NAMES, Shop::NAMES, Mappings::NAMES, Leasing::NAMES].concat();
     functions::ALL.iter().filter(move |function| !grouped.contains(&function.name))

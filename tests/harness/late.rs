@@ -6,14 +6,14 @@ use aws_sdk_dynamodb::Client;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex};
 
-/// Each moment is before a write of the client, counted from 0. A moment after the last write is after the call.
+/// Each moment is before a write of the client, counted from 0. A moment that no write reaches is after the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
     /// Another writer makes the first attempt acceptable again.
     pub rival: usize,
     /// The second copy of the first attempt arrives.
     pub copy: usize,
-    /// Whether the write overtaken by the copy is throttled, so it is sent again.
+    /// Whether the write overtaken by the copy is throttled and sent again.
     pub is_throttled: bool,
 }
 
@@ -141,7 +141,7 @@ impl Story {
     }
 }
 
-/// The same cancellation, but it names only the last of its refusing steps.
+/// The same cancellation with only the last of its refusing steps named.
 pub fn naming_last(answer: &str) -> String {
     let mut answer: Value = serde_json::from_str(answer).expect("answers are JSON");
     let reasons = answer["CancellationReasons"].as_array_mut().expect("a cancellation");

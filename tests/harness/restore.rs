@@ -1,4 +1,4 @@
-//! A restore to an earlier moment, as point-in-time recovery makes it, and the steps of the runbook after it.
+//! A restore to an earlier moment, as point-in-time recovery makes it, with the later steps of the runbook.
 
 use super::clients::client_whose;
 use super::engine::{Engine, is_read, with_indexed_tables};

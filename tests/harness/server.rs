@@ -47,13 +47,13 @@ pub struct Server {
 pub enum Fault {
     /// It is not applied, and is answered with a refusal for now.
     Throttled,
-    /// It is applied, and the answer proves nothing.
+    /// It is applied. The answer proves nothing.
     AnswerLost,
     /// It is not applied, and repeating it is useless.
     Denied,
 }
 
-/// The requests that came to a server, and the ones that it lets through.
+/// The requests at a server: its gate, counts and credentials.
 #[derive(Default, Debug)]
 pub struct Traffic {
     /// Writes to this table wait.

@@ -33,7 +33,7 @@ pub enum Manner {
     TooShort,
     /// The length is 0, without a body.
     Empty,
-    /// The answer, followed by one more without a request: `{}`, a success to a write, and no item to a read.
+    /// The answer, followed by one more without a request: `{}`, which means success of a write and no item of a read.
     AndAnother,
 }
 
@@ -54,7 +54,7 @@ impl Manner {
         Manner::AndAnother,
     ];
 
-    /// The bytes sent for this answer, and the state of the connection after it.
+    /// The bytes sent for this answer, with the state of the connection after it.
     fn sent(self, status: u16, body: &str) -> (String, Then) {
         let half = &body[..body.len() / 2];
         let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());

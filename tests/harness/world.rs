@@ -1,4 +1,4 @@
-//! Functions on one engine under one clock, and the way of an event to them.
+//! Functions on one engine under one clock, with the way of an event to them.
 
 use super::answers::Answer;
 use super::clock::Clock;

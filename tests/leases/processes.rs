@@ -143,7 +143,7 @@ async fn a_holder_that_was_stopped_for_longer_than_its_lease_finds_it_lost_and_d
     }
 }
 
-/// The time is not enough: even a holder that ignores it is kept out.
+/// Time alone is no protection: even a holder that ignores it is kept out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_that_never_looks_at_its_time_is_kept_out_by_the_fence() {
     let (item, transaction) = tokio::join!(stopped("item", "blind"), stopped("transaction", "blind"));
@@ -154,8 +154,8 @@ async fn a_holder_that_never_looks_at_its_time_is_kept_out_by_the_fence() {
     }
 }
 
-/// It idles past the middle of the lease and past its end: longer than any automatic renewal would take. On a slow
-/// machine, it may idle for longer.
+/// It idles past the middle of the lease and past its end, so any automatic renewal would have been sent. Idling for
+/// longer on a slow machine changes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_function_sends_nothing_between_two_invocations() {
     let server = Server::start(TABLES).await;
@@ -178,6 +178,6 @@ async fn a_function_sends_nothing_between_two_invocations() {
     lease.answer(&renew("k", token, 1)).await.shown(200);
     children.answer(&wanted).await.shown(200);
     assert_eq!(engine.take_counts(), (2, 1));
-    // The setting assumes no difference between clocks.
+    // The setting assumes that clocks do not differ at all.
     lease.answer(&acquire("another", "b", 1)).await.shown(201);
 }

@@ -122,7 +122,7 @@ async fn a_renewal_may_make_the_lease_end_later_or_earlier() {
     world.acquired("k", "b", 60).await;
 }
 
-/// Two renewals with the same end: the second is not taken for the first, but succeeds too.
+/// Renewals with the same end: the second is not taken for the first, yet each succeeds.
 #[tokio::test(start_paused = true)]
 async fn two_renewals_at_one_moment_are_both_answered() {
     let world = World::new();
@@ -227,7 +227,7 @@ async fn a_release_honours_if_match() {
     }
 }
 
-/// The demand is not met: one write is refused, and the answer shows the current lease.
+/// The demand is not met: one write is refused. The answer shows the current lease.
 async fn assert_stale(world: &World, event: &Event, token: u64, renewals: u64) {
     let problem = world.refused_for(event, 412, "version_conflict", (0, 1)).await;
     assert_eq!(problem["currentVersion"], token);

@@ -48,7 +48,7 @@ impl World {
     }
 }
 
-/// A call with an end in so many seconds.
+/// A call that ends in so many seconds.
 pub fn call(seconds: u64) -> Call {
     Call::new(Deadline::within(Duration::from_secs(seconds)))
 }

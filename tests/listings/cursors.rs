@@ -104,7 +104,7 @@ async fn a_forged_key_under_the_right_digest_is_refused_or_harmless() {
     let (engine, other) = (engine(), other_engine());
     let (ours, theirs) = (table(&engine), Store::new(&other.client()));
     fill(&ours, "a", 1..=3).await;
-    // The same names of table, index and partition, but with a text as number.
+    // The same names of table, index and partition, but here the number is text.
     let strange: Table<Strange> = theirs.table(super::messages::TABLE);
     for number in ["1", "2"] {
         strange.create(("a", number), &Strange {}).await.expect("a free key");
@@ -136,7 +136,7 @@ async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
 #[record(key = "room", sort = "number")]
 struct Strange {}
 
-/// A table of the same name, with a text as sort key.
+/// A table of the same name, but its sort key is text.
 fn other_engine() -> Engine {
     let engine = Engine::with_tables(&[]);
     let attribute = |name: &str| serde_json::json!({"AttributeName": name, "AttributeType": "S"});

@@ -278,7 +278,7 @@ impl HttpConnector for Slow {
     }
 }
 
-/// The same on a slow table, with the highest number of concurrent writes.
+/// The same on a slow table. Counts the most writes that were on their way at once.
 fn slow(world: &World) -> (World, Arc<AtomicUsize>) {
     let most = Arc::<AtomicUsize>::default();
     let slow = Slow { engine: world.engine.clone(), in_flight: Arc::default(), most: most.clone() };

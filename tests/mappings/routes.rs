@@ -1,4 +1,4 @@
-//! Every route and every answer of `host-mapping`, and the rows behind them.
+//! Every route and every answer of `host-mapping`, with the rows behind them.
 
 use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, World, deletion, look_up, registration};
 use crate::harness::engine::number;

@@ -72,7 +72,7 @@ impl World {
         self.remove(ip, at, instance).await.outcome()
     }
 
-    /// Sends a batch. Gives the ids of the messages to be sent again. Each is in the batch.
+    /// Sends a batch. Gives the ids of the messages that have to come again. Asserts that each is in the batch.
     pub async fn batch(&self, batch: &Value) -> Vec<String> {
         self.batch_within(ALLOWED, batch).await
     }
@@ -102,7 +102,7 @@ impl World {
         Ok(serde_json::to_value(answer).expect("JSON"))
     }
 
-    /// Hands messages to the function itself. Gives for each its outcome, or the code and the field of its problem.
+    /// Hands messages to the function itself. Gives for each its outcome, or its problem by code and field.
     pub async fn outcomes(&self, bodies: &[&str]) -> Vec<Result<&'static str, (&'static str, String)>> {
         self.outcomes_within(ALLOWED, bodies).await
     }

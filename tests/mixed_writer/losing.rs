@@ -17,7 +17,7 @@ pub struct Losses {
     lost: AtomicU64,
 }
 
-/// The replacement of an answer.
+/// The way in which an answer is lost.
 #[derive(Clone, Copy)]
 enum Loss {
     Broken,

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The programs are fast, so an answer lost in silence is noticed after 150 ms.
+/// The programs are fast: an answer lost in silence is noticed after 150 ms.
 const SETTINGS: Settings = Settings::without_ttl()
     .shared_with_versioned_writers()
     .swept()

@@ -37,7 +37,7 @@ fn row(engine: &Engine) -> Value {
 }
 
 /// A client sees version 2. Everything goes back to version 1. Another client makes a second version 2. Then the first
-/// client deletes the version from its view.
+/// client deletes the version that it saw.
 async fn deletes_a_state_that_it_never_saw(runbook: bool) -> bool {
     let world = lamp().await;
     let moment = Moment::of(&world.engine);
@@ -104,8 +104,8 @@ async fn a_late_copy_of_any_change_is_applied_after_a_restore_and_refused_with_t
     }
 }
 
-/// New incarnations cannot stop a create, which demands only a missing row. But the restored table has another name,
-/// and the copy names the old one.
+/// New incarnations cannot stop a create, which demands only a missing row. But the restored table has another name.
+/// The copy names the old one.
 #[tokio::test]
 async fn a_late_copy_of_a_create_finds_the_key_free_in_a_table_of_the_same_name_and_not_in_a_new_one() {
     let world = Lamps::new();

@@ -112,7 +112,7 @@ async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
     assert_eq!(created.version().get(), 3);
 }
 
-/// A writer breaks the rule against other writers: its change stays, and the row is read again.
+/// A writer breaks the rule against other writers: its change stays. The row is read again.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_comes_between_is_not_overwritten() {
     let (engine, _) = notes(2, 10).await;
@@ -138,8 +138,8 @@ async fn a_change_that_comes_between_is_not_overwritten() {
     assert_ne!(row["_incarnation"], before["n-1"]);
 }
 
-/// The reason for the rule against other writers: a create is known by the incarnation of its row, and an update by the
-/// memory of a row with this incarnation.
+/// The reason for the rule against other writers: a create is recognised by the incarnation of its row. An update is
+/// recognised by the memory of a row with this incarnation.
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong_or_nothing() {
     let (engine, table) = notes(2, 10).await;

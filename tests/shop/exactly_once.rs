@@ -1,4 +1,4 @@
-//! The same request any number of times, in any way: one effect, and each time the same answer.
+//! The same request any number of times, in any way: one effect and always the same answer.
 
 use super::world::{Shop, TABLES, adjustment, cancellation, order};
 use crate::harness::answers::Answer;
@@ -41,7 +41,7 @@ impl Deed {
         }
     }
 
-    /// Asserts one write of the product for it, and the same answer each time.
+    /// Asserts that the product was written once for it, with the same answer each time.
     fn assert_once(self, engine: &Engine, answers: &[Answer]) {
         let (status, stock, version) = match self {
             Deed::Order => (201, 6, 2),
@@ -79,7 +79,7 @@ async fn ten_times_one_after_another_is_once() {
     }
 }
 
-/// The token is forgotten, but the rows prove the write: the client need not ask again.
+/// The token is forgotten. The rows prove the write: the client need not ask again.
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_found_out_from_the_rows_once_its_token_is_forgotten() {
     for deed in Deed::ALL {
@@ -102,7 +102,7 @@ async fn a_lost_answer_is_found_out_from_the_rows_once_its_token_is_forgotten() 
 }
 
 /// The product has moved on. An order and a cancellation demand no version of it: their second send is applied. An
-/// adjustment with a key demands one, so it is decided again. No copy of the first send is applied after it.
+/// adjustment with a key demands one and is decided again. No copy of the first send is applied after it.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_was_lost_and_not_applied_is_applied_once_to_the_product_as_it_is_now() {
     for (deed, sends) in [(Deed::Order, 1), (Deed::Adjustment, 2), (Deed::Cancellation, 1)] {

@@ -1,5 +1,5 @@
 //! A second copy of a refused attempt lands while the next attempt of its request is on its way. Each answer shows the
-//! order as stored, and its tag belongs to its body.
+//! order as stored, under the tag of this state.
 
 use super::world::{Shop, TABLES, cancellation, order, shown_order};
 use crate::harness::answers::Answer;
@@ -28,8 +28,8 @@ fn rows(engine: &Engine) -> Vec<Value> {
     rows
 }
 
-/// A request with a first attempt that is refused because of its new status. Gives its answer, and its effect on the
-/// stock.
+/// A request with a first attempt that is refused because it would leave a wrong status. Gives the answer with the
+/// effect on the stock.
 async fn answered(shop: &Shop, event: &Event, moments: Moments, rival: Rival, copies: &mut usize) -> (Answer, i64) {
     let (client, story) = Story::begin(&shop.engine, moments, rival, rows);
     let answer = shop.reached_by(&client).send(event).await;

@@ -1,4 +1,4 @@
-//! `inventory` and `place-order` on one engine, and their events.
+//! `inventory` and `place-order` on one engine, with their events.
 
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, load};

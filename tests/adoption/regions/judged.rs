@@ -18,8 +18,7 @@ impl Value for Balance {
     }
 }
 
-/// The view of one client of an item, from its request until now. `None` if it was told only of a failure, without any
-/// state of the item.
+/// One client's view of an item, from its request until now. `None` if it was only told that nothing was done.
 pub fn seen(client: u64, began: Instant, op: Op<Balance>, told: &Told) -> Option<SeenOf<Balance>> {
     let (op, told) = match told {
         Told::Applied(made) => (op, Some(register::Told::Done(made.map(version)))),

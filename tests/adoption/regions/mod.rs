@@ -1,5 +1,5 @@
-//! Tables with multi-Region strong consistency: impossible settings and calls are refused before any request. The
-//! others keep their promises.
+//! Tables with multi-Region strong consistency: an operation that cannot keep its promise is refused before any
+//! request. The others keep theirs.
 
 mod checks;
 mod history;
@@ -193,7 +193,7 @@ async fn a_lease_and_a_tombstone_that_ttl_never_removes_are_as_good_as_new_after
     );
 }
 
-/// A table of several Regions has ordinary adds: a window over the writes of all Regions, and a burn at its end.
+/// A table of several Regions has ordinary adds: a window over the writes of all Regions, with a burn at its end.
 #[tokio::test(start_paused = true)]
 async fn an_add_that_was_lost_and_is_refused_is_burned() {
     let engine = Engine::embedded(&[(TABLE, KEY)]);

@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-/// Requests dated further in the past, in milliseconds, are refused unread.
+/// A request dated this many milliseconds in the past is refused unread.
 const SIGNATURE_LIFE: i64 = 300_000;
 
 /// How often each thing happens to a request, in thousandths.
@@ -24,11 +24,11 @@ const SIGNATURE_LIFE: i64 = 300_000;
 pub struct Rates {
     /// It never arrives.
     pub dropped: u64,
-    /// It is executed, and its answer never arrives.
+    /// It is executed. Its answer never arrives.
     pub answer_lost: u64,
     /// It arrives, but its answer is damaged.
     pub garbled: u64,
-    /// It is a write. It is delivered only when its signature has run out or nearly so, and its answer never arrives.
+    /// It is a write, and is delivered only when its signature has run out or nearly so. Its answer never arrives.
     pub held: u64,
     /// Against all promises, a conflict between Regions is answered as if the write were applied.
     pub conflict_denied: u64,

@@ -1,4 +1,4 @@
-//! The items of a history, and the answers to calls on them.
+//! The items of a history and the answers to calls on them.
 
 use crate::adoption::world::{Account, Regional};
 use fencepost::{ItemVersion, Versioned};

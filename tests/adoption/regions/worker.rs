@@ -1,4 +1,4 @@
-//! One client of a Region: its actions, and its answers.
+//! One client of a Region: its actions and its answers.
 
 use super::judged::{self, Balance};
 use super::network::Network;
@@ -44,7 +44,7 @@ pub fn amount(number: u64) -> i64 {
     1 << (2 * number)
 }
 
-/// It changes the item of all, the item under a lease, and the item of the turns.
+/// A client that changes each of the `ITEMS`.
 pub struct Worker {
     client: u64,
     network: Arc<Network>,
@@ -131,7 +131,7 @@ impl Worker {
         let add = Add::to("balance", amount(number), 0..=i64::MAX);
         let told = match self.accounts.in_call(&self.call()).add(item, &add).await {
             Ok(added) => {
-                // The item may show later changes too, so the judge gets it as a read of another client.
+                // The item may already show later changes. The judge gets it as a read of another client.
                 if let Some(now) = added.item {
                     self.note(item, 100 + self.client, began, Op::Read, &Told::Saw(Some(now)));
                 }

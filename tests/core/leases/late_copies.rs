@@ -1,4 +1,4 @@
-//! Copies that arrive late, and refusals with less proof than they seem to have.
+//! Copies that arrive late, and refusals that prove less than they seem to.
 
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::{Engine, is_read};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Writes as they were sent: operation and body.
 type Sent = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// The same world through a client that notes its writes, for a later delivery of copies.
+/// The same world through a client that notes its writes, so copies of them can be delivered.
 fn noting(world: &World) -> (World, Sent) {
     let sent = Sent::default();
     let noted = sent.clone();
@@ -90,7 +90,7 @@ async fn a_waiter_that_may_wait_longer_than_its_call_lasts_does_not_look_more_of
     }
 }
 
-/// Work that is always ready uses up each of its shares of time in the runtime.
+/// Work that is always ready uses up each share of time that the runtime gives its task.
 #[tokio::test(start_paused = true)]
 async fn work_that_is_always_ready_does_not_keep_its_lease_from_being_renewed() {
     let world = World::new();
@@ -130,7 +130,7 @@ async fn a_late_copy_of_a_renewal_does_not_undo_one_that_made_the_lease_shorter(
     }
 }
 
-/// An applied renewal with another one after it is never answered as not applied.
+/// A renewal that was applied, then followed by another, is never answered as not applied.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_throttled() {
     let world = World::new();
@@ -251,7 +251,7 @@ struct Count {
     n: u64,
 }
 
-/// A decision after the loss of the lease can still demand all other items unchanged.
+/// A decision that no longer needs the lost lease can still demand that the other items are unchanged.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     let world = World::new();

@@ -51,7 +51,7 @@ impl Drop for Goes {
 }
 
 impl Traces {
-    /// A work of so many milliseconds, with a poll at every tenth.
+    /// Works for so many milliseconds, polled every ten.
     async fn work(self, world: &World, millis: u64) {
         let _goes = Goes(self.clone());
         let (clock, began) = (world.clock.clone(), world.clock.now());

@@ -56,7 +56,7 @@ async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
     assert_told_is_stored(Moments::all(), with_shelf, rival, rows, take_or_halve, left).await;
 }
 
-/// An account in a table with any foreign writers.
+/// An account in a table that other programs write in any way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "accountId", settings = Settings::open_to_any())]
 struct Open {

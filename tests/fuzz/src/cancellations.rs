@@ -1,7 +1,7 @@
 //! `cancellations`: any lists of steps and reasons, and their verdicts.
 //!
 //! *Landed* needs a row with our id. *Never applied* needs a writing step with a later row, and no other step that
-//! landed. Reasons without rows prove nothing, and the order of the steps does not matter.
+//! landed. Reasons without rows prove nothing. The order of the steps does not matter.
 
 use crate::input::Input;
 use crate::rows::Plain;

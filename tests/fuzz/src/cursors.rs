@@ -61,7 +61,7 @@ fn other(input: &mut Input, listing: &Listing) -> Listing {
             other.names.pop();
         }
     }
-    // A listing without an index equals one under an empty name, and no index has an empty name.
+    // No index has an empty name: a listing under one equals a listing without an index.
     if other.index.as_deref() == Some("") {
         other.index = None;
     }

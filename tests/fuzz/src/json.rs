@@ -66,7 +66,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Checks the one notation of each number, and the limit of nesting.
+/// Checks that each number has its one notation, and checks the limit of nesting.
 fn check_value(value: &Value, depth: usize) {
     assert!(depth <= 64);
     match value {

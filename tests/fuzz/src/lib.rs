@@ -16,7 +16,7 @@ mod running;
 mod tags;
 mod timestamps;
 
-/// A target: its name, and the function that plays an input.
+/// The name of a target, with the function that plays an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.

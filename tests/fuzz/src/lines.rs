@@ -1,7 +1,7 @@
 //! `lines`: any texts in the output of the functions for `CloudWatch` and X-Ray.
 //!
-//! Each line is one JSON object with `timestamp` and `level`. Each metric in its directives is a number in it, and each
-//! dimension a text. No text from a client starts another line, or takes the place of one of these members.
+//! Each line is one JSON object with `timestamp` and `level`. Each metric in its directives is a number in it. Each
+//! dimension is a text. No text from a client starts another line, or takes the place of one of these members.
 
 use crate::input::Input;
 use crate::running::{context, now, with_functions};

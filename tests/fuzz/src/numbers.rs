@@ -5,7 +5,7 @@ use fencepost::json::{Decimal, Exact};
 use fencepost::{InvalidValue, Number};
 use std::cmp::Ordering;
 
-/// The significant digits in `DynamoDB`, and the exponents of the leading one.
+/// The significant digits, and the exponents of the leading one, that `DynamoDB` keeps.
 const DIGITS: u64 = 38;
 const EXPONENTS: std::ops::RangeInclusive<i64> = -130..=125;
 
@@ -56,7 +56,7 @@ fn checked(text: &str) -> Option<Decimal> {
     }
 }
 
-/// Whether `bigdecimal` may read the text: it has our notation, and no exponent that would take all memory.
+/// Whether `bigdecimal` may read the text: it has our notation, without an exponent that would take all memory.
 fn is_number(text: &str) -> bool {
     let exponent = text.split_once(['e', 'E']).map_or(Ok(0), |(_, exponent)| exponent.parse::<i64>());
     text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))

@@ -1,4 +1,4 @@
-//! `requests`: an event of the HTTP API, or an HTTP message as the source of one, and the answers of the functions.
+//! `requests`: an event of the HTTP API, given as such or as an HTTP message, in each of the functions.
 //!
 //! Each answer is a problem of the client with a field, or says that no time was left to ask the table: then the
 //! request was parsed. A body in another notation of the same JSON is the same request.

@@ -50,7 +50,7 @@ impl Functions {
         let config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("eu-west-1"))
-            // Nothing listens there, and no name has to be looked up.
+            // Nothing listens there. No name has to be looked up.
             .endpoint_url("http://127.0.0.1:1")
             .credentials_provider(Credentials::new("fuzz", "fuzz", None, None, "fuzz"))
             .build();

@@ -91,7 +91,7 @@ fn check_address(text: &str) {
     assert_eq!(ip.to_string(), std.to_canonical().to_string());
 }
 
-/// Checks a raw query: it never panics, and each value is read exactly or refused.
+/// Checks a raw query: it never panics. Each value is read exactly or refused.
 fn check_raw_query(text: &str) {
     let Ok(uri) = format!("/?{text}").parse::<http::Uri>() else { return };
     let request = with_uri(uri);

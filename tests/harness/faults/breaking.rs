@@ -147,7 +147,7 @@ pub fn without_own_traces(answer: &mut Value, request: &Value) {
     }
 }
 
-/// The write id of a step: the last one in the item of a put, or the one set by an update.
+/// The write id of a step: the last one in a put item, or the one set by an update.
 fn write_id_of(action: &Value) -> Option<String> {
     if let Some(item) = action.get("Item") {
         return last_id_of(item);

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Broken {
     Nothing,
-    /// Refusals show no write ids, so the judge has no evidence.
+    /// Refusals show no write ids: the judge has no evidence.
     NoJudge,
     /// Refusals show the last writer's id alone.
     LastWriterOnly,
@@ -18,13 +18,13 @@ pub enum Broken {
     NoFence,
     /// A transaction does not ask whether its required lease is held.
     NotRequired,
-    /// The row of a lease disappears on release, so its tokens start again from the first.
+    /// The row of a lease disappears on release: its tokens start again from the first.
     LeasesDeleted,
     /// A renewal does not ask how often the lease was renewed.
     RenewalsUnchecked,
     /// A renewal does not ask whether the lease is held.
     HolderUnchecked,
-    /// Cancellations hide the request's own traces, so a failed condition of a step decides before the judge is asked
+    /// Cancellations hide the request's own traces: a failed condition of a step decides before the judge is asked
     /// whether the transaction landed.
     GuardBeforeJudge,
     /// All transactions of one operation have the token of its first.

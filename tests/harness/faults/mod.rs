@@ -1,7 +1,7 @@
 //! The faults of the test kit between the real SDK and the engine, and the rules of Fencepost that a test can break
 //! there.
 //!
-//! All chance is drawn from a seeded generator, and time is tokio's paused clock, so a seed replays exactly.
+//! A seed replays exactly: it decides all chance, under tokio's paused clock.
 
 mod breaking;
 mod broken;
